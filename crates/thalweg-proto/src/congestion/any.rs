@@ -1,0 +1,130 @@
+//! Any of the controllers, chosen at run time.
+
+use super::{
+    AckSample, Controller, Cubic, Decision, FeedbackSample, Fixed, LossSample, NewReno, Path, SentSample,
+    SlowStart, Vegas,
+};
+
+/// Which controller, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ControllerSpec {
+    /// A window that never changes.
+    Fixed {
+        /// The window in segments.
+        window: f64,
+    },
+    /// Slow Start with congestion avoidance (Jacobson 1988): Tahoe.
+    SlowStart {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+    },
+    /// NewReno (RFC 5681, RFC 6582).
+    NewReno {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+    },
+    /// Vegas (Brakmo and Peterson 1995).
+    Vegas {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+        /// The window grows while fewer segments than this are queued in the network.
+        alpha: f64,
+        /// The window shrinks while more segments than this are queued in the network.
+        beta: f64,
+        /// Slow start ends when more segments than this are queued.
+        gamma: f64,
+    },
+    /// CUBIC (RFC 9438).
+    Cubic {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+        /// The scale of the cubic function (0.4 in the RFC).
+        c: f64,
+        /// What a loss multiplies the window by (0.7 in the RFC).
+        beta: f64,
+        /// Give up part of the window to newcomers when it stopped growing below its last maximum.
+        fast_convergence: bool,
+    },
+}
+
+macro_rules! controllers {
+    ($($name:ident),*) => {
+        /// Any of the controllers.
+        #[derive(Clone, Debug)]
+        #[expect(missing_docs, reason = "each variant holds the controller of its name")]
+        pub enum Any { $($name($name)),* }
+
+        macro_rules! each {
+            ($any:expr, $controller:ident => $body:expr) => {
+                match $any { $(Any::$name($controller) => $body),* }
+            };
+        }
+    };
+}
+controllers!(Fixed, SlowStart, NewReno, Vegas, Cubic);
+
+impl Any {
+    /// The controller that `spec` describes.
+    pub fn new(spec: &ControllerSpec) -> Self {
+        match *spec {
+            ControllerSpec::Fixed { window } => Self::Fixed(Fixed::new(window)),
+            ControllerSpec::SlowStart { initial_window, initial_threshold } => {
+                Self::SlowStart(SlowStart::new(initial_window, initial_threshold))
+            }
+            ControllerSpec::NewReno { initial_window, initial_threshold } => {
+                Self::NewReno(NewReno::new(initial_window, initial_threshold))
+            }
+            ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma } => {
+                Self::Vegas(Vegas::new(initial_window, initial_threshold, alpha, beta, gamma))
+            }
+            ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
+                Self::Cubic(Cubic::new(initial_window, initial_threshold, c, beta, fast_convergence))
+            }
+        }
+    }
+}
+
+// None of the controllers here keeps anything with a packet; the first that does makes this an enum.
+impl Controller for Any {
+    type PacketInfo = ();
+
+    fn on_sent(&mut self, sample: &SentSample) {
+        each!(self, controller => controller.on_sent(sample));
+    }
+
+    fn on_ack(&mut self, sample: &AckSample, info: ()) {
+        each!(self, controller => controller.on_ack(sample, info));
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        each!(self, controller => controller.on_loss(sample));
+    }
+
+    fn on_recovered(&mut self, path: &Path) {
+        each!(self, controller => controller.on_recovered(path));
+    }
+
+    fn on_feedback(&mut self, sample: &FeedbackSample) {
+        each!(self, controller => controller.on_feedback(sample));
+    }
+
+    fn on_idle(&mut self, path: &Path) {
+        each!(self, controller => controller.on_idle(path));
+    }
+
+    fn decision(&self) -> Decision {
+        each!(self, controller => controller.decision())
+    }
+
+    fn threshold(&self) -> Option<f64> {
+        each!(self, controller => controller.threshold())
+    }
+}

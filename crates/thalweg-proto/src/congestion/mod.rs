@@ -1,0 +1,163 @@
+//! Congestion controllers: how much a sender may have outstanding, and how fast.
+//!
+//! A controller is a value inside a sender. It never sees a PDU: the sender hands it samples of what happened and
+//! reads its [`Decision`]. Window-, rate-, delay- and feedback-based control all fit: a decision has a window and
+//! a pacing rate, samples carry round-trip times, marks and routers' messages, and each controller may keep
+//! information of its own with every packet ([`Controller::PacketInfo`]).
+//!
+//! Windows are counted in segments, as real numbers: a controller adds fractions, the sender uses whole segments
+//! (or that many full-sized segments' worth of bytes).
+
+mod any;
+mod cubic;
+mod fixed;
+mod new_reno;
+mod slow_start;
+mod vegas;
+
+pub use any::{Any, ControllerSpec};
+pub use cubic::Cubic;
+pub use fixed::Fixed;
+pub use new_reno::NewReno;
+pub use slow_start::SlowStart;
+pub use vegas::Vegas;
+
+use crate::transport::Feedback;
+use crate::units::{Duration, Rate, Time};
+
+/// What a controller allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// The congestion window in segments, at least 1.
+    pub window: f64,
+    /// Spread transmissions at this rate (of bytes on the wire); `None` sends as soon as the window allows.
+    pub pacing_rate: Option<Rate>,
+    /// How many segments may leave back to back when pacing, at least 1.
+    pub burst: u32,
+}
+
+impl Decision {
+    /// A window without pacing.
+    pub const fn window(window: f64) -> Self {
+        Self { window, pacing_rate: None, burst: 1 }
+    }
+}
+
+/// The state of the path and the connection when something happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// When it happened.
+    pub now: Time,
+    /// Segments in the network before this sample was taken into account.
+    pub in_flight: u32,
+    /// The smoothed round-trip time (RFC 6298); zero before the first sample.
+    pub smoothed_rtt: Duration,
+    /// The shortest round-trip time seen; [`Duration::MAX`] before the first sample.
+    pub min_rtt: Duration,
+    /// The segment size in bytes.
+    pub segment: u32,
+    /// The number of the next byte to be sent for the first time.
+    pub next_sequence: u64,
+}
+
+/// A packet leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct SentSample {
+    /// The state just before it left.
+    pub path: Path,
+    /// Its payload in bytes.
+    pub bytes: u32,
+    /// It has been sent before.
+    pub retransmission: bool,
+}
+
+/// An acknowledgement told of data that the receiver has.
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// The state just before the acknowledgement.
+    pub path: Path,
+    /// Segments newly known to have arrived, cumulatively or selectively.
+    pub acked: u32,
+    /// Bytes newly known to have arrived.
+    pub acked_bytes: u64,
+    /// The cumulative acknowledgement: every byte below it has arrived.
+    pub cumulative: u64,
+    /// The round-trip time that this acknowledgement measured, if it is unambiguous (Karn's rule).
+    pub rtt: Option<Duration>,
+    /// The acknowledgement carried the network's congestion mark.
+    pub marked: bool,
+    /// Losses are being repaired.
+    pub recovering: bool,
+    /// The window was not the limit when this data was sent, so that it says nothing about the path's capacity.
+    pub app_limited: bool,
+}
+
+/// How a loss was noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// The third duplicate acknowledgement, or three segments selectively acknowledged above it.
+    Duplicates,
+    /// The retransmission timer.
+    Timeout,
+}
+
+/// The first loss of an episode. Further losses of the same window of data are not reported again.
+#[derive(Clone, Copy, Debug)]
+pub struct LossSample {
+    /// The state when the loss was noticed.
+    pub path: Path,
+    /// How it was noticed.
+    pub kind: LossKind,
+    /// When the lost segment had been sent last.
+    pub sent_at: Time,
+}
+
+/// A router's message reached the source.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedbackSample {
+    /// The state when it came.
+    pub path: Path,
+    /// The message.
+    pub feedback: Feedback,
+}
+
+/// A congestion controller.
+pub trait Controller {
+    /// What the controller wants to remember with each packet; handed back when it is acknowledged.
+    type PacketInfo: Copy + core::fmt::Debug + Default;
+
+    /// A packet leaves.
+    fn on_sent(&mut self, sample: &SentSample) -> Self::PacketInfo {
+        let _ = sample;
+        Self::PacketInfo::default()
+    }
+
+    /// New data was acknowledged; `info` belongs to the newest packet among it.
+    fn on_ack(&mut self, sample: &AckSample, info: Self::PacketInfo);
+
+    /// The first sign that a window of data met a loss.
+    fn on_loss(&mut self, sample: &LossSample);
+
+    /// All that was outstanding when the loss was noticed has been acknowledged.
+    fn on_recovered(&mut self, path: &Path) {
+        let _ = path;
+    }
+
+    /// A router's message came. By default it is ignored.
+    fn on_feedback(&mut self, sample: &FeedbackSample) {
+        let _ = sample;
+    }
+
+    /// The sender was idle for longer than its retransmission time-out and is about to send again.
+    fn on_idle(&mut self, path: &Path) {
+        let _ = path;
+    }
+
+    /// What is allowed now.
+    fn decision(&self) -> Decision;
+
+    /// The slow-start threshold in segments, where there is one.
+    fn threshold(&self) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,60 @@
+//! The contract between an engine and its driver.
+
+use crate::units::Time;
+
+/// A state machine that a driver feeds with inputs and drains of outputs.
+///
+/// # The contract
+///
+/// 1. **Mutate, then drain.** After [`handle`](Engine::handle) the driver calls [`poll`](Engine::poll) until it
+///    answers [`Output::Timeout`] or [`Output::Idle`]. Each answer before that is one thing to do.
+/// 2. **Time is handed in and never goes back.** `now` is at least the `now` of every earlier call to the same
+///    engine. Nothing else tells an engine the time.
+/// 3. **A time-out is a promise of the driver to poll again** at that time or later, if no input has come before.
+///    It replaces the one announced earlier. There is no input for it: `poll(now)` acts on whatever is due.
+/// 4. **Spurious polls are harmless.** A poll before the announced time changes nothing that can be observed and
+///    answers with the same time-out again.
+/// 5. **Every due time-out makes progress.** A poll at the announced time gives a transmission, an event, or a
+///    later time-out; never the same one again. An engine can therefore not spin.
+/// 6. **A wire that is busy is respected by not polling.** A driver may stop after any [`Output::Transmit`] and go
+///    on later, with inputs in between. What was not yet polled stays due; the engine decides afresh what is best
+///    to send then, so a PDU is never older than the moment it was asked for.
+/// 7. **Nothing that a peer sends can hurt.** Any PDU in any order is answered by progress or by being counted and
+///    dropped; never by a panic, a loop, or memory beyond the configured bounds.
+///
+/// The contract is tested for every engine by the harness in `tests/contract.rs`.
+pub trait Engine {
+    /// What travels between this engine and its peer.
+    type Pdu;
+    /// What the driver tells it.
+    type Input;
+    /// What it tells the application.
+    type Event;
+    /// Why it wants to be called again.
+    type Reason: Copy + core::fmt::Debug;
+
+    /// Takes one input. Never blocks and never fails: what cannot be used is counted and dropped.
+    fn handle(&mut self, now: Time, input: Self::Input);
+
+    /// The next thing to do at `now`.
+    #[must_use = "an output that is not acted on is lost"]
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason>;
+}
+
+/// What an engine wants done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output<Pdu, Event, Reason> {
+    /// Put this on the wire.
+    Transmit(Pdu),
+    /// Tell the application.
+    Event(Event),
+    /// Drained. Poll again at `at`, unless an input comes before; `reason` is for people.
+    Timeout {
+        /// When; later than the `now` of this poll.
+        at: Time,
+        /// What will be due then.
+        reason: Reason,
+    },
+    /// Drained. Nothing will happen until the next input.
+    Idle,
+}

@@ -1,0 +1,22 @@
+//! Transport-protocol engines without I/O.
+//!
+//! An engine is a value: a state machine that its driver feeds and drains. The driver may be the simulator, a
+//! test or a socket loop; the engine cannot tell which. Nothing in this crate has a clock, a socket, a file, a
+//! thread, a global, or randomness that was not handed in.
+//!
+//! - [`Engine`]: the one contract between an engine and its driver.
+//! - [`transport`]: the words an endpoint and its application speak.
+//! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
+//! - [`datagram`]: an unreliable source and sink.
+//! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
+
+pub mod congestion;
+pub mod datagram;
+mod engine;
+pub mod payload;
+pub mod random;
+pub mod transport;
+pub mod units;
+pub mod window;
+
+pub use engine::{Engine, Output};

@@ -1,0 +1,130 @@
+//! What an endpoint hears from its network and application, and what it tells them.
+//!
+//! Endpoints of every protocol family share this vocabulary, so that one driver runs them all, and a gate at the
+//! source node or a router's feedback reaches any of them in the same way.
+
+use crate::units::Rate;
+
+/// An input of an endpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input<Pdu, Data> {
+    /// A PDU arrived from the peer.
+    Pdu {
+        /// The PDU.
+        pdu: Pdu,
+        /// The network set the congestion mark on the packet that carried it (ECN's CE, the DEC bit).
+        marked: bool,
+    },
+    /// The application hands over data to send.
+    Write(Data),
+    /// The application will write no more; what is still queued is sent.
+    Finish,
+    /// The application took this many bytes of what was delivered, which opens the receive window again
+    /// (only where the receiver is configured not to count delivery as consumption).
+    Consumed(u64),
+    /// A router sent a message about this flow.
+    Feedback(Feedback),
+    /// A gate stops the flow: no data leaves until [`Input::Resume`]. Acknowledgements, timers and all other
+    /// state go on.
+    Pause,
+    /// The gate lets the flow go on.
+    Resume,
+}
+
+/// A router's explicit message to a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feedback {
+    /// The sequence number of the data that the router dropped, in the numbering of the protocol of the flow;
+    /// `None` for a warning without a loss (the SEIF thesis writes -1).
+    pub dropped: Option<u64>,
+    /// The rate that the router grants the flow, for schemes that ration.
+    pub rate: Option<Rate>,
+}
+
+/// What an endpoint tells its application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<Data> {
+    /// Data for the application: in order and exactly once for a reliable transport, as it came for datagrams.
+    Delivered(Data),
+    /// All data that was written has been put on the wire at least once: more is welcome.
+    Writable,
+    /// The peer has everything, after [`Input::Finish`].
+    Finished,
+    /// The sender met a sign of congestion. A gate at the source node listens to these.
+    Congestion(Signal),
+    /// The transport gave up; nothing more will be sent.
+    Failed(Failure),
+}
+
+/// How a sender learned of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Signal {
+    /// The retransmission timer expired.
+    Timeout,
+    /// The third duplicate acknowledgement, or what selective acknowledgement says in its place.
+    Duplicates,
+    /// An acknowledgement carried the network's mark.
+    Mark,
+    /// A router's message.
+    Feedback,
+}
+
+/// Why a transport gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The same data was sent as often as allowed without an answer.
+    TooManyRetransmissions,
+}
+
+/// What keeps a sender from sending more, at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// The application has nothing to send.
+    Application,
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The receiver's window is full.
+    ReceiverWindow,
+    /// The pacing rate asks to wait.
+    Pacing,
+    /// Losses are being repaired: recovery, or the wait for a retransmission timer.
+    Network,
+    /// A gate stopped the flow.
+    Paused,
+}
+
+impl Limit {
+    /// Every limit, in the order of [`Limit::index`].
+    pub const ALL: [Self; 6] = [
+        Self::CongestionWindow,
+        Self::ReceiverWindow,
+        Self::Pacing,
+        Self::Application,
+        Self::Network,
+        Self::Paused,
+    ];
+
+    /// The position in [`Limit::ALL`].
+    pub const fn index(self) -> usize {
+        match self {
+            Self::CongestionWindow => 0,
+            Self::ReceiverWindow => 1,
+            Self::Pacing => 2,
+            Self::Application => 3,
+            Self::Network => 4,
+            Self::Paused => 5,
+        }
+    }
+
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CongestionWindow => "congestion-window",
+            Self::ReceiverWindow => "receiver-window",
+            Self::Pacing => "pacing",
+            Self::Application => "application",
+            Self::Network => "network",
+            Self::Paused => "paused",
+        }
+    }
+}

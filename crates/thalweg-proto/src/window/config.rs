@@ -1,0 +1,126 @@
+//! What a window sender and receiver can be told.
+
+use crate::units::Duration;
+
+/// How a sender repairs losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recovery {
+    /// After a loss everything from the oldest unacknowledged segment on is sent again (Tahoe, and the plain
+    /// window protocols before it).
+    GoBackN,
+    /// Only what is missing is sent again, one hole a round trip, found by partial acknowledgements
+    /// (NewReno, RFC 6582).
+    NewReno,
+    /// Only what is missing is sent again, found by the receiver's selective acknowledgements (RFC 2018, RFC 6675).
+    Sack,
+}
+
+/// What a window is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counting {
+    /// Packets of any size.
+    Packets,
+    /// Bytes: a window of w allows w full-sized segments' worth of them.
+    Bytes,
+}
+
+/// How the retransmission time-out follows the round-trip time (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RttConfig {
+    /// The time-out before the first sample.
+    pub initial: Duration,
+    /// The smallest time-out.
+    pub floor: Duration,
+    /// The largest time-out, also of the doubling back-off.
+    pub ceiling: Duration,
+    /// The clock's tick: samples are rounded up to it, and it is the least variation that counts. Zero for none.
+    pub granularity: Duration,
+    /// How many mean deviations are added to the smoothed time (4 in RFC 6298, 2 in 1988).
+    pub deviations: u32,
+}
+
+impl Default for RttConfig {
+    /// RFC 6298 with the floor of 200 ms that all common systems use in place of its 1 s.
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_secs(1),
+            floor: Duration::from_millis(200),
+            ceiling: Duration::from_secs(60),
+            granularity: Duration::ZERO,
+            deviations: 4,
+        }
+    }
+}
+
+/// The settings of a [`Sender`](super::Sender).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderConfig {
+    /// The largest payload of a segment in bytes, at least 1.
+    pub segment: u32,
+    /// The largest window in segments, whatever the controller allows, at least 1.
+    pub max_window: u32,
+    /// What windows are counted in.
+    pub counting: Counting,
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// How many duplicate acknowledgements mean a loss (3 in RFC 5681).
+    pub duplicate_threshold: u32,
+    /// The retransmission time-out.
+    pub rtt: RttConfig,
+    /// After an idle time longer than the retransmission time-out the controller starts afresh (RFC 5681, 4.1).
+    pub idle_restart: bool,
+    /// Give up after the same segment was sent this many times more; `None` never does.
+    pub max_retransmissions: Option<u32>,
+}
+
+impl Default for SenderConfig {
+    fn default() -> Self {
+        Self {
+            segment: 1448,
+            max_window: 1 << 20,
+            counting: Counting::Packets,
+            recovery: Recovery::Sack,
+            duplicate_threshold: 3,
+            rtt: RttConfig::default(),
+            idle_restart: true,
+            max_retransmissions: None,
+        }
+    }
+}
+
+/// When a receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Acknowledge at the latest after this time.
+    pub delay: Duration,
+    /// Acknowledge at the latest after this many in-order segments (2 in RFC 5681).
+    pub every: u32,
+}
+
+/// The settings of a [`Receiver`](super::Receiver).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReceiverConfig {
+    /// How many bytes beyond the next one expected are accepted and advertised.
+    pub window: u64,
+    /// Delay acknowledgements; `None` acknowledges every packet at once. Out-of-order data is always acknowledged
+    /// at once.
+    pub delayed_ack: Option<DelayedAck>,
+    /// Tell which out-of-order data is held (RFC 2018).
+    pub sack: bool,
+    /// Keep out-of-order data. Without, it is dropped, as plain go-back-n receivers do.
+    pub keep_out_of_order: bool,
+    /// Delivered data counts against the window until the application reports it consumed.
+    pub wait_for_consumption: bool,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> Self {
+        Self {
+            window: 1 << 30,
+            delayed_ack: None,
+            sack: true,
+            keep_out_of_order: true,
+            wait_for_consumption: false,
+        }
+    }
+}

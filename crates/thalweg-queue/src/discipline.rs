@@ -1,0 +1,69 @@
+//! The contract of a queue discipline.
+
+use thalweg_proto::units::Time;
+
+/// A packet as a queue sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The owner's name for the packet.
+    pub packet: u32,
+    /// Its size on the wire in bytes.
+    pub size: u32,
+    /// The flow that it belongs to.
+    pub flow: u32,
+    /// Goes ahead of all ordinary packets (routers' feedback messages).
+    pub urgent: bool,
+    /// May be marked instead of dropped (ECN-capable).
+    pub markable: bool,
+    /// Has been marked by this queue.
+    pub marked: bool,
+}
+
+/// How much a queue holds, not counting the packet in service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// This many packets of any size.
+    Packets(u64),
+    /// This many bytes: an arrival that does not fit in what is left is not stored.
+    Bytes(u64),
+    /// Everything (a host's own transmit queue, which its window or application bounds).
+    Unlimited,
+}
+
+/// Why a queue dropped a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DropReason {
+    /// There was no room.
+    Full,
+    /// The discipline dropped it before the queue was full (RED, CoDel, PIE).
+    Early,
+}
+
+/// A packet that a queue dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The packet.
+    pub entry: Entry,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// A queue discipline: what is kept, in which order it leaves, what is dropped or marked.
+///
+/// A discipline is passive: it is asked when a packet arrives and when the line is free, and has no timers of its
+/// own. Every entry that goes in comes out exactly once, either from [`dequeue`](Discipline::dequeue) or in
+/// `dropped`.
+pub trait Discipline {
+    /// A packet arrives at `now`. Whatever is dropped, be it the arrival or a packet stored earlier, is appended to
+    /// `dropped`.
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>);
+
+    /// The line is free at `now`: the packet to send next. Packets dropped on this occasion are appended to `dropped`.
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry>;
+
+    /// How many packets wait.
+    fn packets(&self) -> u64;
+
+    /// How many bytes wait.
+    fn bytes(&self) -> u64;
+}

@@ -1,0 +1,10 @@
+//! What a router or a wire does to packets: queue disciplines, loss and impairment processes, capacity traces.
+//!
+//! Nothing here knows what a packet is: a queue holds [`Entry`]s, small values that name a packet which its owner
+//! keeps. The simulator and live emulation use the same code.
+
+mod discipline;
+mod spec;
+
+pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
+pub use spec::{CapacityTrace, DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec};

@@ -1,0 +1,282 @@
+//! What a simulation is built from: a network and its traffic with every quantity resolved.
+//!
+//! Scenario files are read into these types by `thalweg-lab`; programs may fill them in themselves. They are plain
+//! data: [`Simulation::new`](crate::Simulation::new) checks them.
+
+use std::sync::Arc;
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
+
+/// A node by its position in [`Spec::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A whole simulation.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Routers and named hosts.
+    pub nodes: Vec<NodeSpec>,
+    /// Full-duplex links between them.
+    pub links: Vec<LinkSpec>,
+    /// Traffic.
+    pub groups: Vec<GroupSpec>,
+    /// When the run ends.
+    pub duration: Duration,
+    /// What happens before is not counted.
+    pub warmup: Duration,
+    /// Names every random stream.
+    pub seed: u64,
+    /// What is recorded along the way.
+    pub measure: MeasureSpec,
+}
+
+/// A router or host.
+#[derive(Clone, Debug)]
+pub struct NodeSpec {
+    /// Its name.
+    pub name: String,
+    /// The cost of handling a packet at an endpoint here.
+    pub processing: Processing,
+}
+
+/// How long a host's one processor works on a packet that it sends or receives; both zero for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Processing {
+    /// For each packet.
+    pub per_packet: Duration,
+    /// For each byte of the packet.
+    pub per_byte: Duration,
+}
+
+/// A full-duplex link.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Its name.
+    pub name: String,
+    /// One end.
+    pub a: NodeId,
+    /// The other end.
+    pub b: NodeId,
+    /// From a to b.
+    pub forward: DirectionSpec,
+    /// From b to a.
+    pub backward: DirectionSpec,
+}
+
+/// One direction of a link: a transmitter with its queue, and a wire.
+#[derive(Clone, Debug)]
+pub struct DirectionSpec {
+    /// The transmitter's rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// The queue before the transmitter.
+    pub queue: DisciplineSpec,
+    /// What the wire does to packets.
+    pub impairment: ImpairmentSpec,
+    /// Changes while the run goes on, in order of time.
+    pub schedule: Vec<Change>,
+    /// Replaces `rate`: when how many bytes may leave.
+    pub capacity: Option<Arc<CapacityTrace>>,
+}
+
+/// A scheduled change of one direction. What is `None` stays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// A new rate; zero is an outage: the transmitter stops and its queue waits.
+    pub rate: Option<Rate>,
+    /// A new propagation delay, for packets that leave from now on.
+    pub delay: Option<Duration>,
+    /// New impairments.
+    pub impairment: Option<ImpairmentSpec>,
+}
+
+/// Flows that are alike.
+#[derive(Clone, Debug)]
+pub struct GroupSpec {
+    /// The group's name; its flows are `name` where there is one, `name.1`, `name.2` ... otherwise.
+    pub name: String,
+    /// How many flows.
+    pub count: u32,
+    /// Where data comes from.
+    pub from: NodeId,
+    /// Where data goes.
+    pub to: NodeId,
+    /// Gives each flow a source host behind `from` and a sink host behind `to`, on links of its own.
+    pub access: Option<AccessSpec>,
+    /// The protocol.
+    pub transport: TransportSpec,
+    /// What the application does.
+    pub workload: WorkloadSpec,
+    /// When flows start.
+    pub start: Time,
+    /// Each flow starts at a random time, uniform in this span after `start`; zero for all at once.
+    pub spread: Duration,
+    /// Flow number i (from 0) starts i times this later.
+    pub stagger: Duration,
+    /// When the applications stop writing.
+    pub stop: Option<Time>,
+    /// Acknowledgements and other control PDUs skip the network and arrive after this delay, without loss.
+    pub control_channel: Option<Duration>,
+}
+
+/// The links between a flow's own hosts and the network.
+#[derive(Clone, Debug)]
+pub struct AccessSpec {
+    /// Between the source host (a) and `from` (b).
+    pub source_forward: DirectionSpec,
+    /// Back.
+    pub source_backward: DirectionSpec,
+    /// Between `to` (a) and the sink host (b).
+    pub sink_forward: DirectionSpec,
+    /// Back.
+    pub sink_backward: DirectionSpec,
+    /// The cost of handling a packet at the source host.
+    pub source_processing: Processing,
+    /// The same at the sink host.
+    pub sink_processing: Processing,
+}
+
+/// A transport protocol with its settings.
+#[derive(Clone, Debug)]
+pub enum TransportSpec {
+    /// The window transport.
+    Window {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// The sender.
+        sender: SenderConfig,
+        /// The receiver.
+        receiver: ReceiverConfig,
+        /// The congestion controller.
+        controller: ControllerSpec,
+        /// Bytes on the wire that every data packet has beside its payload.
+        header: u32,
+        /// Bytes on the wire of a packet without payload.
+        ack: u32,
+    },
+    /// Unreliable datagrams.
+    Datagram {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// The largest payload of a datagram in bytes.
+        segment: u32,
+        /// Bytes on the wire beside the payload.
+        header: u32,
+        /// Datagrams leave at no more than this rate (of bytes on the wire).
+        rate: Option<Rate>,
+    },
+}
+
+/// What an application does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkloadSpec {
+    /// Always has more to send (ftp).
+    Bulk,
+    /// Sends this much and ends.
+    Transfer(Bytes),
+    /// One packet, then an exponential gap; the clock of the gap starts when the packet was sent, so it stands
+    /// still while the window is closed.
+    Telnet {
+        /// The size of each write.
+        packet: Bytes,
+        /// The mean gap.
+        gap: Duration,
+    },
+    /// Writes at a constant rate during `on`, nothing during `off`.
+    OnOff {
+        /// How long it writes; the mean where `random`.
+        on: Duration,
+        /// How long it is silent; the mean where `random`.
+        off: Duration,
+        /// The rate while on; `None` is greedy while on.
+        rate: Option<Rate>,
+        /// The size of each write.
+        packet: Bytes,
+        /// Draw both times from exponential distributions.
+        random: bool,
+    },
+    /// One write of fixed size every fixed time.
+    ConstantRate {
+        /// The rate of written bytes.
+        rate: Rate,
+        /// The size of each write.
+        packet: Bytes,
+    },
+    /// Finite transfers that arrive at random, each a connection of its own.
+    Poisson {
+        /// The mean time between arrivals.
+        gap: Duration,
+        /// How large each transfer is.
+        size: SizeSpec,
+    },
+    /// The source asks, the sink answers, the source thinks, and again, one connection each way.
+    RequestResponse {
+        /// The size of a question.
+        request: Bytes,
+        /// The size of an answer.
+        response: SizeSpec,
+        /// The mean of the exponential pause before the next question; zero for none.
+        think: Duration,
+    },
+    /// Writes recorded elsewhere: when (from the flow's start) and how much.
+    Trace(Arc<[(Duration, Bytes)]>),
+}
+
+/// A distribution of sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SizeSpec {
+    /// Always the same.
+    Fixed(Bytes),
+    /// Exponential with this mean, at least 1 byte.
+    Exponential {
+        /// The mean.
+        mean: Bytes,
+    },
+    /// Pareto: heavy-tailed.
+    Pareto {
+        /// The smallest size.
+        min: Bytes,
+        /// The shape; below 2 the variance is infinite, below 1 the mean.
+        shape: f64,
+        /// Larger draws are cut to this.
+        max: Bytes,
+    },
+    /// Logarithm normally distributed.
+    LogNormal {
+        /// The median.
+        median: Bytes,
+        /// The standard deviation of the natural logarithm.
+        sigma: f64,
+    },
+    /// Uniform between the two, inclusive.
+    Uniform {
+        /// The smallest size.
+        min: Bytes,
+        /// The largest size.
+        max: Bytes,
+    },
+}
+
+/// What is recorded along the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasureSpec {
+    /// Sample series this often; `None` records no series.
+    pub interval: Option<Duration>,
+    /// At most this many flows have series: the first of each group in turn.
+    pub flows: u32,
+    /// At most this many points a series; when it is full, every other point is dropped and the interval doubles.
+    pub points: u32,
+    /// Record a point at every change rather than at intervals, within the same bound.
+    pub every_event: bool,
+}
+
+impl Default for MeasureSpec {
+    fn default() -> Self {
+        Self { interval: Some(Duration::from_millis(100)), flows: 32, points: 4000, every_event: false }
+    }
+}
