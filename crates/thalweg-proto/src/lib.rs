@@ -11,7 +11,6 @@
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
 pub mod congestion;
-pub mod datagram;
 mod engine;
 pub mod payload;
 pub mod random;

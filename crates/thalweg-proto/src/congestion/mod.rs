@@ -8,19 +8,9 @@
 //! Windows are counted in segments, as real numbers: a controller adds fractions, the sender uses whole segments
 //! (or that many full-sized segments' worth of bytes).
 
-mod any;
-mod cubic;
-mod fixed;
-mod new_reno;
-mod slow_start;
-mod vegas;
+mod spec;
 
-pub use any::{Any, ControllerSpec};
-pub use cubic::Cubic;
-pub use fixed::Fixed;
-pub use new_reno::NewReno;
-pub use slow_start::SlowStart;
-pub use vegas::Vegas;
+pub use spec::ControllerSpec;
 
 use crate::transport::Feedback;
 use crate::units::{Duration, Rate, Time};

@@ -1,0 +1,51 @@
+//! Controllers as plain data.
+
+/// Which controller, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ControllerSpec {
+    /// A window that never changes.
+    Fixed {
+        /// The window in segments.
+        window: f64,
+    },
+    /// Slow Start with congestion avoidance (Jacobson 1988): Tahoe.
+    SlowStart {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+    },
+    /// NewReno (RFC 5681, RFC 6582).
+    NewReno {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+    },
+    /// Vegas (Brakmo and Peterson 1995).
+    Vegas {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+        /// The window grows while fewer segments than this are queued in the network.
+        alpha: f64,
+        /// The window shrinks while more segments than this are queued in the network.
+        beta: f64,
+        /// Slow start ends when more segments than this are queued.
+        gamma: f64,
+    },
+    /// CUBIC (RFC 9438).
+    Cubic {
+        /// The window at the start, in segments.
+        initial_window: f64,
+        /// The first slow-start threshold in segments.
+        initial_threshold: f64,
+        /// The scale of the cubic function (0.4 in the RFC).
+        c: f64,
+        /// What a loss multiplies the window by (0.7 in the RFC).
+        beta: f64,
+        /// Give up part of the window to newcomers when it stopped growing below its last maximum.
+        fast_convergence: bool,
+    },
+}
