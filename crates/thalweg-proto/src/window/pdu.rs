@@ -1,0 +1,62 @@
+//! What a window sender and receiver say to each other.
+
+use crate::payload::Payload;
+
+/// A PDU of the window transport.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pdu<P> {
+    /// From sender to receiver.
+    Segment(Segment<P>),
+    /// From receiver to sender.
+    Ack(Ack),
+}
+
+/// A piece of the byte stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment<P> {
+    /// The position of the first byte in the stream, from 0.
+    pub sequence: u64,
+    /// The bytes.
+    pub payload: P,
+    /// This piece ends the stream.
+    pub last: bool,
+    /// It was sent before.
+    pub retransmission: bool,
+}
+
+impl<P: Payload> Segment<P> {
+    /// The position after the last byte.
+    pub fn end(&self) -> u64 {
+        self.sequence.saturating_add(u64::from(self.payload.len()))
+    }
+}
+
+/// An acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// Every byte below this position has arrived.
+    pub cumulative: u64,
+    /// How many bytes beyond `cumulative` the receiver accepts.
+    pub window: u64,
+    /// Data held out of order, as positions after `cumulative`, the block with the newest arrival first (RFC 2018);
+    /// empty blocks are unused.
+    pub sack: [SackBlock; 3],
+    /// One of the acknowledged packets carried the network's congestion mark.
+    pub marked: bool,
+}
+
+/// Bytes `cumulative + start .. cumulative + end` have arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+impl SackBlock {
+    /// True for a block that says nothing.
+    pub const fn is_empty(&self) -> bool {
+        self.start >= self.end
+    }
+}

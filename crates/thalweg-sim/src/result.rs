@@ -1,0 +1,257 @@
+//! What a simulation measured.
+
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+
+/// Everything that one run measured. Counts are of the time after the warm-up unless said otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunResult {
+    /// The seed of the run.
+    pub seed: u64,
+    /// When counting began.
+    pub warmup: Duration,
+    /// Where the run stopped: the duration of the specification, or earlier when it was interrupted.
+    pub ended: Time,
+    /// False when the run was interrupted.
+    pub complete: bool,
+    /// Events handled, over the whole run.
+    pub events: u64,
+    /// Packets that left a transmitter, over the whole run.
+    pub hops: u64,
+    /// A hash over the times, places and packets of all deliveries and drops of the whole run: equal for equal
+    /// scenarios and seeds on every machine.
+    pub fingerprint: u64,
+    /// Packets over the whole run: sent = delivered + dropped + in the network at the end.
+    pub conservation: Conservation,
+    /// Each flow, in the order of the specification.
+    pub flows: Vec<FlowResult>,
+    /// Each direction of each link of the specification (forward, then backward), then those of access links at
+    /// which something was queued or lost.
+    pub links: Vec<LinkResult>,
+    /// Each group of flows.
+    pub groups: Vec<GroupResult>,
+    /// Recorded series.
+    pub series: Vec<Series>,
+}
+
+/// Where packets went, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conservation {
+    /// Packets that endpoints and routers put into the network.
+    pub sent: u64,
+    /// Packets that a wire made by duplication.
+    pub duplicated: u64,
+    /// Packets that reached their endpoint.
+    pub delivered: u64,
+    /// Packets that a queue dropped.
+    pub dropped: u64,
+    /// Packets that a wire lost or damaged.
+    pub lost: u64,
+    /// Packets still in the network at the end.
+    pub in_network: u64,
+}
+
+impl Conservation {
+    /// Nothing appeared or vanished.
+    pub const fn holds(&self) -> bool {
+        self.sent + self.duplicated == self.delivered + self.dropped + self.lost + self.in_network
+    }
+}
+
+/// What one flow did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowResult {
+    /// The flow's name.
+    pub name: String,
+    /// Its group, by position.
+    pub group: u32,
+    /// When it started.
+    pub start: Time,
+    /// When its last byte was delivered, for flows that end; over the whole run.
+    pub finished: Option<Time>,
+    /// The time over which it was counted: from the warm-up's end or its start to its finish or the run's end.
+    pub counted: Duration,
+    /// Payload delivered to the application, each byte once.
+    pub delivered: Bytes,
+    /// Data packets whose payload was delivered, each once, with their headers: what the SEIF thesis counts.
+    pub delivered_wire: Bytes,
+    /// Payload delivered over the whole run.
+    pub delivered_total: Bytes,
+    /// `delivered` over the counted time of the whole run (warm-up's end to the run's end).
+    pub goodput: Rate,
+    /// `delivered_wire` over the same time.
+    pub throughput: Rate,
+    /// Data packets sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Packets of the flow, in either direction, that queues dropped.
+    pub drops: u64,
+    /// One-way delay of data packets from their transmission at the source to their arrival.
+    pub delay: Summary,
+    /// The shortest round-trip time that the sender measured, over the whole run; zero without a sample.
+    pub min_rtt: Duration,
+    /// The sender's last smoothed round-trip time; zero without a sample.
+    pub smoothed_rtt: Duration,
+    /// How long each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
+    pub limits: [Duration; 6],
+}
+
+/// A distribution of durations.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// How many values.
+    pub count: u64,
+    /// The smallest.
+    pub min: Duration,
+    /// The mean.
+    pub mean: Duration,
+    /// The median, within 1.6 %.
+    pub p50: Duration,
+    /// The 99th percentile, within 1.6 %.
+    pub p99: Duration,
+    /// The largest.
+    pub max: Duration,
+}
+
+/// What one direction of a link did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkResult {
+    /// The link's name.
+    pub name: String,
+    /// The node at the transmitting end.
+    pub from: String,
+    /// The node at the receiving end.
+    pub to: String,
+    /// The transmitter's rate at the start; zero where a capacity trace rules.
+    pub rate: Rate,
+    /// Packets transmitted.
+    pub packets: u64,
+    /// Bytes transmitted.
+    pub bytes: Bytes,
+    /// The share of the counted time in which the transmitter was busy, 0 to 1.
+    pub utilisation: f64,
+    /// Packets that waited, not counting the one in service.
+    pub queue: QueueResult,
+    /// Drops for want of room.
+    pub drops_full: u64,
+    /// Early drops.
+    pub drops_early: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Packets that the wire lost.
+    pub losses: u64,
+    /// Packets that the wire damaged.
+    pub corrupted: u64,
+    /// Packets that the wire duplicated.
+    pub duplicated: u64,
+    /// This is one of the specification's links and it was the busiest of some flow's path, or it dropped packets.
+    pub bottleneck: bool,
+}
+
+/// The occupancy of a queue, weighted by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueResult {
+    /// The mean in packets.
+    pub mean_packets: f64,
+    /// The mean in bytes.
+    pub mean_bytes: f64,
+    /// The length in packets that was not exceeded in 99 % of the time.
+    pub p99_packets: u64,
+    /// The largest length in packets.
+    pub max_packets: u64,
+}
+
+/// What a group of flows did together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupResult {
+    /// The group's name.
+    pub name: String,
+    /// The scheme's name.
+    pub scheme: String,
+    /// How many flows.
+    pub flows: u32,
+    /// The sum of the flows' goodput.
+    pub goodput: Rate,
+    /// Jain's fairness index of the flows' goodput, 1/n to 1; 1 for a group without any.
+    pub jain: f64,
+    /// The fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their
+    /// mean, in (kbit/s)².
+    pub fairness_variance: f64,
+    /// Completion times of transfers that ended after the warm-up: the flows that end, each transfer of Poisson
+    /// arrivals, each exchange of request and response.
+    pub completion: Summary,
+    /// Transfers begun and not ended, for workloads of many transfers.
+    pub unfinished: u64,
+}
+
+/// A quantity over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What was measured.
+    pub quantity: Quantity,
+    /// Where: a position in [`RunResult::flows`] or [`RunResult::links`], as the quantity says.
+    pub subject: u32,
+    /// Times and values, in order of time.
+    pub points: Vec<(Time, f64)>,
+}
+
+/// What a series measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Quantity {
+    /// A flow's congestion window in segments.
+    Window,
+    /// A flow's segments in the network.
+    InFlight,
+    /// A flow's smoothed round-trip time in seconds.
+    Rtt,
+    /// A flow's pacing rate in bit/s.
+    PacingRate,
+    /// A flow's goodput since the last point in bit/s.
+    Goodput,
+    /// A link's queue length in packets.
+    QueuePackets,
+    /// A link's queue length in bytes.
+    QueueBytes,
+    /// A link's drops, from the start of the run to this point.
+    Drops,
+    /// A link's marks, from the start of the run to this point.
+    Marks,
+    /// A link's transmitted bytes since the last point as a rate in bit/s.
+    LinkRate,
+}
+
+impl Quantity {
+    /// The name used in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::InFlight => "in-flight",
+            Self::Rtt => "rtt",
+            Self::PacingRate => "pacing-rate",
+            Self::Goodput => "goodput",
+            Self::QueuePackets => "queue-packets",
+            Self::QueueBytes => "queue-bytes",
+            Self::Drops => "drops",
+            Self::Marks => "marks",
+            Self::LinkRate => "link-rate",
+        }
+    }
+
+    /// The unit of its values.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Window | Self::InFlight => "segment",
+            Self::Rtt => "s",
+            Self::PacingRate | Self::Goodput | Self::LinkRate => "bit/s",
+            Self::QueuePackets | Self::Drops | Self::Marks => "pkt",
+            Self::QueueBytes => "B",
+        }
+    }
+
+    /// True where [`Series::subject`] is a flow.
+    pub const fn is_of_flow(self) -> bool {
+        matches!(self, Self::Window | Self::InFlight | Self::Rtt | Self::PacingRate | Self::Goodput)
+    }
+}

@@ -1,0 +1,91 @@
+//! Packet traces: one record for every step of every packet.
+
+use crate::pdu::Pdu;
+use thalweg_proto::units::Time;
+
+/// A packet's identity: never used twice in a run, copies by a wire share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketId {
+    /// The flow.
+    pub flow: u32,
+    /// True for packets from the flow's sink to its source.
+    pub backward: bool,
+    /// Counts what the flow's endpoint in this direction has sent.
+    pub serial: u32,
+}
+
+/// What happened to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An endpoint sent it.
+    Sent,
+    /// It arrived at a transmitter that was busy, and waits.
+    Queued,
+    /// A transmitter began to send it.
+    Transmitted,
+    /// It reached the far end of a link.
+    Arrived,
+    /// A queue dropped it.
+    Dropped,
+    /// The wire lost it.
+    Lost,
+    /// The wire damaged it: it arrives, and its receiver drops it.
+    Corrupted,
+    /// The wire made this copy of it.
+    Duplicated,
+    /// Its endpoint took it.
+    Delivered,
+}
+
+/// One step of one packet.
+#[derive(Clone, Debug)]
+pub struct Record<'a> {
+    /// When.
+    pub time: Time,
+    /// What.
+    pub step: Step,
+    /// At which direction of which link (a position in the simulation's table of transmitters); `u32::MAX` at
+    /// endpoints.
+    pub link: u32,
+    /// Which packet.
+    pub packet: PacketId,
+    /// Its size on the wire in bytes.
+    pub size: u32,
+    /// What it carries.
+    pub pdu: &'a Pdu,
+}
+
+/// Receives the records of a run. The choice is made when the simulation is compiled, so that a run without a trace
+/// does not pay for it.
+pub trait Tracer {
+    /// False when records are not wanted at all.
+    const ENABLED: bool;
+    /// Takes one record.
+    fn record(&mut self, record: &Record<'_>);
+}
+
+/// No trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTrace;
+
+impl Tracer for NoTrace {
+    const ENABLED: bool = false;
+    fn record(&mut self, _record: &Record<'_>) {}
+}
+
+impl<A: Tracer, B: Tracer> Tracer for (A, B) {
+    const ENABLED: bool = A::ENABLED || B::ENABLED;
+    fn record(&mut self, record: &Record<'_>) {
+        self.0.record(record);
+        self.1.record(record);
+    }
+}
+
+impl<T: Tracer> Tracer for Option<T> {
+    const ENABLED: bool = T::ENABLED;
+    fn record(&mut self, record: &Record<'_>) {
+        if let Some(tracer) = self {
+            tracer.record(record);
+        }
+    }
+}
