@@ -86,6 +86,10 @@ impl<P: Payload> Engine for Source<P> {
         match input {
             Input::Write(data) if !self.finishing => self.queue.push(data),
             Input::Finish => self.finishing = true,
+            Input::Stop => {
+                self.queue = P::Queue::default();
+                self.finishing = true;
+            }
             Input::Pause => self.paused = true,
             Input::Resume => self.paused = false,
             Input::Write(_) | Input::Pdu { .. } | Input::Consumed(_) | Input::Feedback(_) => {}

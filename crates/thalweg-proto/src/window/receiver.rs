@@ -229,6 +229,7 @@ impl<P: Payload> Engine for Receiver<P> {
             Input::Pdu { pdu: Pdu::Ack(_), .. }
             | Input::Write(_)
             | Input::Finish
+            | Input::Stop
             | Input::Feedback(_)
             | Input::Pause
             | Input::Resume => {}

@@ -501,6 +501,10 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 }
             }
             Input::Finish => self.finishing = true,
+            Input::Stop => {
+                self.queue = P::Queue::default();
+                self.finishing = true;
+            }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
             Input::Pause => self.paused = true,
             Input::Resume => self.paused = false,
