@@ -4,7 +4,9 @@
 //! keeps. The simulator and live emulation use the same code.
 
 mod discipline;
+mod fcfs;
 mod spec;
 
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
+pub use fcfs::Fcfs;
 pub use spec::{CapacityTrace, DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec};
