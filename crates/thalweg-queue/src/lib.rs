@@ -3,10 +3,14 @@
 //! Nothing here knows what a packet is: a queue holds [`Entry`]s, small values that name a packet which its owner
 //! keeps. The simulator and live emulation use the same code.
 
+mod any;
 mod discipline;
 mod fcfs;
+mod random_drop;
 mod spec;
 
+pub use any::Any;
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
 pub use fcfs::Fcfs;
+pub use random_drop::RandomDrop;
 pub use spec::{CapacityTrace, DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec};
