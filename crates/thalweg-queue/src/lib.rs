@@ -4,13 +4,17 @@
 //! keeps. The simulator and live emulation use the same code.
 
 mod any;
+mod capacity;
+mod clock;
 mod discipline;
 mod fcfs;
 mod random_drop;
 mod spec;
 
 pub use any::Any;
+pub use capacity::{CapacityError, CapacityTrace};
+pub use clock::CapacityClock;
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
 pub use fcfs::Fcfs;
 pub use random_drop::RandomDrop;
-pub use spec::{CapacityTrace, DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec};
+pub use spec::{DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec};

@@ -2,7 +2,7 @@
 
 use crate::Limit;
 use std::sync::Arc;
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::Duration;
 
 /// A queue discipline with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,17 +66,4 @@ pub enum LossSpec {
     },
     /// Exactly these packets, numbered from 1 in the order in which they enter the wire; ascending.
     List(Arc<[u64]>),
-}
-
-/// When how much may leave a transmitter, as the trace files of mahimahi tell it.
-///
-/// Each opportunity lets up to a fixed number of bytes go; what is not used is lost. The trace repeats when it ends.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CapacityTrace {
-    /// The opportunities' times, ascending, within one period.
-    pub opportunities: Vec<Time>,
-    /// The length of one period, at least the last opportunity's time and above zero.
-    pub period: Duration,
-    /// Bytes an opportunity (1500 for mahimahi).
-    pub bytes: u32,
 }
