@@ -8,6 +8,7 @@ mod capacity;
 mod clock;
 mod discipline;
 mod fcfs;
+mod mahimahi;
 mod random_drop;
 mod spec;
 
@@ -16,5 +17,6 @@ pub use capacity::{CapacityError, CapacityTrace};
 pub use clock::CapacityClock;
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
 pub use fcfs::Fcfs;
+pub use mahimahi::{TraceError, TraceWriteError};
 pub use random_drop::RandomDrop;
 pub use spec::{DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec};
