@@ -11,6 +11,7 @@ mod fcfs;
 mod mahimahi;
 mod random_drop;
 mod spec;
+mod synthesise;
 
 pub use any::Any;
 pub use capacity::{CapacityError, CapacityTrace};
@@ -20,3 +21,4 @@ pub use fcfs::Fcfs;
 pub use mahimahi::{TraceError, TraceWriteError};
 pub use random_drop::RandomDrop;
 pub use spec::{DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec};
+pub use synthesise::SynthesisError;
