@@ -10,7 +10,7 @@ use crate::pdu::Pdu;
 use crate::result::Conservation;
 use crate::spec::{MeasureSpec, Spec};
 use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
-use crate::wheel::Wheel;
+use crate::wheel::{ENTITY_BITS, Wheel};
 use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Time};
@@ -55,19 +55,18 @@ pub(crate) enum Kind {
     End = 11,
 }
 
-const KIND_SHIFT: u32 = 28;
 /// Entities of a kind are numbered below this.
-pub(crate) const MAX_ENTITIES: u32 = 1 << KIND_SHIFT;
+pub(crate) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 
 impl Kind {
     #[inline]
     pub const fn key(self, entity: u32) -> u32 {
-        ((self as u32) << KIND_SHIFT) | entity
+        ((self as u32) << ENTITY_BITS) | entity
     }
 
     #[inline]
     const fn of(key: u32) -> Self {
-        match key >> KIND_SHIFT {
+        match key >> ENTITY_BITS {
             0 => Self::Change,
             1 => Self::Service,
             2 => Self::Arrive,
@@ -283,7 +282,7 @@ impl<T: Tracer> Simulation<T> {
     /// A packet reached its endpoint.
     pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
         let header = *self.network.packets.header(packet);
-        let connection = &self.connections[header.connection as usize];
+        let connection = self.connections[header.connection as usize];
         self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, &header, 1));
         if header.flags.has(Flags::DAMAGED) {
             self.conservation.lost += 1;

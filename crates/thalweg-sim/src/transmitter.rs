@@ -60,7 +60,8 @@ impl Transmitter {
         let extra = (!plain).then(|| {
             Box::new(Extra {
                 impairment: Impairment::new(&spec.impairment, stream),
-                capacity: spec.capacity.as_ref().map(|trace| CapacityClock::new(Arc::clone(trace))),
+                // A trace that makes no sense was refused when the specification was checked.
+                capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
                 ..Extra::default()
             })
         });

@@ -5,8 +5,10 @@
 //! of a higher level moves the clock to its earliest entry and sorts the rest into lower levels; each entry moves down
 //! at most ten times, in practice once or twice (Varghese and Lauck 1987).
 //!
-//! Entries of equal time come out in the order of their keys, whatever the order in which they went in. An entry that
-//! is added for the time of the entry just taken comes after all others of that time that were there before.
+//! Entries of equal time come out by the kind in their key and, within a kind, by lot: in the order of a hash of time
+//! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
+//! flows win every tie. An entry that is added for the time of the entry just taken comes after all others of that time
+//! that were there before.
 
 use thalweg_proto::units::Time;
 
@@ -21,6 +23,16 @@ struct Entry {
     key: u32,
 }
 
+/// The bits of a key that say which of its kind it is; those above are the kind.
+pub(crate) const ENTITY_BITS: u32 = 28;
+
+/// The place of a key among others of the same time: the kind, then the lot.
+#[inline]
+fn rank(time: u64, key: u32) -> (u32, u64, u32) {
+    let lot = (time ^ (u64::from(key) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (key >> ENTITY_BITS, (lot ^ (lot >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9), key)
+}
+
 /// A queue of (time, key) pairs.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
@@ -30,7 +42,7 @@ pub(crate) struct Wheel {
     /// One bit for each slot with an entry.
     occupied: [u64; LEVELS],
     slots: Vec<Vec<Entry>>,
-    /// Entries of the time `now` that are being handed out, in reverse order of their keys.
+    /// Entries of the time `now` that are being handed out, the next one last.
     batch: Vec<Entry>,
 }
 
@@ -93,7 +105,7 @@ impl Wheel {
             if level == 0 {
                 // All entries of one time. The swap keeps both allocations in use.
                 core::mem::swap(bucket, &mut self.batch);
-                self.batch.sort_unstable_by_key(|entry| core::cmp::Reverse(entry.key));
+                self.batch.sort_unstable_by_key(|entry| core::cmp::Reverse(rank(entry.time, entry.key)));
                 let entry = self.batch.pop()?;
                 self.now = entry.time;
                 return Some((Time::from_picos(entry.time), entry.key));
@@ -117,7 +129,7 @@ mod tests {
     use std::collections::BinaryHeap;
 
     proptest! {
-        /// Against a binary heap of (time, round, key): the same order, for gaps of every magnitude and many ties.
+        /// Against a binary heap of (time, round, rank): the same order, for gaps of every magnitude and many ties.
         #[test]
         fn agrees_with_a_heap(
             steps in prop::collection::vec((0u32..3, 0u32..40, 0u64..4, 0u32..6), 1..400)
@@ -126,9 +138,10 @@ mod tests {
             let (mut now, mut round) = (0u64, 0u64);
             for (pops, magnitude, factor, key) in steps {
                 let time = now + (factor << magnitude);
-                wheel.push(Time::from_picos(time), key);
+                wheel.push(Time::from_picos(time), key << 26);
                 // What is added for the current time waits for the next round.
-                heap.push(Reverse((time, if time == now { round + 1 } else { 0 }, key)));
+                let key = key << 26;
+                heap.push(Reverse((time, if time == now { round + 1 } else { 0 }, rank(time, key))));
                 for _ in 0..pops {
                     let expected = heap.pop().map(|Reverse(top)| top);
                     if let Some((time, its_round, _)) = expected {
@@ -136,7 +149,7 @@ mod tests {
                         now = time;
                     }
                     let got = wheel.pop().map(|(time, key)| (time.as_picos(), key));
-                    prop_assert_eq!(got, expected.map(|(time, _, key)| (time, key)));
+                    prop_assert_eq!(got, expected.map(|(time, _, rank)| (time, rank.2)));
                 }
             }
         }

@@ -99,9 +99,6 @@ impl Histogram {
         }
     }
 
-    pub fn clear(&mut self) {
-        *self = Self::default();
-    }
 }
 
 #[cfg(test)]
