@@ -5,13 +5,14 @@ use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
 use crate::transmitter::{Extra, Transmitter};
+use core::hint::black_box;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Time;
 use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
 
 /// The hop after the last: the packet's endpoint.
 pub(crate) const END: u32 = u32::MAX;
-/// The hop that is the packet's own ([`Header::exit`](crate::packet::Header)): the access link of its endpoint, so that
+/// The hop that is the packet's own ([`Packet::exit`](crate::packet::Packet)): the access link of its endpoint, so that
 /// all flows of a group share one route.
 pub(crate) const EXIT: u32 = u32::MAX - 1;
 
@@ -41,6 +42,19 @@ impl Network {
     }
 }
 
+impl Network {
+    /// Reads what the next arrival at the end of `link` needs, for the sake of reading it.
+    pub fn fetch(&self, link: u32) -> u64 {
+        let first = self.transmitters[link as usize].first;
+        let Some(header) = self.packets.fetch(first) else { return 0 };
+        match self.routes[header.hop as usize] {
+            END => header.sent_at.as_picos(),
+            EXIT => self.transmitters[header.exit as usize].bytes,
+            next => self.transmitters[next as usize].bytes,
+        }
+    }
+}
+
 /// The random stream for `purpose` of transmitter number `link`.
 pub(crate) fn link_stream(seed: u64, purpose: &str, link: u32) -> Stream {
     Stream::new(seed, purpose, u64::from(link))
@@ -50,7 +64,7 @@ impl<T: Tracer> Simulation<T> {
     /// Sends a packet on its next hop.
     #[inline]
     pub(crate) fn forward(&mut self, packet: u32) {
-        let header = self.network.packets.header_mut(packet);
+        let header = self.network.packets.get_mut(packet);
         let link = match self.network.routes[header.hop as usize] {
             END => return self.deliver(packet),
             EXIT => header.exit,
@@ -76,7 +90,7 @@ impl<T: Tracer> Simulation<T> {
     /// A packet meets a busy transmitter.
     fn enqueue(&mut self, link: u32, packet: u32) {
         let now = self.now;
-        let header = self.network.packets.header(packet);
+        let header = self.network.packets.get(packet);
         let entry = Entry {
             packet,
             size: header.size,
@@ -116,7 +130,11 @@ impl<T: Tracer> Simulation<T> {
         if let Some(entry) = entry {
             if entry.marked {
                 waiting.marks += 1;
-                self.network.packets.header_mut(entry.packet).flags.set(Flags::MARKED);
+                self.network.packets.get_mut(entry.packet).flags.set(Flags::MARKED);
+            }
+            if let Some(next) = waiting.discipline.peek() {
+                // By the time of its service it will be in the cache.
+                black_box(self.network.packets.fetch(next.packet).map(|packet| packet.next));
             }
             self.transmit(link, entry.packet, entry.size);
             if left > 0 {
@@ -164,14 +182,14 @@ impl<T: Tracer> Simulation<T> {
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
-        let header = network.packets.header_mut(packet);
+        let header = network.packets.get_mut(packet);
         header.arrives_at = arrives;
         header.next = NONE;
         if transmitter.first == NONE {
             transmitter.first = packet;
             self.wheel.push(arrives, Kind::Arrive.key(link));
         } else {
-            let last = network.packets.header_mut(transmitter.last);
+            let last = network.packets.get_mut(transmitter.last);
             if arrives < last.arrives_at {
                 // The wire became shorter: this one overtakes.
                 self.put_off_order(link, packet, arrives);
@@ -184,7 +202,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet that does not arrive in the order of the wire has an event of its own.
     fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
-        let header = self.network.packets.header_mut(packet);
+        let header = self.network.packets.get_mut(packet);
         (header.arrives_at, header.next) = (arrives, link);
         self.wheel.push(arrives, Kind::Stray.key(packet));
     }
@@ -202,14 +220,13 @@ impl<T: Tracer> Simulation<T> {
             return;
         }
         if fate.corrupted {
-            self.network.packets.header_mut(packet).flags.set(Flags::DAMAGED);
+            self.network.packets.get_mut(packet).flags.set(Flags::DAMAGED);
             self.trace(Step::Corrupted, link, packet);
         }
         let copy = fate.duplicated.then(|| {
             self.conservation.duplicated += 1;
-            let (header, cargo) = (*self.network.packets.header(packet), self.network.packets.cargo(packet));
-            let cargo = cargo.clone();
-            self.network.packets.insert(header, cargo)
+            let (copy, pdu) = (*self.network.packets.get(packet), self.network.packets.pdu(packet));
+            self.network.packets.insert(copy, pdu)
         });
         for packet in core::iter::once(packet).chain(copy) {
             if fate.extra_delay.is_zero() {
@@ -229,10 +246,13 @@ impl<T: Tracer> Simulation<T> {
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
         let packet = transmitter.first;
-        let next = network.packets.header(packet).next;
+        let next = network.packets.get(packet).next;
         transmitter.first = next;
         if next != NONE {
-            let arrives = network.packets.header(next).arrives_at;
+            let behind = network.packets.get(next);
+            let arrives = behind.arrives_at;
+            // The one after it, for the next time.
+            black_box(network.packets.fetch(behind.next).map(|packet| packet.next));
             self.wheel.push(arrives, Kind::Arrive.key(link));
         }
         self.trace(Step::Arrived, link, packet);
@@ -241,7 +261,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet off the wire's order reaches the far end.
     pub(crate) fn on_stray(&mut self, packet: u32) {
-        let link = self.network.packets.header(packet).next;
+        let link = self.network.packets.get(packet).next;
         self.trace(Step::Arrived, link, packet);
         self.forward(packet);
     }
