@@ -1,11 +1,11 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::packet::{Flags, NONE, Packets};
+use crate::prefetch::prefetch;
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
 use crate::transmitter::{Extra, Transmitter};
-use core::hint::black_box;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Time;
 use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
@@ -43,15 +43,18 @@ impl Network {
 }
 
 impl Network {
-    /// Reads what the next arrival at the end of `link` needs, for the sake of reading it.
-    pub fn fetch(&self, link: u32) -> u64 {
-        let first = self.transmitters[link as usize].first;
-        let Some(header) = self.packets.fetch(first) else { return 0 };
-        match self.routes[header.hop as usize] {
-            END => header.sent_at.as_picos(),
-            EXIT => self.transmitters[header.exit as usize].bytes,
-            next => self.transmitters[next as usize].bytes,
+    /// Asks for what the next arrival at the end of `link` needs first.
+    #[inline]
+    pub fn expect_link(&self, link: u32) {
+        if let Some(transmitter) = self.transmitters.get(link as usize) {
+            prefetch(transmitter);
         }
+    }
+
+    /// Asks for what it needs next.
+    #[inline]
+    pub fn expect_packet(&self, link: u32) {
+        self.packets.expect(self.transmitters[link as usize].first);
     }
 }
 
@@ -134,7 +137,7 @@ impl<T: Tracer> Simulation<T> {
             }
             if let Some(next) = waiting.discipline.peek() {
                 // By the time of its service it will be in the cache.
-                black_box(self.network.packets.fetch(next.packet).map(|packet| packet.next));
+                self.network.packets.expect(next.packet);
             }
             self.transmit(link, entry.packet, entry.size);
             if left > 0 {
@@ -252,7 +255,7 @@ impl<T: Tracer> Simulation<T> {
             let behind = network.packets.get(next);
             let arrives = behind.arrives_at;
             // The one after it, for the next time.
-            black_box(network.packets.fetch(behind.next).map(|packet| packet.next));
+            network.packets.expect(behind.next);
             self.wheel.push(arrives, Kind::Arrive.key(link));
         }
         self.trace(Step::Arrived, link, packet);

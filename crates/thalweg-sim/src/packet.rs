@@ -1,6 +1,7 @@
 //! Packets in the network: one store for all, so that none is allocated on its way.
 
 use crate::pdu::Pdu;
+use crate::prefetch::prefetch;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
@@ -164,10 +165,12 @@ impl Packets {
         &mut self.packets[packet as usize]
     }
 
-    /// Reads a packet, if there is one of that number, for the sake of having it in the cache.
+    /// Asks for a packet, if there is one of that number, so that it is in the cache soon.
     #[inline]
-    pub fn fetch(&self, packet: u32) -> Option<&Packet> {
-        self.packets.get(packet as usize)
+    pub fn expect(&self, packet: u32) {
+        if let Some(packet) = self.packets.get(packet as usize) {
+            prefetch(packet);
+        }
     }
 
     /// Removes a packet and gives what it carried.

@@ -7,11 +7,11 @@ use crate::measure::Recorder;
 use crate::network::Network;
 use crate::packet::{Flags, NONE, Packet};
 use crate::pdu::Pdu;
+use crate::prefetch::prefetch;
 use crate::result::Conservation;
 use crate::spec::{MeasureSpec, Spec};
 use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
 use crate::wheel::{ENTITY_BITS, Wheel};
-use core::hint::black_box;
 use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Time};
@@ -148,7 +148,7 @@ impl<T: Tracer> Simulation<T> {
         let stop_at = self.events.saturating_add(max_events);
         while !self.finished && self.events < stop_at {
             let (network, endpoints) = (&self.network, &self.endpoints);
-            let Some((time, key)) = self.wheel.pop(|key| fetch(network, endpoints, key)) else {
+            let Some((time, key)) = self.wheel.pop(|key, soon| expect(network, endpoints, key, soon)) else {
                 self.finished = true;
                 break;
             };
@@ -372,16 +372,17 @@ impl<T: Tracer> Simulation<T> {
     }
 }
 
-/// Reads what the event `key` will need, so that it is in the cache by then. In a large network nothing is when its turn
-/// comes; read ahead for many events at once, the waits overlap.
-fn fetch(network: &Network, endpoints: &[Endpoint], key: u32) {
+/// Asks for what the event `key` will need, the more the sooner it is.
+#[inline]
+fn expect(network: &Network, endpoints: &[Endpoint], key: u32, soon: bool) {
     let entity = key & (MAX_ENTITIES - 1);
     match Kind::of(key) {
-        Kind::Arrive => {
-            black_box(network.fetch(entity));
-        }
+        Kind::Arrive if soon => network.expect_packet(entity),
+        Kind::Arrive => network.expect_link(entity),
         Kind::Timer => {
-            black_box(endpoints[entity as usize].armed);
+            if let Some(endpoint) = endpoints.get(entity as usize) {
+                prefetch(endpoint);
+            }
         }
         _ => {}
     }
