@@ -82,7 +82,7 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         complete: true,
         events: 1_000_000,
         hops: 500_000,
-        fingerprint: 0xfeed + seed,
+        fingerprint: seed.wrapping_add(0xfeed),
         conservation: Conservation {
             sent: 3000,
             duplicated: 0,
