@@ -4,11 +4,11 @@
 //! bytes, so the headers are made from what the packet means:
 //!
 //! - Flow number i (from 0) has its source at `10.0.0.0 + i + 1` and its sink at `10.128.0.0 + i + 1`; routers are
-//!   `10.255.255.254`. Data from the source goes from port 40000 to port 5001, data from the sink (answers) to
-//!   port 5002.
+//!   `10.255.255.254`. Data from the source goes to port 5001. Answers come from port 5002, on a connection of
+//!   their own. The source's port, from 10000, tells connections of a flow apart.
 //! - The window transport becomes TCP. Byte 0 of the stream has sequence number 1; numbers wrap at 2^32.
-//!   Selective acknowledgements are the option of RFC 2018, an acknowledged congestion mark is the flag ECE, the
-//!   end of the stream is FIN. There is no handshake to negotiate a window scale, so the window field is the
+//!   Selective acknowledgements are the option of RFC 2018, an acknowledged congestion mark is the flag ECE.
+//!   There is no handshake to negotiate a window scale, so the window field is the
 //!   receiver's window in units of 2^14 bytes, the largest scale there is, rounded up and at most 65535.
 //! - Datagrams become UDP, routers' messages become ICMP Source Quench (type 4) with the header of a packet of the
 //!   flow, whose sequence number is that of the dropped data (all ones for a warning without a loss), and the
@@ -18,6 +18,7 @@
 
 mod packet;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use thalweg_sim::trace::{Record, Step, Tracer};
 
@@ -33,10 +34,11 @@ pub enum Point {
 }
 
 impl Point {
-    fn sees(&self, record: &Record<'_>) -> bool {
+    /// Whether a packet is captured here; `from_source` says that it travels from the flow's source to its sink.
+    fn sees(&self, record: &Record<'_>, from_source: bool) -> bool {
         match (self, record.step) {
-            (Self::Source, Step::Sent) | (Self::Sink, Step::Delivered) => !record.packet.backward,
-            (Self::Source, Step::Delivered) | (Self::Sink, Step::Sent) => record.packet.backward,
+            (Self::Source, Step::Sent) | (Self::Sink, Step::Delivered) => from_source,
+            (Self::Source, Step::Delivered) | (Self::Sink, Step::Sent) => !from_source,
             (Self::Transmitters(links), Step::Transmitted) => links.contains(&record.link),
             _ => false,
         }
@@ -49,6 +51,8 @@ pub struct Capture<W: Write> {
     to: W,
     point: Point,
     snapshot: u32,
+    /// The flows that answer, with the connection on which they ask, once it is known.
+    answering: BTreeMap<u32, Option<u32>>,
     packets: u64,
     failed: Option<io::Error>,
 }
@@ -61,7 +65,7 @@ impl<W: Write> Capture<W> {
         to.write_all(&NANOSECOND_MAGIC.to_le_bytes())?;
         to.write_all(&version)?;
         to.write_all(&words)?;
-        Ok(Self { to, point, snapshot: 0, packets: 0, failed: None })
+        Ok(Self { to, point, snapshot: 0, answering: BTreeMap::new(), packets: 0, failed: None })
     }
 
     /// Stores payloads (zeros) up to so many bytes of each packet, headers included.
@@ -69,6 +73,22 @@ impl<W: Write> Capture<W> {
     pub fn snapshot(mut self, bytes: u32) -> Self {
         self.snapshot = bytes.min(SNAPSHOT_LIMIT);
         self
+    }
+
+    /// Names the flows whose sink answers on a connection of its own (requests and responses), so that answers are
+    /// shown as coming from there.
+    #[must_use]
+    pub fn answering(mut self, flows: impl IntoIterator<Item = u32>) -> Self {
+        self.answering.extend(flows.into_iter().map(|flow| (flow, None)));
+        self
+    }
+
+    /// The packet's connection leads from the flow's sink to its source. Of a flow that answers, the first packet
+    /// is a question; what is on another connection belongs to an answer.
+    fn is_reply(&mut self, record: &Record<'_>) -> bool {
+        let connection = record.packet.connection;
+        let asks = self.answering.get_mut(&record.flow);
+        asks.is_some_and(|asks| *asks.get_or_insert(connection) != connection)
     }
 
     /// How many packets were written.
@@ -84,8 +104,8 @@ impl<W: Write> Capture<W> {
         }
     }
 
-    fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
-        let headers = packet::headers(record);
+    fn write(&mut self, record: &Record<'_>, reply: bool) -> io::Result<()> {
+        let headers = packet::headers(record, reply);
         let original = record.size.max(headers.total);
         let headers = headers.bytes();
         let header_bytes = headers.len() as u32;
@@ -106,8 +126,9 @@ impl<W: Write> Tracer for Capture<W> {
     const ENABLED: bool = true;
 
     fn record(&mut self, record: &Record<'_>) {
-        if self.failed.is_none() && self.point.sees(record) {
-            self.failed = self.write(record).err();
+        let reply = self.is_reply(record);
+        if self.failed.is_none() && self.point.sees(record, record.packet.backward == reply) {
+            self.failed = self.write(record, reply).err();
         }
     }
 }

@@ -5,7 +5,7 @@ use thalweg_proto::payload::Payload;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
-use thalweg_sim::trace::Record;
+use thalweg_sim::trace::{PacketId, Record};
 
 /// The headers of one packet.
 pub(super) struct Headers {
@@ -29,48 +29,56 @@ struct Ends {
     target_port: u16,
 }
 
-/// The headers of the packet of `record`.
-pub(super) fn headers(record: &Record<'_>) -> Headers {
+/// The headers of the packet of `record`. `reply` says that its connection leads from the flow's sink to its source.
+pub(super) fn headers(record: &Record<'_>, reply: bool) -> Headers {
+    let ends = ends(record, reply);
     match record.pdu {
         Pdu::Window(window::Pdu::Segment(segment)) => {
-            let flags = ACK | if segment.last { FIN } else { 0 };
-            let mut tcp = tcp(&ends(record, true), stream(segment.sequence), stream(0), flags, u16::MAX);
+            let mut tcp = tcp(&ends, stream(segment.sequence), stream(0), ACK, u16::MAX);
             tcp.payload = segment.payload.len();
-            ip(record, &ends(record, true), TCP, tcp)
+            ip(record, &ends, TCP, tcp)
         }
         Pdu::Window(window::Pdu::Ack(ack)) => {
             let flags = ACK | if ack.marked { ECE } else { 0 };
             let window = ack.window.div_ceil(1 << WINDOW_SCALE);
             let window = u16::try_from(window).unwrap_or(u16::MAX);
-            let mut tcp = tcp(&ends(record, false), stream(0), stream(ack.cumulative), flags, window);
+            let mut tcp = tcp(&ends, stream(0), stream(ack.cumulative), flags, window);
             selective(&mut tcp, ack);
-            ip(record, &ends(record, false), TCP, tcp)
+            ip(record, &ends, TCP, tcp)
         }
         Pdu::Datagram(payload) => {
-            let ends = ends(record, true);
             let mut udp = Part::new(payload.len());
-            let length = u16::try_from(payload.len() + 8).unwrap_or(0);
+            let length = u16::try_from(u64::from(payload.len()) + 8).unwrap_or(0);
             udp.words([ends.source_port, ends.target_port, length, 0]);
             ip(record, &ends, UDP, udp)
         }
         Pdu::Feedback(feedback) => {
-            let mut towards = ends(record, true);
-            towards.source = ROUTER;
-            ip(record, &towards, ICMP, source_quench(record, feedback))
+            // The message travels backward; the packet that it is about went the other way.
+            let about = Ends {
+                source: ends.target,
+                target: ends.source,
+                source_port: ends.target_port,
+                target_port: ends.source_port,
+            };
+            let from_router = Ends { source: ROUTER, ..ends };
+            ip(record, &from_router, ICMP, source_quench(&about, feedback))
         }
     }
 }
 
-/// Where a packet comes from and goes to. Data and its acknowledgements share a connection; what the sink sends as
-/// data has one of its own.
-fn ends(record: &Record<'_>, data: bool) -> Ends {
-    let host = |net: u32| Ipv4Addr::from(net | ((record.packet.flow + 1) & HOST_MASK));
+/// Where a packet comes from and goes to.
+fn ends(record: &Record<'_>, reply: bool) -> Ends {
+    let host = |net: u32| Ipv4Addr::from(net | (record.flow.wrapping_add(1) & HOST_MASK));
     let (source, sink) = (host(SOURCES), host(SINKS));
-    let from_source = !record.packet.backward;
-    let port = if from_source == data { SINK_PORT } else { ANSWER_PORT };
-    let (source_port, target_port) = if data { (CLIENT_PORT, port) } else { (port, CLIENT_PORT) };
-    let (source, target) = if from_source { (source, sink) } else { (sink, source) };
-    Ends { source, target, source_port, target_port }
+    let PacketId { connection, incarnation, backward, .. } = record.packet;
+    let number = u64::from(connection) + u64::from(incarnation) * INCARNATION_STEP;
+    let client = FIRST_CLIENT_PORT + (number % u64::from(u16::MAX - FIRST_CLIENT_PORT)) as u16;
+    let server = if reply { ANSWER_PORT } else { SINK_PORT };
+    if backward == reply {
+        Ends { source, target: sink, source_port: client, target_port: server }
+    } else {
+        Ends { source: sink, target: source, source_port: server, target_port: client }
+    }
 }
 
 /// A position in a stream as a sequence number: the first byte is number 1, as after a handshake.
@@ -127,25 +135,22 @@ fn selective(tcp: &mut Part, ack: &window::Ack) {
     tcp.bytes[12] = (tcp.length as u8 / 4) << 4;
 }
 
-/// ICMP type 4 (RFC 792) about a data packet of the flow.
-fn source_quench(record: &Record<'_>, feedback: &Feedback) -> Part {
+/// ICMP type 4 (RFC 792) about a data packet between these ends.
+fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
     let kbits = feedback.rate.map_or(0, |rate| rate.as_bits_per_sec() / 1000);
     let mut part = Part::new(0);
     part.words([4 << 8, 0]);
     part.put(&u32::try_from(kbits).unwrap_or(u32::MAX).to_be_bytes());
-    // The message travels backward; the packet that it is about went the other way.
-    let back = ends(record, true);
-    let about = Ends { source: back.target, target: back.source, target_port: SINK_PORT, ..back };
     let sequence = feedback.dropped.map_or(u32::MAX, stream);
-    let quoted = tcp(&about, sequence, 0, ACK, u16::MAX);
-    part.put(&ip_header(&about, TCP, 0, 20 + quoted.length as u32));
+    let quoted = tcp(about, sequence, 0, ACK, u16::MAX);
+    part.put(&ip_header(about, TCP, 0, 20 + quoted.length as u32));
     part.put(&quoted.bytes[..8]);
     part
 }
 
 /// Puts an IP header before `part` and fills in its checksum.
 fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
-    let length = part.length as u32 + part.payload;
+    let length = (part.length as u32).saturating_add(part.payload);
     if let Some(at) = match protocol {
         TCP => Some(16),
         UDP => Some(6),
@@ -160,7 +165,8 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         let checksum = fold(sum(&part.bytes[..part.length]));
         part.bytes[2..4].copy_from_slice(&checksum.to_be_bytes());
     }
-    let mut headers = Headers { bytes: [0; LONGEST], length: 20 + part.length, total: 20 + length };
+    let mut headers =
+        Headers { bytes: [0; LONGEST], length: 20 + part.length, total: length.saturating_add(20) };
     headers.bytes[..20].copy_from_slice(&ip_header(
         ends,
         protocol,
@@ -204,7 +210,6 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
 
-const FIN: u8 = 0x01;
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 
@@ -215,7 +220,10 @@ const SINKS: u32 = 10 << 24 | 1 << 23;
 const HOST_MASK: u32 = (1 << 23) - 1;
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
 
-const CLIENT_PORT: u16 = 40_000;
+/// The ports below are for servers.
+const FIRST_CLIENT_PORT: u16 = 10_000;
+/// A prime, so that connections that use a number again rarely meet another's port.
+const INCARNATION_STEP: u64 = 1009;
 const SINK_PORT: u16 = 5001;
 const ANSWER_PORT: u16 = 5002;
 

@@ -8,7 +8,7 @@ use thalweg_sim::Pdu;
 use thalweg_sim::trace::PacketId;
 
 fn segment(sequence: u64) -> Pdu {
-    let segment = Segment { sequence, payload: Length(1000), last: false, retransmission: false };
+    let segment = Segment { sequence, payload: Length(1000), retransmission: false };
     Pdu::Window(window::Pdu::Segment(segment))
 }
 
@@ -27,7 +27,8 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
             time: Time::from_picos(1_000_000_000_000 + u64::from(serial) * 1_000_000),
             step: if *backward { Step::Delivered } else { Step::Sent },
             link: u32::MAX,
-            packet: PacketId { flow: *flow, backward: *backward, serial },
+            packet: PacketId { connection: *flow, incarnation: 0, backward: *backward, serial },
+            flow: *flow,
             size: *size,
             pdu,
         });
@@ -66,15 +67,34 @@ fn a_point_sees_its_own_side_only() {
         time: Time::ZERO,
         step,
         link,
-        packet: PacketId { flow: 0, backward, serial: 0 },
+        packet: PacketId { connection: 0, incarnation: 0, backward, serial: 0 },
+        flow: 0,
         size: 1040,
         pdu: &pdu,
     };
-    assert!(Point::Source.sees(&record(Step::Sent, u32::MAX, false)));
-    assert!(!Point::Source.sees(&record(Step::Delivered, u32::MAX, false)));
-    assert!(Point::Sink.sees(&record(Step::Delivered, u32::MAX, false)));
-    assert!(Point::Transmitters(vec![3]).sees(&record(Step::Transmitted, 3, true)));
-    assert!(!Point::Transmitters(vec![3]).sees(&record(Step::Transmitted, 2, true)));
+    let sees = |point: Point, step, link, backward| point.sees(&record(step, link, backward), !backward);
+    assert!(sees(Point::Source, Step::Sent, u32::MAX, false));
+    assert!(!sees(Point::Source, Step::Delivered, u32::MAX, false));
+    assert!(sees(Point::Sink, Step::Delivered, u32::MAX, false));
+    assert!(sees(Point::Transmitters(vec![3]), Step::Transmitted, 3, true));
+    assert!(!sees(Point::Transmitters(vec![3]), Step::Transmitted, 2, true));
+}
+
+#[test]
+fn answers_come_from_the_sink() {
+    let mut capture = Capture::new(Vec::new(), Point::Source).unwrap().answering([0]);
+    for (connection, step, expected) in [(8, Step::Sent, 1), (9, Step::Sent, 1), (9, Step::Delivered, 2)] {
+        capture.record(&Record {
+            time: Time::ZERO,
+            step,
+            link: u32::MAX,
+            packet: PacketId { connection, incarnation: 0, backward: false, serial: 0 },
+            flow: 0,
+            size: 1040,
+            pdu: &segment(0),
+        });
+        assert_eq!(capture.packets(), expected, "connection {connection}, {step:?}");
+    }
 }
 
 /// Wireshark is the judge: it must find every header well formed, with right checksums and the meant values.
