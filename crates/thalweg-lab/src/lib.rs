@@ -1,5 +1,6 @@
-//! The laboratory around the simulator: what a run is described by, what comes out of it, and how it is told.
+//! The laboratory around the simulator: scenario files, experiments, results.
 //!
+//! - [`scenario`]: reads a scenario file into what the simulator runs, and explains and checks it.
 //! - [`batch`]: runs simulations on several threads.
 //! - [`statistics`]: means, intervals, fairness.
 //! - [`results`]: the results document.
@@ -8,4 +9,5 @@
 pub mod batch;
 pub mod output;
 pub mod results;
+pub mod scenario;
 pub mod statistics;

@@ -1,0 +1,206 @@
+//! What can be said of a scenario's paths before it runs: routes, unloaded round-trip times, bandwidth-delay
+//! products.
+
+use super::route::{Edge, Graph, Tree};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_queue::CapacityTrace;
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, Processing, Spec, TransportSpec};
+
+/// A direction of a link: twice the link's number, plus one for the direction back.
+pub type Hop = u32;
+
+/// The paths of all groups.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// Each group's path; `None` where no route exists.
+    pub groups: Vec<Option<GroupPath>>,
+    /// The longest unloaded round-trip time among the groups that cross each link; zero where none does.
+    link_rtt: Vec<Duration>,
+    /// The largest packet among those groups.
+    link_packet: Vec<u32>,
+}
+
+/// The path of the flows of a group.
+#[derive(Clone, Debug)]
+pub struct GroupPath {
+    /// The links that data crosses.
+    pub forward: Arc<[Hop]>,
+    /// The links that acknowledgements cross.
+    pub backward: Arc<[Hop]>,
+    /// How long a full data packet and its acknowledgement take when nothing else is on the way.
+    pub rtt: Duration,
+    /// The lowest rate on the way of data.
+    pub rate: Rate,
+    /// Where that is, as messages call it.
+    pub bottleneck: String,
+}
+
+impl GroupPath {
+    /// What fills the path: its lowest rate for one round-trip time.
+    pub fn bdp(&self) -> Bytes {
+        self.rate.bytes_in(self.rtt)
+    }
+}
+
+/// The direction that a hop crosses.
+pub fn direction(spec: &Spec, hop: Hop) -> &DirectionSpec {
+    let link = &spec.links[hop as usize / 2];
+    if hop % 2 == 0 { &link.forward } else { &link.backward }
+}
+
+/// The rate that a direction has in the long run: for one that begins stopped, the highest that is scheduled.
+pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
+    if direction.rate.is_zero() {
+        direction.schedule.iter().filter_map(|change| change.rate).max().unwrap_or(Rate::ZERO)
+    } else {
+        direction.rate
+    }
+}
+
+/// The rate that a capacity trace gives over a whole period.
+pub fn mean_rate(trace: &CapacityTrace) -> Rate {
+    let bytes = Bytes::new(u64::from(trace.bytes)) * trace.opportunities.len() as u64;
+    Rate::from_transfer(bytes, trace.period)
+}
+
+/// Bytes on the wire of a full data packet and of what answers it.
+pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
+    match transport {
+        TransportSpec::Window { sender, header, ack, .. } => (sender.segment + header, *ack),
+        TransportSpec::Datagram { segment, header, .. } => (segment + header, *header),
+    }
+}
+
+impl Paths {
+    /// Finds the paths of all groups.
+    pub fn new(spec: &Spec) -> Self {
+        let edges = spec.links.iter().flat_map(|link| {
+            let (a, b) = (link.a.0, link.b.0);
+            [
+                Edge { from: a, to: b, delay: link.forward.delay.as_picos() },
+                Edge { from: b, to: a, delay: link.backward.delay.as_picos() },
+            ]
+        });
+        let graph = Graph::new(spec.nodes.len(), edges.collect());
+        let mut router = Router { graph: &graph, trees: BTreeMap::new(), found: BTreeMap::new() };
+        let mut paths = Self {
+            groups: Vec::with_capacity(spec.groups.len()),
+            link_rtt: vec![Duration::ZERO; spec.links.len()],
+            link_packet: vec![0; spec.links.len()],
+        };
+        for group in &spec.groups {
+            let forward = router.route(group.from.0, group.to.0);
+            let backward = router.route(group.to.0, group.from.0);
+            let path =
+                forward.zip(backward).map(|(forward, backward)| measure(spec, group, forward, backward));
+            if let Some(path) = &path {
+                let back: &[Hop] = if group.control_channel.is_some() { &[] } else { &path.backward };
+                let packet = packet_sizes(&group.transport).0;
+                for &hop in path.forward.iter().chain(back) {
+                    let link = hop as usize / 2;
+                    paths.link_rtt[link] = paths.link_rtt[link].max(path.rtt);
+                    paths.link_packet[link] = paths.link_packet[link].max(packet);
+                }
+            }
+            paths.groups.push(path);
+        }
+        paths
+    }
+
+    /// The bandwidth-delay product of a link's direction: its rate times the longest unloaded round-trip time of
+    /// the flows that cross the link; where none does, times twice the link's delay.
+    pub fn link_bdp(&self, spec: &Spec, link: usize, backward: bool) -> Bytes {
+        let Some(link_spec) = spec.links.get(link) else { return Bytes::ZERO };
+        let direction = if backward { &link_spec.backward } else { &link_spec.forward };
+        let rtt = match self.link_rtt[link] {
+            Duration::ZERO => link_spec.forward.delay + link_spec.backward.delay,
+            rtt => rtt,
+        };
+        nominal_rate(direction).bytes_in(rtt)
+    }
+
+    /// The bandwidth-delay product of a line of a group's access: its rate times the group's round-trip time.
+    pub fn access_bdp(&self, spec: &Spec, group: usize, line: usize) -> Bytes {
+        let Some(access) = spec.groups.get(group).and_then(|group| group.access.as_ref()) else {
+            return Bytes::ZERO;
+        };
+        let direction =
+            [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
+                [line.min(3)];
+        let rtt = self.groups.get(group).and_then(Option::as_ref).map_or(Duration::ZERO, |path| path.rtt);
+        nominal_rate(direction).bytes_in(rtt)
+    }
+
+    /// The largest packet of the flows that cross a link; zero where none does.
+    pub fn largest_packet(&self, link: usize) -> u32 {
+        self.link_packet.get(link).copied().unwrap_or(0)
+    }
+
+    /// True if a flow crosses the link.
+    pub fn is_used(&self, link: usize) -> bool {
+        self.largest_packet(link) > 0
+    }
+}
+
+/// Routes, each found once.
+struct Router<'g> {
+    graph: &'g Graph,
+    trees: BTreeMap<u32, Tree>,
+    found: BTreeMap<(u32, u32), Option<Arc<[Hop]>>>,
+}
+
+impl Router<'_> {
+    fn route(&mut self, from: u32, to: u32) -> Option<Arc<[Hop]>> {
+        let (graph, trees) = (self.graph, &mut self.trees);
+        let found = self.found.entry((from, to)).or_insert_with(|| {
+            let tree = trees.entry(to).or_insert_with(|| graph.toward(to));
+            graph.path(tree, from, to).map(Into::into)
+        });
+        found.clone()
+    }
+}
+
+fn measure(spec: &Spec, group: &GroupSpec, forward: Arc<[Hop]>, backward: Arc<[Hop]>) -> GroupPath {
+    let (data, ack) = packet_sizes(&group.transport);
+    let access = group.access.as_ref();
+    let one_way = |directions: &mut dyn Iterator<Item = &DirectionSpec>, size: u32| -> Duration {
+        let size = Bytes::new(u64::from(size));
+        directions.map(|direction| direction.delay + nominal_rate(direction).transmission_time(size)).sum()
+    };
+    let there = access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
+    let mut there = forward.iter().map(|&hop| direction(spec, hop)).chain(there);
+    let back = access.iter().flat_map(|access| [&access.source_backward, &access.sink_backward]);
+    let mut back = backward.iter().map(|&hop| direction(spec, hop)).chain(back);
+    let answer = group.control_channel.unwrap_or_else(|| one_way(&mut back, ack));
+    let rtt = one_way(&mut there, data) + answer + hosts(spec, group, data, ack);
+
+    let mut slowest = (Rate::MAX, String::new());
+    let mut consider = |direction: &DirectionSpec, name: &dyn Fn() -> String| {
+        let rate = nominal_rate(direction);
+        if slowest.1.is_empty() || rate < slowest.0 {
+            slowest = (rate, name());
+        }
+    };
+    for &hop in forward.iter() {
+        consider(direction(spec, hop), &|| spec.links[hop as usize / 2].name.clone());
+    }
+    if let Some(access) = access {
+        consider(&access.source_forward, &|| "the source access".to_owned());
+        consider(&access.sink_forward, &|| "the sink access".to_owned());
+    }
+    GroupPath { forward, backward, rtt, rate: slowest.0, bottleneck: slowest.1 }
+}
+
+/// What both hosts' processors add: each handles the data packet and its acknowledgement once.
+fn hosts(spec: &Spec, group: &GroupSpec, data: u32, ack: u32) -> Duration {
+    let cost = |host: Processing| host.per_packet * 2 + host.per_byte * (u64::from(data) + u64::from(ack));
+    match &group.access {
+        Some(access) => cost(access.source_processing) + cost(access.sink_processing),
+        None => {
+            cost(spec.nodes[group.from.0 as usize].processing)
+                + cost(spec.nodes[group.to.0 as usize].processing)
+        }
+    }
+}
