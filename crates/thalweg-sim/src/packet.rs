@@ -7,29 +7,35 @@ use thalweg_proto::units::Time;
 /// "No packet".
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What links need to know of a packet. Its PDU lies elsewhere, as only endpoints look at it.
+/// What links need to know of a packet: half a cache line. The rest lies elsewhere, as only endpoints look at it.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct Header {
     /// When it reaches the far end of the link that it is on.
     pub arrives_at: Time,
-    /// When its endpoint sent it.
-    pub sent_at: Time,
-    /// The packet behind it on the same wire.
+    /// The packet behind it on the same wire; the link for a packet off the wire's order.
     pub next: u32,
     /// The position of its next hop in the table of routes.
     pub hop: u32,
+    /// The last hop, where the route leaves it to the packet.
+    pub exit: u32,
     /// The connection that it belongs to.
     pub connection: u32,
     /// Its size on the wire in bytes.
     pub size: u32,
+    pub flags: Flags,
+}
+
+/// What only endpoints look at.
+#[derive(Clone, Debug)]
+pub(crate) struct Cargo {
+    pub pdu: Pdu,
+    /// When its endpoint sent it.
+    pub sent_at: Time,
     /// Counts what its endpoint has sent.
     pub serial: u32,
     /// Which use of the connection's slot it belongs to.
     pub incarnation: u16,
-    /// It travels from the receiver to the sender of its connection.
-    pub backward: bool,
-    /// It goes ahead of others, may be marked, has been marked, is damaged.
-    pub flags: Flags,
 }
 
 /// A header's flags.
@@ -37,10 +43,16 @@ pub(crate) struct Header {
 pub(crate) struct Flags(u8);
 
 impl Flags {
+    /// Goes ahead of others.
     pub const URGENT: Self = Self(1);
+    /// May be marked instead of dropped.
     pub const MARKABLE: Self = Self(2);
+    /// Has been marked.
     pub const MARKED: Self = Self(4);
+    /// Its receiver will drop it.
     pub const DAMAGED: Self = Self(8);
+    /// Travels from the receiver to the sender of its connection.
+    pub const BACKWARD: Self = Self(16);
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -55,14 +67,14 @@ impl Flags {
 #[derive(Clone, Debug)]
 pub(crate) struct Packets {
     headers: Vec<Header>,
-    pdus: Vec<Pdu>,
+    cargo: Vec<Cargo>,
     free: u32,
     live: u64,
 }
 
 impl Packets {
     pub fn new() -> Self {
-        Self { headers: Vec::new(), pdus: Vec::new(), free: NONE, live: 0 }
+        Self { headers: Vec::new(), cargo: Vec::new(), free: NONE, live: 0 }
     }
 
     /// How many packets there are.
@@ -71,19 +83,19 @@ impl Packets {
     }
 
     #[inline]
-    pub fn insert(&mut self, header: Header, pdu: Pdu) -> u32 {
+    pub fn insert(&mut self, header: Header, cargo: Cargo) -> u32 {
         self.live += 1;
         if self.free == NONE {
             let number = self.headers.len() as u32;
             self.headers.push(header);
-            self.pdus.push(pdu);
+            self.cargo.push(cargo);
             return number;
         }
         let number = self.free;
         let slot = &mut self.headers[number as usize];
         self.free = slot.next;
         *slot = header;
-        self.pdus[number as usize] = pdu;
+        self.cargo[number as usize] = cargo;
         number
     }
 
@@ -97,8 +109,9 @@ impl Packets {
         &mut self.headers[packet as usize]
     }
 
-    pub fn pdu(&self, packet: u32) -> &Pdu {
-        &self.pdus[packet as usize]
+    #[inline]
+    pub fn cargo(&self, packet: u32) -> &Cargo {
+        &self.cargo[packet as usize]
     }
 
     /// Removes a packet and gives what it carried.
@@ -109,6 +122,18 @@ impl Packets {
         self.free = packet;
         // Something that needs no memory of its own takes the place of what is taken out.
         let nothing = Pdu::Feedback(Feedback { dropped: None, rate: None });
-        core::mem::replace(&mut self.pdus[packet as usize], nothing)
+        core::mem::replace(&mut self.cargo[packet as usize].pdu, nothing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a simulation of many packets costs in memory; growing it is a decision.
+    #[test]
+    fn a_packet_is_small() {
+        assert_eq!(size_of::<Header>(), 32);
+        assert_eq!(size_of::<Cargo>(), 64);
     }
 }
