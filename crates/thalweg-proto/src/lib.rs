@@ -11,6 +11,7 @@
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
 pub mod congestion;
+pub mod datagram;
 mod engine;
 pub mod payload;
 pub mod random;

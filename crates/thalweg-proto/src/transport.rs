@@ -19,6 +19,8 @@ pub enum Input<Pdu, Data> {
     Write(Data),
     /// The application will write no more; what is still queued is sent.
     Finish,
+    /// The application will write no more and takes back what has not been sent yet.
+    Stop,
     /// The application took this many bytes of what was delivered, which opens the receive window again
     /// (only where the receiver is configured not to count delivery as consumption).
     Consumed(u64),

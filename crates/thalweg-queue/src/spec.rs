@@ -1,8 +1,9 @@
-//! Disciplines, impairments and capacities as plain data.
+//! Disciplines and impairments as plain data.
 
 use crate::Limit;
+use std::fmt;
 use std::sync::Arc;
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::Duration;
 
 /// A queue discipline with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +14,7 @@ pub enum DisciplineSpec {
         limit: Limit,
     },
     /// First come, first served; when there is no room, a packet drawn uniformly among those queued and the arrival
-    /// is dropped.
+    /// is dropped, or the arrival if that packet is smaller.
     RandomDrop {
         /// How much is held.
         limit: Limit,
@@ -25,9 +26,9 @@ pub enum DisciplineSpec {
 pub struct ImpairmentSpec {
     /// Which packets are lost.
     pub loss: LossSpec,
-    /// The probability that a packet arrives twice.
+    /// The probability that a packet arrives twice, 0 to 1.
     pub duplicate: f64,
-    /// The probability that a packet arrives damaged, so that its receiver drops it.
+    /// The probability that a packet arrives damaged, so that its receiver drops it, 0 to 1.
     pub corrupt: f64,
     /// Packets that are held back, so that later ones pass.
     pub reorder: Option<ReorderSpec>,
@@ -36,7 +37,7 @@ pub struct ImpairmentSpec {
 /// Packets that are held back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReorderSpec {
-    /// The probability for each packet.
+    /// The probability for each packet, 0 to 1.
     pub probability: f64,
     /// How long it is held, uniform between zero and this.
     pub delay: Duration,
@@ -50,10 +51,10 @@ pub enum LossSpec {
     None,
     /// Each with this probability, independently.
     Uniform {
-        /// The probability.
+        /// The probability, 0 to 1.
         probability: f64,
     },
-    /// A two-state Markov chain that steps with each packet (Gilbert 1960, Elliott 1963).
+    /// A two-state Markov chain that steps after each packet (Gilbert 1960, Elliott 1963).
     GilbertElliott {
         /// The probability to go from the good to the bad state.
         good_to_bad: f64,
@@ -64,19 +65,198 @@ pub enum LossSpec {
         /// The loss probability in the bad state.
         loss_bad: f64,
     },
-    /// Exactly these packets, numbered from 1 in the order in which they enter the wire; ascending.
+    /// Exactly these packets, numbered from 1 in the order in which they enter the wire, or, where the list comes
+    /// into force later, from the first packet that enters from then on; ascending.
     List(Arc<[u64]>),
 }
 
-/// When how much may leave a transmitter, as the trace files of mahimahi tell it.
-///
-/// Each opportunity lets up to a fixed number of bytes go; what is not used is lost. The trace repeats when it ends.
+impl DisciplineSpec {
+    /// Whether a queue can be made of it.
+    ///
+    /// # Errors
+    /// None today: both disciplines work with any limit, be it zero, which holds nothing.
+    pub const fn check(&self) -> Result<(), SpecError> {
+        match self {
+            Self::Fcfs { .. } | Self::RandomDrop { .. } => Ok(()),
+        }
+    }
+}
+
+impl ImpairmentSpec {
+    /// Whether all values are in their ranges.
+    ///
+    /// # Errors
+    /// [`SpecError`] names the first value that is not.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.loss.check()?;
+        probability("duplicate", self.duplicate)?;
+        probability("corrupt", self.corrupt)?;
+        self.reorder.map_or(Ok(()), |reorder| reorder.check())
+    }
+
+    /// True if every packet arrives once, intact and in order.
+    pub fn is_transparent(&self) -> bool {
+        self.loss.is_lossless()
+            && self.duplicate <= 0.0
+            && self.corrupt <= 0.0
+            && self.reorder.is_none_or(|reorder| reorder.probability <= 0.0)
+    }
+}
+
+impl ReorderSpec {
+    /// Whether the probability is one. Any delay will do.
+    ///
+    /// # Errors
+    /// [`SpecError::Probability`].
+    pub fn check(&self) -> Result<(), SpecError> {
+        probability("reorder.probability", self.probability)
+    }
+}
+
+impl LossSpec {
+    /// Whether probabilities lie within 0 and 1, and a list counts upwards from 1 or more.
+    ///
+    /// # Errors
+    /// [`SpecError`] names the first value that is wrong.
+    pub fn check(&self) -> Result<(), SpecError> {
+        match *self {
+            Self::None => Ok(()),
+            Self::Uniform { probability: p } => probability("loss.probability", p),
+            Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                probability("loss.good_to_bad", good_to_bad)?;
+                probability("loss.bad_to_good", bad_to_good)?;
+                probability("loss.loss_good", loss_good)?;
+                probability("loss.loss_bad", loss_bad)
+            }
+            Self::List(ref packets) => {
+                let mut last = 0;
+                for (position, &found) in packets.iter().enumerate() {
+                    if found <= last {
+                        return Err(SpecError::LossList { position, found, above: last });
+                    }
+                    last = found;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn probability(what: &'static str, value: f64) -> Result<(), SpecError> {
+    // Written so that NaN fails.
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Probability { what, value }) }
+}
+
+/// Why a description of a queue or of impairments is refused.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CapacityTrace {
-    /// The opportunities' times, ascending, within one period.
-    pub opportunities: Vec<Time>,
-    /// The length of one period, at least the last opportunity's time and above zero.
-    pub period: Duration,
-    /// Bytes an opportunity (1500 for mahimahi).
-    pub bytes: u32,
+pub enum SpecError {
+    /// A probability is not between 0 and 1.
+    Probability {
+        /// The value's name, as a path from the description that was checked.
+        what: &'static str,
+        /// The value.
+        value: f64,
+    },
+    /// A list of lost packets is not strictly ascending, or holds a zero.
+    LossList {
+        /// Where in the list, from 0.
+        position: usize,
+        /// The number that stands there.
+        found: u64,
+        /// The one before it, or zero at the start: the number should be larger.
+        above: u64,
+    },
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Probability { what, value } => {
+                write!(f, "`{what}` is a probability, so it must lie between 0 and 1, but it is {value}")
+            }
+            Self::LossList { position, found, above: 0 } => {
+                write!(
+                    f,
+                    "entry {} of the list of lost packets is {found}, but packets are numbered from 1",
+                    position + 1
+                )
+            }
+            Self::LossList { position, found, above } => write!(
+                f,
+                "the list of lost packets must ascend, but entry {} is {found} after {above}",
+                position + 1
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that values out of range are refused and named.
+    use super::*;
+
+    #[test]
+    fn probabilities_lie_between_zero_and_one() {
+        // The borders are fine; NaN and anything beyond is not, wherever it stands.
+        for good in [0.0, 0.5, 1.0] {
+            assert_eq!(LossSpec::Uniform { probability: good }.check(), Ok(()));
+        }
+        for bad in [-0.1, 1.000_001, f64::INFINITY] {
+            let reorder = Some(ReorderSpec { probability: bad, delay: Duration::ZERO });
+            for (what, spec) in [
+                ("duplicate", ImpairmentSpec { duplicate: bad, ..ImpairmentSpec::default() }),
+                ("corrupt", ImpairmentSpec { corrupt: bad, ..ImpairmentSpec::default() }),
+                ("reorder.probability", ImpairmentSpec { reorder, ..ImpairmentSpec::default() }),
+                (
+                    "loss.probability",
+                    ImpairmentSpec {
+                        loss: LossSpec::Uniform { probability: bad },
+                        ..ImpairmentSpec::default()
+                    },
+                ),
+            ] {
+                assert_eq!(spec.check(), Err(SpecError::Probability { what, value: bad }));
+            }
+        }
+        assert!(LossSpec::Uniform { probability: f64::NAN }.check().is_err());
+    }
+
+    #[test]
+    fn each_value_of_a_chain_is_checked() {
+        // One of the four is wrong in turn, and the error names it.
+        let names = ["loss.good_to_bad", "loss.bad_to_good", "loss.loss_good", "loss.loss_bad"];
+        for (wrong, what) in names.into_iter().enumerate() {
+            let value = |i| if i == wrong { 1.5 } else { 0.5 };
+            let spec = LossSpec::GilbertElliott {
+                good_to_bad: value(0),
+                bad_to_good: value(1),
+                loss_good: value(2),
+                loss_bad: value(3),
+            };
+            assert_eq!(spec.check(), Err(SpecError::Probability { what, value: 1.5 }));
+        }
+    }
+
+    #[test]
+    fn a_list_ascends_from_one() {
+        // Zero, a repetition and a step back are refused, with the place.
+        let check = |list: &[u64]| LossSpec::List(list.into()).check();
+        assert_eq!(check(&[]), Ok(()));
+        assert_eq!(check(&[1, 2, 9]), Ok(()));
+        assert_eq!(check(&[0, 2]), Err(SpecError::LossList { position: 0, found: 0, above: 0 }));
+        assert_eq!(check(&[3, 3]), Err(SpecError::LossList { position: 1, found: 3, above: 3 }));
+        assert_eq!(
+            check(&[3, 4, 1]).unwrap_err().to_string(),
+            "the list of lost packets must ascend, but entry 3 is 1 after 4"
+        );
+    }
+
+    #[test]
+    fn a_limit_of_zero_is_a_limit() {
+        // Nothing about today's disciplines can be wrong.
+        assert_eq!(DisciplineSpec::Fcfs { limit: Limit::Packets(0) }.check(), Ok(()));
+        assert_eq!(DisciplineSpec::RandomDrop { limit: Limit::Unlimited }.check(), Ok(()));
+    }
 }

@@ -1,11 +1,31 @@
 //! A deterministic packet-level simulator for the engines of `thalweg-proto`.
+//!
+//! A [`spec::Spec`] describes a network and its traffic; a [`Simulation`] is built from it, advanced, and finished
+//! with a [`RunResult`]. The same specification gives the same bytes of results on every machine, in a debug or a
+//! release build, however it is advanced.
 
+mod build;
+mod endpoint;
+mod error;
+mod finish;
+mod flow;
+mod host;
+mod measure;
+mod network;
+mod packet;
 mod pdu;
 mod result;
+pub mod route;
+mod simulation;
 pub mod spec;
 pub mod trace;
+mod transmitter;
+mod wheel;
+mod workload;
 
+pub use error::SpecError;
 pub use pdu::Pdu;
 pub use result::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
 };
+pub use simulation::{Simulation, Status};

@@ -280,3 +280,26 @@ impl Default for MeasureSpec {
         Self { interval: Some(Duration::from_millis(100)), flows: 32, points: 4000, every_event: false }
     }
 }
+
+impl DirectionSpec {
+    /// Checks what a transmitter relies on.
+    ///
+    /// # Errors
+    ///
+    /// Says in words what is wrong: probabilities outside 0 to 1, an empty capacity trace, changes out of order.
+    pub fn check(&self) -> Result<(), String> {
+        self.impairment.check().map_err(|error| error.to_string())?;
+        if let Some(capacity) = &self.capacity {
+            capacity.check().map_err(|error| error.to_string())?;
+        }
+        for change in &self.schedule {
+            if let Some(impairment) = &change.impairment {
+                impairment.check().map_err(|error| error.to_string())?;
+            }
+        }
+        if self.schedule.windows(2).any(|pair| pair[1].at < pair[0].at) {
+            return Err("the schedule's changes must be in order of time".to_owned());
+        }
+        Ok(())
+    }
+}

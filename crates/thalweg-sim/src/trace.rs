@@ -6,11 +6,13 @@ use thalweg_proto::units::Time;
 /// A packet's identity: never used twice in a run, copies by a wire share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId {
-    /// The flow.
-    pub flow: u32,
-    /// True for packets from the flow's sink to its source.
+    /// The connection. Flows have one or two; workloads of many transfers use a connection's number again.
+    pub connection: u32,
+    /// Counts the uses of the connection's number.
+    pub incarnation: u16,
+    /// True for packets from the connection's receiver to its sender.
     pub backward: bool,
-    /// Counts what the flow's endpoint in this direction has sent.
+    /// Counts what the connection's endpoint in this direction has sent.
     pub serial: u32,
 }
 
@@ -49,6 +51,8 @@ pub struct Record<'a> {
     pub link: u32,
     /// Which packet.
     pub packet: PacketId,
+    /// Of which flow.
+    pub flow: u32,
     /// Its size on the wire in bytes.
     pub size: u32,
     /// What it carries.

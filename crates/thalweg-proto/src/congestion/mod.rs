@@ -8,9 +8,21 @@
 //! Windows are counted in segments, as real numbers: a controller adds fractions, the sender uses whole segments
 //! (or that many full-sized segments' worth of bytes).
 
+mod any;
+mod cubic;
+mod fixed;
+mod new_reno;
+mod slow_start;
 mod spec;
+mod vegas;
 
+pub use any::Any;
+pub use cubic::Cubic;
+pub use fixed::Fixed;
+pub use new_reno::NewReno;
+pub use slow_start::SlowStart;
 pub use spec::ControllerSpec;
+pub use vegas::Vegas;
 
 use crate::transport::Feedback;
 use crate::units::{Duration, Rate, Time};
@@ -38,8 +50,8 @@ impl Decision {
 pub struct Path {
     /// When it happened.
     pub now: Time,
-    /// Segments in the network before this sample was taken into account.
-    pub in_flight: u32,
+    /// Segments sent and not yet cumulatively acknowledged: RFC 5681's FlightSize.
+    pub outstanding: u32,
     /// The smoothed round-trip time (RFC 6298); zero before the first sample.
     pub smoothed_rtt: Duration,
     /// The shortest round-trip time seen; [`Duration::MAX`] before the first sample.
@@ -76,9 +88,9 @@ pub struct AckSample {
     pub rtt: Option<Duration>,
     /// The acknowledgement carried the network's congestion mark.
     pub marked: bool,
-    /// Losses are being repaired.
+    /// Losses are being repaired, or suspected (a duplicate acknowledgement): no time to grow.
     pub recovering: bool,
-    /// The window was not the limit when this data was sent, so that it says nothing about the path's capacity.
+    /// The window was not the limit when the sender sent last, so that this says nothing about the path's capacity.
     pub app_limited: bool,
 }
 
@@ -100,6 +112,8 @@ pub struct LossSample {
     pub kind: LossKind,
     /// When the lost segment had been sent last.
     pub sent_at: Time,
+    /// The timer expired before for the same segment (RFC 5681, section 3.1, keeps the threshold then).
+    pub repeated: bool,
 }
 
 /// A router's message reached the source.

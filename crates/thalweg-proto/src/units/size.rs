@@ -94,11 +94,11 @@ impl FromStr for Bytes {
     /// Reads `64 kB`, `1 MiB`, or a product such as `10 x 512 B`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let max = || Self::MAX.to_string();
-        if let Some((count, size)) = text.split_once('x') {
-            if let Ok(count) = count.trim().parse::<u64>() {
-                let size = quantity(size, &KIND, max)?;
-                return count.checked_mul(size).map(Self).ok_or(UnitError::TooLarge { max: max() });
-            }
+        if let Some((count, size)) = text.split_once('x')
+            && let Ok(count) = count.trim().parse::<u64>()
+        {
+            let size = quantity(size, &KIND, max)?;
+            return count.checked_mul(size).map(Self).ok_or(UnitError::TooLarge { max: max() });
         }
         quantity(text, &KIND, max).map(Self)
     }

@@ -1,7 +1,20 @@
-//! The window transport.
+//! The window transport: a reliable byte stream, one way, under a congestion window.
+//!
+//! A [`Sender`] and a [`Receiver`] make a connection in one direction. The sender cuts what the application writes
+//! into segments, keeps each until it is acknowledged, and repairs losses by one of three rules ([`Recovery`]); how
+//! much it may have outstanding is decided by its congestion controller. The receiver delivers in order and exactly
+//! once, and answers with cumulative and selective acknowledgements.
 
 mod config;
+mod outstanding;
 mod pdu;
+mod ranges;
+mod receiver;
+mod rtt;
+mod sender;
 
 pub use config::{Counting, DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 pub use pdu::{Ack, Pdu, SackBlock, Segment};
+pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
+pub use rtt::RttEstimator;
+pub use sender::{Sender, SenderReason, SenderStats};

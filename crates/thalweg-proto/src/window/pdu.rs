@@ -18,8 +18,6 @@ pub struct Segment<P> {
     pub sequence: u64,
     /// The bytes.
     pub payload: P,
-    /// This piece ends the stream.
-    pub last: bool,
     /// It was sent before.
     pub retransmission: bool,
 }

@@ -1,0 +1,80 @@
+//! Any of the controllers, chosen at run time.
+
+use super::{
+    AckSample, Controller, ControllerSpec, Cubic, Decision, FeedbackSample, Fixed, LossSample, NewReno, Path,
+    SentSample, SlowStart, Vegas,
+};
+
+macro_rules! controllers {
+    ($($name:ident),*) => {
+        /// Any of the controllers.
+        #[derive(Clone, Debug)]
+        #[expect(missing_docs, reason = "each variant holds the controller of its name")]
+        pub enum Any { $($name($name)),* }
+
+        macro_rules! each {
+            ($any:expr, $controller:ident => $body:expr) => {
+                match $any { $(Any::$name($controller) => $body),* }
+            };
+        }
+    };
+}
+controllers!(Fixed, SlowStart, NewReno, Vegas, Cubic);
+
+impl Any {
+    /// The controller that `spec` describes.
+    pub fn new(spec: &ControllerSpec) -> Self {
+        match *spec {
+            ControllerSpec::Fixed { window } => Self::Fixed(Fixed::new(window)),
+            ControllerSpec::SlowStart { initial_window, initial_threshold } => {
+                Self::SlowStart(SlowStart::new(initial_window, initial_threshold))
+            }
+            ControllerSpec::NewReno { initial_window, initial_threshold } => {
+                Self::NewReno(NewReno::new(initial_window, initial_threshold))
+            }
+            ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma } => {
+                Self::Vegas(Vegas::new(initial_window, initial_threshold, alpha, beta, gamma))
+            }
+            ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
+                Self::Cubic(Cubic::new(initial_window, initial_threshold, c, beta, fast_convergence))
+            }
+        }
+    }
+}
+
+// None of the controllers here keeps anything with a packet; the first that does makes this an enum.
+impl Controller for Any {
+    type PacketInfo = ();
+
+    fn on_sent(&mut self, sample: &SentSample) {
+        each!(self, controller => controller.on_sent(sample));
+    }
+
+    fn on_ack(&mut self, sample: &AckSample, info: ()) {
+        each!(self, controller => controller.on_ack(sample, info));
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        each!(self, controller => controller.on_loss(sample));
+    }
+
+    fn on_recovered(&mut self, path: &Path) {
+        each!(self, controller => controller.on_recovered(path));
+    }
+
+    fn on_feedback(&mut self, sample: &FeedbackSample) {
+        each!(self, controller => controller.on_feedback(sample));
+    }
+
+    fn on_idle(&mut self, path: &Path) {
+        each!(self, controller => controller.on_idle(path));
+    }
+
+    fn decision(&self) -> Decision {
+        each!(self, controller => controller.decision())
+    }
+
+    fn threshold(&self) -> Option<f64> {
+        each!(self, controller => controller.threshold())
+    }
+}

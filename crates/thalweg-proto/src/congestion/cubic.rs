@@ -1,0 +1,155 @@
+//! CUBIC (RFC 9438).
+//!
+//! After a loss the window follows `W(t) = C (t - K)^3 + W_max`: fast while far below the window of the last loss,
+//! flat around it, then fast again in search of more. It is never below what NewReno would have.
+//!
+//! # Differences from the specification
+//!
+//! | RFC 9438 | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | HyStart++ (RFC 9406) is recommended for slow start (section 4.10) | standard slow start | one mechanism at a time | more loss when slow start ends |
+//! | spurious losses are undone (section 4.9) | not undone | needs a detection that the sender does not have | slower on paths that reorder |
+
+use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
+use crate::units::Time;
+
+/// The least threshold in segments.
+const MIN_THRESHOLD: f64 = 2.0;
+
+/// CUBIC.
+#[derive(Clone, Copy, Debug)]
+pub struct Cubic {
+    window: f64,
+    threshold: f64,
+    initial_window: f64,
+    c: f64,
+    beta: f64,
+    fast_convergence: bool,
+    /// The window just before the last loss, or less by fast convergence.
+    w_max: f64,
+    /// The window just before the last loss.
+    prior: f64,
+    /// When the current growth began; `None` until the first acknowledgement in congestion avoidance.
+    epoch: Option<Time>,
+    /// Seconds from the epoch until the window is back at `w_max`.
+    k: f64,
+    /// What NewReno with the same average would have (section 4.3).
+    reno: f64,
+}
+
+impl Cubic {
+    /// Starts with these windows; `c` and `beta` as in the RFC (0.4 and 0.7).
+    pub fn new(
+        initial_window: f64,
+        initial_threshold: f64,
+        c: f64,
+        beta: f64,
+        fast_convergence: bool,
+    ) -> Self {
+        let initial_window = initial_window.max(1.0);
+        Self {
+            window: initial_window,
+            threshold: initial_threshold.max(MIN_THRESHOLD),
+            initial_window,
+            c,
+            beta,
+            fast_convergence,
+            w_max: 0.0,
+            prior: 0.0,
+            epoch: None,
+            k: 0.0,
+            reno: 0.0,
+        }
+    }
+
+    fn begin_epoch(&mut self, now: Time) -> Time {
+        self.epoch = Some(now);
+        self.reno = self.window;
+        if self.window < self.w_max {
+            // Section 4.2, figure 2.
+            self.k = libm::cbrt((self.w_max - self.window) / self.c);
+        } else {
+            self.k = 0.0;
+            self.w_max = self.window;
+        }
+        now
+    }
+
+    /// Section 4.2, figure 1, `seconds` after the epoch.
+    fn curve(&self, seconds: f64) -> f64 {
+        let t = seconds - self.k;
+        self.c * t * t * t + self.w_max
+    }
+
+    fn avoid_congestion(&mut self, sample: &AckSample) {
+        let now = sample.path.now;
+        let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
+        let t = now.since(epoch).as_secs_f64();
+        let acked = f64::from(sample.acked);
+        // Section 4.3: alpha makes the average window equal to NewReno's; from the old maximum on it is NewReno's own.
+        let alpha = if self.reno >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+        self.reno += alpha * acked / self.window;
+        if self.curve(t) < self.reno {
+            self.window = self.window.max(self.reno);
+        } else {
+            // Section 4.4: where the curve will be a round trip from now, at most half as much again.
+            let target = self.curve(t + sample.path.smoothed_rtt.as_secs_f64());
+            let target = target.clamp(self.window, 1.5 * self.window);
+            self.window += (target - self.window) / self.window * acked;
+        }
+    }
+}
+
+impl Controller for Cubic {
+    type PacketInfo = ();
+
+    fn on_ack(&mut self, sample: &AckSample, _info: ()) {
+        if sample.recovering {
+            return;
+        }
+        if sample.app_limited {
+            // Section 5.8: time in which the window is not used is not time to grow in.
+            self.epoch = None;
+            return;
+        }
+        if self.window < self.threshold {
+            self.window += 1.0;
+        } else {
+            self.avoid_congestion(sample);
+        }
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        if sample.repeated {
+            self.window = 1.0;
+            return;
+        }
+        // Section 4.7: a window that stopped below its last maximum leaves room to newcomers.
+        self.w_max = if self.fast_convergence && self.window < self.w_max {
+            self.window * (1.0 + self.beta) / 2.0
+        } else {
+            self.window
+        };
+        self.prior = self.window;
+        self.epoch = None;
+        // Section 4.6: of what is outstanding; section 4.8 for the time-out.
+        self.threshold = (f64::from(sample.path.outstanding) * self.beta).max(MIN_THRESHOLD);
+        self.window = match sample.kind {
+            LossKind::Duplicates => self.threshold,
+            LossKind::Timeout => 1.0,
+        };
+    }
+
+    fn on_idle(&mut self, _path: &Path) {
+        self.window = self.window.min(self.initial_window);
+        self.epoch = None;
+    }
+
+    fn decision(&self) -> Decision {
+        Decision::window(self.window)
+    }
+
+    fn threshold(&self) -> Option<f64> {
+        Some(self.threshold)
+    }
+}

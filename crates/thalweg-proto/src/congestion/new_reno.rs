@@ -1,0 +1,77 @@
+//! NewReno: the window rules of RFC 5681 for a sender that repairs several losses a window (RFC 6582, RFC 6675).
+//!
+//! ```text
+//!   slow start ---threshold reached---> congestion avoidance
+//!     ^     \                                /
+//!     |      +-- duplicates: window = threshold = half of what is outstanding --> recovery
+//!     |                                                                             |
+//!     +---------- time-out: threshold = half, window = 1 <---------------------------+--> avoidance, when repaired
+//! ```
+//!
+//! # Differences from the specification
+//!
+//! | Spec | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments leave at the same times |
+
+use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
+
+/// The least threshold in segments (RFC 5681, equation 4).
+const MIN_THRESHOLD: f64 = 2.0;
+
+/// NewReno.
+#[derive(Clone, Copy, Debug)]
+pub struct NewReno {
+    window: f64,
+    threshold: f64,
+    initial_window: f64,
+}
+
+impl NewReno {
+    /// Starts with these, in segments.
+    pub fn new(initial_window: f64, initial_threshold: f64) -> Self {
+        let initial_window = initial_window.max(1.0);
+        Self { window: initial_window, threshold: initial_threshold.max(MIN_THRESHOLD), initial_window }
+    }
+}
+
+impl Controller for NewReno {
+    type PacketInfo = ();
+
+    fn on_ack(&mut self, sample: &AckSample, _info: ()) {
+        if sample.recovering || sample.app_limited {
+            return;
+        }
+        if self.window < self.threshold {
+            // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data.
+            self.window += 1.0;
+        } else {
+            // RFC 5681, equation 3: about one segment a round-trip time.
+            self.window += 1.0 / self.window;
+        }
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        // RFC 5681, equation 4: half of what is outstanding, not of the window, which may not have been used.
+        if !sample.repeated {
+            self.threshold = (f64::from(sample.path.outstanding) / 2.0).max(MIN_THRESHOLD);
+        }
+        self.window = match sample.kind {
+            LossKind::Duplicates => self.threshold,
+            LossKind::Timeout => 1.0,
+        };
+    }
+
+    fn on_idle(&mut self, _path: &Path) {
+        // RFC 5681, section 4.1: the restart window.
+        self.window = self.window.min(self.initial_window);
+    }
+
+    fn decision(&self) -> Decision {
+        Decision::window(self.window)
+    }
+
+    fn threshold(&self) -> Option<f64> {
+        Some(self.threshold)
+    }
+}

@@ -1,0 +1,134 @@
+//! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", 1995).
+//!
+//! Once a round trip the sender compares the rate it expected, `window / base_rtt`, with the actual one,
+//! `window / rtt`. The difference times the base round-trip time is the number of its own segments that wait in
+//! queues on the path; congestion avoidance keeps it between alpha and beta.
+//!
+//! # Differences from the paper
+//!
+//! | Paper | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | a fine-grained time-out is checked on the first duplicate acknowledgement | losses are found by the sender's own rules (selective acknowledgement by default) | loss detection is not a controller's task here | a lone loss in a small window may wait for the timer |
+//! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noise on shared queues; ns-2 does the same | smoother |
+
+use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
+use crate::units::Duration;
+
+/// The least window in segments, also after a time-out.
+const MIN_WINDOW: f64 = 2.0;
+/// What is left of the window after a loss found by duplicate acknowledgements (section 3.1 of the paper).
+const LOSS_FACTOR: f64 = 0.75;
+/// What is left of the window when slow start ends because a queue builds up.
+const LEAVE_SLOW_START_FACTOR: f64 = 0.875;
+
+/// Vegas.
+#[derive(Clone, Copy, Debug)]
+pub struct Vegas {
+    window: f64,
+    threshold: f64,
+    alpha: f64,
+    beta: f64,
+    gamma: f64,
+    /// The round ends when data from here on is acknowledged.
+    round_end: u64,
+    rtt_sum: Duration,
+    rtt_count: u32,
+    /// Slow start grows in every other round only, so that the comparison sees an unchanged window.
+    growing: bool,
+}
+
+impl Vegas {
+    /// Starts with these windows; alpha, beta and gamma are in segments.
+    pub fn new(initial_window: f64, initial_threshold: f64, alpha: f64, beta: f64, gamma: f64) -> Self {
+        Self {
+            window: initial_window.max(1.0),
+            threshold: initial_threshold.max(MIN_WINDOW),
+            alpha,
+            beta,
+            gamma,
+            round_end: 0,
+            rtt_sum: Duration::ZERO,
+            rtt_count: 0,
+            growing: true,
+        }
+    }
+
+    /// Segments of this flow that wait in queues, by the mean round-trip time of the round.
+    fn queued(&self, min_rtt: Duration) -> f64 {
+        let rtt = self.rtt_sum.as_secs_f64() / f64::from(self.rtt_count);
+        self.window * (1.0 - min_rtt.as_secs_f64() / rtt)
+    }
+
+    fn end_round(&mut self, sample: &AckSample) {
+        self.round_end = sample.path.next_sequence;
+        if self.rtt_count == 0 {
+            return;
+        }
+        let queued = self.queued(sample.path.min_rtt);
+        self.rtt_sum = Duration::ZERO;
+        self.rtt_count = 0;
+        if self.window < self.threshold {
+            if queued > self.gamma {
+                self.window = (self.window * LEAVE_SLOW_START_FACTOR).max(MIN_WINDOW);
+                self.threshold = MIN_WINDOW;
+            } else {
+                self.growing = !self.growing;
+            }
+        } else if sample.app_limited {
+            // An unused window says nothing about how much it would queue.
+        } else if queued > self.beta {
+            self.window = (self.window - 1.0).max(MIN_WINDOW);
+        } else if queued < self.alpha {
+            self.window += 1.0;
+        }
+    }
+}
+
+impl Controller for Vegas {
+    type PacketInfo = ();
+
+    fn on_ack(&mut self, sample: &AckSample, _info: ()) {
+        if let Some(rtt) = sample.rtt {
+            self.rtt_sum += rtt;
+            self.rtt_count += 1;
+        }
+        if sample.recovering {
+            return;
+        }
+        if sample.cumulative >= self.round_end {
+            self.end_round(sample);
+        }
+        if self.window < self.threshold && self.growing && !sample.app_limited {
+            self.window += 1.0;
+        }
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        match sample.kind {
+            LossKind::Duplicates => {
+                self.window = (self.window * LOSS_FACTOR).max(MIN_WINDOW);
+                self.threshold = MIN_WINDOW;
+            }
+            LossKind::Timeout => {
+                self.threshold = (self.window / 2.0).max(MIN_WINDOW);
+                self.window = MIN_WINDOW;
+            }
+        }
+        self.round_end = sample.path.next_sequence;
+        self.rtt_sum = Duration::ZERO;
+        self.rtt_count = 0;
+        self.growing = true;
+    }
+
+    fn on_idle(&mut self, _path: &Path) {
+        self.window = self.window.min(MIN_WINDOW);
+    }
+
+    fn decision(&self) -> Decision {
+        Decision::window(self.window)
+    }
+
+    fn threshold(&self) -> Option<f64> {
+        Some(self.threshold)
+    }
+}

@@ -1,0 +1,158 @@
+//! Unreliable datagrams: what is written leaves, at most at a given rate; what arrives is delivered as it comes.
+
+use crate::engine::{Engine, Output};
+use crate::payload::{Payload, Queue};
+use crate::transport::{Event, Input, Limit};
+use crate::units::{Bytes, Duration, Rate, Time};
+
+/// The settings of a [`Source`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceConfig {
+    /// The largest payload in bytes, at least 1.
+    pub segment: u32,
+    /// Bytes on the wire beside the payload, which count against the rate.
+    pub header: u32,
+    /// Datagrams leave at no more than this rate; `None` sends what is written at once.
+    pub rate: Option<Rate>,
+}
+
+/// Why a source wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceReason {
+    /// The rate lets the next datagram go.
+    Pacing,
+}
+
+/// Sends datagrams.
+#[derive(Clone, Debug)]
+pub struct Source<P: Payload> {
+    config: SourceConfig,
+    queue: P::Queue,
+    next_send: Time,
+    writable: bool,
+    finishing: bool,
+    finished: bool,
+    paused: bool,
+    sent: u64,
+    limit: Option<Limit>,
+    limit_since: Time,
+    limits: [Duration; 6],
+}
+
+impl<P: Payload> Source<P> {
+    /// A source with nothing to send yet.
+    pub fn new(config: SourceConfig) -> Self {
+        Self {
+            config,
+            queue: P::Queue::default(),
+            next_send: Time::ZERO,
+            writable: false,
+            finishing: false,
+            finished: false,
+            paused: false,
+            sent: 0,
+            limit: None,
+            limit_since: Time::ZERO,
+            limits: [Duration::ZERO; 6],
+        }
+    }
+
+    /// Datagrams sent.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// How long each of [`Limit::ALL`] held the source back, until it was last polled.
+    pub fn limits(&self) -> [Duration; 6] {
+        self.limits
+    }
+
+    fn wait(&mut self, now: Time, limit: Limit) {
+        if let Some(last) = self.limit {
+            self.limits[last.index()] += now.since(self.limit_since);
+        }
+        self.limit = Some(limit);
+        self.limit_since = now;
+    }
+}
+
+impl<P: Payload> Engine for Source<P> {
+    type Pdu = P;
+    type Input = Input<P, P>;
+    type Event = Event<P>;
+    type Reason = SourceReason;
+
+    fn handle(&mut self, _now: Time, input: Self::Input) {
+        match input {
+            Input::Write(data) if !self.finishing => self.queue.push(data),
+            Input::Finish => self.finishing = true,
+            Input::Stop => {
+                self.queue = P::Queue::default();
+                self.finishing = true;
+            }
+            Input::Pause => self.paused = true,
+            Input::Resume => self.paused = false,
+            Input::Write(_) | Input::Pdu { .. } | Input::Consumed(_) | Input::Feedback(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output<P, Event<P>, SourceReason> {
+        if core::mem::take(&mut self.writable) {
+            return Output::Event(Event::Writable);
+        }
+        if self.queue.is_empty() {
+            if self.finishing && !self.finished {
+                self.finished = true;
+                return Output::Event(Event::Finished);
+            }
+            self.wait(now, Limit::Application);
+            return Output::Idle;
+        }
+        if self.paused {
+            self.wait(now, Limit::Paused);
+            return Output::Idle;
+        }
+        if self.config.rate.is_some() && self.next_send > now {
+            self.wait(now, Limit::Pacing);
+            return Output::Timeout { at: self.next_send, reason: SourceReason::Pacing };
+        }
+        let Some(payload) = self.queue.take(self.config.segment) else { return Output::Idle };
+        if let Some(rate) = self.config.rate {
+            let wire = Bytes::new(u64::from(payload.len()) + u64::from(self.config.header));
+            self.next_send = self.next_send.max(now) + rate.transmission_time(wire);
+        }
+        self.sent += 1;
+        self.writable = self.queue.is_empty() && !self.finishing;
+        Output::Transmit(payload)
+    }
+}
+
+/// Delivers datagrams as they come.
+#[derive(Clone, Debug, Default)]
+pub struct Sink<P> {
+    arrived: std::collections::VecDeque<P>,
+}
+
+impl<P> Sink<P> {
+    /// A sink that has got nothing yet.
+    pub fn new() -> Self {
+        Self { arrived: std::collections::VecDeque::new() }
+    }
+}
+
+impl<P: Payload> Engine for Sink<P> {
+    type Pdu = P;
+    type Input = Input<P, P>;
+    type Event = Event<P>;
+    type Reason = SourceReason;
+
+    fn handle(&mut self, _now: Time, input: Self::Input) {
+        if let Input::Pdu { pdu, .. } = input {
+            self.arrived.push_back(pdu);
+        }
+    }
+
+    fn poll(&mut self, _now: Time) -> Output<P, Event<P>, SourceReason> {
+        self.arrived.pop_front().map_or(Output::Idle, |data| Output::Event(Event::Delivered(data)))
+    }
+}

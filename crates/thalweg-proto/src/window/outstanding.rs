@@ -1,0 +1,316 @@
+//! The segments that a sender has sent and the peer has not cumulatively acknowledged.
+
+use super::ranges::Ranges;
+use crate::payload::Payload;
+use crate::units::Time;
+use std::collections::VecDeque;
+
+/// What the sender believes of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// In the network.
+    InFlight,
+    /// Selectively acknowledged.
+    Sacked,
+    /// Lost, and not sent again yet.
+    Lost,
+}
+
+/// A segment.
+#[derive(Clone, Debug)]
+pub(super) struct Record<P, I> {
+    pub start: u64,
+    pub sent_at: Time,
+    pub payload: P,
+    pub info: I,
+    pub fate: Fate,
+    /// How often it was sent again, saturating.
+    pub retransmissions: u8,
+}
+
+impl<P: Payload, I> Record<P, I> {
+    pub fn end(&self) -> u64 {
+        self.start + u64::from(self.payload.len())
+    }
+}
+
+/// What an acknowledgement newly told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News<I> {
+    /// Segments newly known to have arrived.
+    pub segments: u32,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When the newest of them was sent and what the controller kept with it, unless one of the cumulatively
+    /// acknowledged had been sent more than once: then nothing can be measured (Karn's rule).
+    pub newest: Option<(Time, I)>,
+    ambiguous: bool,
+}
+
+/// All segments between the cumulative acknowledgement and the next new byte, in order.
+///
+/// Every operation costs what it changes: acknowledging, marking and finding lost segments are amortised constant time
+/// for each segment, whatever the window.
+#[derive(Clone, Debug)]
+pub(super) struct Outstanding<P, I> {
+    records: VecDeque<Record<P, I>>,
+    sacked: Ranges,
+    in_flight: u32,
+    in_flight_bytes: u64,
+    lost: u32,
+    /// No segment that starts below this is lost.
+    lost_from: u64,
+    /// Segments that start below this have been judged by [`Outstanding::mark_lost_below`].
+    judged: u64,
+}
+
+impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
+    pub fn new() -> Self {
+        Self {
+            records: VecDeque::new(),
+            sacked: Ranges::default(),
+            in_flight: 0,
+            in_flight_bytes: 0,
+            lost: 0,
+            lost_from: 0,
+            judged: 0,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// How many segments there are.
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.records.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Segments believed to be in the network.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Their bytes.
+    pub fn in_flight_bytes(&self) -> u64 {
+        self.in_flight_bytes
+    }
+
+    pub fn first(&self) -> Option<&Record<P, I>> {
+        self.records.front()
+    }
+
+    /// A new segment left.
+    pub fn push(&mut self, record: Record<P, I>) {
+        self.in_flight += 1;
+        self.in_flight_bytes += u64::from(record.payload.len());
+        self.records.push_back(record);
+    }
+
+    /// The position of the segment that contains byte `sequence`.
+    fn index_of(&self, sequence: u64) -> Option<usize> {
+        let first = self.records.front()?;
+        let offset = sequence.checked_sub(first.start)?;
+        // Segments are nearly always of one size: guess, then search if that was wrong.
+        let length = u64::from(first.payload.len().max(1));
+        let guess = usize::try_from(offset / length).ok()?;
+        if self.records.get(guess).is_some_and(|record| record.start <= sequence && sequence < record.end()) {
+            return Some(guess);
+        }
+        let after = self.records.partition_point(|record| record.start <= sequence);
+        let index = after.checked_sub(1)?;
+        (sequence < self.records[index].end()).then_some(index)
+    }
+
+    fn leave(&mut self, index: usize, to: Fate) {
+        let record = &mut self.records[index];
+        let bytes = u64::from(record.payload.len());
+        match record.fate {
+            Fate::InFlight => {
+                self.in_flight -= 1;
+                self.in_flight_bytes -= bytes;
+            }
+            Fate::Lost => self.lost -= 1,
+            Fate::Sacked => {}
+        }
+        match to {
+            Fate::InFlight => {
+                self.in_flight += 1;
+                self.in_flight_bytes += bytes;
+            }
+            Fate::Lost => {
+                self.lost += 1;
+                self.lost_from = self.lost_from.min(record.start);
+            }
+            Fate::Sacked => {}
+        }
+        record.fate = to;
+    }
+
+    /// Forgets the segments that end at or below `cumulative`.
+    pub fn acknowledge(&mut self, cumulative: u64, news: &mut News<I>) {
+        while self.records.front().is_some_and(|first| first.end() <= cumulative) {
+            let Some(record) = self.records.pop_front() else { break };
+            let bytes = u64::from(record.payload.len());
+            match record.fate {
+                Fate::InFlight => {
+                    self.in_flight -= 1;
+                    self.in_flight_bytes -= bytes;
+                }
+                Fate::Lost => self.lost -= 1,
+                Fate::Sacked => continue,
+            }
+            news.add(&record);
+        }
+        self.sacked.remove_below(cumulative);
+    }
+
+    /// Marks the segments within `start..end` as arrived.
+    pub fn sack(&mut self, start: u64, end: u64, news: &mut News<I>) {
+        let mut sacked = core::mem::take(&mut self.sacked);
+        sacked.insert(start, end, |from, to| {
+            let Some(mut index) = self.index_of(from) else { return };
+            while let Some(record) = self.records.get(index).filter(|record| record.start < to) {
+                // A block that cuts a segment says nothing of the whole of it.
+                if record.start >= from && record.end() <= to && record.fate != Fate::Sacked {
+                    if record.retransmissions == 0 {
+                        news.add(record);
+                    } else {
+                        news.count(record);
+                    }
+                    self.leave(index, Fate::Sacked);
+                }
+                index += 1;
+            }
+        });
+        self.sacked = sacked;
+    }
+
+    /// The byte below which every segment that was not selectively acknowledged counts as lost: at least `threshold`
+    /// separate runs, or more than `threshold - 1` segments' worth of bytes, were selectively acknowledged above it
+    /// (RFC 6675, section 4, IsLost).
+    pub fn loss_edge(&self, threshold: u32, segment: u32) -> u64 {
+        let enough = u64::from(threshold.saturating_sub(1)) * u64::from(segment) + 1;
+        let (mut bytes, mut runs) = (0, 0);
+        for (start, end) in self.sacked.descending() {
+            let length = end - start;
+            runs += 1;
+            if bytes + length >= enough {
+                return end - (enough - bytes);
+            }
+            if runs == threshold {
+                return start;
+            }
+            bytes += length;
+        }
+        0
+    }
+
+    /// Marks segments that end at or below `edge` as lost, each at most once. Segments sent again are not judged: the
+    /// retransmission timer finds those that are lost twice. Returns when the first of them had been sent.
+    pub fn mark_lost_below(&mut self, edge: u64) -> Option<Time> {
+        if edge <= self.judged {
+            return None;
+        }
+        let first = self.records.front()?.start;
+        let mut index = self.index_of(self.judged.max(first)).unwrap_or(0);
+        let mut found = None;
+        while let Some(record) = self.records.get(index).filter(|record| record.end() <= edge) {
+            self.judged = record.end();
+            if record.fate == Fate::InFlight && record.retransmissions == 0 {
+                found = found.or(Some(record.sent_at));
+                self.leave(index, Fate::Lost);
+            }
+            index += 1;
+        }
+        found
+    }
+
+    /// Marks the segment that starts the list as lost, if it is in the network; returns when it had been sent.
+    pub fn mark_first_lost(&mut self) -> Option<Time> {
+        let first = self.records.front()?;
+        let sent_at = first.sent_at;
+        (first.fate == Fate::InFlight).then(|| {
+            self.leave(0, Fate::Lost);
+            sent_at
+        })
+    }
+
+    /// Marks the segment with byte `sequence` as lost, if it is in the network and was never sent again.
+    pub fn mark_lost(&mut self, sequence: u64) -> bool {
+        let Some(index) = self.index_of(sequence) else { return false };
+        let record = &self.records[index];
+        let lost = record.fate == Fate::InFlight && record.retransmissions == 0;
+        if lost {
+            self.leave(index, Fate::Lost);
+        }
+        lost
+    }
+
+    /// Marks all as lost; what was selectively acknowledged too where `keep_sacked` is false.
+    pub fn mark_all_lost(&mut self, keep_sacked: bool) {
+        for index in 0..self.records.len() {
+            if !(keep_sacked && self.records[index].fate == Fate::Sacked) {
+                self.leave(index, Fate::Lost);
+            }
+        }
+        if !keep_sacked {
+            self.sacked.clear();
+        }
+        self.lost_from = 0;
+    }
+
+    /// The first lost segment.
+    fn first_lost(&mut self) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        let first = self.records.front()?.start;
+        let mut index = self.index_of(self.lost_from.max(first)).unwrap_or(0);
+        while self.records.get(index)?.fate != Fate::Lost {
+            index += 1;
+        }
+        self.lost_from = self.records[index].start;
+        Some(index)
+    }
+
+    /// The length in bytes of the first lost segment.
+    pub fn first_lost_len(&mut self) -> Option<u32> {
+        let index = self.first_lost()?;
+        Some(self.records[index].payload.len())
+    }
+
+    /// The first lost segment goes out again at `now`.
+    pub fn resend(&mut self, now: Time) -> Option<&mut Record<P, I>> {
+        let index = self.first_lost()?;
+        self.leave(index, Fate::InFlight);
+        let record = &mut self.records[index];
+        record.sent_at = now;
+        record.retransmissions = record.retransmissions.saturating_add(1);
+        Some(record)
+    }
+}
+
+impl<I: Copy + Default> News<I> {
+    pub fn new() -> Self {
+        Self { segments: 0, bytes: 0, newest: None, ambiguous: false }
+    }
+
+    fn count<P: Payload>(&mut self, record: &Record<P, I>) {
+        self.segments += 1;
+        self.bytes += u64::from(record.payload.len());
+    }
+
+    fn add<P: Payload>(&mut self, record: &Record<P, I>) {
+        self.count(record);
+        self.ambiguous |= record.retransmissions > 0;
+        if self.newest.is_none_or(|(sent_at, _)| sent_at <= record.sent_at) {
+            self.newest = Some((record.sent_at, record.info));
+        }
+    }
+
+    /// When the newest segment was sent, if that tells a round-trip time.
+    pub fn measurable(&self) -> Option<Time> {
+        self.newest.filter(|_| !self.ambiguous).map(|(sent_at, _)| sent_at)
+    }
+}

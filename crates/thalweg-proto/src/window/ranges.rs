@@ -1,0 +1,119 @@
+//! Sets of byte ranges: what a receiver holds out of order, and what a sender knows of it.
+
+/// Disjoint, non-adjacent, ascending half-open ranges.
+///
+/// One range stands for each run between holes, so a set is as long as there are holes; it takes no heap memory
+/// before the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges(Vec<(u64, u64)>);
+
+impl Ranges {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many ranges there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The end of the highest range; 0 for an empty set.
+    pub fn end(&self) -> u64 {
+        self.0.last().map_or(0, |&(_, end)| end)
+    }
+
+    /// The ranges, highest first.
+    pub fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter().rev().copied()
+    }
+
+    /// The range that contains `position`.
+    pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
+        let after = self.0.partition_point(|&(start, _)| start <= position);
+        let range = *self.0.get(after.checked_sub(1)?)?;
+        (position < range.1).then_some(range)
+    }
+
+    /// Adds `start..end` and calls `new` for each part of it that was not in the set.
+    pub fn insert(&mut self, start: u64, end: u64, mut new: impl FnMut(u64, u64)) {
+        if start >= end {
+            return;
+        }
+        // The ranges that touch the new one: from the first that ends at or after its start ...
+        let first = match self.0.last() {
+            // Most insertions are at the end.
+            Some(&(last_start, _)) if last_start <= start => self.0.len() - usize::from(self.end() >= start),
+            _ => self.0.partition_point(|&(_, range_end)| range_end < start),
+        };
+        let (mut merged, mut covered, mut last) = ((start, end), start, first);
+        // ... to the last that starts at or before its end.
+        while let Some(&(range_start, range_end)) = self.0.get(last).filter(|range| range.0 <= end) {
+            if covered < range_start {
+                new(covered, range_start);
+            }
+            covered = covered.max(range_end);
+            merged = (merged.0.min(range_start), merged.1.max(range_end));
+            last += 1;
+        }
+        if covered < end {
+            new(covered, end);
+        }
+        if first == last {
+            self.0.insert(first, merged);
+        } else {
+            self.0[first] = merged;
+            self.0.drain(first + 1..last);
+        }
+    }
+
+    /// Removes everything below `position`.
+    pub fn remove_below(&mut self, position: u64) {
+        if self.0.first().is_none_or(|&(start, _)| start >= position) {
+            return;
+        }
+        let gone = self.0.partition_point(|&(_, end)| end <= position);
+        self.0.drain(..gone);
+        if let Some(first) = self.0.first_mut() {
+            first.0 = first.0.max(position);
+        }
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a plain set of numbers: the same members, and `new` told of each new member once.
+        #[test]
+        fn behaves_like_a_set_of_numbers(steps in prop::collection::vec((0u64..60, 0u64..20, any::<bool>()), 1..60)) {
+            let (mut ranges, mut model) = (Ranges::default(), std::collections::BTreeSet::new());
+            let mut floor = 0;
+            for (start, length, remove) in steps {
+                if remove {
+                    floor = floor.max(start);
+                    ranges.remove_below(start);
+                    model = model.split_off(&start);
+                } else {
+                    let mut told = Vec::new();
+                    ranges.insert(start, start + length, |a, b| told.extend(a..b));
+                    let expected: Vec<u64> = (start..start + length).filter(|x| model.insert(*x)).collect();
+                    prop_assert_eq!(told, expected);
+                }
+                let members: Vec<u64> = ranges.0.iter().flat_map(|&(a, b)| a..b).collect();
+                prop_assert_eq!(members, model.iter().copied().collect::<Vec<_>>());
+                prop_assert!(ranges.0.windows(2).all(|pair| pair[0].1 < pair[1].0));
+                prop_assert!(ranges.0.iter().all(|range| range.0 < range.1));
+                for x in 0..80 {
+                    prop_assert_eq!(ranges.containing(x).is_some(), model.contains(&x));
+                }
+            }
+        }
+    }
+}

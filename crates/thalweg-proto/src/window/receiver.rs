@@ -1,0 +1,256 @@
+//! The receiving end.
+
+use super::ranges::Ranges;
+use super::{Ack, Pdu, ReceiverConfig, SackBlock, Segment};
+use crate::engine::{Engine, Output};
+use crate::payload::{Payload, Store};
+use crate::transport::{Event, Input};
+use crate::units::Time;
+use std::sync::Arc;
+
+/// Holes that a receiver keeps track of; what would make more is dropped, so that a peer that sends every other byte
+/// cannot make it hold a range for each.
+const MAX_RANGES: usize = 1 << 16;
+
+/// Why a receiver wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiverReason {
+    /// A delayed acknowledgement is due.
+    DelayedAck,
+}
+
+/// What a receiver has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Segments that brought something new.
+    pub new_segments: u64,
+    /// Segments of which everything had arrived before.
+    pub duplicates: u64,
+    /// Segments beyond the window, or that would have made too many holes, or out of order where such are not kept.
+    pub refused: u64,
+}
+
+/// Delivers a byte stream in order, each byte once, and acknowledges it.
+#[derive(Clone, Debug)]
+pub struct Receiver<P: Payload> {
+    config: Arc<ReceiverConfig>,
+    /// The first byte not yet received in order.
+    expected: u64,
+    /// The first byte not yet given to the application.
+    delivered: u64,
+    /// The first byte not yet consumed by the application.
+    consumed: u64,
+    /// In-order data that goes to the application without passing through the store.
+    ready: Option<P>,
+    /// What is held out of order.
+    held: Ranges,
+    store: P::Store,
+    /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4).
+    recent: [u64; 3],
+    /// Acknowledgements to send now.
+    owed: u32,
+    /// In-order segments not yet acknowledged.
+    delayed: u32,
+    ack_deadline: Time,
+    marked: bool,
+    /// The window last advertised was too small to use.
+    closed: bool,
+    stats: ReceiverStats,
+}
+
+impl<P: Payload> Receiver<P> {
+    /// Waits for byte 0.
+    pub fn new(config: Arc<ReceiverConfig>) -> Self {
+        Self {
+            config,
+            expected: 0,
+            delivered: 0,
+            consumed: 0,
+            ready: None,
+            held: Ranges::default(),
+            store: P::Store::default(),
+            recent: [0; 3],
+            owed: 0,
+            delayed: 0,
+            ack_deadline: Time::MAX,
+            marked: false,
+            closed: false,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> ReceiverStats {
+        self.stats
+    }
+
+    /// The first byte that has not arrived in order: the next cumulative acknowledgement.
+    pub fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    /// The first byte beyond the window.
+    fn limit(&self) -> u64 {
+        let base = if self.config.wait_for_consumption { self.consumed } else { self.expected };
+        base.saturating_add(self.config.window)
+    }
+
+    fn on_segment(&mut self, now: Time, segment: Segment<P>, marked: bool) {
+        self.marked |= marked;
+        let (start, end) = (segment.sequence, segment.end());
+        if start == self.expected && self.held.is_empty() && end <= self.limit() && end > start {
+            // The common case: in order, nothing missing.
+            self.expected = end;
+            self.stats.new_segments += 1;
+            self.keep_in_order(start, segment.payload);
+            self.acknowledge_in_order(now);
+            return;
+        }
+        if end <= self.expected {
+            self.stats.duplicates += 1;
+            self.owed += 1;
+            return;
+        }
+        let out_of_order = start > self.expected;
+        let refused = end > self.limit()
+            || self.held.len() >= MAX_RANGES
+            || (out_of_order && !self.config.keep_out_of_order);
+        if refused {
+            self.stats.refused += 1;
+            self.owed += 1;
+            return;
+        }
+        self.hold(&segment);
+        // Out of order, or it fills a hole: the sender must know at once (RFC 5681, section 4.2).
+        self.owed += 1;
+    }
+
+    /// Stores what is new of `segment` and moves on over what is now in order.
+    fn hold(&mut self, segment: &Segment<P>) {
+        let (start, end) = (segment.sequence.max(self.expected), segment.end());
+        let mut any = false;
+        let store = &mut self.store;
+        self.held.insert(start, end, |from, to| {
+            any = true;
+            let base = segment.sequence;
+            // Both differences are within the segment, whose length fits.
+            store.insert(from, segment.payload.slice((from - base) as u32, (to - base) as u32));
+        });
+        if any {
+            self.stats.new_segments += 1;
+        } else {
+            self.stats.duplicates += 1;
+        }
+        if let Some((_, run_end)) = self.held.containing(self.expected) {
+            self.expected = run_end;
+            self.held.remove_below(run_end);
+        } else if self.held.containing(self.recent[0]) != self.held.containing(start) {
+            self.recent = [start, self.recent[0], self.recent[1]];
+        }
+    }
+
+    fn keep_in_order(&mut self, start: u64, payload: P) {
+        if self.delivered == start && self.ready.is_none() {
+            self.ready = Some(payload);
+        } else {
+            self.store.insert(start, payload);
+        }
+    }
+
+    fn acknowledge_in_order(&mut self, now: Time) {
+        match self.config.delayed_ack {
+            None => self.owed += 1,
+            Some(rule) => {
+                self.delayed += 1;
+                if self.delayed >= rule.every {
+                    self.owed += 1;
+                } else if self.ack_deadline == Time::MAX {
+                    self.ack_deadline = now + rule.delay;
+                }
+            }
+        }
+    }
+
+    fn acknowledgement(&mut self) -> Ack {
+        self.owed -= 1;
+        self.delayed = 0;
+        self.ack_deadline = Time::MAX;
+        let window = self.limit().saturating_sub(self.expected);
+        self.closed = window == 0;
+        let mut ack = Ack {
+            cumulative: self.expected,
+            window,
+            sack: [SackBlock::default(); 3],
+            marked: core::mem::take(&mut self.marked),
+        };
+        if self.config.sack && !self.held.is_empty() {
+            let mut used = 0;
+            for position in self.recent {
+                let Some((start, end)) = self.held.containing(position) else { continue };
+                let offset = |at: u64| u32::try_from(at - self.expected).unwrap_or(u32::MAX);
+                let block = SackBlock { start: offset(start), end: offset(end) };
+                if !ack.sack[..used].contains(&block) {
+                    ack.sack[used] = block;
+                    used += 1;
+                }
+            }
+        }
+        ack
+    }
+
+    fn next_delivery(&mut self) -> Option<P> {
+        if self.delivered == self.expected {
+            return None;
+        }
+        let piece =
+            self.ready.take().or_else(|| self.store.take(self.delivered, self.expected - self.delivered))?;
+        self.delivered += u64::from(piece.len());
+        Some(piece)
+    }
+}
+
+impl<P: Payload> Engine for Receiver<P> {
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = ReceiverReason;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        match input {
+            Input::Pdu { pdu: Pdu::Segment(segment), marked } => self.on_segment(now, segment, marked),
+            Input::Consumed(bytes) => {
+                self.consumed = self.consumed.saturating_add(bytes).min(self.delivered);
+                // The sender waits for the window to open and would not ask (RFC 9293, section 3.8.6).
+                if self.closed && self.limit() > self.expected {
+                    self.owed += 1;
+                }
+            }
+            // A receiver has nothing to send but acknowledgements, which a gate lets pass.
+            Input::Pdu { pdu: Pdu::Ack(_), .. }
+            | Input::Write(_)
+            | Input::Finish
+            | Input::Stop
+            | Input::Feedback(_)
+            | Input::Pause
+            | Input::Resume => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if now >= self.ack_deadline {
+            self.ack_deadline = Time::MAX;
+            self.owed += 1;
+        }
+        if self.owed > 0 {
+            return Output::Transmit(Pdu::Ack(self.acknowledgement()));
+        }
+        if let Some(piece) = self.next_delivery() {
+            return Output::Event(Event::Delivered(piece));
+        }
+        if self.ack_deadline == Time::MAX {
+            Output::Idle
+        } else {
+            Output::Timeout { at: self.ack_deadline, reason: ReceiverReason::DelayedAck }
+        }
+    }
+}

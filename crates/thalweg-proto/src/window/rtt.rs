@@ -1,0 +1,105 @@
+//! The round-trip time and the retransmission time-out (RFC 6298).
+
+use super::RttConfig;
+use crate::units::Duration;
+
+/// The state of RFC 6298, in picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct RttEstimator {
+    smoothed: Duration,
+    variation: Duration,
+    min: Duration,
+    /// The time-out, backed off by doubling.
+    timeout: Duration,
+}
+
+impl RttEstimator {
+    /// Before the first sample.
+    pub fn new(config: &RttConfig) -> Self {
+        Self {
+            smoothed: Duration::ZERO,
+            variation: Duration::ZERO,
+            min: Duration::MAX,
+            timeout: config.initial,
+        }
+    }
+
+    /// Takes a measurement; ends any back-off (RFC 6298, section 2 and 5.7).
+    pub fn sample(&mut self, config: &RttConfig, rtt: Duration) {
+        let rtt = rtt.round_up_to(config.granularity);
+        self.min = self.min.min(rtt);
+        if self.smoothed.is_zero() {
+            self.smoothed = rtt;
+            self.variation = rtt / 2;
+        } else {
+            // RFC 6298, 2.3: gains of 1/4 and 1/8, the variation first.
+            let (variation, smoothed) = (self.variation.as_picos(), self.smoothed.as_picos());
+            let error = self.smoothed.abs_diff(rtt).as_picos();
+            self.variation = Duration::from_picos(variation - variation / 4 + error / 4);
+            self.smoothed = Duration::from_picos(smoothed - smoothed / 8 + rtt.as_picos() / 8);
+        }
+        self.timeout = self.computed_timeout(config);
+    }
+
+    /// The timer expired: double the time-out (RFC 6298, 5.5).
+    pub fn back_off(&mut self, config: &RttConfig) {
+        self.timeout = (self.timeout * 2).min(config.ceiling);
+    }
+
+    fn computed_timeout(&self, config: &RttConfig) -> Duration {
+        let margin = (self.variation * u64::from(config.deviations)).max(config.granularity);
+        (self.smoothed + margin).max(config.floor).min(config.ceiling)
+    }
+
+    /// The smoothed round-trip time; zero before the first sample.
+    pub const fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+
+    /// The shortest sample; [`Duration::MAX`] before the first.
+    pub const fn min(&self) -> Duration {
+        self.min
+    }
+
+    /// The retransmission time-out.
+    pub const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// The numbers follow RFC 6298, section 2, by hand.
+    #[test]
+    fn follows_the_rfc() {
+        let config = RttConfig { floor: Duration::ZERO, ..RttConfig::default() };
+        let mut rtt = RttEstimator::new(&config);
+        assert_eq!(rtt.timeout(), MS(1000));
+        rtt.sample(&config, MS(100));
+        assert_eq!((rtt.smoothed(), rtt.timeout()), (MS(100), MS(300)));
+        rtt.sample(&config, MS(180));
+        // variation 0.75 * 50 + 0.25 * 80 = 57.5; smoothed 0.875 * 100 + 0.125 * 180 = 110.
+        assert_eq!((rtt.smoothed(), rtt.timeout()), (MS(110), MS(340)));
+        rtt.back_off(&config);
+        assert_eq!(rtt.timeout(), MS(680));
+        assert_eq!(rtt.min(), MS(100));
+    }
+
+    #[test]
+    fn floor_ceiling_and_tick() {
+        let config =
+            RttConfig { granularity: MS(100), ceiling: Duration::from_secs(2), ..RttConfig::default() };
+        let mut rtt = RttEstimator::new(&config);
+        rtt.sample(&config, MS(3));
+        // The sample counts as one tick: 100 + max(100, 4 * 50).
+        assert_eq!(rtt.timeout(), MS(300));
+        for _ in 0..10 {
+            rtt.back_off(&config);
+        }
+        assert_eq!(rtt.timeout(), Duration::from_secs(2));
+    }
+}

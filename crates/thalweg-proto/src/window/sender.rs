@@ -1,0 +1,549 @@
+//! The sending end.
+
+use super::outstanding::{Fate, News, Outstanding, Record};
+use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
+use crate::congestion::{AckSample, Controller, FeedbackSample, LossKind, LossSample, Path, SentSample};
+use crate::engine::{Engine, Output};
+use crate::payload::{Payload, Queue};
+use crate::transport::{Event, Failure, Feedback, Input, Limit, Signal};
+use crate::units::{Bytes, Duration, Rate, Time};
+use std::sync::Arc;
+
+/// Why a sender wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderReason {
+    /// The retransmission timer: nothing was acknowledged for the retransmission time-out, or the peer's window has
+    /// been closed that long.
+    Retransmission,
+    /// The pacing rate lets the next segment go.
+    Pacing,
+}
+
+/// What a sender has counted and believes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderStats {
+    /// The congestion window in segments.
+    pub window: f64,
+    /// The slow-start threshold in segments, where the controller has one.
+    pub threshold: Option<f64>,
+    /// The pacing rate, where there is one.
+    pub pacing_rate: Option<Rate>,
+    /// Segments believed to be in the network.
+    pub in_flight: u32,
+    /// The smoothed round-trip time; zero before the first sample.
+    pub smoothed_rtt: Duration,
+    /// The shortest round-trip time; [`Duration::MAX`] before the first sample.
+    pub min_rtt: Duration,
+    /// The retransmission time-out, with its back-off.
+    pub timeout: Duration,
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Episodes of loss found by duplicate or selective acknowledgements.
+    pub recoveries: u64,
+    /// Acknowledgements that made no sense and were dropped.
+    pub invalid_acks: u64,
+    /// How long each of [`Limit::ALL`] held the sender back, until it was last polled.
+    pub limits: [Duration; 6],
+}
+
+/// The phase of loss repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is known to be missing.
+    Open,
+    /// Fast recovery, until everything below `until` is acknowledged.
+    Recovery { until: u64 },
+    /// Sending again after a time-out (or any loss, when going back n), until everything below `until` is
+    /// acknowledged.
+    Loss { until: u64 },
+}
+
+/// What to do next.
+enum Action {
+    Resend,
+    SendNew { length: u32 },
+    Wait { limit: Limit, until: Time },
+}
+
+/// Sends a byte stream under a congestion window and repairs what is lost.
+#[derive(Clone, Debug)]
+pub struct Sender<P: Payload, C: Controller> {
+    config: Arc<SenderConfig>,
+    controller: C,
+    rtt: RttEstimator,
+    queue: P::Queue,
+    outstanding: Outstanding<P, C::PacketInfo>,
+    /// The first byte not cumulatively acknowledged.
+    unacknowledged: u64,
+    /// The next byte to send for the first time.
+    next: u64,
+    /// The first byte that the peer does not accept.
+    peer_limit: u64,
+    phase: Phase,
+    duplicates: u32,
+    /// Segments that duplicate acknowledgements say have left the network, where the peer does not tell which (the
+    /// window inflation of RFC 5681, as a smaller count of what is in flight).
+    departed: u32,
+    /// The first lost segment goes out whatever the window says (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
+    repair_now: bool,
+    probe_now: bool,
+    timer: Time,
+    /// Pacing: the earliest time of the next transmission without a burst.
+    next_send: Time,
+    last_sent: Time,
+    limit: Option<Limit>,
+    limit_since: Time,
+    limits: [Duration; 6],
+    signal: Option<Signal>,
+    writable: bool,
+    finishing: bool,
+    finished: bool,
+    failed: Option<Failure>,
+    failure_told: bool,
+    paused: bool,
+    sent: u64,
+    retransmissions: u64,
+    timeouts: u64,
+    recoveries: u64,
+    invalid_acks: u64,
+}
+
+impl<P: Payload, C: Controller> Sender<P, C> {
+    /// A sender with nothing to send yet, at byte 0. The peer's window counts as open until it tells otherwise.
+    pub fn new(config: Arc<SenderConfig>, controller: C) -> Self {
+        Self {
+            rtt: RttEstimator::new(&config.rtt),
+            config,
+            controller,
+            queue: P::Queue::default(),
+            outstanding: Outstanding::new(),
+            unacknowledged: 0,
+            next: 0,
+            peer_limit: u64::MAX,
+            phase: Phase::Open,
+            duplicates: 0,
+            departed: 0,
+            repair_now: false,
+            probe_now: false,
+            timer: Time::MAX,
+            next_send: Time::ZERO,
+            last_sent: Time::ZERO,
+            limit: None,
+            limit_since: Time::ZERO,
+            limits: [Duration::ZERO; 6],
+            signal: None,
+            writable: false,
+            finishing: false,
+            finished: false,
+            failed: None,
+            failure_told: false,
+            paused: false,
+            sent: 0,
+            retransmissions: 0,
+            timeouts: 0,
+            recoveries: 0,
+            invalid_acks: 0,
+        }
+    }
+
+    /// Counters and beliefs.
+    pub fn stats(&self) -> SenderStats {
+        let decision = self.controller.decision();
+        SenderStats {
+            window: decision.window.min(f64::from(self.config.max_window)),
+            threshold: self.controller.threshold(),
+            pacing_rate: decision.pacing_rate,
+            in_flight: self.outstanding.in_flight(),
+            smoothed_rtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            timeout: self.rtt.timeout(),
+            sent: self.sent,
+            retransmissions: self.retransmissions,
+            timeouts: self.timeouts,
+            recoveries: self.recoveries,
+            invalid_acks: self.invalid_acks,
+            limits: self.limits,
+        }
+    }
+
+    /// Bytes written and not yet sent.
+    pub fn backlog(&self) -> u64 {
+        self.queue.len()
+    }
+
+    fn path(&self, now: Time) -> Path {
+        Path {
+            now,
+            outstanding: self.outstanding.len(),
+            smoothed_rtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            segment: self.config.segment,
+            next_sequence: self.next,
+        }
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Ack, marked: bool) {
+        if ack.cumulative > self.next {
+            self.invalid_acks += 1;
+            return;
+        }
+        let path = self.path(now);
+        let limit = ack.cumulative.saturating_add(ack.window);
+        let window_update = limit > self.peer_limit;
+        if ack.cumulative >= self.unacknowledged {
+            self.peer_limit = limit;
+        }
+        let mut news = News::new();
+        let advanced = ack.cumulative > self.unacknowledged;
+        if advanced {
+            self.unacknowledged = ack.cumulative;
+            self.outstanding.acknowledge(ack.cumulative, &mut news);
+        }
+        if self.config.recovery == Recovery::Sack {
+            for block in ack.sack.iter().filter(|block| !block.is_empty()) {
+                let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
+                self.outstanding.sack(at(block.start).max(self.unacknowledged), at(block.end), &mut news);
+            }
+        }
+        let rtt = news.measurable().map(|sent_at| now.since(sent_at));
+        if let Some(rtt) = rtt {
+            self.rtt.sample(&self.config.rtt, rtt);
+        }
+        if ack.marked || marked {
+            self.signal = Some(Signal::Mark);
+        }
+        if news.segments > 0 {
+            let sample = AckSample {
+                path: Path { smoothed_rtt: self.rtt.smoothed(), min_rtt: self.rtt.min(), ..path },
+                acked: news.segments,
+                acked_bytes: news.bytes,
+                cumulative: self.unacknowledged,
+                rtt,
+                marked: ack.marked || marked,
+                recovering: matches!(self.phase, Phase::Recovery { .. }) || !advanced,
+                app_limited: matches!(
+                    self.limit,
+                    Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
+                ),
+            };
+            let info = news.newest.map(|(_, info)| info).unwrap_or_default();
+            self.controller.on_ack(&sample, info);
+        }
+        let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
+        self.repair(now, advanced, duplicate, news.segments);
+        if self.outstanding.is_empty() {
+            self.timer = Time::MAX;
+        } else if advanced {
+            // RFC 6298, 5.3.
+            self.timer = now + self.rtt.timeout();
+        }
+    }
+
+    /// Moves between the phases of loss repair after an acknowledgement.
+    fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
+        match self.phase {
+            Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
+                if matches!(self.phase, Phase::Recovery { .. }) {
+                    let path = self.path(now);
+                    self.controller.on_recovered(&path);
+                }
+                self.phase = Phase::Open;
+                self.duplicates = 0;
+                self.departed = 0;
+            }
+            Phase::Recovery { .. } => match self.config.recovery {
+                Recovery::Sack => {
+                    let edge =
+                        self.outstanding.loss_edge(self.config.duplicate_threshold, self.config.segment);
+                    let _ = self.outstanding.mark_lost_below(edge);
+                }
+                _ if advanced => {
+                    // RFC 6582, section 3.2, step 3: a partial acknowledgement points at the next hole. All but one of
+                    // the segments that it covers had been counted as departed.
+                    self.departed = self.departed.saturating_sub(acked.saturating_sub(1));
+                    self.repair_now |= self.outstanding.mark_first_lost().is_some();
+                }
+                _ => self.departed += u32::from(duplicate),
+            },
+            Phase::Loss { .. } => {}
+            Phase::Open if advanced => {
+                self.duplicates = 0;
+                self.departed = 0;
+            }
+            Phase::Open => {
+                let counts = duplicate && !self.outstanding.is_empty();
+                self.duplicates += u32::from(counts);
+                if self.config.recovery == Recovery::NewReno {
+                    self.departed += u32::from(counts);
+                }
+            }
+        }
+        if self.phase == Phase::Open && !self.outstanding.is_empty() {
+            self.detect_loss(now);
+        }
+    }
+
+    /// Looks for the first loss of an episode.
+    fn detect_loss(&mut self, now: Time) {
+        let threshold = self.config.duplicate_threshold;
+        let mut lost_sent_at = None;
+        if self.config.recovery == Recovery::Sack {
+            let edge = self.outstanding.loss_edge(threshold, self.config.segment);
+            lost_sent_at = self.outstanding.mark_lost_below(edge);
+        }
+        if lost_sent_at.is_none() && self.duplicates >= threshold {
+            lost_sent_at = self.outstanding.mark_first_lost();
+            self.duplicates = 0;
+        }
+        let Some(sent_at) = lost_sent_at else { return };
+        self.recoveries += 1;
+        self.signal = Some(Signal::Duplicates);
+        let sample =
+            LossSample { path: self.path(now), kind: LossKind::Duplicates, sent_at, repeated: false };
+        self.controller.on_loss(&sample);
+        self.repair_now = true;
+        self.phase = if self.config.recovery == Recovery::GoBackN {
+            self.outstanding.mark_all_lost(false);
+            Phase::Loss { until: self.next }
+        } else {
+            Phase::Recovery { until: self.next }
+        };
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.rtt.back_off(&self.config.rtt);
+        let Some(first) = self.outstanding.first() else {
+            // The peer's window is closed, and its news that it opened may be lost (RFC 9293, section 3.8.6.1).
+            self.probe_now = true;
+            self.timer = Time::MAX;
+            return;
+        };
+        let (sent_at, again) = (first.sent_at, first.retransmissions);
+        if self.config.max_retransmissions.is_some_and(|most| u32::from(again) >= most) {
+            self.failed = Some(Failure::TooManyRetransmissions);
+            self.timer = Time::MAX;
+            return;
+        }
+        self.timeouts += 1;
+        self.signal = Some(Signal::Timeout);
+        let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
+        let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
+        self.controller.on_loss(&sample);
+        self.outstanding.mark_all_lost(self.config.recovery == Recovery::Sack);
+        self.phase = Phase::Loss { until: self.next };
+        self.duplicates = 0;
+        self.departed = 0;
+        self.repair_now = true;
+        self.timer = now + self.rtt.timeout();
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: Feedback) {
+        self.signal = Some(Signal::Feedback);
+        if let Some(sequence) = feedback.dropped {
+            self.repair_now |= self.outstanding.mark_lost(sequence);
+        }
+        let path = self.path(now);
+        self.controller.on_feedback(&FeedbackSample { path, feedback });
+    }
+
+    fn window_allows(&self, window: f64, length: u32) -> bool {
+        // At least one segment: a controller's window is at least 1.
+        let window = (window as u32).max(1);
+        match self.config.counting {
+            Counting::Packets => self.outstanding.in_flight().saturating_sub(self.departed) < window,
+            Counting::Bytes => {
+                let segment = u64::from(self.config.segment);
+                let departed = u64::from(self.departed) * segment;
+                let in_flight = self.outstanding.in_flight_bytes().saturating_sub(departed);
+                in_flight == 0 || in_flight + u64::from(length) <= u64::from(window) * segment
+            }
+        }
+    }
+
+    /// How much new data may go, as far as the receiver is concerned.
+    fn new_length(&self) -> Option<u32> {
+        let length = self.queue.len().min(u64::from(self.config.segment));
+        let room = self.peer_limit.saturating_sub(self.next);
+        let length = if length <= room {
+            length
+        } else if self.probe_now {
+            1
+        } else if self.outstanding.is_empty() {
+            // Less than a segment only when nothing else will open the window (RFC 9293, section 3.8.6.2.1).
+            room
+        } else {
+            0
+        };
+        (length > 0 && self.outstanding.len() < self.config.max_window).then_some(length as u32)
+    }
+
+    fn next_action(&mut self, now: Time) -> Action {
+        let wait = |limit| Action::Wait { limit, until: Time::MAX };
+        if self.paused {
+            return wait(Limit::Paused);
+        }
+        let lost = self.outstanding.first_lost_len();
+        let (action, length) = match lost {
+            Some(length) => (Action::Resend, length),
+            None if self.queue.is_empty() => return wait(Limit::Application),
+            None => match self.new_length() {
+                Some(length) => (Action::SendNew { length }, length),
+                None => return wait(Limit::ReceiverWindow),
+            },
+        };
+        let decision = self.controller.decision();
+        let forced = self.repair_now && lost.is_some() || self.probe_now;
+        if !forced && !self.window_allows(decision.window, length) {
+            let open = self.phase == Phase::Open;
+            return wait(if open { Limit::CongestionWindow } else { Limit::Network });
+        }
+        if let Some(rate) = decision.pacing_rate {
+            let segment_time = rate.transmission_time(Bytes::new(u64::from(length)));
+            let ahead = segment_time * u64::from(decision.burst.saturating_sub(1));
+            let at = self.next_send - ahead;
+            if at > now {
+                return Action::Wait { limit: Limit::Pacing, until: at };
+            }
+            self.next_send = self.next_send.max(now) + segment_time;
+        }
+        action
+    }
+
+    fn resend(&mut self, now: Time) -> Option<Segment<P>> {
+        let path = self.path(now);
+        let record = self.outstanding.resend(now)?;
+        let bytes = record.payload.len();
+        record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        self.repair_now = false;
+        self.retransmissions += 1;
+        Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
+    }
+
+    fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
+        let path = self.path(now);
+        if self.config.idle_restart
+            && self.outstanding.is_empty()
+            && self.sent > 0
+            && now.since(self.last_sent) > self.rtt.timeout()
+        {
+            self.controller.on_idle(&path);
+        }
+        let payload = self.queue.take(length)?;
+        let bytes = payload.len();
+        let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
+        let start = self.next;
+        self.next += u64::from(bytes);
+        self.outstanding.push(Record {
+            start,
+            sent_at: now,
+            payload: payload.clone(),
+            info,
+            fate: Fate::InFlight,
+            retransmissions: 0,
+        });
+        self.probe_now = false;
+        self.writable |= self.queue.is_empty() && !self.finishing;
+        Some(Segment { sequence: start, payload, retransmission: false })
+    }
+
+    fn transmit(&mut self, now: Time, segment: Segment<P>) -> Pdu<P> {
+        self.sent += 1;
+        self.last_sent = now;
+        if self.timer == Time::MAX {
+            // RFC 6298, 5.1.
+            self.timer = now + self.rtt.timeout();
+        }
+        Pdu::Segment(segment)
+    }
+
+    /// Adds the time since the last answer to the limit that held then.
+    fn account(&mut self, now: Time, limit: Limit) {
+        if let Some(last) = self.limit {
+            self.limits[last.index()] += now.since(self.limit_since);
+        }
+        self.limit = Some(limit);
+        self.limit_since = now;
+    }
+
+    fn next_event(&mut self) -> Option<Event<P>> {
+        if let Some(signal) = self.signal.take() {
+            return Some(Event::Congestion(signal));
+        }
+        if core::mem::take(&mut self.writable) {
+            return Some(Event::Writable);
+        }
+        if self.finishing && !self.finished && self.queue.is_empty() && self.outstanding.is_empty() {
+            self.finished = true;
+            return Some(Event::Finished);
+        }
+        let failure = self.failed.filter(|_| !self.failure_told)?;
+        self.failure_told = true;
+        Some(Event::Failed(failure))
+    }
+}
+
+impl<P: Payload, C: Controller> Engine for Sender<P, C> {
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = SenderReason;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        match input {
+            Input::Pdu { pdu: Pdu::Ack(ack), marked } => self.on_ack(now, &ack, marked),
+            Input::Write(data) => {
+                if !self.finishing {
+                    self.queue.push(data);
+                }
+            }
+            Input::Finish => self.finishing = true,
+            Input::Stop => {
+                self.queue = P::Queue::default();
+                self.finishing = true;
+            }
+            Input::Feedback(feedback) => self.on_feedback(now, feedback),
+            Input::Pause => self.paused = true,
+            Input::Resume => self.paused = false,
+            // A sender has nothing to receive.
+            Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if now >= self.timer {
+            self.on_timer(now);
+        }
+        if let Some(event) = self.next_event() {
+            return Output::Event(event);
+        }
+        if self.failed.is_some() {
+            return Output::Idle;
+        }
+        let (limit, until) = match self.next_action(now) {
+            Action::Resend => match self.resend(now) {
+                Some(segment) => return Output::Transmit(self.transmit(now, segment)),
+                None => (Limit::Network, Time::MAX),
+            },
+            Action::SendNew { length } => match self.send_new(now, length) {
+                Some(segment) => return Output::Transmit(self.transmit(now, segment)),
+                None => (Limit::Application, Time::MAX),
+            },
+            Action::Wait { limit, until } => (limit, until),
+        };
+        self.account(now, limit);
+        if limit == Limit::ReceiverWindow && self.outstanding.is_empty() && self.timer == Time::MAX {
+            self.timer = now + self.rtt.timeout();
+        }
+        if until < self.timer {
+            Output::Timeout { at: until, reason: SenderReason::Pacing }
+        } else if self.timer < Time::MAX {
+            Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }
+        } else {
+            Output::Idle
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! First come, first served.
+
+use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use std::collections::VecDeque;
+use thalweg_proto::units::Time;
+
+/// First come, first served; an arrival that finds no room is dropped (drop-tail).
+///
+/// Urgent entries leave before all ordinary ones, in order among themselves. They need room like any other: an
+/// urgent arrival that finds the queue full is dropped, never another packet in its place (Liang 1991, 3.2.2).
+///
+/// Costs no heap until something waits, so a network may have any number of queues that stay empty.
+#[derive(Clone, Debug)]
+pub struct Fcfs {
+    /// The urgent entries, then the ordinary ones. One deque rather than two keeps the value within a cache line.
+    queue: VecDeque<Entry>,
+    /// How many entries at the front are urgent.
+    urgent: usize,
+    bytes: u64,
+    limit: Limit,
+}
+
+impl Fcfs {
+    /// An empty queue that holds no more than `limit`. A limit of zero holds nothing.
+    pub const fn new(limit: Limit) -> Self {
+        Self { queue: VecDeque::new(), urgent: 0, bytes: 0, limit }
+    }
+
+    /// How much is held.
+    pub const fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Whether an arrival of `size` bytes finds room.
+    #[inline]
+    pub(crate) fn has_room(&self, size: u32) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => (self.queue.len() as u64) < limit,
+            Limit::Bytes(limit) => u64::from(size) <= limit.saturating_sub(self.bytes),
+            Limit::Unlimited => true,
+        }
+    }
+
+    /// Stores `entry` without asking whether there is room.
+    #[inline]
+    pub(crate) fn store(&mut self, entry: Entry) {
+        self.bytes += u64::from(entry.size);
+        if entry.urgent {
+            self.store_ahead(entry);
+        } else {
+            self.queue.push_back(entry);
+        }
+    }
+
+    /// Kept out of line: few packets are urgent, and ordinary ones should not pay for the code.
+    #[cold]
+    fn store_ahead(&mut self, entry: Entry) {
+        self.queue.insert(self.urgent, entry);
+        self.urgent += 1;
+    }
+
+    /// The entry at `position`, 0 being the next to leave.
+    pub(crate) fn get(&self, position: usize) -> Option<Entry> {
+        self.queue.get(position).copied()
+    }
+
+    /// Takes out the entry at `position`; the others keep their order.
+    pub(crate) fn take(&mut self, position: usize) -> Option<Entry> {
+        let entry = self.queue.remove(position)?;
+        self.forget(entry);
+        Some(entry)
+    }
+
+    #[inline]
+    fn forget(&mut self, entry: Entry) {
+        self.bytes -= u64::from(entry.size);
+        self.urgent -= usize::from(entry.urgent);
+    }
+}
+
+impl Discipline for Fcfs {
+    #[inline]
+    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        if self.has_room(entry.size) {
+            self.store(entry);
+        } else {
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        let entry = self.queue.pop_front()?;
+        self.forget(entry);
+        Some(entry)
+    }
+
+    #[inline]
+    fn packets(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves the rules of drop-tail: what is stored, what is dropped, in which order packets leave.
+    use super::*;
+
+    fn entry(packet: u32, size: u32, urgent: bool) -> Entry {
+        Entry { packet, size, flow: 0, urgent, markable: false, marked: false }
+    }
+
+    fn offer(queue: &mut Fcfs, entry: Entry) -> bool {
+        let mut dropped = Vec::new();
+        queue.enqueue(Time::ZERO, entry, &mut dropped);
+        dropped.is_empty()
+    }
+
+    fn drain(queue: &mut Fcfs) -> Vec<u32> {
+        let mut dropped = Vec::new();
+        let left = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut dropped)).map(|e| e.packet).collect();
+        assert!(dropped.is_empty());
+        left
+    }
+
+    #[test]
+    fn a_full_queue_drops_the_arrival() {
+        // With room for two packets of any size, the third is the one that is dropped, for want of room.
+        let mut queue = Fcfs::new(Limit::Packets(2));
+        assert!(offer(&mut queue, entry(1, 1500, false)));
+        assert!(offer(&mut queue, entry(2, 40, false)));
+        let mut dropped = Vec::new();
+        queue.enqueue(Time::ZERO, entry(3, 40, false), &mut dropped);
+        assert_eq!(dropped, [Dropped { entry: entry(3, 40, false), reason: DropReason::Full }]);
+        assert_eq!((queue.packets(), queue.bytes()), (2, 1540));
+        assert_eq!(drain(&mut queue), [1, 2]);
+        assert_eq!((queue.packets(), queue.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_byte_limit_takes_whatever_fits_in_what_is_left() {
+        // 1000 bytes: 600 fit, then 500 do not, but 400 do, to the last byte; and then not even one.
+        let mut queue = Fcfs::new(Limit::Bytes(1000));
+        assert!(offer(&mut queue, entry(1, 600, false)));
+        assert!(!offer(&mut queue, entry(2, 500, false)));
+        assert!(offer(&mut queue, entry(3, 400, false)));
+        assert!(!offer(&mut queue, entry(4, 1, false)));
+        assert_eq!(drain(&mut queue), [1, 3]);
+    }
+
+    #[test]
+    fn urgent_entries_pass_ordinary_ones_but_not_each_other() {
+        // Urgent 3 and 4 overtake the waiting 1 and 2, and stay in order.
+        let mut queue = Fcfs::new(Limit::Unlimited);
+        for (packet, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false)] {
+            assert!(offer(&mut queue, entry(packet, 10, urgent)));
+        }
+        assert_eq!(drain(&mut queue), [3, 4, 1, 2, 5]);
+    }
+
+    #[test]
+    fn an_urgent_entry_that_finds_the_queue_full_is_dropped() {
+        // Nothing that waits makes room for it.
+        let mut queue = Fcfs::new(Limit::Packets(1));
+        assert!(offer(&mut queue, entry(1, 10, false)));
+        assert!(!offer(&mut queue, entry(2, 10, true)));
+        assert_eq!(drain(&mut queue), [1]);
+    }
+
+    #[test]
+    fn a_limit_of_zero_holds_nothing() {
+        // Neither in packets nor in bytes; an empty packet fits into zero bytes.
+        assert!(!offer(&mut Fcfs::new(Limit::Packets(0)), entry(1, 0, false)));
+        assert!(!offer(&mut Fcfs::new(Limit::Bytes(0)), entry(1, 1, false)));
+        assert!(offer(&mut Fcfs::new(Limit::Bytes(0)), entry(1, 0, false)));
+    }
+
+    #[test]
+    fn an_empty_queue_is_one_cache_line_and_no_heap() {
+        // 40 000 queues that never hold anything must cost 64 bytes each.
+        assert!(size_of::<Fcfs>() <= 64, "{}", size_of::<Fcfs>());
+        assert_eq!(Fcfs::new(Limit::Packets(1_000_000)).queue.capacity(), 0);
+    }
+}

@@ -1,0 +1,247 @@
+//! What a wire does to packets beyond delay.
+
+use crate::loss::LossProcess;
+use crate::trials::Trials;
+use crate::{ImpairmentSpec, LossSpec};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::Duration;
+
+/// What becomes of one packet that enters a wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fate {
+    /// It does not arrive. The other fields then say that nothing else happened to it.
+    pub lost: bool,
+    /// It arrives damaged.
+    pub corrupted: bool,
+    /// A copy of it arrives as well, damaged and held back like itself.
+    pub duplicated: bool,
+    /// How long it is held back beyond the wire's delay; packets behind it may pass.
+    pub extra_delay: Duration,
+}
+
+impl Fate {
+    /// The packet arrives, once, intact and in time.
+    pub const UNHARMED: Self =
+        Self { lost: false, corrupted: false, duplicated: false, extra_delay: Duration::ZERO };
+}
+
+/// Decides for each packet that enters a wire what becomes of it, as an [`ImpairmentSpec`] says.
+///
+/// Loss, duplication, damage and reordering each draw from a stream of their own and see every packet, lost or not.
+/// So switching one on leaves the pattern of the others as it was. A wire without impairments costs 16 bytes and a
+/// test.
+#[derive(Clone, Debug, Default)]
+pub struct Impairment {
+    active: bool,
+    /// Made when first needed, then kept, so that the streams go on through any change.
+    parts: Option<Box<Parts>>,
+}
+
+#[derive(Clone, Debug)]
+struct Parts {
+    loss: LossProcess,
+    duplicate: Part,
+    corrupt: Part,
+    reorder: Part,
+    hold: Duration,
+}
+
+/// Independent trials with a stream of their own.
+#[derive(Clone, Debug)]
+struct Part {
+    trials: Trials,
+    stream: Stream,
+}
+
+impl Impairment {
+    /// The impairments that `spec` describes.
+    ///
+    /// `stream` makes the random stream for a purpose, and is called only if there is any impairment. The purposes
+    /// are part of what makes a run repeatable: `loss`, `duplicate`, `corrupt` and `reorder`.
+    pub fn new(spec: &ImpairmentSpec, stream: impl FnMut(&'static str) -> Stream) -> Self {
+        let mut impairment = Self::default();
+        impairment.set(spec, stream);
+        impairment
+    }
+
+    /// Goes over to `spec` with the next packet. Streams that were drawn from go on, and what does not change is
+    /// not disturbed; `stream` is called only if there was no impairment ever before.
+    pub fn set(&mut self, spec: &ImpairmentSpec, mut stream: impl FnMut(&'static str) -> Stream) {
+        self.active = !spec.is_transparent();
+        if !self.active && self.parts.is_none() {
+            return;
+        }
+        let parts = self.parts.get_or_insert_with(|| {
+            Box::new(Parts {
+                loss: LossProcess::new(&LossSpec::None, stream("loss")),
+                duplicate: Part::new(stream("duplicate")),
+                corrupt: Part::new(stream("corrupt")),
+                reorder: Part::new(stream("reorder")),
+                hold: Duration::ZERO,
+            })
+        });
+        parts.loss.set(&spec.loss);
+        parts.duplicate.set(spec.duplicate);
+        parts.corrupt.set(spec.corrupt);
+        parts.reorder.set(spec.reorder.map_or(0.0, |reorder| reorder.probability));
+        parts.hold = spec.reorder.map_or(Duration::ZERO, |reorder| reorder.delay);
+    }
+
+    /// True while every packet arrives unharmed, so that [`fate`](Self::fate) need not be asked.
+    #[inline]
+    pub const fn is_transparent(&self) -> bool {
+        !self.active
+    }
+
+    /// What becomes of the next packet.
+    #[inline]
+    pub fn fate(&mut self) -> Fate {
+        match &mut self.parts {
+            Some(parts) if self.active => parts.fate(),
+            _ => Fate::UNHARMED,
+        }
+    }
+}
+
+impl Parts {
+    fn fate(&mut self) -> Fate {
+        let lost = self.loss.lose();
+        let duplicated = self.duplicate.strikes();
+        let corrupted = self.corrupt.strikes();
+        let extra_delay = if self.reorder.strikes() {
+            self.reorder.stream.uniform_duration(self.hold)
+        } else {
+            Duration::ZERO
+        };
+        if lost { Fate { lost, ..Fate::UNHARMED } } else { Fate { lost, corrupted, duplicated, extra_delay } }
+    }
+}
+
+impl Part {
+    fn new(mut stream: Stream) -> Self {
+        Self { trials: Trials::new(0.0, &mut stream), stream }
+    }
+
+    fn set(&mut self, probability: f64) {
+        if self.trials.probability() != probability {
+            self.trials = Trials::new(probability, &mut self.stream);
+        }
+    }
+
+    #[inline]
+    fn strikes(&mut self) -> bool {
+        self.trials.succeeds(&mut self.stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that impairments are independent, survive changes, and cost nothing where there are none.
+    use super::*;
+    use crate::ReorderSpec;
+
+    fn stream(purpose: &'static str) -> Stream {
+        Stream::new(7, purpose, 0)
+    }
+
+    fn fates(spec: &ImpairmentSpec, n: usize) -> Vec<Fate> {
+        let mut impairment = Impairment::new(spec, stream);
+        (0..n).map(|_| impairment.fate()).collect()
+    }
+
+    fn all() -> ImpairmentSpec {
+        ImpairmentSpec {
+            loss: LossSpec::Uniform { probability: 0.1 },
+            duplicate: 0.05,
+            corrupt: 0.02,
+            reorder: Some(ReorderSpec { probability: 0.2, delay: Duration::from_millis(10) }),
+        }
+    }
+
+    #[test]
+    fn a_wire_without_impairments_makes_no_stream_and_is_small() {
+        // Neither for the default nor for probabilities of zero.
+        let zero = ImpairmentSpec {
+            loss: LossSpec::Uniform { probability: 0.0 },
+            reorder: Some(ReorderSpec { probability: 0.0, delay: Duration::from_millis(1) }),
+            ..ImpairmentSpec::default()
+        };
+        for spec in [ImpairmentSpec::default(), zero] {
+            let mut impairment = Impairment::new(&spec, |_| panic!("no stream is needed"));
+            assert!(impairment.is_transparent());
+            assert_eq!(impairment.fate(), Fate::UNHARMED);
+        }
+        assert!(size_of::<Impairment>() <= 16);
+    }
+
+    #[test]
+    fn each_impairment_has_its_probability() {
+        // 200 000 packets: the counts are within 5 standard deviations, and delays have the mean of a uniform.
+        let fates = fates(&all(), 200_000);
+        let count = |f: &dyn Fn(&Fate) -> bool| fates.iter().filter(|fate| f(fate)).count() as f64;
+        let near = |count: f64, p: f64| (count - 2e5 * p).abs() < 5.0 * (2e5 * p * (1.0 - p)).sqrt();
+        assert!(near(count(&|f| f.lost), 0.1));
+        assert!(near(count(&|f| f.duplicated), 0.9 * 0.05));
+        assert!(near(count(&|f| f.corrupted), 0.9 * 0.02));
+        let held: Vec<f64> =
+            fates.iter().map(|f| f.extra_delay.as_millis_f64()).filter(|ms| *ms > 0.0).collect();
+        assert!(near(held.len() as f64, 0.9 * 0.2));
+        assert!((held.iter().sum::<f64>() / held.len() as f64 - 5.0).abs() < 0.1);
+        assert!(held.iter().all(|ms| *ms < 10.0));
+    }
+
+    #[test]
+    fn a_lost_packet_has_no_other_fate() {
+        // With everything certain, only the loss is told.
+        let spec = ImpairmentSpec {
+            loss: LossSpec::Uniform { probability: 1.0 },
+            duplicate: 1.0,
+            corrupt: 1.0,
+            reorder: None,
+        };
+        assert!(fates(&spec, 10).iter().all(|fate| *fate == Fate { lost: true, ..Fate::UNHARMED }));
+    }
+
+    #[test]
+    fn switching_one_on_leaves_the_others_alone() {
+        // The packets damaged under loss are those damaged without loss, less those lost.
+        let calm = fates(&ImpairmentSpec { loss: LossSpec::None, duplicate: 0.0, ..all() }, 10_000);
+        for (with, without) in fates(&all(), 10_000).iter().zip(&calm) {
+            assert!(
+                with.lost || (with.corrupted, with.extra_delay) == (without.corrupted, without.extra_delay)
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_leaves_what_stays_undisturbed() {
+        // Duplication is raised half-way; losses go on as if nothing had happened.
+        let steady = fates(&all(), 2_000);
+        let mut impairment = Impairment::new(&all(), stream);
+        let changed: Vec<Fate> = (0..2_000)
+            .map(|i| {
+                if i == 1_000 {
+                    impairment
+                        .set(&ImpairmentSpec { duplicate: 0.5, ..all() }, |_| panic!("streams are kept"));
+                }
+                impairment.fate()
+            })
+            .collect();
+        assert!(changed.iter().zip(&steady).all(|(a, b)| a.lost == b.lost && a.corrupted == b.corrupted));
+        assert_eq!(changed[..1_000], steady[..1_000]);
+        assert_ne!(changed, steady);
+    }
+
+    #[test]
+    fn impairments_may_end_and_come_back() {
+        // After a calm the streams go on; they are not made again, so the pattern is not the first one.
+        let mut impairment = Impairment::new(&all(), stream);
+        let first: Vec<Fate> = (0..1_000).map(|_| impairment.fate()).collect();
+        impairment.set(&ImpairmentSpec::default(), stream);
+        assert!(impairment.is_transparent());
+        assert!((0..1_000).all(|_| impairment.fate() == Fate::UNHARMED));
+        impairment.set(&all(), |_| panic!("streams are kept"));
+        let second: Vec<Fate> = (0..1_000).map(|_| impairment.fate()).collect();
+        assert_ne!(first, second);
+    }
+}

@@ -1,0 +1,261 @@
+//! Which packets a wire loses.
+
+use crate::LossSpec;
+use crate::trials::Trials;
+use std::sync::Arc;
+use thalweg_proto::random::Stream;
+
+/// Decides for each packet in turn whether it is lost, as a [`LossSpec`] says.
+///
+/// A packet that is not lost costs no random draw. In the model of Gilbert and Elliott,
+/// - the chain starts in its stationary distribution, as if packets had always passed, so that
+///   [`LossSpec::mean_rate`] holds from the first packet on;
+/// - a packet is lost with the probability of the state that it meets, and then the chain steps;
+/// - the chain stays in a state for a geometric number of packets, in the mean `1 / bad_to_good` packets in the bad
+///   state and `1 / good_to_bad` in the good one.
+#[derive(Clone, Debug)]
+pub struct LossProcess {
+    spec: LossSpec,
+    stream: Stream,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    None,
+    Uniform(Trials),
+    Chain(Chain),
+    List { packets: Arc<[u64]>, passed: usize, seen: u64 },
+}
+
+impl LossProcess {
+    /// The process that `spec` describes, drawing from `stream`.
+    ///
+    /// Whatever the numbers, nothing panics: a probability below 0 acts as 0 and above 1 as 1.
+    /// [`LossSpec::check`] refuses such numbers.
+    pub fn new(spec: &LossSpec, mut stream: Stream) -> Self {
+        let kind = Kind::new(spec, &mut stream);
+        Self { spec: spec.clone(), stream, kind }
+    }
+
+    /// What it does.
+    pub const fn spec(&self) -> &LossSpec {
+        &self.spec
+    }
+
+    /// Goes over to `spec`, drawing on from the same stream. Nothing happens if that is what it does already;
+    /// otherwise a chain starts afresh, and a list counts from the next packet.
+    pub fn set(&mut self, spec: &LossSpec) {
+        if self.spec != *spec {
+            self.spec = spec.clone();
+            self.kind = Kind::new(spec, &mut self.stream);
+        }
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub fn lose(&mut self) -> bool {
+        match &mut self.kind {
+            Kind::None => false,
+            Kind::Uniform(trials) => trials.succeeds(&mut self.stream),
+            Kind::Chain(chain) => chain.lose(&mut self.stream),
+            Kind::List { packets, passed, seen } => {
+                *seen += 1;
+                // Numbers that are out of order, which a check refuses, are passed over rather than waited for.
+                while packets.get(*passed).is_some_and(|number| number < seen) {
+                    *passed += 1;
+                }
+                packets.get(*passed) == Some(seen)
+            }
+        }
+    }
+}
+
+impl Kind {
+    fn new(spec: &LossSpec, stream: &mut Stream) -> Self {
+        match *spec {
+            LossSpec::None => Self::None,
+            LossSpec::Uniform { probability } => Self::Uniform(Trials::new(probability, stream)),
+            LossSpec::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                let good = State { leave: good_to_bad, loss: loss_good };
+                let bad = State { leave: bad_to_good, loss: loss_bad };
+                let starts_bad = stream.chance(stationary_bad(good_to_bad, bad_to_good));
+                Self::Chain(if starts_bad {
+                    Chain::new(bad, good, stream)
+                } else {
+                    Chain::new(good, bad, stream)
+                })
+            }
+            LossSpec::List(ref packets) => Self::List { packets: packets.clone(), passed: 0, seen: 0 },
+        }
+    }
+}
+
+/// The share of packets that meet the bad state in the long run. A chain that never leaves its states counts as
+/// good.
+fn stationary_bad(good_to_bad: f64, bad_to_good: f64) -> f64 {
+    if good_to_bad <= 0.0 { 0.0 } else { good_to_bad / (good_to_bad + bad_to_good) }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// The probability to leave it after a packet.
+    leave: f64,
+    /// The probability that a packet is lost in it.
+    loss: f64,
+}
+
+/// A two-state chain. How long a state lasts is drawn when it is entered.
+#[derive(Clone, Debug)]
+struct Chain {
+    here: State,
+    other: State,
+    /// Packets that will meet this state after the next one.
+    stay: u64,
+    losses: Trials,
+}
+
+impl Chain {
+    fn new(here: State, other: State, stream: &mut Stream) -> Self {
+        let stay = stream.geometric(here.leave);
+        Self { here, other, stay, losses: Trials::new(here.loss, stream) }
+    }
+
+    #[inline]
+    fn lose(&mut self, stream: &mut Stream) -> bool {
+        let lost = self.losses.succeeds(stream);
+        if self.stay > 0 {
+            self.stay -= 1;
+        } else {
+            *self = Self::new(self.other, self.here, stream);
+        }
+        lost
+    }
+}
+
+impl LossSpec {
+    /// The share of packets that is lost in the long run, 0 to 1; zero for a list, which ends.
+    ///
+    /// For the chain it is `(r·loss_good + p·loss_bad) / (p + r)` with p = `good_to_bad`, r = `bad_to_good`.
+    pub fn mean_rate(&self) -> f64 {
+        match *self {
+            Self::None | Self::List(_) => 0.0,
+            Self::Uniform { probability } => probability,
+            Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                let bad = stationary_bad(good_to_bad, bad_to_good);
+                (1.0 - bad) * loss_good + bad * loss_bad
+            }
+        }
+    }
+
+    /// The mean number of packets lost in a row, counting from a loss that follows a packet that arrived; zero
+    /// where nothing is ever lost and for a list, infinite where everything is.
+    ///
+    /// For a chain with `loss_good` = 0 and `loss_bad` = 1 it is the sojourn in the bad state, `1 / bad_to_good`;
+    /// for independent losses `1 / (1 - probability)`.
+    pub fn mean_burst(&self) -> f64 {
+        let rate = self.mean_rate();
+        if rate <= 0.0 {
+            return 0.0;
+        }
+        // The mean burst is the rate of losses over the rate at which bursts begin.
+        let begin = match *self {
+            Self::GilbertElliott { good_to_bad: p, bad_to_good: r, loss_good, loss_bad } => {
+                let bad = stationary_bad(p, r);
+                let after_good = (1.0 - p) * loss_good + p * loss_bad;
+                let after_bad = r * loss_good + (1.0 - r) * loss_bad;
+                (1.0 - bad) * (1.0 - loss_good) * after_good + bad * (1.0 - loss_bad) * after_bad
+            }
+            _ => rate * (1.0 - rate),
+        };
+        rate / begin
+    }
+
+    /// True if no packet is ever lost.
+    pub fn is_lossless(&self) -> bool {
+        match self {
+            Self::List(packets) => packets.is_empty(),
+            _ => self.mean_rate() <= 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves the exact rules of losses; their statistics are in `tests/losses.rs`.
+    use super::*;
+
+    fn lost(spec: &LossSpec, n: u64) -> Vec<u64> {
+        let mut process = LossProcess::new(spec, Stream::new(1, "loss", 0));
+        (1..=n).filter(|_| process.lose()).collect()
+    }
+
+    #[test]
+    fn a_list_loses_exactly_its_packets() {
+        // Numbers count from 1; the end of the list is the end of losses.
+        assert_eq!(lost(&LossSpec::List([1, 2, 5].into()), 20), [1, 2, 5]);
+        assert_eq!(lost(&LossSpec::List([].into()), 20), []);
+    }
+
+    #[test]
+    fn a_list_that_no_check_has_seen_does_no_harm() {
+        // Zeros and numbers out of order are passed over.
+        assert_eq!(lost(&LossSpec::List([0, 0, 3, 2, 3, 7, u64::MAX].into()), 20), [3, 7]);
+    }
+
+    #[test]
+    fn the_extremes_are_certain() {
+        // 0 loses nothing, 1 everything; a chain that cannot leave its bad state is found there.
+        assert_eq!(lost(&LossSpec::Uniform { probability: 0.0 }, 1000).len(), 0);
+        assert_eq!(lost(&LossSpec::Uniform { probability: 1.0 }, 1000).len(), 1000);
+        let chain = |good_to_bad, bad_to_good| LossSpec::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            loss_good: 0.0,
+            loss_bad: 1.0,
+        };
+        assert_eq!(lost(&chain(0.0, 0.0), 1000).len(), 0);
+        assert_eq!(lost(&chain(0.1, 0.0), 1000).len(), 1000);
+        assert_eq!(lost(&chain(1.0, 1.0), 1000).len(), 500);
+    }
+
+    #[test]
+    fn the_means_are_those_of_the_literature() {
+        // Elliott's chain with p = 0.01, r = 0.19, losses 0 and 1: a twentieth is lost, in bursts of 1/0.19.
+        let spec =
+            LossSpec::GilbertElliott { good_to_bad: 0.01, bad_to_good: 0.19, loss_good: 0.0, loss_bad: 1.0 };
+        assert!((spec.mean_rate() - 0.05).abs() < 1e-12);
+        assert!((spec.mean_burst() - 5.263_157_894_736_842).abs() < 1e-9);
+        let uniform = LossSpec::Uniform { probability: 0.2 };
+        assert!((uniform.mean_burst() - 1.25).abs() < 1e-12);
+        assert!(LossSpec::Uniform { probability: 1.0 }.mean_burst().is_infinite());
+        // A chain whose states lose alike is independent loss.
+        let same =
+            LossSpec::GilbertElliott { good_to_bad: 0.3, bad_to_good: 0.4, loss_good: 0.2, loss_bad: 0.2 };
+        assert!((same.mean_burst() - 1.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn setting_the_same_again_changes_nothing() {
+        // Losses go on as if nothing had been set.
+        let spec = LossSpec::Uniform { probability: 0.3 };
+        let mut process = LossProcess::new(&spec, Stream::new(1, "loss", 0));
+        let pattern: Vec<u64> = (1..=100)
+            .filter(|_| {
+                process.set(&spec);
+                process.lose()
+            })
+            .collect();
+        assert_eq!(pattern, lost(&spec, 100));
+    }
+
+    #[test]
+    fn a_number_that_is_none_does_not_panic() {
+        // What a check refuses must still not hurt.
+        for bad in [f64::NAN, f64::INFINITY, -1.0, 2.0] {
+            lost(&LossSpec::Uniform { probability: bad }, 10);
+            let (a, b) = (bad, bad);
+            lost(&LossSpec::GilbertElliott { good_to_bad: a, bad_to_good: b, loss_good: a, loss_bad: b }, 10);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Random Drop.
+
+use crate::{Discipline, DropReason, Dropped, Entry, Fcfs, Limit};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::Time;
+
+/// First come, first served; when the arrival finds no room, chance decides who goes (Liang 1991, after Mankin 1990).
+///
+/// Exactly one uniform draw is made among all packets that wait, urgent ones included, and the arrival. The one
+/// drawn is dropped, except that a waiting packet smaller than the arrival is spared and the arrival dropped in its
+/// place: dropping it might not make enough room, and drawing again could go on for ever. The sizes are compared
+/// under a limit in packets too, as the rule is stated without regard to how the buffer is measured.
+///
+/// An urgent arrival that finds no room is dropped without a draw. Otherwise urgent packets are served as by
+/// [`Fcfs`].
+#[derive(Clone, Debug)]
+pub struct RandomDrop {
+    queue: Fcfs,
+    stream: Stream,
+}
+
+impl RandomDrop {
+    /// An empty queue that holds no more than `limit` and draws from `stream`.
+    pub const fn new(limit: Limit, stream: Stream) -> Self {
+        Self { queue: Fcfs::new(limit), stream }
+    }
+
+    /// How much is held.
+    pub const fn limit(&self) -> Limit {
+        self.queue.limit()
+    }
+
+    /// Draws who goes, the arrival or a waiting packet that it then replaces, and returns the one who does.
+    #[cold]
+    fn overflow(&mut self, arrival: Entry) -> Entry {
+        if arrival.urgent {
+            return arrival;
+        }
+        // The position one past the last stands for the arrival.
+        let drawn = self.stream.below(self.queue.packets() + 1) as usize;
+        let Some(victim) = self.queue.get(drawn).filter(|victim| victim.size >= arrival.size) else {
+            return arrival;
+        };
+        self.queue.take(drawn);
+        self.queue.store(arrival);
+        victim
+    }
+}
+
+impl Discipline for RandomDrop {
+    #[inline]
+    fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        if self.queue.has_room(entry.size) {
+            self.queue.store(entry);
+        } else {
+            let entry = self.overflow(entry);
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        self.queue.dequeue(now, dropped)
+    }
+
+    #[inline]
+    fn packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves the rules of Random Drop: one fair draw, small victims are spared, urgent arrivals do not displace.
+    use super::*;
+
+    fn entry(packet: u32, size: u32) -> Entry {
+        Entry { packet, size, flow: 0, urgent: false, markable: false, marked: false }
+    }
+
+    fn queue(limit: Limit, stream: &Stream, sizes: &[u32]) -> RandomDrop {
+        let mut queue = RandomDrop::new(limit, stream.clone());
+        let mut dropped = Vec::new();
+        for (packet, &size) in (0..).zip(sizes) {
+            queue.enqueue(Time::ZERO, entry(packet, size), &mut dropped);
+        }
+        assert!(dropped.is_empty());
+        queue
+    }
+
+    fn offer(queue: &mut RandomDrop, entry: Entry) -> u32 {
+        let mut dropped = Vec::new();
+        queue.enqueue(Time::ZERO, entry, &mut dropped);
+        assert_eq!(dropped.len(), 1);
+        dropped[0].entry.packet
+    }
+
+    #[test]
+    fn every_packet_and_the_arrival_are_dropped_equally_often() {
+        // Four wait, one arrives: each goes in a fifth of 50 000 trials, within 5 standard deviations (447).
+        let mut source = Stream::new(1, "test", 0);
+        let mut counts = [0i32; 5];
+        for _ in 0..50_000 {
+            let mut queue = queue(Limit::Packets(4), &source, &[100; 4]);
+            counts[offer(&mut queue, entry(4, 100)) as usize] += 1;
+            source = queue.stream;
+        }
+        assert!(counts.iter().all(|count| (count - 10_000).abs() < 450), "{counts:?}");
+    }
+
+    #[test]
+    fn an_overflow_costs_exactly_one_draw_and_room_costs_none() {
+        // The stream afterwards is the original one after a single draw.
+        let mut stream = Stream::new(2, "test", 0);
+        let mut queue = queue(Limit::Packets(8), &stream, &[100; 8]);
+        offer(&mut queue, entry(8, 100));
+        stream.bits();
+        assert_eq!(queue.stream.bits(), stream.bits());
+    }
+
+    #[test]
+    fn a_smaller_victim_is_spared() {
+        // All that wait are smaller than the arrival, so the arrival goes whatever is drawn.
+        for seed in 0..100 {
+            let stream = Stream::new(seed, "test", 0);
+            let mut queue = queue(Limit::Bytes(400), &stream, &[100, 99, 100, 100]);
+            assert_eq!(offer(&mut queue, entry(4, 101)), 4);
+            assert_eq!(queue.bytes(), 399);
+        }
+    }
+
+    #[test]
+    fn a_victim_of_the_same_size_makes_room() {
+        // Some seed draws a waiting packet; it leaves the queue, the arrival is stored last, the order is kept.
+        let replaced = (0..100).any(|seed| {
+            let mut queue = queue(Limit::Bytes(300), &Stream::new(seed, "test", 0), &[100; 3]);
+            if offer(&mut queue, entry(3, 100)) != 1 {
+                return false;
+            }
+            let mut dropped = Vec::new();
+            let left: Vec<u32> =
+                std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut dropped)).map(|e| e.packet).collect();
+            assert_eq!(left, [0, 2, 3]);
+            true
+        });
+        assert!(replaced);
+    }
+
+    #[test]
+    fn an_urgent_arrival_that_finds_no_room_is_dropped_without_a_draw() {
+        // Whatever the seed, the urgent arrival goes, and the stream has not moved.
+        for seed in 0..50 {
+            let mut stream = Stream::new(seed, "test", 0);
+            let mut queue = queue(Limit::Packets(2), &stream, &[100; 2]);
+            assert_eq!(offer(&mut queue, Entry { urgent: true, ..entry(2, 1) }), 2);
+            assert_eq!(queue.stream.bits(), stream.bits());
+        }
+    }
+
+    #[test]
+    fn a_queue_without_room_for_anything_drops_every_arrival() {
+        // A limit of zero leaves the arrival as the only one to be drawn.
+        let mut queue = queue(Limit::Packets(0), &Stream::new(1, "test", 0), &[]);
+        assert_eq!(offer(&mut queue, entry(7, 100)), 7);
+    }
+}

@@ -1,0 +1,94 @@
+//! A dumbbell of many flows, built without a scenario file: `dumbbell FLOWS MBITS BUFFER SECONDS`.
+
+use std::time::Instant;
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_sim::spec::*;
+use thalweg_sim::{Simulation, Status, trace::NoTrace};
+
+fn main() {
+    let number = |n, default| std::env::args().nth(n).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (flows, mbits, buffer, seconds) = (number(1, 10), number(2, 100), number(3, 625), number(4, 60));
+    let direction = |mbits, delay, limit| DirectionSpec {
+        rate: Rate::from_mbits_per_sec(mbits),
+        delay: Duration::from_millis(delay),
+        queue: DisciplineSpec::Fcfs { limit },
+        impairment: ImpairmentSpec::default(),
+        schedule: Vec::new(),
+        capacity: None,
+    };
+    let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
+    let access = direction(1000, 1, Limit::Unlimited);
+    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Processing::default() };
+    let spec = Spec {
+        nodes: vec![node("left"), node("right")],
+        links: vec![LinkSpec {
+            name: "bottleneck".to_owned(),
+            a: NodeId(0),
+            b: NodeId(1),
+            forward: bottleneck.clone(),
+            backward: bottleneck,
+        }],
+        groups: vec![GroupSpec {
+            name: "flows".to_owned(),
+            count: flows as u32,
+            from: NodeId(0),
+            to: NodeId(1),
+            access: Some(AccessSpec {
+                source_forward: access.clone(),
+                source_backward: access.clone(),
+                sink_forward: access.clone(),
+                sink_backward: access,
+                source_processing: Processing::default(),
+                sink_processing: Processing::default(),
+            }),
+            transport: TransportSpec::Window {
+                scheme: "newreno".to_owned(),
+                sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
+                receiver: ReceiverConfig::default(),
+                controller: ControllerSpec::NewReno { initial_window: 10.0, initial_threshold: 1e9 },
+                header: 40,
+                ack: 40,
+            },
+            workload: WorkloadSpec::Bulk,
+            start: Time::ZERO,
+            spread: Duration::from_millis(number(5, 0)),
+            stagger: Duration::ZERO,
+            stop: None,
+            control_channel: None,
+        }],
+        duration: Duration::from_secs(seconds),
+        warmup: Duration::ZERO,
+        seed: 1,
+        measure: MeasureSpec::default(),
+    };
+    let begin = Instant::now();
+    let mut simulation = Simulation::new(&spec, NoTrace).expect("the specification is valid");
+    let built = begin.elapsed();
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, NoTrace) = simulation.finish();
+    let wall = begin.elapsed().as_secs_f64();
+    let rss = std::fs::read_to_string("/proc/self/status").ok();
+    let rss = rss.and_then(|text| text.lines().find(|line| line.starts_with("VmHWM")).map(str::to_owned));
+    println!(
+        "goodput {} jain {:.4} drops {} util {:.4} events {} hops {} | {:.3} s (built in {:.3}), {:.2} M hops/s, {:?}",
+        result.groups[0].goodput,
+        result.groups[0].jain,
+        result.links[0].drops_full,
+        result.links[0].utilisation,
+        result.events,
+        result.hops,
+        wall,
+        built.as_secs_f64(),
+        result.hops as f64 / wall / 1e6,
+        rss,
+    );
+    let mut goodput: Vec<_> = result.flows.iter().map(|flow| (flow.goodput.as_bits_per_sec() / 1000, flow.timeouts, flow.retransmissions)).collect();
+    goodput.sort_unstable();
+    println!("{:?}", goodput.iter().step_by(flows as usize / 10).collect::<Vec<_>>());
+    println!("top {:?}", &goodput[goodput.len().saturating_sub(8)..]);
+    println!("{:?} {:x}", result.conservation, result.fingerprint);
+    assert!(result.conservation.holds());
+}

@@ -1,0 +1,293 @@
+//! From a specification to a simulation that is ready to run.
+
+use crate::endpoint::Transport;
+use crate::error::SpecError;
+use crate::flow::{Flow, Group, NO_CONNECTION};
+use crate::host::Host;
+use crate::measure::{Histogram, Recorder};
+use crate::network::{END, Network, link_stream};
+use crate::packet::{NONE, Packets};
+use crate::result::{Conservation, Quantity};
+use crate::route::Routes;
+use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
+use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec};
+use crate::trace::Tracer;
+use crate::transmitter::Transmitter;
+use crate::wheel::Wheel;
+use crate::workload::Workload;
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
+
+/// Core directions that have series at most; further ones only have totals.
+const MAX_WATCHED_LINKS: usize = 64;
+/// What a watched flow records, in order.
+pub(crate) const FLOW_SERIES: [Quantity; 5] =
+    [Quantity::Window, Quantity::InFlight, Quantity::Rtt, Quantity::PacingRate, Quantity::Goodput];
+/// What a watched direction records, in order.
+pub(crate) const LINK_SERIES: [Quantity; 5] = [
+    Quantity::QueuePackets,
+    Quantity::QueueBytes,
+    Quantity::Drops,
+    Quantity::Marks,
+    Quantity::LinkRate,
+];
+
+pub(crate) fn build<T: Tracer>(spec: &Spec, tracer: T) -> Result<Simulation<T>, SpecError> {
+    crate::error::check(spec)?;
+    let mut builder = Builder::new(spec)?;
+    for (index, group) in spec.groups.iter().enumerate() {
+        builder.add_group(index as u32, group)?;
+    }
+    builder.finish(tracer)
+}
+
+struct Builder<'a> {
+    spec: &'a Spec,
+    routes: Routes<'a>,
+    network: Network,
+    wheel: Wheel,
+    flows: Vec<Flow>,
+    groups: Vec<Group>,
+    hosts: Vec<Host>,
+    transports: Vec<Transport>,
+    /// The host of each node that works for its endpoints itself.
+    node_hosts: Vec<u32>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(spec: &'a Spec) -> Result<Self, SpecError> {
+        let name = |node: NodeId| spec.nodes[node.0 as usize].name.clone();
+        let mut builder = Self {
+            spec,
+            routes: Routes::new(spec),
+            network: Network {
+                packets: Packets::new(),
+                transmitters: Vec::new(),
+                directions: Vec::new(),
+                hops_of_routes: Vec::new(),
+                names: Vec::new(),
+                changes: Vec::new(),
+                hops: 0,
+                dropped: Vec::new(),
+            },
+            wheel: Wheel::new(),
+            flows: Vec::new(),
+            groups: Vec::new(),
+            hosts: Vec::new(),
+            transports: Vec::new(),
+            node_hosts: vec![NONE; spec.nodes.len()],
+        };
+        for LinkSpec { name: link, a, b, forward, backward } in &spec.links {
+            builder.network.names.push((link.clone(), name(*a), name(*b)));
+            builder.network.names.push((link.clone(), name(*b), name(*a)));
+            for direction in [forward, backward] {
+                let number = builder.describe(direction.clone());
+                builder.add_transmitter(number)?;
+            }
+        }
+        for (index, node) in spec.nodes.iter().enumerate() {
+            builder.node_hosts[index] = builder.add_host(node.processing);
+        }
+        Ok(builder)
+    }
+
+    fn describe(&mut self, direction: DirectionSpec) -> u32 {
+        self.network.directions.push(direction);
+        self.network.directions.len() as u32 - 1
+    }
+
+    fn add_transmitter(&mut self, direction: u32) -> Result<u32, SpecError> {
+        let number = self.network.transmitters.len() as u32;
+        if number >= MAX_ENTITIES {
+            return Err(SpecError::TooMany { what: "links", most: MAX_ENTITIES.into() });
+        }
+        let spec = &self.network.directions[direction as usize];
+        let seed = self.spec.seed;
+        let stream = |purpose: &'static str| link_stream(seed, purpose, number);
+        self.network.transmitters.push(Transmitter::new(spec, direction, stream));
+        for change in &spec.schedule {
+            let index = self.network.changes.len() as u32;
+            if index >= MAX_ENTITIES {
+                return Err(SpecError::TooMany { what: "scheduled changes", most: MAX_ENTITIES.into() });
+            }
+            self.wheel.push(change.at, Kind::Change.key(index));
+            self.network.changes.push((number, change.clone()));
+        }
+        Ok(number)
+    }
+
+    fn add_host(&mut self, processing: Processing) -> u32 {
+        if processing.is_free() {
+            return NONE;
+        }
+        self.hosts.push(Host::new(processing));
+        self.hosts.len() as u32 - 1
+    }
+
+    /// Appends a route and tells where it starts.
+    fn add_route(&mut self, hops: impl IntoIterator<Item = u32>) -> u32 {
+        let start = self.network.hops_of_routes.len() as u32;
+        self.network.hops_of_routes.extend(hops);
+        self.network.hops_of_routes.push(END);
+        start
+    }
+
+    fn add_group(&mut self, index: u32, group: &GroupSpec) -> Result<(), SpecError> {
+        let no_route = |from: NodeId, to: NodeId| SpecError::NoRoute {
+            group: group.name.clone(),
+            from: self.spec.nodes[from.0 as usize].name.clone(),
+            to: self.spec.nodes[to.0 as usize].name.clone(),
+        };
+        let forward = self.routes.path(group.from, group.to).ok_or_else(|| no_route(group.from, group.to))?;
+        let backward = self.routes.path(group.to, group.from).ok_or_else(|| no_route(group.to, group.from))?;
+        if group.access.is_none() && group.from == group.to {
+            return Err(no_route(group.from, group.to));
+        }
+        let directions = group.access.as_ref().map(|access| self.describe_access(access));
+        let control = group.control_channel.map(|delay| self.describe(control_channel(delay)));
+        let shared =
+            (self.add_route(forward.iter().copied()), self.add_route(backward.iter().copied()));
+        self.transports.push(Transport::new(&group.transport));
+        self.groups.push(Group {
+            name: group.name.clone(),
+            scheme: group.transport.scheme().to_owned(),
+            transport: index,
+            first_flow: self.flows.len() as u32,
+            flows: group.count,
+            completion: Histogram::default(),
+            unfinished: 0,
+        });
+        let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
+        for i in 0..group.count {
+            let number = self.flows.len() as u32;
+            let (mut there, mut back) = shared;
+            let mut hosts =
+                (self.node_hosts[group.from.0 as usize], self.node_hosts[group.to.0 as usize]);
+            if let (Some(access), Some(directions)) = (&group.access, &directions) {
+                let mut links = [0; 4];
+                for (link, direction) in links.iter_mut().zip(directions) {
+                    *link = self.add_transmitter(*direction)?;
+                }
+                let [source_out, source_in, sink_out, sink_in] = links;
+                there = self.add_route([&[source_out], forward.as_slice(), &[sink_out]].concat());
+                back = self.add_route([&[sink_in], backward.as_slice(), &[source_in]].concat());
+                hosts = (self.add_host(access.source_processing), self.add_host(access.sink_processing));
+            }
+            if let Some(control) = control {
+                let link = self.add_transmitter(control)?;
+                back = self.add_route([link]);
+            }
+            let start = group.start + group.stagger * u64::from(i) + spread.uniform_duration(group.spread);
+            let seed = self.spec.seed;
+            let workload = Workload::new(&group.workload, |purpose| {
+                Stream::new(seed, &format!("{purpose}@{}", group.name), u64::from(i))
+            });
+            self.flows.push(Flow {
+                group: index,
+                forward: there,
+                backward: back,
+                source_host: hosts.0,
+                sink_host: hosts.1,
+                start,
+                finished: None,
+                stopped: false,
+                main: NO_CONNECTION,
+                reply: NO_CONNECTION,
+                workload,
+                delivered: 0,
+                delivered_before: 0,
+                drops: 0,
+                delay: Histogram::default(),
+                ended: Default::default(),
+                before: None,
+            });
+            self.wheel.push(start, Kind::Start.key(number));
+            if let Some(stop) = group.stop {
+                self.wheel.push(stop.max(start), Kind::Stop.key(number));
+            }
+        }
+        Ok(())
+    }
+
+    fn describe_access(&mut self, access: &AccessSpec) -> [u32; 4] {
+        [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
+            .map(|direction| self.describe(direction.clone()))
+    }
+
+    fn finish<T: Tracer>(mut self, tracer: T) -> Result<Simulation<T>, SpecError> {
+        let spec = self.spec;
+        let end = Time::ZERO + spec.duration;
+        let warmup = spec.warmup.min(spec.duration);
+        self.wheel.push(end, Kind::End.key(0));
+        if !warmup.is_zero() {
+            self.wheel.push(Time::ZERO + warmup, Kind::Warm.key(0));
+        }
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            finished: false,
+            seed: spec.seed,
+            warmup,
+            wheel: self.wheel,
+            network: self.network,
+            endpoints: Vec::new(),
+            connections: Vec::new(),
+            vacant: Vec::new(),
+            flows: self.flows,
+            groups: self.groups,
+            hosts: self.hosts,
+            transports: self.transports,
+            measure: spec.measure.clone(),
+            recorders: Vec::new(),
+            watched_flows: Vec::new(),
+            watched_links: Vec::new(),
+            counting: warmup.is_zero(),
+            events: 0,
+            fingerprint: 0,
+            conservation: Conservation::default(),
+            tracer,
+        };
+        simulation.watch(2 * spec.links.len());
+        Ok(simulation)
+    }
+}
+
+impl<T: Tracer> Simulation<T> {
+    /// Chooses what has series: the first flow of each group, then the second of each, and so on; and the first links.
+    fn watch(&mut self, core: usize) {
+        let Some(interval) = self.measure.interval else { return };
+        let bound = self.measure.points;
+        let mut chosen = Vec::new();
+        let most = self.groups.iter().map(|group| group.flows).max().unwrap_or(0);
+        'rounds: for i in 0..most {
+            for group in self.groups.iter().filter(|group| i < group.flows) {
+                if chosen.len() >= self.measure.flows as usize {
+                    break 'rounds;
+                }
+                chosen.push(group.first_flow + i);
+            }
+        }
+        chosen.sort_unstable();
+        for flow in chosen {
+            self.watched_flows.push(WatchedFlow { flow, recorders: self.recorders.len(), delivered: 0 });
+            self.recorders.extend(FLOW_SERIES.map(|quantity| Recorder::new(quantity, flow, bound)));
+        }
+        for link in 0..core.min(MAX_WATCHED_LINKS) as u32 {
+            self.watched_links.push(WatchedLink { link, recorders: self.recorders.len(), bytes: 0 });
+            self.recorders.extend(LINK_SERIES.map(|quantity| Recorder::new(quantity, link, bound)));
+        }
+        self.wheel.push(Time::ZERO + interval, Kind::Sample.key(0));
+    }
+}
+
+/// A way of its own for control PDUs: any number at once, each after `delay`.
+fn control_channel(delay: Duration) -> DirectionSpec {
+    DirectionSpec {
+        rate: Rate::MAX,
+        delay,
+        queue: DisciplineSpec::Fcfs { limit: Limit::Unlimited },
+        impairment: ImpairmentSpec::default(),
+        schedule: Vec::new(),
+        capacity: None,
+    }
+}

@@ -1,0 +1,279 @@
+//! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
+
+use crate::packet::NONE;
+use crate::pdu::Pdu;
+use crate::spec::TransportSpec;
+use std::sync::Arc;
+use thalweg_proto::congestion::Any;
+use thalweg_proto::payload::Length;
+use thalweg_proto::transport::{Event, Feedback, Input};
+use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::{Engine, Output, datagram, window};
+
+/// An endpoint by its position: twice its connection's, plus one for the receiving end.
+pub(crate) type EndpointId = u32;
+
+/// Any engine. Large ones are boxed, so that the table of endpoints stays dense.
+#[derive(Debug)]
+pub(crate) enum AnyEngine {
+    Vacant,
+    WindowSender(Box<window::Sender<Length, Any>>),
+    WindowReceiver(Box<window::Receiver<Length>>),
+    Source(Box<datagram::Source<Length>>),
+    Sink(Box<datagram::Sink<Length>>),
+}
+
+/// What an application tells an engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Command {
+    Write(Length),
+    Finish,
+    Stop,
+}
+
+impl<P> From<Command> for Input<P, Length> {
+    fn from(command: Command) -> Self {
+        match command {
+            Command::Write(length) => Self::Write(length),
+            Command::Finish => Self::Finish,
+            Command::Stop => Self::Stop,
+        }
+    }
+}
+
+/// An engine's output without what only people read.
+pub(crate) type AnyOutput = Output<Pdu, Event<Length>, ()>;
+
+fn unify<P, R>(output: Output<P, Event<Length>, R>, pdu: impl FnOnce(P) -> Pdu) -> AnyOutput {
+    match output {
+        Output::Transmit(inner) => Output::Transmit(pdu(inner)),
+        Output::Event(event) => Output::Event(event),
+        Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
+        Output::Idle => Output::Idle,
+    }
+}
+
+impl AnyEngine {
+    /// A packet arrived. What an engine does not speak is dropped.
+    #[inline]
+    pub fn receive(&mut self, now: Time, pdu: Pdu, marked: bool) {
+        match (self, pdu) {
+            (Self::WindowSender(engine), Pdu::Window(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::WindowReceiver(engine), Pdu::Window(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
+            _ => {}
+        }
+    }
+
+    fn feedback(&mut self, now: Time, feedback: Feedback) {
+        match self {
+            Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+        }
+    }
+
+    pub fn command(&mut self, now: Time, command: Command) {
+        match self {
+            Self::WindowSender(engine) => engine.handle(now, command.into()),
+            Self::Source(engine) => engine.handle(now, command.into()),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+        }
+    }
+
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> AnyOutput {
+        match self {
+            Self::WindowSender(engine) => unify(engine.poll(now), Pdu::Window),
+            Self::WindowReceiver(engine) => unify(engine.poll(now), Pdu::Window),
+            Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
+            Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
+            Self::Vacant => Output::Idle,
+        }
+    }
+
+    /// What a sending engine has counted; zero for others.
+    pub fn sender_counts(&self) -> SenderCounts {
+        match self {
+            Self::WindowSender(engine) => {
+                let stats = engine.stats();
+                SenderCounts {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    timeouts: stats.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                }
+            }
+            Self::Source(engine) => {
+                SenderCounts { sent: engine.sent(), limits: engine.limits(), ..SenderCounts::default() }
+            }
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => SenderCounts::default(),
+        }
+    }
+
+    /// The state that series show; `None` for engines without one.
+    pub fn window_stats(&self) -> Option<window::SenderStats> {
+        match self {
+            Self::WindowSender(engine) => Some(engine.stats()),
+            _ => None,
+        }
+    }
+}
+
+/// What sending engines count, over their whole life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SenderCounts {
+    pub sent: u64,
+    pub retransmissions: u64,
+    pub timeouts: u64,
+    pub min_rtt: Duration,
+    pub smoothed_rtt: Duration,
+    pub limits: [Duration; 6],
+}
+
+impl Default for SenderCounts {
+    fn default() -> Self {
+        Self {
+            sent: 0,
+            retransmissions: 0,
+            timeouts: 0,
+            min_rtt: Duration::MAX,
+            smoothed_rtt: Duration::ZERO,
+            limits: [Duration::ZERO; 6],
+        }
+    }
+}
+
+impl SenderCounts {
+    /// Adds another connection's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.min_rtt = self.min_rtt.min(other.min_rtt);
+        self.smoothed_rtt = if other.smoothed_rtt.is_zero() { self.smoothed_rtt } else { other.smoothed_rtt };
+        for (sum, more) in self.limits.iter_mut().zip(other.limits) {
+            *sum += more;
+        }
+    }
+
+    /// What was counted since `base`; round-trip times are those of the whole life.
+    pub fn since(&self, base: &Self) -> Self {
+        let mut limits = self.limits;
+        for (limit, before) in limits.iter_mut().zip(base.limits) {
+            *limit -= before;
+        }
+        Self {
+            sent: self.sent - base.sent,
+            retransmissions: self.retransmissions - base.retransmissions,
+            timeouts: self.timeouts - base.timeouts,
+            limits,
+            ..*self
+        }
+    }
+}
+
+/// An end of a connection.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub engine: AnyEngine,
+    /// When its timer event is due; [`Time::MAX`] when none is in the queue.
+    pub armed: Time,
+    /// Where its packets' routes start.
+    pub route: u32,
+    /// Packets sent.
+    pub serial: u32,
+    /// Bytes on the wire beside the payload of a data packet, and of a packet without payload.
+    pub header: u32,
+    pub control: u32,
+    /// The host that works for it; [`NONE`] when work costs nothing.
+    pub host: u32,
+    /// It waits for its host.
+    pub waiting: bool,
+}
+
+impl Endpoint {
+    pub const VACANT: Self = Self {
+        engine: AnyEngine::Vacant,
+        armed: Time::MAX,
+        route: 0,
+        serial: 0,
+        header: 0,
+        control: 0,
+        host: NONE,
+        waiting: false,
+    };
+
+    /// How large a packet with this PDU is on the wire.
+    #[inline]
+    pub fn wire_size(&self, pdu: &Pdu) -> u32 {
+        match pdu {
+            Pdu::Window(window::Pdu::Segment(segment)) => segment.payload.0 + self.header,
+            Pdu::Datagram(payload) => payload.0 + self.header,
+            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => self.control,
+        }
+    }
+}
+
+/// A transport with what its engines share.
+#[derive(Clone, Debug)]
+pub(crate) enum Transport {
+    Window {
+        sender: Arc<window::SenderConfig>,
+        receiver: Arc<window::ReceiverConfig>,
+        controller: thalweg_proto::congestion::ControllerSpec,
+        header: u32,
+        ack: u32,
+    },
+    Datagram(datagram::SourceConfig),
+}
+
+impl Transport {
+    pub fn new(spec: &TransportSpec) -> Self {
+        match spec {
+            TransportSpec::Window { sender, receiver, controller, header, ack, .. } => Self::Window {
+                sender: Arc::new(*sender),
+                receiver: Arc::new(*receiver),
+                controller: *controller,
+                header: *header,
+                ack: *ack,
+            },
+            TransportSpec::Datagram { segment, header, rate, .. } => {
+                Self::Datagram(datagram::SourceConfig { segment: *segment, header: *header, rate: *rate })
+            }
+        }
+    }
+
+    /// The engines of a new connection, the sender's first.
+    pub fn engines(&self) -> (AnyEngine, AnyEngine) {
+        match self {
+            Self::Window { sender, receiver, controller, .. } => (
+                AnyEngine::WindowSender(Box::new(window::Sender::new(Arc::clone(sender), Any::new(controller)))),
+                AnyEngine::WindowReceiver(Box::new(window::Receiver::new(Arc::clone(receiver)))),
+            ),
+            Self::Datagram(config) => (
+                AnyEngine::Source(Box::new(datagram::Source::new(*config))),
+                AnyEngine::Sink(Box::new(datagram::Sink::new())),
+            ),
+        }
+    }
+
+    /// Bytes on the wire beside a data packet's payload, and of a packet without payload.
+    pub fn overheads(&self) -> (u32, u32) {
+        match self {
+            Self::Window { header, ack, .. } => (*header, *ack),
+            Self::Datagram(config) => (config.header, config.header),
+        }
+    }
+
+    /// The largest payload of a packet.
+    pub fn segment(&self) -> u32 {
+        match self {
+            Self::Window { sender, .. } => sender.segment,
+            Self::Datagram(config) => config.segment,
+        }
+    }
+}

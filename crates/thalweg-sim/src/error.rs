@@ -1,0 +1,163 @@
+//! Specifications that make no sense.
+
+use crate::spec::{GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use core::fmt;
+use thalweg_proto::units::Bytes;
+
+/// Why a simulation cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecError {
+    /// A link or group names a node that does not exist.
+    NoNode {
+        /// The link or group.
+        of: String,
+    },
+    /// There is no path between the ends of a group, or they are the same node.
+    NoRoute {
+        /// The group.
+        group: String,
+        /// Its source.
+        from: String,
+        /// Its sink.
+        to: String,
+    },
+    /// A quantity that must not be zero is.
+    Zero {
+        /// The link or group.
+        of: String,
+        /// The quantity.
+        what: &'static str,
+    },
+    /// A link's impairments or capacity are not valid.
+    Link {
+        /// The link or group.
+        of: String,
+        /// Why.
+        why: String,
+    },
+    /// More of something than can be numbered.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The most there may be.
+        most: u64,
+    },
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNode { of } => write!(f, "`{of}` has an end at a node that does not exist"),
+            Self::NoRoute { group, from, to } if from == to => {
+                write!(f, "`{group}` has its source and sink at the same node `{from}`")
+            }
+            Self::NoRoute { group, from, to } => {
+                write!(f, "`{group}` has no route from `{from}` to `{to}`")
+            }
+            Self::Zero { of, what } => write!(f, "`{of}`: the {what} must not be zero"),
+            Self::Link { of, why } => write!(f, "`{of}`: {why}"),
+            Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
+        }
+    }
+}
+
+impl core::error::Error for SpecError {}
+
+impl TransportSpec {
+    /// The scheme's name.
+    pub fn scheme(&self) -> &str {
+        match self {
+            Self::Window { scheme, .. } | Self::Datagram { scheme, .. } => scheme,
+        }
+    }
+
+    /// The largest payload of a packet in bytes.
+    pub fn segment(&self) -> u32 {
+        match self {
+            Self::Window { sender, .. } => sender.segment,
+            Self::Datagram { segment, .. } => *segment,
+        }
+    }
+}
+
+/// Checks what building and running rely on.
+pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
+    let exists = |node: NodeId| (node.0 as usize) < spec.nodes.len();
+    for link in &spec.links {
+        if !exists(link.a) || !exists(link.b) {
+            return Err(SpecError::NoNode { of: link.name.clone() });
+        }
+        for direction in [&link.forward, &link.backward] {
+            direction.check().map_err(|why| SpecError::Link { of: link.name.clone(), why })?;
+        }
+    }
+    if spec.measure.interval.is_some_and(|interval| interval.is_zero()) {
+        return Err(SpecError::Zero { of: "measure".to_owned(), what: "interval" });
+    }
+    let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
+    // Two connections a flow have two endpoints each.
+    let most = u64::from(crate::simulation::MAX_ENTITIES) / 4;
+    if flows > most {
+        return Err(SpecError::TooMany { what: "flows", most });
+    }
+    for group in &spec.groups {
+        if !exists(group.from) || !exists(group.to) {
+            return Err(SpecError::NoNode { of: group.name.clone() });
+        }
+        if let Some(access) = &group.access {
+            for direction in
+                [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
+            {
+                direction.check().map_err(|why| SpecError::Link { of: group.name.clone(), why })?;
+            }
+        }
+        check_group(group)?;
+    }
+    Ok(())
+}
+
+/// A workload that writes nothing, or writes in no time, would stand still or never let the time pass.
+fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
+    let zero = |what| Err(SpecError::Zero { of: group.name.clone(), what });
+    if group.transport.segment() == 0 {
+        return zero("segment size");
+    }
+    if let TransportSpec::Window { sender, .. } = &group.transport
+        && sender.max_window == 0
+    {
+        return zero("largest window");
+    }
+    match &group.workload {
+        WorkloadSpec::Bulk => Ok(()),
+        WorkloadSpec::Transfer(size) if *size == Bytes::ZERO => zero("size"),
+        WorkloadSpec::Telnet { packet, .. } | WorkloadSpec::OnOff { packet, .. }
+            if *packet == Bytes::ZERO =>
+        {
+            zero("packet size")
+        }
+        WorkloadSpec::Telnet { gap, .. } | WorkloadSpec::Poisson { gap, .. } if gap.is_zero() => {
+            zero("mean gap")
+        }
+        WorkloadSpec::OnOff { on, off, .. } if on.is_zero() && off.is_zero() => zero("time on"),
+        WorkloadSpec::OnOff { rate: Some(rate), .. } | WorkloadSpec::ConstantRate { rate, .. }
+            if rate.is_zero() =>
+        {
+            zero("rate")
+        }
+        WorkloadSpec::ConstantRate { packet, rate } if rate.transmission_time(*packet).is_zero() => {
+            zero("packet size")
+        }
+        WorkloadSpec::RequestResponse { request, .. } if *request == Bytes::ZERO => zero("request size"),
+        WorkloadSpec::RequestResponse { response: size, .. } | WorkloadSpec::Poisson { size, .. } => {
+            check_size(size).map_or(Ok(()), |what| zero(what))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_size(size: &SizeSpec) -> Option<&'static str> {
+    match size {
+        SizeSpec::Pareto { shape, .. } if *shape <= 0.0 || shape.is_nan() => Some("shape"),
+        _ => None,
+    }
+}

@@ -1,0 +1,297 @@
+//! Measurement along the way and at the end.
+
+use crate::build::FLOW_SERIES;
+use crate::endpoint::SenderCounts;
+use crate::flow::NO_CONNECTION;
+use crate::measure::Recorder;
+use crate::result::{
+    FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series,
+};
+use crate::simulation::{Kind, Simulation, WatchedFlow, WatchedLink};
+use crate::trace::Tracer;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::Discipline;
+
+impl<T: Tracer> Simulation<T> {
+    /// The warm-up ends: what was counted is forgotten.
+    pub(crate) fn on_warm(&mut self) {
+        self.counting = true;
+        let now = self.now;
+        for transmitter in &mut self.network.transmitters {
+            transmitter.packets = 0;
+            transmitter.bytes = 0;
+            // What is still in service counts from here on.
+            transmitter.busy = if transmitter.busy_until == Time::MAX {
+                0
+            } else {
+                transmitter.busy_until.since(now).as_picos()
+            };
+            if let Some(waiting) = &mut transmitter.queue {
+                waiting.occupancy.restart(now);
+                (waiting.drops_full, waiting.drops_early, waiting.marks) = (0, 0, 0);
+            }
+            if let Some(extra) = &mut transmitter.extra {
+                (extra.losses, extra.corrupted, extra.duplicated) = (0, 0, 0);
+            }
+        }
+        for flow in 0..self.flows.len() {
+            let counts = self.sender_counts(flow);
+            let flow = &mut self.flows[flow];
+            flow.delivered_before = flow.delivered;
+            flow.before = Some(Box::new(counts));
+        }
+        for watched in &mut self.watched_links {
+            watched.bytes = 0;
+        }
+    }
+
+    /// All of a flow's senders, over the whole run.
+    fn sender_counts(&self, flow: usize) -> SenderCounts {
+        let flow = &self.flows[flow];
+        let mut counts = flow.ended;
+        for connection in [flow.main, flow.reply] {
+            if connection != NO_CONNECTION {
+                counts.add(&self.endpoints[connection as usize * 2].engine.sender_counts());
+            }
+        }
+        counts
+    }
+
+    /// A sample of every series.
+    pub(crate) fn on_sample(&mut self) {
+        let Some(interval) = self.measure.interval else { return };
+        let mut flows = core::mem::take(&mut self.watched_flows);
+        for watched in &mut flows {
+            self.sample_flow(watched, interval);
+        }
+        self.watched_flows = flows;
+        let mut links = core::mem::take(&mut self.watched_links);
+        for watched in &mut links {
+            self.sample_link(watched, interval);
+        }
+        self.watched_links = links;
+        self.wheel.push(self.now + interval, Kind::Sample.key(0));
+    }
+
+    fn sample_flow(&mut self, watched: &mut WatchedFlow, interval: Duration) {
+        let now = self.now;
+        let flow = &self.flows[watched.flow as usize];
+        if flow.start > now {
+            return;
+        }
+        let goodput = Rate::from_transfer(Bytes::new(flow.delivered - watched.delivered), interval);
+        watched.delivered = flow.delivered;
+        let stats = (flow.main != NO_CONNECTION)
+            .then(|| self.endpoints[flow.main as usize * 2].engine.window_stats())
+            .flatten();
+        let recorders = &mut self.recorders[watched.recorders..watched.recorders + FLOW_SERIES.len()];
+        if let Some(stats) = stats {
+            recorders[0].offer(now, stats.window);
+            recorders[1].offer(now, f64::from(stats.in_flight));
+            recorders[2].offer(now, stats.smoothed_rtt.as_secs_f64());
+            if let Some(rate) = stats.pacing_rate {
+                recorders[3].offer(now, rate.as_f64());
+            }
+        }
+        recorders[4].offer(now, goodput.as_f64());
+    }
+
+    fn sample_link(&mut self, watched: &mut WatchedLink, interval: Duration) {
+        let now = self.now;
+        let transmitter = &self.network.transmitters[watched.link as usize];
+        let rate = Rate::from_transfer(Bytes::new(transmitter.bytes - watched.bytes), interval);
+        watched.bytes = transmitter.bytes;
+        let (packets, bytes, drops, marks) = transmitter.queue.as_ref().map_or((0, 0, 0, 0), |waiting| {
+            let (packets, bytes) = (waiting.discipline.packets(), waiting.discipline.bytes());
+            (packets, bytes, waiting.drops_full + waiting.drops_early, waiting.marks)
+        });
+        let recorders = &mut self.recorders[watched.recorders..];
+        for (recorder, value) in recorders.iter_mut().zip([packets, bytes, drops, marks]) {
+            recorder.offer(now, value as f64);
+        }
+        recorders[4].offer(now, rate.as_f64());
+    }
+
+    /// Ends the run, here if it has not reached its end, and tells what was measured.
+    pub fn finish(mut self) -> (RunResult, T) {
+        let ended = self.now;
+        let warmup = Time::ZERO + self.warmup;
+        let counted = ended.since(warmup);
+        self.conservation.in_network = self.network.packets.live();
+        let flows: Vec<FlowResult> = (0..self.flows.len()).map(|flow| self.flow_result(flow, counted)).collect();
+        let groups = (0..self.groups.len()).map(|group| self.group_result(group, &flows)).collect();
+        let links = self.link_results(counted);
+        let series: Vec<Series> = core::mem::take(&mut self.recorders)
+            .into_iter()
+            .map(Recorder::finish)
+            .filter(|series| !series.points.is_empty())
+            .collect();
+        let result = RunResult {
+            seed: self.seed,
+            warmup: self.warmup,
+            ended,
+            complete: self.finished,
+            events: self.events,
+            hops: self.network.hops,
+            fingerprint: self.fingerprint,
+            conservation: self.conservation,
+            flows,
+            links,
+            groups,
+            series,
+        };
+        (result, self.tracer)
+    }
+
+    fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {
+        let flow = &self.flows[number];
+        let group = &self.groups[flow.group as usize];
+        let counts = self.sender_counts(number);
+        let since = flow.before.as_ref().map_or(counts, |before| counts.since(before));
+        let delivered = flow.delivered - flow.delivered_before;
+        let transport = &self.transports[group.transport as usize];
+        let packets = delivered.div_ceil(u64::from(transport.segment()));
+        let delivered_wire = delivered + packets * u64::from(transport.overheads().0);
+        let warmup = Time::ZERO + self.warmup;
+        let end = flow.finished.unwrap_or(self.now);
+        let per_time = |bytes| if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) };
+        FlowResult {
+            name: if group.flows == 1 {
+                group.name.clone()
+            } else {
+                format!("{}.{}", group.name, number as u32 - group.first_flow + 1)
+            },
+            group: flow.group,
+            start: flow.start,
+            finished: flow.finished,
+            counted: end.since(warmup.max(flow.start)),
+            delivered: Bytes::new(delivered),
+            delivered_wire: Bytes::new(delivered_wire),
+            delivered_total: Bytes::new(flow.delivered),
+            goodput: per_time(delivered),
+            throughput: per_time(delivered_wire),
+            sent_packets: since.sent,
+            retransmissions: since.retransmissions,
+            timeouts: since.timeouts,
+            drops: flow.drops,
+            delay: flow.delay.summary(),
+            min_rtt: if counts.min_rtt == Duration::MAX { Duration::ZERO } else { counts.min_rtt },
+            smoothed_rtt: counts.smoothed_rtt,
+            limits: since.limits,
+        }
+    }
+
+    fn group_result(&self, number: usize, flows: &[FlowResult]) -> GroupResult {
+        let group = &self.groups[number];
+        let first = group.first_flow as usize;
+        let members = &flows[first..first + group.flows as usize];
+        let goodput: Vec<f64> = members.iter().map(|flow| flow.goodput.as_f64()).collect();
+        let sum: f64 = goodput.iter().sum();
+        let squares: f64 = goodput.iter().map(|rate| rate * rate).sum();
+        let n = members.len() as f64;
+        let jain = if squares > 0.0 { sum * sum / (n * squares) } else { 1.0 };
+        let kbits: Vec<f64> = members.iter().map(|flow| flow.throughput.as_f64() / 1e3).collect();
+        let mean = kbits.iter().sum::<f64>() / n.max(1.0);
+        let fairness_variance = kbits.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / n.max(1.0);
+        GroupResult {
+            name: group.name.clone(),
+            scheme: group.scheme.clone(),
+            flows: group.flows,
+            goodput: Rate::from_bits_per_sec(sum as u64),
+            jain,
+            fairness_variance,
+            completion: group.completion.summary(),
+            unfinished: group.unfinished,
+        }
+    }
+
+    fn link_results(&self, counted: Duration) -> Vec<LinkResult> {
+        let core = self.network.names.len();
+        let mut results: Vec<LinkResult> = (0..core).map(|link| self.link_result(link, counted)).collect();
+        for group in &self.groups {
+            let flow = &self.flows[group.first_flow as usize];
+            for route in [flow.forward, flow.backward] {
+                let hops = self.network.hops_of_routes[route as usize..].iter();
+                let busiest = hops
+                    .take_while(|&&hop| hop != crate::network::END)
+                    .map(|&hop| hop as usize)
+                    .filter(|&hop| hop < core)
+                    .max_by(|&a, &b| results[a].utilisation.total_cmp(&results[b].utilisation));
+                if let Some(busiest) = busiest
+                    && results[busiest].utilisation > BUSY
+                {
+                    results[busiest].bottleneck = true;
+                }
+            }
+        }
+        results.extend(self.access_results(core, counted));
+        results
+    }
+
+    /// Access links at which something was lost. Those at which packets only waited a little would be noise.
+    fn access_results(&self, core: usize, counted: Duration) -> Vec<LinkResult> {
+        let mut results = Vec::new();
+        for group in &self.groups {
+            for number in group.first_flow..group.first_flow + group.flows {
+                let flow = &self.flows[number as usize];
+                for (route, here, there) in [(flow.forward, "source", "sink"), (flow.backward, "sink", "source")] {
+                    let hops: Vec<usize> = self.network.hops_of_routes[route as usize..]
+                        .iter()
+                        .take_while(|&&hop| hop != crate::network::END)
+                        .map(|&hop| hop as usize)
+                        .collect();
+                    for (position, &hop) in hops.iter().enumerate().filter(|(_, hop)| **hop >= core) {
+                        let mut result = self.link_result(hop, counted);
+                        if result.drops_full + result.drops_early + result.losses + result.corrupted == 0 {
+                            continue;
+                        }
+                        let index = number - group.first_flow + 1;
+                        let end = if position == 0 { here } else { there };
+                        result.name = format!("{}.{index} access at {end}", group.name);
+                        let ends = if position == 0 { (end, "network") } else { ("network", end) };
+                        (result.from, result.to) = (ends.0.to_owned(), ends.1.to_owned());
+                        results.push(result);
+                    }
+                }
+            }
+        }
+        results
+    }
+
+    fn link_result(&self, number: usize, counted: Duration) -> LinkResult {
+        let transmitter = &self.network.transmitters[number];
+        let (name, from, to) = self.network.names.get(number).cloned().unwrap_or_default();
+        let waiting = transmitter.queue.as_deref();
+        let extra = transmitter.extra.as_deref();
+        // A packet in service at the end was counted to the end of its service.
+        let beyond = if transmitter.busy_until == Time::MAX {
+            0
+        } else {
+            transmitter.busy_until.since(self.now).as_picos()
+        };
+        let busy = transmitter.busy.saturating_sub(beyond) as f64;
+        let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_picos() as f64 };
+        let (drops_full, drops_early) =
+            waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
+        LinkResult {
+            name,
+            from,
+            to,
+            rate: self.network.directions[transmitter.spec as usize].rate,
+            packets: transmitter.packets,
+            bytes: Bytes::new(transmitter.bytes),
+            utilisation,
+            queue: waiting.map_or(QueueResult::default(), |waiting| waiting.occupancy.result(self.now, counted)),
+            drops_full,
+            drops_early,
+            marks: waiting.map_or(0, |waiting| waiting.marks),
+            losses: extra.map_or(0, |extra| extra.losses),
+            corrupted: extra.map_or(0, |extra| extra.corrupted),
+            duplicated: extra.map_or(0, |extra| extra.duplicated),
+            bottleneck: drops_full + drops_early > 0,
+        }
+    }
+}
+
+/// A link that is busy for a smaller share of the time is nobody's bottleneck.
+const BUSY: f64 = 0.5;

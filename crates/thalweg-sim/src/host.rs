@@ -1,0 +1,142 @@
+//! Hosts whose one processor works on every packet that is sent or received.
+
+use crate::endpoint::EndpointId;
+use crate::pdu::Pdu;
+use crate::simulation::{Kind, Simulation};
+use crate::spec::Processing;
+use crate::trace::{Step, Tracer};
+use std::collections::VecDeque;
+use thalweg_proto::units::Duration;
+use thalweg_proto::{Output, window};
+
+/// Packets that wait for a host's processor; further ones are dropped.
+const MAX_WAITING: usize = 1 << 16;
+
+/// What a processor is working on.
+#[derive(Debug)]
+enum Job {
+    Receive { endpoint: EndpointId, packet: u32 },
+    Send { endpoint: EndpointId, pdu: Pdu },
+}
+
+/// A host that needs time for each packet. Work waits in three lines: received control PDUs, endpoints that want to
+/// send, received data; the first that is not empty is served. Work and transmission overlap: the transmitter has
+/// a queue of its own.
+#[derive(Debug)]
+pub(crate) struct Host {
+    processing: Processing,
+    job: Option<Job>,
+    control: VecDeque<(EndpointId, u32)>,
+    ready: VecDeque<EndpointId>,
+    data: VecDeque<(EndpointId, u32)>,
+}
+
+impl Host {
+    pub fn new(processing: Processing) -> Self {
+        Self {
+            processing,
+            job: None,
+            control: VecDeque::new(),
+            ready: VecDeque::new(),
+            data: VecDeque::new(),
+        }
+    }
+
+    fn cost(&self, size: u32) -> Duration {
+        self.processing.per_packet + self.processing.per_byte * u64::from(size)
+    }
+}
+
+impl Processing {
+    /// True when no time is needed.
+    pub fn is_free(&self) -> bool {
+        self.per_packet.is_zero() && self.per_byte.is_zero()
+    }
+}
+
+impl<T: Tracer> Simulation<T> {
+    /// A packet reached the host of its endpoint.
+    pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
+        let number = self.endpoints[endpoint as usize].host;
+        let host = &mut self.hosts[number as usize];
+        let is_data = matches!(
+            self.network.packets.pdu(packet),
+            Pdu::Window(window::Pdu::Segment(_)) | Pdu::Datagram(_)
+        );
+        let line = if is_data { &mut host.data } else { &mut host.control };
+        if line.len() >= MAX_WAITING {
+            self.discard(packet, Step::Dropped, u32::MAX);
+            return;
+        }
+        line.push_back((endpoint, packet));
+        self.next_job(number);
+    }
+
+    /// An endpoint may have something to send.
+    pub(crate) fn ask_host(&mut self, id: EndpointId) {
+        let endpoint = &mut self.endpoints[id as usize];
+        let number = endpoint.host;
+        if !endpoint.waiting {
+            endpoint.waiting = true;
+            self.hosts[number as usize].ready.push_back(id);
+        }
+        self.next_job(number);
+    }
+
+    /// Gives an idle processor something to do.
+    fn next_job(&mut self, number: u32) {
+        while self.hosts[number as usize].job.is_none() {
+            let host = &mut self.hosts[number as usize];
+            if let Some((endpoint, packet)) = host.control.pop_front() {
+                self.begin(number, Job::Receive { endpoint, packet });
+            } else if let Some(id) = host.ready.pop_front() {
+                self.endpoints[id as usize].waiting = false;
+                self.poll_for_host(number, id);
+            } else if let Some((endpoint, packet)) = host.data.pop_front() {
+                self.begin(number, Job::Receive { endpoint, packet });
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Polls an endpoint until it has something to send.
+    fn poll_for_host(&mut self, number: u32, id: EndpointId) {
+        loop {
+            match self.poll(id) {
+                Output::Transmit(pdu) => return self.begin(number, Job::Send { endpoint: id, pdu }),
+                Output::Event(event) => self.on_event(id, event),
+                Output::Timeout { .. } | Output::Idle => return,
+            }
+            if self.hosts[number as usize].job.is_some() {
+                // The event made another endpoint of this host send: this one waits its turn.
+                return self.ask_host(id);
+            }
+        }
+    }
+
+    fn begin(&mut self, number: u32, job: Job) {
+        let size = match &job {
+            Job::Receive { packet, .. } => self.network.packets.header(*packet).size,
+            Job::Send { endpoint, pdu } => self.endpoints[*endpoint as usize].wire_size(pdu),
+        };
+        let host = &mut self.hosts[number as usize];
+        host.job = Some(job);
+        let done = self.now + host.cost(size);
+        self.wheel.push(done, Kind::Host.key(number));
+    }
+
+    /// A processor is done.
+    pub(crate) fn on_host(&mut self, number: u32) {
+        match self.hosts[number as usize].job.take() {
+            Some(Job::Receive { endpoint, packet }) => self.hand_over(endpoint, packet),
+            Some(Job::Send { endpoint, pdu }) => {
+                self.send(endpoint, pdu);
+                // It may have more; the others come first.
+                self.ask_host(endpoint);
+            }
+            None => {}
+        }
+        self.next_job(number);
+    }
+}

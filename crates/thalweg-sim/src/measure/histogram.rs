@@ -1,0 +1,136 @@
+//! A distribution of durations in logarithmic buckets.
+
+use crate::result::Summary;
+use thalweg_proto::units::Duration;
+
+/// Each octave is cut into 2^5 buckets, so that a bucket is 3 % wide at most and its middle within 1.6 %.
+const BITS: u32 = 5;
+
+/// Counts durations in buckets. The buckets between the smallest and the largest value seen are kept, so that a flow
+/// with delays within a factor of four needs some 64 counters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Histogram {
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+    /// The bucket of `counts[0]`.
+    first: u32,
+    counts: Vec<u32>,
+}
+
+/// Values below 2^BITS have a bucket each; above, the exponent and the leading BITS bits after the highest name it.
+fn bucket(value: u64) -> u32 {
+    if value < 1 << BITS {
+        return value as u32;
+    }
+    let exponent = 63 - value.leading_zeros() - BITS;
+    (exponent << BITS) + (value >> exponent) as u32
+}
+
+/// The values of a bucket: from the first on, so many.
+fn range(bucket: u32) -> (u64, u64) {
+    if bucket < 1 << BITS {
+        return (u64::from(bucket), 1);
+    }
+    let exponent = (bucket >> BITS) - 1;
+    let leading = u64::from(bucket - (exponent << BITS));
+    (leading << exponent, 1 << exponent)
+}
+
+impl Histogram {
+    #[inline]
+    pub fn record(&mut self, value: Duration) {
+        let value = value.as_picos();
+        let bucket = bucket(value);
+        if self.count == 0 {
+            (self.min, self.first) = (value, bucket);
+        }
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        match self.counts.get_mut(bucket.wrapping_sub(self.first) as usize) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.grow(bucket),
+        }
+    }
+
+    /// Makes room for `bucket` and counts one in it.
+    #[cold]
+    fn grow(&mut self, bucket: u32) {
+        if bucket < self.first {
+            let more = (self.first - bucket) as usize;
+            self.counts.splice(0..0, core::iter::repeat_n(0, more));
+            self.first = bucket;
+        }
+        let index = (bucket - self.first) as usize;
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, 0);
+        }
+        self.counts[index] = self.counts[index].saturating_add(1);
+    }
+
+    /// The value that a share `q` of all values does not exceed: the middle of its bucket, within the extremes.
+    fn quantile(&self, q: f64) -> Duration {
+        let rank = ((self.count as f64 * q).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (index, &count) in self.counts.iter().enumerate() {
+            seen += u64::from(count);
+            if seen >= rank {
+                let (start, width) = range(self.first + index as u32);
+                return Duration::from_picos((start + width / 2).clamp(self.min, self.max));
+            }
+        }
+        Duration::from_picos(self.max)
+    }
+
+    pub fn summary(&self) -> Summary {
+        if self.count == 0 {
+            return Summary::default();
+        }
+        Summary {
+            count: self.count,
+            min: Duration::from_picos(self.min),
+            mean: Duration::from_picos((self.sum / u128::from(self.count)) as u64),
+            p50: self.quantile(0.5),
+            p99: self.quantile(0.99),
+            max: Duration::from_picos(self.max),
+        }
+    }
+
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_tile_the_numbers() {
+        let mut end = 0;
+        for b in 0..(65 - BITS) << BITS {
+            let (start, width) = range(b);
+            assert_eq!(start, end, "bucket {b}");
+            assert_eq!((bucket(start), bucket(start + (width - 1))), (b, b));
+            match start.checked_add(width) {
+                Some(next) => end = next,
+                None => return assert_eq!(b, bucket(u64::MAX)),
+            }
+        }
+    }
+
+    /// Quantiles of 1 to 10 000 ms are within half a bucket, the rest is exact.
+    #[test]
+    fn quantiles_of_a_uniform_distribution() {
+        let mut histogram = Histogram::default();
+        for value in (1..=10_000).rev() {
+            histogram.record(Duration::from_millis(value));
+        }
+        let summary = histogram.summary();
+        assert_eq!(summary.count, 10_000);
+        assert_eq!((summary.min, summary.max), (Duration::from_millis(1), Duration::from_secs(10)));
+        assert_eq!(summary.mean, Duration::from_picos(5_000_500_000_000));
+        assert!((summary.p50.as_secs_f64() / 5.0 - 1.0).abs() < 0.016);
+        assert!((summary.p99.as_secs_f64() / 9.9 - 1.0).abs() < 0.016);
+    }
+}

@@ -1,0 +1,9 @@
+//! Measurement: distributions of delay, occupancy of queues, bounded series.
+
+mod histogram;
+mod occupancy;
+mod series;
+
+pub(crate) use histogram::Histogram;
+pub(crate) use occupancy::Occupancy;
+pub(crate) use series::Recorder;

@@ -1,0 +1,258 @@
+//! Packets on their way: transmitters, queues, wires.
+
+use crate::packet::{Flags, NONE, Packets};
+use crate::simulation::{Kind, Simulation};
+use crate::spec::{Change, DirectionSpec};
+use crate::trace::{Step, Tracer};
+use crate::transmitter::{Extra, Transmitter};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::Time;
+use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
+
+/// The hop after the last: the packet's endpoint.
+pub(crate) const END: u32 = u32::MAX;
+
+/// All transmitters and the packets among them.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub packets: Packets,
+    pub transmitters: Vec<Transmitter>,
+    /// What transmitters are described by; those of access links share theirs.
+    pub directions: Vec<DirectionSpec>,
+    /// Routes: transmitters, each route ended by [`END`].
+    pub hops_of_routes: Vec<u32>,
+    /// Names of the links and nodes of the specification's directions.
+    pub names: Vec<(String, String, String)>,
+    /// Scheduled changes and the transmitters that they are for.
+    pub changes: Vec<(u32, Change)>,
+    /// Packets that have left a transmitter.
+    pub hops: u64,
+    /// For queues to tell what they drop; empty between two events.
+    pub dropped: Vec<Dropped>,
+}
+
+/// The random stream for `purpose` of transmitter number `link`.
+pub(crate) fn link_stream(seed: u64, purpose: &str, link: u32) -> Stream {
+    Stream::new(seed, purpose, u64::from(link))
+}
+
+impl<T: Tracer> Simulation<T> {
+    /// Sends a packet on its next hop.
+    #[inline]
+    pub(crate) fn forward(&mut self, packet: u32) {
+        let header = self.network.packets.header_mut(packet);
+        let link = self.network.hops_of_routes[header.hop as usize];
+        if link == END {
+            self.deliver(packet);
+            return;
+        }
+        header.hop += 1;
+        let size = header.size;
+        let transmitter = &mut self.network.transmitters[link as usize];
+        if self.now >= transmitter.busy_until && !transmitter.service_due && transmitter.can_send() {
+            self.transmit(link, packet, size);
+        } else {
+            self.enqueue(link, packet);
+        }
+    }
+
+    /// A packet meets a busy transmitter.
+    fn enqueue(&mut self, link: u32, packet: u32) {
+        let now = self.now;
+        let header = self.network.packets.header(packet);
+        let entry = Entry {
+            packet,
+            size: header.size,
+            flow: header.connection,
+            urgent: header.flags.has(Flags::URGENT),
+            markable: header.flags.has(Flags::MARKABLE),
+            marked: false,
+        };
+        self.trace(Step::Queued, link, packet);
+        let transmitter = &mut self.network.transmitters[link as usize];
+        let spec = &self.network.directions[transmitter.spec as usize];
+        let seed = self.seed;
+        let waiting = transmitter.waiting(&spec.queue, |purpose| link_stream(seed, purpose, link));
+        waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
+        waiting.occupancy.change(now, waiting.discipline.packets(), waiting.discipline.bytes());
+        if !transmitter.service_due && transmitter.can_send() {
+            transmitter.service_due = true;
+            self.wheel.push(transmitter.busy_until.max(now), Kind::Service.key(link));
+        }
+        self.discard_dropped(link);
+    }
+
+    /// A transmitter's packet has left: the next one.
+    pub(crate) fn on_service(&mut self, link: u32) {
+        let now = self.now;
+        let transmitter = &mut self.network.transmitters[link as usize];
+        transmitter.service_due = false;
+        if !transmitter.can_send() {
+            // An outage began; the change that ends it asks again.
+            return;
+        }
+        let Some(waiting) = transmitter.queue.as_mut() else { return };
+        let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
+        let left = waiting.discipline.packets();
+        waiting.occupancy.change(now, left, waiting.discipline.bytes());
+        if let Some(entry) = entry {
+            if entry.marked {
+                waiting.marks += 1;
+                self.network.packets.header_mut(entry.packet).flags.set(Flags::MARKED);
+            }
+            self.transmit(link, entry.packet, entry.size);
+            if left > 0 {
+                let transmitter = &mut self.network.transmitters[link as usize];
+                transmitter.service_due = true;
+                self.wheel.push(transmitter.busy_until, Kind::Service.key(link));
+            }
+        }
+        self.discard_dropped(link);
+    }
+
+    fn discard_dropped(&mut self, link: u32) {
+        if self.network.dropped.is_empty() {
+            return;
+        }
+        let mut dropped = core::mem::take(&mut self.network.dropped);
+        for victim in dropped.drain(..) {
+            if let Some(waiting) = &mut self.network.transmitters[link as usize].queue {
+                match victim.reason {
+                    DropReason::Full => waiting.drops_full += 1,
+                    DropReason::Early => waiting.drops_early += 1,
+                }
+            }
+            self.discard(victim.entry.packet, Step::Dropped, link);
+        }
+        self.network.dropped = dropped;
+    }
+
+    /// A packet enters service, and then the wire.
+    #[inline]
+    fn transmit(&mut self, link: u32, packet: u32, size: u32) {
+        self.trace(Step::Transmitted, link, packet);
+        let transmitter = &mut self.network.transmitters[link as usize];
+        let leaves = transmitter.departure(self.now, size);
+        transmitter.busy_until = leaves;
+        transmitter.packets += 1;
+        transmitter.bytes += u64::from(size);
+        transmitter.busy += leaves.since(self.now).as_picos();
+        self.network.hops += 1;
+        let arrives = leaves + transmitter.delay;
+        if transmitter.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent()) {
+            self.impair(link, packet, arrives);
+        } else {
+            self.put_on_wire(link, packet, arrives);
+        }
+    }
+
+    #[inline]
+    fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
+        let network = &mut self.network;
+        let transmitter = &mut network.transmitters[link as usize];
+        let header = network.packets.header_mut(packet);
+        header.arrives_at = arrives;
+        header.next = NONE;
+        if transmitter.first == NONE {
+            transmitter.first = packet;
+            self.wheel.push(arrives, Kind::Arrive.key(link));
+        } else {
+            let last = network.packets.header_mut(transmitter.last);
+            if arrives < last.arrives_at {
+                // The wire became shorter: this one overtakes.
+                self.wheel.push(arrives, Kind::Stray.key(packet));
+                return;
+            }
+            last.next = packet;
+        }
+        transmitter.last = packet;
+    }
+
+    /// What an impaired wire does to a packet.
+    fn impair(&mut self, link: u32, packet: u32, arrives: Time) {
+        let Some(extra) = self.network.transmitters[link as usize].extra.as_deref_mut() else { return };
+        let fate = extra.impairment.fate();
+        let Extra { losses, corrupted, duplicated, .. } = extra;
+        *losses += u64::from(fate.lost);
+        *corrupted += u64::from(fate.corrupted);
+        *duplicated += u64::from(fate.duplicated);
+        if fate.lost {
+            self.discard(packet, Step::Lost, link);
+            return;
+        }
+        if fate.corrupted {
+            self.network.packets.header_mut(packet).flags.set(Flags::DAMAGED);
+            self.trace(Step::Corrupted, link, packet);
+        }
+        let copy = fate.duplicated.then(|| {
+            self.conservation.duplicated += 1;
+            let pdu = self.network.packets.pdu(packet).clone();
+            let header = *self.network.packets.header(packet);
+            self.network.packets.insert(header, pdu)
+        });
+        for packet in core::iter::once(packet).chain(copy) {
+            if fate.extra_delay.is_zero() {
+                self.put_on_wire(link, packet, arrives);
+            } else {
+                let arrives = arrives + fate.extra_delay;
+                self.network.packets.header_mut(packet).arrives_at = arrives;
+                self.wheel.push(arrives, Kind::Stray.key(packet));
+            }
+        }
+        if let Some(copy) = copy {
+            self.trace(Step::Duplicated, link, copy);
+        }
+    }
+
+    /// The first packet on a wire reaches its far end.
+    #[inline]
+    pub(crate) fn on_arrival(&mut self, link: u32) {
+        let network = &mut self.network;
+        let transmitter = &mut network.transmitters[link as usize];
+        let packet = transmitter.first;
+        let next = network.packets.header(packet).next;
+        transmitter.first = next;
+        if next != NONE {
+            let arrives = network.packets.header(next).arrives_at;
+            self.wheel.push(arrives, Kind::Arrive.key(link));
+        }
+        self.arrive(packet);
+    }
+
+    /// A packet off the wire's order reaches the far end.
+    pub(crate) fn on_stray(&mut self, packet: u32) {
+        self.arrive(packet);
+    }
+
+    #[inline]
+    fn arrive(&mut self, packet: u32) {
+        if T::ENABLED {
+            let header = self.network.packets.header(packet);
+            let link = self.network.hops_of_routes[header.hop as usize - 1];
+            self.trace(Step::Arrived, link, packet);
+        }
+        self.forward(packet);
+    }
+
+    /// A scheduled change takes place.
+    pub(crate) fn on_change(&mut self, index: u32) {
+        let now = self.now;
+        let (link, change) = self.network.changes[index as usize].clone();
+        let seed = self.seed;
+        let transmitter = &mut self.network.transmitters[link as usize];
+        if let Some(rate) = change.rate {
+            transmitter.set_rate(rate);
+        }
+        if let Some(delay) = change.delay {
+            transmitter.delay = delay;
+        }
+        if let (Some(impairment), Some(extra)) = (&change.impairment, &mut transmitter.extra) {
+            extra.impairment.set(impairment, |purpose| link_stream(seed, purpose, link));
+        }
+        let waits = transmitter.queue.as_ref().is_some_and(|waiting| waiting.discipline.packets() > 0);
+        if waits && transmitter.can_send() && !transmitter.service_due {
+            transmitter.service_due = true;
+            self.wheel.push(transmitter.busy_until.max(now), Kind::Service.key(link));
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The event loop.
+
+use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
+use crate::flow::{Connection, Flow, Group};
+use crate::host::Host;
+use crate::measure::Recorder;
+use crate::network::Network;
+use crate::packet::{Flags, Header};
+use crate::pdu::Pdu;
+use crate::result::Conservation;
+use crate::spec::{MeasureSpec, Spec};
+use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
+use crate::wheel::{ENTITY_BITS, Wheel};
+use thalweg_proto::Output;
+use thalweg_proto::payload::Length;
+use thalweg_proto::units::{Duration, Time};
+
+/// Whether a simulation has more to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// There is more to do.
+    Running,
+    /// The end of the specified duration has been reached.
+    Finished,
+}
+
+/// What an event is for. The order is that in which events of one time are handled: what leaves makes room before
+/// what arrives, and measurement sees the state after all else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// A scheduled change of a link.
+    Change = 0,
+    /// A transmitter's packet has left.
+    Service = 1,
+    /// The first packet on a wire arrives.
+    Arrive = 2,
+    /// A packet off the wire's order arrives.
+    Stray = 3,
+    /// A host's processor is done.
+    Host = 4,
+    /// A flow starts.
+    Start = 5,
+    /// A flow's application acts.
+    Application = 6,
+    /// A flow's application stops.
+    Stop = 7,
+    /// An endpoint's timer.
+    Timer = 8,
+    /// A sample of all series is due.
+    Sample = 9,
+    /// The warm-up ends.
+    Warm = 10,
+    /// The run ends.
+    End = 11,
+}
+
+/// Entities of a kind are numbered below this.
+pub(crate) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
+
+impl Kind {
+    #[inline]
+    pub const fn key(self, entity: u32) -> u32 {
+        ((self as u32) << ENTITY_BITS) | entity
+    }
+
+    #[inline]
+    const fn of(key: u32) -> Self {
+        match key >> ENTITY_BITS {
+            0 => Self::Change,
+            1 => Self::Service,
+            2 => Self::Arrive,
+            3 => Self::Stray,
+            4 => Self::Host,
+            5 => Self::Start,
+            6 => Self::Application,
+            7 => Self::Stop,
+            8 => Self::Timer,
+            9 => Self::Sample,
+            10 => Self::Warm,
+            _ => Self::End,
+        }
+    }
+}
+
+/// A run: built from a [`Spec`], advanced, then finished.
+///
+/// The same specification gives the same results on every machine, however it is advanced.
+#[derive(Debug)]
+pub struct Simulation<T: Tracer = NoTrace> {
+    pub(crate) now: Time,
+    pub(crate) finished: bool,
+    pub(crate) seed: u64,
+    pub(crate) warmup: Duration,
+    pub(crate) wheel: Wheel,
+    pub(crate) network: Network,
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) connections: Vec<Connection>,
+    /// Slots of connections that have ended.
+    pub(crate) vacant: Vec<u32>,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) transports: Vec<Transport>,
+    pub(crate) measure: MeasureSpec,
+    pub(crate) recorders: Vec<Recorder>,
+    /// Flows and core directions that have series.
+    pub(crate) watched_flows: Vec<WatchedFlow>,
+    pub(crate) watched_links: Vec<WatchedLink>,
+    /// After the warm-up.
+    pub(crate) counting: bool,
+    pub(crate) events: u64,
+    pub(crate) fingerprint: u64,
+    pub(crate) conservation: Conservation,
+    pub(crate) tracer: T,
+}
+
+/// A flow with series: its recorders are the five from `recorders` on.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchedFlow {
+    pub flow: u32,
+    pub recorders: usize,
+    pub delivered: u64,
+}
+
+/// A direction with series: its recorders are the five from `recorders` on.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchedLink {
+    pub link: u32,
+    pub recorders: usize,
+    pub bytes: u64,
+}
+
+impl<T: Tracer> Simulation<T> {
+    /// Builds the network and traffic of `spec`.
+    ///
+    /// # Errors
+    ///
+    /// When the specification makes no sense: an end or route that does not exist, a quantity that must not be zero,
+    /// or more of something than the simulator can number.
+    pub fn new(spec: &Spec, tracer: T) -> Result<Self, crate::SpecError> {
+        crate::build::build(spec, tracer)
+    }
+
+    /// Handles up to `max_events` events. Between two calls the caller may show progress or give up.
+    pub fn advance(&mut self, max_events: u64) -> Status {
+        let stop_at = self.events.saturating_add(max_events);
+        while !self.finished && self.events < stop_at {
+            let Some((time, key)) = self.wheel.pop() else {
+                self.finished = true;
+                break;
+            };
+            self.now = time;
+            self.events += 1;
+            self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1));
+        }
+        if self.finished { Status::Finished } else { Status::Running }
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Packets that have left a transmitter so far.
+    pub fn hops(&self) -> u64 {
+        self.network.hops
+    }
+
+    /// The table of transmitters that packet traces refer to: each direction of each link of the specification in
+    /// order (forward, then backward), with the link's name and the nodes it leads from and to.
+    pub fn transmitters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.network.names.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
+    }
+
+    #[inline]
+    fn dispatch(&mut self, kind: Kind, entity: u32) {
+        match kind {
+            Kind::Arrive => self.on_arrival(entity),
+            Kind::Service => self.on_service(entity),
+            Kind::Timer => self.on_timer(entity),
+            Kind::Stray => self.on_stray(entity),
+            Kind::Host => self.on_host(entity),
+            Kind::Start => self.on_start(entity),
+            Kind::Application => self.on_application(entity),
+            Kind::Stop => self.on_stop(entity),
+            Kind::Change => self.on_change(entity),
+            Kind::Sample => self.on_sample(),
+            Kind::Warm => self.on_warm(),
+            Kind::End => self.finished = true,
+        }
+    }
+
+    fn on_timer(&mut self, id: EndpointId) {
+        let endpoint = &mut self.endpoints[id as usize];
+        if endpoint.armed != self.now {
+            // An earlier deadline replaced this one, or the connection has ended.
+            return;
+        }
+        endpoint.armed = Time::MAX;
+        self.drain(id);
+    }
+
+    /// Tells an endpoint's engine what its application wants.
+    pub(crate) fn command(&mut self, id: EndpointId, command: Command) {
+        let now = self.now;
+        self.endpoints[id as usize].engine.command(now, command);
+        self.drain(id);
+    }
+
+    /// Does what an endpoint's engine wants done, until it wants nothing more.
+    #[inline]
+    pub(crate) fn drain(&mut self, id: EndpointId) {
+        if self.endpoints[id as usize].host != crate::packet::NONE {
+            self.ask_host(id);
+            return;
+        }
+        loop {
+            match self.poll(id) {
+                Output::Transmit(pdu) => self.send(id, pdu),
+                Output::Event(event) => self.on_event(id, event),
+                Output::Timeout { .. } | Output::Idle => return,
+            }
+        }
+    }
+
+    /// Polls an endpoint's engine and sees to its timer.
+    #[inline]
+    pub(crate) fn poll(&mut self, id: EndpointId) -> AnyOutput {
+        let endpoint = &mut self.endpoints[id as usize];
+        let output = endpoint.engine.poll(self.now);
+        if let Output::Timeout { at, .. } = output {
+            debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
+            if at < endpoint.armed {
+                endpoint.armed = at;
+                self.wheel.push(at, Kind::Timer.key(id));
+            }
+        }
+        output
+    }
+
+    /// Puts a PDU into the network.
+    pub(crate) fn send(&mut self, id: EndpointId, pdu: Pdu) {
+        let endpoint = &mut self.endpoints[id as usize];
+        let connection = id / 2;
+        let header = Header {
+            arrives_at: self.now,
+            sent_at: self.now,
+            next: crate::packet::NONE,
+            hop: endpoint.route,
+            connection,
+            size: endpoint.wire_size(&pdu),
+            serial: endpoint.serial,
+            incarnation: self.connections[connection as usize].incarnation,
+            backward: !id.is_multiple_of(2),
+            flags: Flags::default(),
+        };
+        endpoint.serial = endpoint.serial.wrapping_add(1);
+        self.conservation.sent += 1;
+        let packet = self.network.packets.insert(header, pdu);
+        self.trace(Step::Sent, u32::MAX, packet);
+        self.forward(packet);
+    }
+
+    /// A packet reached the node of its endpoint.
+    #[inline]
+    pub(crate) fn deliver(&mut self, packet: u32) {
+        let header = self.network.packets.header(packet);
+        let id = header.connection * 2 + u32::from(!header.backward);
+        if self.endpoints[id as usize].host == crate::packet::NONE {
+            self.hand_over(id, packet);
+        } else {
+            self.deliver_to_host(id, packet);
+        }
+    }
+
+    /// A packet reached its endpoint.
+    pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
+        let header = *self.network.packets.header(packet);
+        let connection = self.connections[header.connection as usize];
+        self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, &header, 1));
+        if header.flags.has(Flags::DAMAGED) {
+            self.conservation.lost += 1;
+            self.network.packets.remove(packet);
+            return;
+        }
+        self.trace(Step::Delivered, u32::MAX, packet);
+        self.conservation.delivered += 1;
+        let flow = connection.flow;
+        let current = connection.incarnation == header.incarnation;
+        let pdu = self.network.packets.remove(packet);
+        if !current {
+            // A late packet of a connection that has ended.
+            return;
+        }
+        if self.counting && !header.backward {
+            self.flows[flow as usize].delay.record(self.now.since(header.sent_at));
+        }
+        self.endpoints[id as usize].engine.receive(self.now, pdu, header.flags.has(Flags::MARKED));
+        self.drain(id);
+    }
+
+    /// A queue or a wire did away with a packet.
+    pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
+        let header = *self.network.packets.header(packet);
+        self.trace(step, link, packet);
+        self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, &header, 2));
+        if step == Step::Dropped {
+            self.conservation.dropped += 1;
+            if self.counting {
+                let flow = self.connections[header.connection as usize].flow;
+                self.flows[flow as usize].drops += 1;
+            }
+        } else {
+            self.conservation.lost += 1;
+        }
+        self.network.packets.remove(packet);
+    }
+
+    #[inline]
+    pub(crate) fn trace(&mut self, step: Step, link: u32, packet: u32) {
+        if !T::ENABLED {
+            return;
+        }
+        let header = self.network.packets.header(packet);
+        let connection = &self.connections[header.connection as usize];
+        self.tracer.record(&Record {
+            time: self.now,
+            step,
+            link,
+            packet: PacketId {
+                connection: header.connection,
+                incarnation: header.incarnation,
+                backward: header.backward,
+                serial: header.serial,
+            },
+            flow: connection.flow,
+            size: header.size,
+            pdu: self.network.packets.pdu(packet),
+        });
+    }
+
+    /// Writes `bytes` at an endpoint, in pieces that a length can hold.
+    pub(crate) fn write(&mut self, id: EndpointId, mut bytes: u64) {
+        while bytes > 0 {
+            let piece = u32::try_from(bytes).unwrap_or(u32::MAX);
+            let now = self.now;
+            self.endpoints[id as usize].engine.command(now, Command::Write(Length(piece)));
+            bytes -= u64::from(piece);
+        }
+    }
+}
+
+/// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.
+#[inline]
+fn mix(time: Time, header: &Header, step: u64) -> u64 {
+    let who = u64::from(header.connection) << 33 | u64::from(header.serial) << 1 | u64::from(header.backward);
+    let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (step << 62);
+    hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^ (hash >> 32)
+}

@@ -1,0 +1,278 @@
+//! What applications do: the clockwork behind each [`WorkloadSpec`].
+
+use crate::spec::{SizeSpec, WorkloadSpec};
+use std::sync::Arc;
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Bytes, Duration, Time};
+
+/// A greedy application keeps this much written, in bytes: more than any run sends between two refills.
+const GREEDY: u64 = 1 << 31;
+
+/// What an application does at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reaction {
+    /// Write this many bytes at the source.
+    pub write: u64,
+    /// Write this many bytes at the sink, on the connection back.
+    pub reply: u64,
+    /// Open a connection of its own for a transfer of this size.
+    pub open: Option<u64>,
+    /// There will be no more writes.
+    pub finish: bool,
+    /// Call [`Workload::on_timer`] then.
+    pub timer: Option<Time>,
+    /// An exchange that began then has ended.
+    pub completed: Option<Time>,
+}
+
+/// The state of one flow's application.
+#[derive(Clone, Debug)]
+pub(crate) enum Workload {
+    Bulk,
+    Transfer(u64),
+    Telnet(Box<Telnet>),
+    OnOff(Box<OnOff>),
+    ConstantRate { packet: u64, gap: Duration },
+    Poisson(Box<Poisson>),
+    RequestResponse(Box<RequestResponse>),
+    Trace { writes: Arc<[(Duration, Bytes)]>, next: usize, start: Time },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Telnet {
+    packet: u64,
+    gap: Duration,
+    stream: Stream,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OnOff {
+    on: Duration,
+    off: Duration,
+    /// The time between writes while on; `None` is greedy.
+    gap: Option<Duration>,
+    packet: u64,
+    stream: Option<Stream>,
+    until: Time,
+    writing: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Poisson {
+    gap: Duration,
+    size: SizeSpec,
+    arrivals: Stream,
+    sizes: Stream,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct RequestResponse {
+    request: u64,
+    response: SizeSpec,
+    think: Duration,
+    stream: Stream,
+    asked: Time,
+    /// Bytes still to come of the request at the sink, of the response at the source.
+    request_left: u64,
+    response_left: u64,
+}
+
+impl Workload {
+    /// The application that `spec` describes; `stream` makes the random stream for a purpose, where one is needed.
+    pub fn new(spec: &WorkloadSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
+        match spec {
+            WorkloadSpec::Bulk => Self::Bulk,
+            WorkloadSpec::Transfer(size) => Self::Transfer(size.get()),
+            WorkloadSpec::Telnet { packet, gap } => Self::Telnet(Box::new(Telnet {
+                packet: packet.get(),
+                gap: *gap,
+                stream: stream("telnet"),
+            })),
+            WorkloadSpec::OnOff { on, off, rate, packet, random } => Self::OnOff(Box::new(OnOff {
+                on: *on,
+                off: *off,
+                gap: rate.map(|rate| rate.transmission_time(*packet)),
+                packet: packet.get(),
+                stream: random.then(|| stream("on-off")),
+                until: Time::ZERO,
+                writing: false,
+            })),
+            WorkloadSpec::ConstantRate { rate, packet } => {
+                Self::ConstantRate { packet: packet.get(), gap: rate.transmission_time(*packet) }
+            }
+            WorkloadSpec::Poisson { gap, size } => Self::Poisson(Box::new(Poisson {
+                gap: *gap,
+                size: size.clone(),
+                arrivals: stream("arrivals"),
+                sizes: stream("sizes"),
+            })),
+            WorkloadSpec::RequestResponse { request, response, think } => {
+                Self::RequestResponse(Box::new(RequestResponse {
+                    request: request.get(),
+                    response: response.clone(),
+                    think: *think,
+                    stream: stream("request-response"),
+                    asked: Time::ZERO,
+                    request_left: 0,
+                    response_left: 0,
+                }))
+            }
+            WorkloadSpec::Trace(writes) => {
+                Self::Trace { writes: Arc::clone(writes), next: 0, start: Time::ZERO }
+            }
+        }
+    }
+
+    /// The flow starts.
+    pub fn on_start(&mut self, now: Time) -> Reaction {
+        match self {
+            Self::Bulk => Reaction { write: GREEDY, ..Reaction::default() },
+            Self::Transfer(size) => Reaction { write: *size, finish: true, ..Reaction::default() },
+            Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
+            Self::Poisson(poisson) => Reaction { timer: Some(poisson.next(now)), ..Reaction::default() },
+            Self::RequestResponse(exchange) => exchange.ask(now),
+            Self::Trace { start, .. } => {
+                *start = now;
+                self.on_timer(now)
+            }
+            Self::OnOff(_) | Self::ConstantRate { .. } => self.on_timer(now),
+        }
+    }
+
+    /// The time that was asked for has come.
+    pub fn on_timer(&mut self, now: Time) -> Reaction {
+        match self {
+            Self::Bulk | Self::Transfer(_) => Reaction::default(),
+            Self::Telnet(telnet) => Reaction { write: telnet.packet, ..Reaction::default() },
+            Self::OnOff(source) => source.step(now),
+            Self::ConstantRate { packet, gap } => {
+                Reaction { write: *packet, timer: Some(now + *gap), ..Reaction::default() }
+            }
+            Self::Poisson(poisson) => {
+                let size = poisson.size.draw(&mut poisson.sizes);
+                Reaction { open: Some(size), timer: Some(poisson.next(now)), ..Reaction::default() }
+            }
+            Self::RequestResponse(exchange) => exchange.ask(now),
+            Self::Trace { writes, next, start } => {
+                let mut write = 0;
+                while let Some(&(_, size)) = writes.get(*next).filter(|(at, _)| *start + *at <= now) {
+                    write += size.get();
+                    *next += 1;
+                }
+                let timer = writes.get(*next).map(|(at, _)| *start + *at);
+                Reaction { write, timer, finish: timer.is_none(), ..Reaction::default() }
+            }
+        }
+    }
+
+    /// All that was written has been sent.
+    pub fn on_writable(&mut self, now: Time) -> Reaction {
+        match self {
+            Self::Bulk => Reaction { write: GREEDY, ..Reaction::default() },
+            Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
+            Self::OnOff(source) if source.writing && source.gap.is_none() && now < source.until => {
+                Reaction { write: source.packet, ..Reaction::default() }
+            }
+            _ => Reaction::default(),
+        }
+    }
+
+    /// The sink got this many bytes.
+    pub fn on_delivered(&mut self, bytes: u64) -> Reaction {
+        match self {
+            Self::RequestResponse(exchange) => exchange.on_request(bytes),
+            _ => Reaction::default(),
+        }
+    }
+
+    /// The source got this many bytes back.
+    pub fn on_reply(&mut self, now: Time, bytes: u64) -> Reaction {
+        match self {
+            Self::RequestResponse(exchange) => exchange.on_response(now, bytes),
+            _ => Reaction::default(),
+        }
+    }
+}
+
+impl Telnet {
+    fn next(&mut self, now: Time) -> Time {
+        now + self.stream.exponential_duration(self.gap)
+    }
+}
+
+impl Poisson {
+    fn next(&mut self, now: Time) -> Time {
+        now + self.arrivals.exponential_duration(self.gap)
+    }
+}
+
+impl OnOff {
+    fn span(&mut self, mean: Duration) -> Duration {
+        self.stream.as_mut().map_or(mean, |stream| stream.exponential_duration(mean))
+    }
+
+    fn step(&mut self, now: Time) -> Reaction {
+        if now >= self.until {
+            self.writing = !self.writing;
+            let mean = if self.writing { self.on } else { self.off };
+            self.until = now + self.span(mean);
+            if !self.writing {
+                return Reaction { timer: Some(self.until), ..Reaction::default() };
+            }
+        }
+        // While on: the next write, or the end of the pulse, whichever is first.
+        let timer = self.gap.map_or(self.until, |gap| self.until.min(now + gap));
+        Reaction { write: self.packet, timer: Some(timer), ..Reaction::default() }
+    }
+}
+
+impl RequestResponse {
+    fn ask(&mut self, now: Time) -> Reaction {
+        self.asked = now;
+        self.request_left = self.request;
+        Reaction { write: self.request, ..Reaction::default() }
+    }
+
+    fn on_request(&mut self, bytes: u64) -> Reaction {
+        self.request_left = self.request_left.saturating_sub(bytes);
+        if self.request_left > 0 || self.response_left > 0 {
+            return Reaction::default();
+        }
+        self.response_left = self.response.draw(&mut self.stream);
+        Reaction { reply: self.response_left, ..Reaction::default() }
+    }
+
+    fn on_response(&mut self, now: Time, bytes: u64) -> Reaction {
+        self.response_left = self.response_left.saturating_sub(bytes);
+        if self.response_left > 0 {
+            return Reaction::default();
+        }
+        let completed = Some(self.asked);
+        let pause = self.stream.exponential_duration(self.think);
+        if pause.is_zero() {
+            Reaction { completed, ..self.ask(now) }
+        } else {
+            Reaction { completed, timer: Some(now + pause), ..Reaction::default() }
+        }
+    }
+}
+
+impl SizeSpec {
+    /// Draws a size, at least one byte.
+    pub fn draw(&self, stream: &mut Stream) -> u64 {
+        let size = match *self {
+            Self::Fixed(size) => size.get(),
+            Self::Exponential { mean } => (mean.get() as f64 * stream.exponential()) as u64,
+            Self::Pareto { min, shape, max } => {
+                ((min.get() as f64 * stream.pareto(shape)) as u64).min(max.get())
+            }
+            Self::LogNormal { median, sigma } => {
+                (median.get() as f64 * libm::exp(sigma * stream.normal())) as u64
+            }
+            Self::Uniform { min, max } => {
+                min.get() + stream.below((max - min).get().saturating_add(1))
+            }
+        };
+        size.max(1)
+    }
+}
