@@ -18,8 +18,10 @@ pub struct Paths {
     pub groups: Vec<Option<GroupPath>>,
     /// The longest unloaded round-trip time among the groups that cross each link; zero where none does.
     link_rtt: Vec<Duration>,
-    /// The largest packet among those groups.
-    link_packet: Vec<u32>,
+    /// The largest packet over each direction of each link; zero where no flow crosses it.
+    packet: Vec<u32>,
+    /// The directions that are the slowest on the way of some flow's data.
+    bottleneck: Vec<bool>,
 }
 
 /// The path of the flows of a group.
@@ -35,12 +37,19 @@ pub struct GroupPath {
     pub rate: Rate,
     /// Where that is, as messages call it.
     pub bottleneck: String,
+    /// The same as a direction of a link; `None` for a line of the flow's own.
+    bottleneck_hop: Option<Hop>,
 }
 
 impl GroupPath {
     /// What fills the path: its lowest rate for one round-trip time.
     pub fn bdp(&self) -> Bytes {
         self.rate.bytes_in(self.rtt)
+    }
+
+    /// The slowest direction of a link on the way, unless a line of the flow's own is slower.
+    pub const fn bottleneck_hop(&self) -> Option<Hop> {
+        self.bottleneck_hop
     }
 }
 
@@ -88,7 +97,8 @@ impl Paths {
         let mut paths = Self {
             groups: Vec::with_capacity(spec.groups.len()),
             link_rtt: vec![Duration::ZERO; spec.links.len()],
-            link_packet: vec![0; spec.links.len()],
+            packet: vec![0; spec.links.len() * 2],
+            bottleneck: vec![false; spec.links.len() * 2],
         };
         for group in &spec.groups {
             let forward = router.route(group.from.0, group.to.0);
@@ -97,11 +107,14 @@ impl Paths {
                 forward.zip(backward).map(|(forward, backward)| measure(spec, group, forward, backward));
             if let Some(path) = &path {
                 let back: &[Hop] = if group.control_channel.is_some() { &[] } else { &path.backward };
-                let packet = packet_sizes(&group.transport).0;
-                for &hop in path.forward.iter().chain(back) {
-                    let link = hop as usize / 2;
-                    paths.link_rtt[link] = paths.link_rtt[link].max(path.rtt);
-                    paths.link_packet[link] = paths.link_packet[link].max(packet);
+                let (data, ack) = packet_sizes(&group.transport);
+                let there = path.forward.iter().map(|&hop| (hop as usize, data));
+                for (hop, packet) in there.chain(back.iter().map(|&hop| (hop as usize, ack))) {
+                    paths.link_rtt[hop / 2] = paths.link_rtt[hop / 2].max(path.rtt);
+                    paths.packet[hop] = paths.packet[hop].max(packet);
+                }
+                for &hop in path.forward.iter() {
+                    paths.bottleneck[hop as usize] |= nominal_rate(direction(spec, hop)) <= path.rate;
                 }
             }
             paths.groups.push(path);
@@ -133,14 +146,14 @@ impl Paths {
         nominal_rate(direction).bytes_in(rtt)
     }
 
-    /// The largest packet of the flows that cross a link; zero where none does.
-    pub fn largest_packet(&self, link: usize) -> u32 {
-        self.link_packet.get(link).copied().unwrap_or(0)
+    /// The largest packet that crosses a link in a direction; zero where none does.
+    pub fn largest_packet(&self, link: usize, backward: bool) -> u32 {
+        self.packet.get(link * 2 + usize::from(backward)).copied().unwrap_or(0)
     }
 
-    /// True if a flow crosses the link.
-    pub fn is_used(&self, link: usize) -> bool {
-        self.largest_packet(link) > 0
+    /// True if this is the slowest line on the way of some flow's data.
+    pub fn is_bottleneck(&self, link: usize, backward: bool) -> bool {
+        self.bottleneck.get(link * 2 + usize::from(backward)).copied().unwrap_or(false)
     }
 }
 
@@ -176,21 +189,17 @@ fn measure(spec: &Spec, group: &GroupSpec, forward: Arc<[Hop]>, backward: Arc<[H
     let answer = group.control_channel.unwrap_or_else(|| one_way(&mut back, ack));
     let rtt = one_way(&mut there, data) + answer + hosts(spec, group, data, ack);
 
-    let mut slowest = (Rate::MAX, String::new());
-    let mut consider = |direction: &DirectionSpec, name: &dyn Fn() -> String| {
-        let rate = nominal_rate(direction);
-        if slowest.1.is_empty() || rate < slowest.0 {
-            slowest = (rate, name());
-        }
-    };
-    for &hop in forward.iter() {
-        consider(direction(spec, hop), &|| spec.links[hop as usize / 2].name.clone());
-    }
-    if let Some(access) = access {
-        consider(&access.source_forward, &|| "the source access".to_owned());
-        consider(&access.sink_forward, &|| "the sink access".to_owned());
-    }
-    GroupPath { forward, backward, rtt, rate: slowest.0, bottleneck: slowest.1 }
+    // Of equally slow lines the first, links before the flow's own.
+    let mut lines: Vec<(&DirectionSpec, Option<Hop>)> =
+        forward.iter().map(|&hop| (direction(spec, hop), Some(hop))).collect();
+    lines.extend(
+        access.iter().flat_map(|access| [(&access.source_forward, None), (&access.sink_forward, None)]),
+    );
+    let slowest = lines.iter().min_by_key(|(line, _)| nominal_rate(line));
+    let (rate, bottleneck_hop) = slowest.map_or((Rate::MAX, None), |(line, hop)| (nominal_rate(line), *hop));
+    let bottleneck = bottleneck_hop
+        .map_or_else(|| "the access".to_owned(), |hop| spec.links[hop as usize / 2].name.clone());
+    GroupPath { forward, backward, rtt, rate, bottleneck, bottleneck_hop }
 }
 
 /// What both hosts' processors add: each handles the data packet and its acknowledgement once.

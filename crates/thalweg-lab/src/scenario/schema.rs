@@ -3,10 +3,24 @@
 use super::table::{Decode, Field, Fields};
 use serde_json::{Map, Value, json};
 
-/// The parts of a schema that are referred to by name.
+/// The parts of a schema that are referred to by name, and the tables described on the way.
 #[derive(Debug, Default)]
 pub struct Definitions {
     parts: Map<String, Value>,
+    tables: Vec<TableDoc>,
+}
+
+/// A table for the reference.
+#[derive(Clone, Debug)]
+pub struct TableDoc {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// The key that tells its kind, and the value for this one.
+    pub tag: Option<(String, String)>,
+    /// Its keys.
+    pub fields: Vec<Field>,
 }
 
 impl Definitions {
@@ -30,7 +44,7 @@ impl Definitions {
 
     /// The schema of a table.
     pub fn table<T: Fields>(&mut self) -> Value {
-        self.nested(T::NAME, |definitions| object(T::ABOUT, &T::fields(), None, definitions))
+        self.nested(T::NAME, |definitions| object::<T>(None, definitions))
     }
 
     /// The schema of a table whose key `tag` tells its kind.
@@ -57,21 +71,43 @@ impl Definitions {
         }
         self.named(name, || part)
     }
+
+    /// The kind `kind` of the choice `of`, in which the key that tells the kind may be missing.
+    pub fn without_tag(&self, kind: &str, of: &str, tag: &str) -> Value {
+        let kinds = self.parts.get(of).and_then(|part| part["oneOf"].as_array());
+        let mut found = kinds
+            .into_iter()
+            .flatten()
+            .find(|one| one["properties"][tag]["const"] == kind)
+            .cloned()
+            .unwrap_or_default();
+        if let Some(required) = found["required"].as_array_mut() {
+            required.retain(|key| key != tag);
+        }
+        json!({ "anyOf": [{ "$ref": format!("#/$defs/{of}") }, found] })
+    }
 }
 
 /// One kind of a choice.
 pub(super) fn variant<T: Fields>(definitions: &mut Definitions, tag: &str, value: &str) -> Value {
-    object(T::ABOUT, &T::fields(), Some((tag, value)), definitions)
+    object::<T>(Some((tag, value)), definitions)
 }
 
-fn object(about: &str, fields: &[Field], tag: Option<(&str, &str)>, definitions: &mut Definitions) -> Value {
+fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -> Value {
+    let (about, fields) = (T::ABOUT, T::fields());
+    definitions.tables.push(TableDoc {
+        name: T::NAME,
+        about,
+        tag: tag.map(|(tag, value)| (tag.to_owned(), value.to_owned())),
+        fields: fields.clone(),
+    });
     let mut properties = Map::new();
     let mut required = Vec::new();
     if let Some((tag, value)) = tag {
         properties.insert(tag.to_owned(), json!({ "const": value }));
         required.push(tag.to_owned());
     }
-    for field in fields {
+    for field in &fields {
         let mut schema = (field.schema)(definitions);
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), Value::from(field.about.trim()));
@@ -96,6 +132,13 @@ fn object(about: &str, fields: &[Field], tag: Option<(&str, &str)>, definitions:
 /// A default as JSON, where it is a plain value.
 fn default_value(toml: &str) -> Option<Value> {
     serde_json::from_str(toml).ok()
+}
+
+/// All tables of a scenario file, the whole file first.
+pub(super) fn tables() -> Vec<TableDoc> {
+    let mut definitions = Definitions::default();
+    let _ = super::keys::Document::schema(&mut definitions);
+    definitions.tables
 }
 
 /// The JSON Schema (draft 2020-12) of a scenario file.

@@ -39,7 +39,7 @@ pub trait Decode: Sized {
 }
 
 /// One key of a table, as documents describe it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Field {
     /// The key.
     pub key: &'static str,
@@ -276,13 +276,6 @@ macro_rules! choice {
         impl $Name {
             /// The values of the key that tells the kinds apart.
             pub const KINDS: &'static [&'static str] = &[$($value),+];
-
-            /// Which kind it is.
-            pub fn kind(&self) -> &'static str {
-                match self {
-                    $(Self::$Variant(_) => $value,)+
-                }
-            }
 
             /// Decodes a table of the kind `kind`; `None` also for a kind that there is not.
             pub fn decode_kind(

@@ -75,11 +75,6 @@ impl Table {
         self.entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
     }
 
-    /// The value of a key, to be changed.
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
-        self.entries.iter_mut().find(|(key, _)| key.name == name).map(|(_, value)| value)
-    }
-
     /// The text value of a key.
     pub fn text(&self, name: &str) -> Option<&str> {
         match &self.get(name)?.kind {

@@ -53,6 +53,17 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// A diagnostic without label and help.
+    pub fn new(
+        severity: Severity,
+        code: &'static str,
+        source: Arc<Source>,
+        span: Range<usize>,
+        message: String,
+    ) -> Self {
+        Self { severity, code, source, span, message, label: None, help: None }
+    }
+
     /// The name of the file or argument.
     pub fn file(&self) -> &str {
         self.source.name()

@@ -2,6 +2,7 @@
 
 use super::{Diagnostic, Severity, nearest};
 use crate::scenario::source::{Source, Sources, Span};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// More errors than this are counted, not kept.
@@ -13,6 +14,7 @@ pub struct Report {
     sources: Sources,
     found: Vec<Diagnostic>,
     errors: usize,
+    dropped: usize,
 }
 
 /// A diagnostic that is being put together; it is in the report already.
@@ -73,12 +75,18 @@ impl Report {
             self.errors += 1;
         }
         if self.found.len() >= MOST_ERRORS {
+            self.dropped += 1;
             return Draft(None);
         }
         let source = Arc::clone(self.sources.get(span.source));
         let span = span.start as usize..span.end as usize;
         self.found.push(Diagnostic { severity, code, source, span, message, label: None, help: None });
         Draft(self.found.last_mut())
+    }
+
+    /// The texts, for diagnostics that come later.
+    pub fn into_sources(self) -> Sources {
+        self.sources
     }
 
     /// How many errors were found.
@@ -89,6 +97,13 @@ impl Report {
     /// Hands over what was found since the last time, in order of files and lines.
     pub fn take(&mut self) -> Vec<Diagnostic> {
         let mut found = std::mem::take(&mut self.found);
+        // What follows from a line that is no TOML is no news.
+        let place = |one: &Diagnostic| (one.file().to_owned(), one.line());
+        let garbled: BTreeSet<_> =
+            found.iter().filter(|one| one.code == "scenario.syntax").map(place).collect();
+        found.retain(|one| {
+            one.code == "scenario.syntax" || garbled.is_empty() || !garbled.contains(&place(one))
+        });
         found.sort_by(|a, b| {
             (a.severity != Severity::Error, a.file(), a.span.start).cmp(&(
                 b.severity != Severity::Error,
@@ -96,13 +111,12 @@ impl Report {
                 b.span.start,
             ))
         });
-        let beyond = self.errors.saturating_sub(found.len());
-        if beyond > 0
+        if self.dropped > 0
             && let Some(last) = found.last_mut()
         {
-            last.help = Some(format!("{beyond} more errors are not shown"));
+            last.help = Some(format!("{} more mistakes are not shown", self.dropped));
         }
-        self.errors = 0;
+        (self.errors, self.dropped) = (0, 0);
         found
     }
 }

@@ -207,7 +207,11 @@ impl Decode for Schemes {
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let each = SchemeTable::schema(definitions);
-        json!({ "type": "object", "additionalProperties": each })
+        let mut own = serde_json::Map::new();
+        for &kind in SchemeTable::KINDS {
+            own.insert(kind.to_owned(), definitions.without_tag(kind, "scheme", "base"));
+        }
+        json!({ "type": "object", "properties": own, "additionalProperties": each })
     }
 }
 
@@ -236,7 +240,7 @@ pub enum SchemeRef {
     /// A built-in scheme or one of `[scheme.NAME]`.
     Name(Name),
     /// A table, under the name that it gives or else its base's.
-    Table(Option<Name>, SchemeTable),
+    Table(Name, SchemeTable),
 }
 
 impl Decode for SchemeRef {
@@ -247,9 +251,9 @@ impl Decode for SchemeRef {
         match &value.kind {
             Kind::String(_) => Name::decode(value, report).map(Self::Name),
             Kind::Table(table) => {
-                let name = match table.get("name") {
-                    Some(name) => Some(Name::decode(name, report)?),
-                    None => None,
+                let name = match table.get("name").or_else(|| table.get("base")) {
+                    Some(name) => Name::decode(name, report)?,
+                    None => Name(String::new()), // Then it has no base either, which is told below.
                 };
                 let scheme = decode_scheme(value, None, &["name"], report)?;
                 Some(Self::Table(name, scheme))

@@ -9,11 +9,6 @@ use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 table! {
-    /// Always has more to send (ftp).
-    Bulk "bulk workload" {}
-}
-
-table! {
     /// Sends a fixed amount and ends.
     Transfer "transfer workload" {
         /// How much.
@@ -94,7 +89,6 @@ table! {
 choice! {
     /// What an application does.
     WorkloadTable "workload" by "kind" {
-        "bulk" => Bulk(Bulk),
         "transfer" => Transfer(Transfer),
         "telnet" => Telnet(Telnet),
         "on-off" => OnOff(OnOff),
@@ -129,7 +123,7 @@ impl Decode for Workload {
                 if WorkloadTable::KINDS.contains(&text.as_str()) {
                     found.help(format!("this kind has parameters: {{ kind = \"{text}\", ... }}"));
                 } else {
-                    found.names(text, WorkloadTable::KINDS.iter().copied());
+                    found.names(text, WorkloadTable::KINDS.iter().copied().chain(["bulk"]));
                 }
                 None
             }

@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{Capacity, Document, Line, Link, Queue, QueueTable, ScheduleEntry};
-use super::super::path::Paths;
+use super::super::path::{Paths, nominal_rate};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::{LinkOrigin, Resolver};
@@ -35,7 +35,9 @@ impl PendingQueue {
             Place::Access(group, line) => paths.access_bdp(spec, group, line),
         };
         let Some(direction) = self.place.direction(spec) else { return };
-        let rate = direction.rate;
+        let rate = nominal_rate(direction);
+        // A line without any rate is refused for that.
+        let hollow = rate.is_zero() && matches!(self.capacity, Capacity::Bdp(_) | Capacity::Time(_));
         let limit = match self.capacity {
             Capacity::Packets(packets) => Limit::Packets(packets),
             Capacity::Bytes(bytes) => Limit::Bytes(bytes.get()),
@@ -43,7 +45,7 @@ impl PendingQueue {
             Capacity::Time(time) => Limit::Bytes(rate.bytes_in(time).get()),
             Capacity::Unlimited => Limit::Unlimited,
         };
-        if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) {
+        if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) && !hollow {
             let message = "the queue holds nothing";
             report.error("scenario.capacity", self.span, message).help("the smallest queue is \"1 pkt\"");
         }

@@ -18,7 +18,7 @@ use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec};
 
 /// The most links of a scenario, and the most groups of flows: routes are found for each group over all links.
-const MOST: usize = 1 << 14;
+const MOST: usize = 1 << 13;
 
 /// Where the parts of a resolved scenario were written, for the diagnostics of later checks.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +85,7 @@ pub fn resolve(
     whole: Span,
     directories: &[PathBuf],
     report: &mut Report,
-) -> (Spec, Origins) {
+) -> (Spec, Origins, Paths) {
     let mut document = document.clone();
     document.inherit(Document::defaults());
     let mut origins = Origins {
@@ -123,13 +123,13 @@ pub fn resolve(
         let span = origins.duration.unwrap_or(whole);
         resolver.report.error("scenario.range", span, "the run has no duration");
     }
+    let paths = Paths::new(&spec);
     if resolver.report.errors() == 0 {
-        let paths = Paths::new(&spec);
         for queue in queues {
             queue.settle(&mut spec, &paths, resolver.report);
         }
     }
-    (spec, origins)
+    (spec, origins, paths)
 }
 
 /// True for the place of a default, which no file has.

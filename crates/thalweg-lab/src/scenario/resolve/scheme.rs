@@ -37,10 +37,7 @@ impl Resolver<'_> {
                     },
                 }
             }
-            SchemeRef::Table(name, table) => {
-                let name = name.as_ref().map_or_else(|| table.kind().to_owned(), |name| name.0.clone());
-                (name, table.clone(), scheme.span)
-            }
+            SchemeRef::Table(name, table) => (name.0.clone(), table.clone(), scheme.span),
         };
         let shared = document.defaults.as_ref().and_then(|defaults| defaults.scheme.as_ref());
         self.build(name, table, shared.map(|at| &at.value), span)

@@ -189,7 +189,6 @@ impl Resolver<'_> {
             Workload::Table(table) => table.clone(),
         };
         Some(match table {
-            WorkloadTable::Bulk(_) => WorkloadSpec::Bulk,
             WorkloadTable::Transfer(table) => {
                 return self.transfer(table.size.as_ref()?.value, workload.span);
             }
