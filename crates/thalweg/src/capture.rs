@@ -39,7 +39,8 @@ impl Captures {
         }
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let scheme: String = scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
+        let scheme: String =
+            scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
         self.path.with_file_name(format!("{stem}{scheme}-{seed}.pcap"))
     }
 }

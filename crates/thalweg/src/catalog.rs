@@ -19,9 +19,15 @@ pub fn list(what: Kind, console: &Console) -> Done {
     let rows = match what {
         Kind::Schemes => choices("scheme", "base"),
         Kind::Queues => choices("queue", "discipline"),
-        Kind::Workloads => choices("workload", "kind"),
+        // The word alone is a workload too, which has no table and so no description in the schema.
+        Kind::Workloads => [("bulk".to_owned(), "Always has more to send (ftp)".to_owned())]
+            .into_iter()
+            .chain(choices("workload", "kind"))
+            .collect(),
         Kind::Losses => choices("loss", "model"),
-        Kind::Scenarios => input::BUILT_IN.iter().map(|(name, text)| (*name, about(text))).map(owned).collect(),
+        Kind::Scenarios => {
+            input::BUILT_IN.iter().map(|(name, text)| (*name, about(text))).map(owned).collect()
+        }
     };
     let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
     rows.into_iter().for_each(|(name, about)| table.row([name, about]));
@@ -41,11 +47,6 @@ fn choices(table: &str, tag: &str) -> Vec<(String, String)> {
         Some((name.to_owned(), first_sentence(kind["description"].as_str().unwrap_or(""))))
     };
     kinds.iter().filter_map(kind).collect()
-}
-
-/// The names of the built-in schemes.
-pub fn schemes() -> Vec<String> {
-    choices("scheme", "base").into_iter().map(|(name, _)| name).collect()
 }
 
 fn first_sentence(text: &str) -> String {

@@ -31,7 +31,8 @@ impl Source {
         if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
             return Ok(Self::BuiltIn(name, text));
         }
-        let mut message = format!("there is no file `{}`, and no built-in scenario of that name", file.display());
+        let mut message =
+            format!("there is no file `{}`, and no built-in scenario of that name", file.display());
         if let Some(suggestion) = similar(file) {
             message.push_str(&format!("; did you mean `{suggestion}`?"));
         } else {
@@ -83,5 +84,5 @@ pub fn validate(arguments: &ValidateArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&arguments.sets)?;
     console.warn(&loaded.warnings);
-    console.print(&format!("{}: correct\n", source.name()))
+    console.print(&loaded.explain())
 }

@@ -45,6 +45,11 @@ impl Lines {
         self.emit(&mut self.lock(), &line);
     }
 
+    /// Writes the last record.
+    pub fn write_results(&self, document: &Document) {
+        self.write(&Results { record: "results", document });
+    }
+
     /// Takes a record of run number `run`.
     fn add(&self, run: usize, record: &impl Serialize) {
         let line = line(record);
@@ -124,17 +129,10 @@ impl<'a> Parameters<'a> {
 
 /// The last record: the results document.
 #[derive(Debug, Serialize)]
-pub struct Results<'a> {
+struct Results<'a> {
     record: &'static str,
     #[serde(flatten)]
     document: &'a Document,
-}
-
-impl<'a> Results<'a> {
-    /// Of a finished batch.
-    pub fn new(document: &'a Document) -> Self {
-        Self { record: "results", document }
-    }
 }
 
 /// The records in between: what happened in one interval of one run.
@@ -192,14 +190,16 @@ pub struct Meter {
 impl Meter {
     /// For run number `run` of `spec`.
     pub fn new(lines: Arc<Lines>, run: usize, scheme: Option<&str>, seed: u64, spec: &Spec) -> Self {
-        let node = |id: thalweg_sim::spec::NodeId| spec.nodes.get(id.0 as usize).map(|node| node.name.clone());
+        let node =
+            |id: thalweg_sim::spec::NodeId| spec.nodes.get(id.0 as usize).map(|node| node.name.clone());
         let link = |name: &str, from, to| LinkCount {
             name: name.to_owned(),
             from: node(from).unwrap_or_default(),
             to: node(to).unwrap_or_default(),
             ..LinkCount::default()
         };
-        let directions = |of: &thalweg_sim::spec::LinkSpec| [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)];
+        let directions =
+            |of: &thalweg_sim::spec::LinkSpec| [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)];
         let first = |first: &mut u32, count: u32| {
             let own = *first;
             *first += count;
@@ -240,7 +240,8 @@ impl Meter {
 
     fn close(&mut self, length: Duration) {
         for group in &mut self.groups {
-            group.arrived_bps = Rate::from_transfer(Bytes::new(group.arrived_bytes), length).as_bits_per_sec();
+            group.arrived_bps =
+                Rate::from_transfer(Bytes::new(group.arrived_bytes), length).as_bits_per_sec();
         }
         for link in &mut self.links {
             link.rate_bps = Rate::from_transfer(Bytes::new(link.bytes), length).as_bits_per_sec();

@@ -4,6 +4,7 @@ mod arguments;
 mod capture;
 mod catalog;
 mod console;
+mod execute;
 mod input;
 mod lines;
 mod progress;

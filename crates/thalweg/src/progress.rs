@@ -16,7 +16,8 @@ pub struct Bar {
 impl Bar {
     /// A bar for `progress`.
     pub fn new(progress: &Progress, console: &Console) -> Self {
-        let target = if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let target =
+            if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(progress.total_micros()), target);
         let template = "{wide_bar} {percent}%  {msg}  {eta} left";
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -27,7 +28,8 @@ impl Bar {
 
     /// Shows where `progress` is.
     pub fn show(&self, progress: &Progress) {
-        let (simulated, total) = (progress.simulated_micros() as f64 / 1e6, progress.total_micros() as f64 / 1e6);
+        let (simulated, total) =
+            (progress.simulated_micros() as f64 / 1e6, progress.total_micros() as f64 / 1e6);
         let rate = progress.events() as f64 / self.begun.elapsed().as_secs_f64();
         self.bar.set_message(format!("{simulated:.1} of {total:.1} s, {:.1} M events/s", rate / 1e6));
         self.bar.set_position(progress.simulated_micros());

@@ -2,7 +2,7 @@
 
 use super::summary::summary;
 use super::text::Style;
-use crate::results::{Document, ReadError};
+use crate::results::{Body, Document, ReadError};
 use core::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -87,6 +87,17 @@ impl Folder {
         File::create(&path).map(BufWriter::new).map_err(|error| FolderError::Io(path, error))
     }
 
+    /// Where a file of the folder is while the folder is being written.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.staging.join(name)
+    }
+
+    /// The name of the file with the scenario of one scheme of a comparison.
+    pub fn scheme_file(scheme: &str) -> String {
+        let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        format!("scenario-{}.toml", scheme.chars().map(safe).collect::<String>())
+    }
+
     /// Writes a whole file.
     pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
         let path = self.staging.join(name);
@@ -120,7 +131,8 @@ impl Folder {
         text.push_str("\n`thalweg rerun DIR` with this folder runs it again and checks that every number is the same.\n");
         text.push_str("\nFiles\n-----\n");
         for (name, about) in FILES {
-            if *name == README || self.staging.join(name).exists() {
+            let compared = *name == SCHEMES && matches!(document.body, Body::Comparison { .. });
+            if *name == README || compared || self.staging.join(name).exists() {
                 text.push_str(&format!("{name:<16}{about}\n"));
             }
         }
@@ -130,11 +142,6 @@ impl Folder {
         }
         text.push_str(UNITS);
         text
-    }
-
-    /// Where the results will be.
-    pub fn target(&self) -> &Path {
-        &self.target
     }
 
     /// Puts the folder in its place. What was there before is deleted only when the new one stands.
@@ -211,7 +218,7 @@ fn check(target: &Path) -> Result<(), FolderError> {
         .collect::<io::Result<_>>()
         .map_err(io)?;
     names.sort();
-    let foreign = |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_capture(name);
+    let foreign = |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_numbered(name);
     let ours = fs::read_to_string(target.join(README)).is_ok_and(|text| text.starts_with(MARK));
     let found = if ours { names.into_iter().find(foreign) } else { names.into_iter().next() };
     found.map_or(Ok(()), |found| Err(FolderError::Foreign { target: target.to_owned(), found }))
@@ -221,7 +228,11 @@ fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
     parent.join(format!(".{name}.{what}-{}", std::process::id()))
 }
 
-/// `trace.pcap`, `trace-SEED.pcap`, `trace-SCHEME-SEED.pcap`.
+/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, `scenario-SCHEME.toml`.
+fn is_numbered(name: &str) -> bool {
+    is_capture(name) || (name.starts_with("scenario-") && name.ends_with(".toml"))
+}
+
 fn is_capture(name: &str) -> bool {
     name.starts_with("trace") && name.ends_with(".pcap")
 }
@@ -229,6 +240,7 @@ fn is_capture(name: &str) -> bool {
 const RESULTS: &str = "results.json";
 const SCENARIO: &str = "scenario.toml";
 const README: &str = "README.txt";
+const SCHEMES: &str = "scenario-*.toml";
 
 /// How the explanation of a folder begins; a folder without it is not ours.
 const MARK: &str = "Thalweg results";
@@ -238,6 +250,7 @@ const FILES: &[(&str, &str)] = &[
     ("summary.txt", "the results as tables"),
     (RESULTS, "the results as one JSON document; every name has its unit at its end"),
     (SCENARIO, "the scenario with overrides and defaults written out; `thalweg run` runs it"),
+    (SCHEMES, "the same for each scheme compared"),
     ("seeds.txt", "the seeds, one a run"),
     ("version.txt", "the program's version"),
     ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
