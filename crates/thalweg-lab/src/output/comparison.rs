@@ -1,16 +1,16 @@
 //! What several schemes did side by side, and who won.
 
 use super::summary::{direction, queue_cells, section, traffic_cells};
-use super::table::{Align, Table};
+use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style};
-use crate::results::{Difference, Run, SchemeResults, Totals};
+use crate::results::{Difference, LinkMetrics, Run, SchemeResults, Totals};
 use crate::statistics::{self, Estimate};
 
 /// The tables and the verdict of a comparison.
 pub(super) fn comparison(schemes: &[SchemeResults], differences: &[Difference], style: Style) -> String {
     let mut text = section(&schemes_table(schemes, style), style);
     text.push_str(&section(&groups_table(schemes, style), style));
-    text.push_str(&section(&links_table(schemes, style), style));
+    text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
     text.push_str(&section(&differences_table(differences, style), style));
     let runs = schemes.iter().filter_map(|of| of.summary.as_ref()).map(|summary| summary.runs).min();
     match runs {
@@ -62,19 +62,25 @@ fn groups_table(schemes: &[SchemeResults], style: Style) -> Table {
     table
 }
 
-fn links_table(schemes: &[SchemeResults], style: Style) -> Table {
-    let heads = ["Bottleneck, scheme", "Used", "Queue mean", "p99", "max", "Drops"];
-    let mut table = Table::new(heads.map(|head| (head, Align::Right)).with_left_first()).first_column(34);
-    let links = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(0, |summary| summary.links.len());
-    for link in 0..links.min((MOST_ROWS / schemes.len().max(1)).max(1)) {
-        for of in schemes {
-            if let Some(link) = of.summary.as_ref().and_then(|summary| summary.links.get(link)) {
-                let ends = direction(&link.name, &link.from, &link.to, style);
-                table.row(queue_cells(format!("{ends}, {}", of.scheme), &link.metrics, style));
+/// A table for each bottleneck; not more than fit on a screen.
+fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
+    let summaries = || schemes.iter().filter_map(|of| Some((of, of.summary.as_ref()?)));
+    let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
+    let most = (MOST_ROWS / schemes.len().max(1)).max(1);
+    let table = |(position, link): (usize, &LinkMetrics)| {
+        let ends = direction(&link.name, &link.from, &link.to, style);
+        let ends = shorten(&style.clean(&ends), LINK_COLUMNS, style);
+        let heads = [ends.as_str(), "Used", "Queue mean", "p99", "max", "Drops"];
+        let mut table = Table::new(heads.map(|head| (head, Align::Right)).with_left_first());
+        for (of, summary) in summaries() {
+            if let Some(link) = summary.links.get(position) {
+                let name = shorten(&of.scheme, NAME_COLUMNS, style);
+                table.row(queue_cells(name, &link.metrics, style));
             }
         }
-    }
-    table
+        table
+    };
+    links.iter().take(most).enumerate().map(table).collect()
 }
 
 /// Paired differences against the first scheme, where there are intervals.
@@ -202,8 +208,8 @@ impl Verdict {
             )
         } else {
             format!(
-                "No clear winner in {subject}: {first} has {by}{relative} {than} {second}, but the paired 95 % \
-                 interval of that difference, {interval}, includes zero."
+                "No clear winner in {subject}: {first} leads {second} by {by}{relative}, but the paired 95 % interval \
+                 of that lead, {interval}, includes zero."
             )
         }
     }
@@ -247,5 +253,7 @@ fn wrapped(sentence: &str) -> String {
 const COLUMNS: usize = 100;
 /// Room for names of schemes within 100 columns.
 const NAME_COLUMNS: usize = 20;
+/// Room for a link's ends in a heading.
+const LINK_COLUMNS: usize = 30;
 /// Rows of the tables that have one for each group or link and scheme.
 const MOST_ROWS: usize = 24;

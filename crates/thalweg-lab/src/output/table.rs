@@ -89,7 +89,7 @@ impl Table {
 }
 
 /// `text` in at most `widest` characters. The end is kept: it is what tells `bulk.17` from `bulk.18`.
-fn shorten(text: &str, widest: usize, style: Style) -> String {
+pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
     let length = text.chars().count();
     if length <= widest {
         return text.to_owned();
