@@ -60,7 +60,7 @@ impl<T: Tracer> Simulation<T> {
         let number = self.endpoints[endpoint as usize].way.host;
         let host = &mut self.hosts[number as usize];
         let is_data = matches!(
-            self.network.packets.cargo(packet).pdu,
+            self.network.packets.pdu(packet),
             Pdu::Window(window::Pdu::Segment(_)) | Pdu::Datagram(_)
         );
         let line = if is_data { &mut host.data } else { &mut host.control };
@@ -117,7 +117,7 @@ impl<T: Tracer> Simulation<T> {
 
     fn begin(&mut self, number: u32, job: Job) {
         let size = match &job {
-            Job::Receive { packet, .. } => self.network.packets.header(*packet).size,
+            Job::Receive { packet, .. } => self.network.packets.get(*packet).size,
             Job::Send { endpoint, pdu } => self.endpoints[*endpoint as usize].wire_size(pdu),
         };
         let host = &mut self.hosts[number as usize];

@@ -1,6 +1,7 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::packet::{Flags, NONE, Packets};
+use crate::prefetch::prefetch;
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
@@ -11,7 +12,7 @@ use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
 
 /// The hop after the last: the packet's endpoint.
 pub(crate) const END: u32 = u32::MAX;
-/// The hop that is the packet's own ([`Header::exit`](crate::packet::Header)): the access link of its endpoint, so that
+/// The hop that is the packet's own ([`Packet::exit`](crate::packet::Packet)): the access link of its endpoint, so that
 /// all flows of a group share one route.
 pub(crate) const EXIT: u32 = u32::MAX - 1;
 
@@ -41,6 +42,22 @@ impl Network {
     }
 }
 
+impl Network {
+    /// Asks for what the next arrival at the end of `link` needs first.
+    #[inline]
+    pub fn expect_link(&self, link: u32) {
+        if let Some(transmitter) = self.transmitters.get(link as usize) {
+            prefetch(transmitter);
+        }
+    }
+
+    /// Asks for what it needs next.
+    #[inline]
+    pub fn expect_packet(&self, link: u32) {
+        self.packets.expect(self.transmitters[link as usize].first);
+    }
+}
+
 /// The random stream for `purpose` of transmitter number `link`.
 pub(crate) fn link_stream(seed: u64, purpose: &str, link: u32) -> Stream {
     Stream::new(seed, purpose, u64::from(link))
@@ -50,7 +67,7 @@ impl<T: Tracer> Simulation<T> {
     /// Sends a packet on its next hop.
     #[inline]
     pub(crate) fn forward(&mut self, packet: u32) {
-        let header = self.network.packets.header_mut(packet);
+        let header = self.network.packets.get_mut(packet);
         let link = match self.network.routes[header.hop as usize] {
             END => return self.deliver(packet),
             EXIT => header.exit,
@@ -76,7 +93,7 @@ impl<T: Tracer> Simulation<T> {
     /// A packet meets a busy transmitter.
     fn enqueue(&mut self, link: u32, packet: u32) {
         let now = self.now;
-        let header = self.network.packets.header(packet);
+        let header = self.network.packets.get(packet);
         let entry = Entry {
             packet,
             size: header.size,
@@ -116,7 +133,11 @@ impl<T: Tracer> Simulation<T> {
         if let Some(entry) = entry {
             if entry.marked {
                 waiting.marks += 1;
-                self.network.packets.header_mut(entry.packet).flags.set(Flags::MARKED);
+                self.network.packets.get_mut(entry.packet).flags.set(Flags::MARKED);
+            }
+            if let Some(next) = waiting.discipline.peek() {
+                // By the time of its service it will be in the cache.
+                self.network.packets.expect(next.packet);
             }
             self.transmit(link, entry.packet, entry.size);
             if left > 0 {
@@ -164,14 +185,14 @@ impl<T: Tracer> Simulation<T> {
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
-        let header = network.packets.header_mut(packet);
+        let header = network.packets.get_mut(packet);
         header.arrives_at = arrives;
         header.next = NONE;
         if transmitter.first == NONE {
             transmitter.first = packet;
             self.wheel.push(arrives, Kind::Arrive.key(link));
         } else {
-            let last = network.packets.header_mut(transmitter.last);
+            let last = network.packets.get_mut(transmitter.last);
             if arrives < last.arrives_at {
                 // The wire became shorter: this one overtakes.
                 self.put_off_order(link, packet, arrives);
@@ -184,7 +205,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet that does not arrive in the order of the wire has an event of its own.
     fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
-        let header = self.network.packets.header_mut(packet);
+        let header = self.network.packets.get_mut(packet);
         (header.arrives_at, header.next) = (arrives, link);
         self.wheel.push(arrives, Kind::Stray.key(packet));
     }
@@ -202,14 +223,13 @@ impl<T: Tracer> Simulation<T> {
             return;
         }
         if fate.corrupted {
-            self.network.packets.header_mut(packet).flags.set(Flags::DAMAGED);
+            self.network.packets.get_mut(packet).flags.set(Flags::DAMAGED);
             self.trace(Step::Corrupted, link, packet);
         }
         let copy = fate.duplicated.then(|| {
             self.conservation.duplicated += 1;
-            let (header, cargo) = (*self.network.packets.header(packet), self.network.packets.cargo(packet));
-            let cargo = cargo.clone();
-            self.network.packets.insert(header, cargo)
+            let (copy, pdu) = (*self.network.packets.get(packet), self.network.packets.pdu(packet));
+            self.network.packets.insert(copy, pdu)
         });
         for packet in core::iter::once(packet).chain(copy) {
             if fate.extra_delay.is_zero() {
@@ -229,10 +249,13 @@ impl<T: Tracer> Simulation<T> {
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
         let packet = transmitter.first;
-        let next = network.packets.header(packet).next;
+        let next = network.packets.get(packet).next;
         transmitter.first = next;
         if next != NONE {
-            let arrives = network.packets.header(next).arrives_at;
+            let behind = network.packets.get(next);
+            let arrives = behind.arrives_at;
+            // The one after it, for the next time.
+            network.packets.expect(behind.next);
             self.wheel.push(arrives, Kind::Arrive.key(link));
         }
         self.trace(Step::Arrived, link, packet);
@@ -241,7 +264,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet off the wire's order reaches the far end.
     pub(crate) fn on_stray(&mut self, packet: u32) {
-        let link = self.network.packets.header(packet).next;
+        let link = self.network.packets.get(packet).next;
         self.trace(Step::Arrived, link, packet);
         self.forward(packet);
     }

@@ -5,8 +5,9 @@ use crate::flow::{Connection, Flow, Group};
 use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::Network;
-use crate::packet::{Cargo, Flags, Header, NONE};
+use crate::packet::{Flags, NONE, Packet};
 use crate::pdu::Pdu;
+use crate::prefetch::prefetch;
 use crate::result::Conservation;
 use crate::spec::{MeasureSpec, Spec};
 use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
@@ -146,7 +147,8 @@ impl<T: Tracer> Simulation<T> {
     pub fn advance(&mut self, max_events: u64) -> Status {
         let stop_at = self.events.saturating_add(max_events);
         while !self.finished && self.events < stop_at {
-            let Some((time, key)) = self.wheel.pop() else {
+            let (network, endpoints) = (&self.network, &self.endpoints);
+            let Some((time, key)) = self.wheel.pop(|key, soon| expect(network, endpoints, key, soon)) else {
                 self.finished = true;
                 break;
             };
@@ -253,20 +255,20 @@ impl<T: Tracer> Simulation<T> {
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
-        let header = Header {
-            arrives_at: self.now,
-            next: NONE,
+        let packet = Packet {
             hop: way.route,
             exit: way.exit,
             connection: id / 2,
             size,
+            serial: endpoint.serial,
+            sent_at: self.now,
+            incarnation: endpoint.incarnation,
             flags,
+            ..Packet::EMPTY
         };
-        let cargo =
-            Cargo { pdu, sent_at: self.now, serial: endpoint.serial, incarnation: endpoint.incarnation };
         endpoint.serial = endpoint.serial.wrapping_add(1);
         self.conservation.sent += 1;
-        let packet = self.network.packets.insert(header, cargo);
+        let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
         if way.first == NONE {
             self.forward(packet);
@@ -278,7 +280,7 @@ impl<T: Tracer> Simulation<T> {
     /// A packet reached the node of its endpoint.
     #[inline]
     pub(crate) fn deliver(&mut self, packet: u32) {
-        let header = self.network.packets.header(packet);
+        let header = self.network.packets.get(packet);
         let id = header.connection * 2 + u32::from(!header.flags.has(Flags::BACKWARD));
         if self.endpoints[id as usize].way.host == NONE {
             self.hand_over(id, packet);
@@ -289,16 +291,15 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet reached its endpoint.
     pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
-        let flags = self.network.packets.header(packet).flags;
+        let Packet { flags, sent_at, incarnation, .. } = *self.network.packets.get(packet);
         self.note(packet, 1);
         if flags.has(Flags::DAMAGED) {
             self.conservation.lost += 1;
-            self.network.packets.remove(packet);
+            self.network.packets.discard(packet);
             return;
         }
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
-        let Cargo { sent_at, incarnation, .. } = *self.network.packets.cargo(packet);
         let pdu = self.network.packets.remove(packet);
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
@@ -315,7 +316,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A queue or a wire did away with a packet.
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
-        let connection = self.network.packets.header(packet).connection;
+        let connection = self.network.packets.get(packet).connection;
         self.trace(step, link, packet);
         self.note(packet, 2);
         if step == Step::Dropped {
@@ -327,15 +328,14 @@ impl<T: Tracer> Simulation<T> {
         } else {
             self.conservation.lost += 1;
         }
-        self.network.packets.remove(packet);
+        self.network.packets.discard(packet);
     }
 
     /// Adds what became of a packet to the fingerprint.
     #[inline]
     fn note(&mut self, packet: u32, fate: u64) {
-        let header = self.network.packets.header(packet);
-        let serial = self.network.packets.cargo(packet).serial;
-        self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, header, serial, fate));
+        self.fingerprint =
+            self.fingerprint.wrapping_add(mix(self.now, self.network.packets.get(packet), fate));
     }
 
     #[inline]
@@ -343,21 +343,21 @@ impl<T: Tracer> Simulation<T> {
         if !T::ENABLED {
             return;
         }
-        let header = self.network.packets.header(packet);
-        let cargo = self.network.packets.cargo(packet);
+        let header = self.network.packets.get(packet);
+        let pdu = self.network.packets.pdu(packet);
         self.tracer.record(&Record {
             time: self.now,
             step,
             link,
             packet: PacketId {
                 connection: header.connection,
-                incarnation: cargo.incarnation,
+                incarnation: header.incarnation,
                 backward: header.flags.has(Flags::BACKWARD),
-                serial: cargo.serial,
+                serial: header.serial,
             },
             flow: self.endpoints[header.connection as usize * 2].flow,
             size: header.size,
-            pdu: &cargo.pdu,
+            pdu: &pdu,
         });
     }
 
@@ -372,11 +372,27 @@ impl<T: Tracer> Simulation<T> {
     }
 }
 
+/// Asks for what the event `key` will need, the more the sooner it is.
+#[inline]
+fn expect(network: &Network, endpoints: &[Endpoint], key: u32, soon: bool) {
+    let entity = key & (MAX_ENTITIES - 1);
+    match Kind::of(key) {
+        Kind::Arrive if soon => network.expect_packet(entity),
+        Kind::Arrive => network.expect_link(entity),
+        Kind::Timer => {
+            if let Some(endpoint) = endpoints.get(entity as usize) {
+                prefetch(endpoint);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.
 #[inline]
-fn mix(time: Time, header: &Header, serial: u32, fate: u64) -> u64 {
-    let backward = u64::from(header.flags.has(Flags::BACKWARD));
-    let who = u64::from(header.connection) << 33 | u64::from(serial) << 1 | backward;
+fn mix(time: Time, packet: &Packet, fate: u64) -> u64 {
+    let backward = u64::from(packet.flags.has(Flags::BACKWARD));
+    let who = u64::from(packet.connection) << 33 | u64::from(packet.serial) << 1 | backward;
     let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fate << 62);
     hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ (hash >> 32)
