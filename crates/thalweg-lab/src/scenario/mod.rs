@@ -13,7 +13,6 @@ mod path;
 mod quantity;
 mod reference;
 mod resolve;
-pub mod route;
 mod schema;
 mod set;
 pub mod source;

@@ -146,7 +146,7 @@ impl Resolver<'_> {
                 .help("the trace tells the rate: leave `rate` out");
         }
         let rate = match (&line.rate, &capacity) {
-            (_, Some(trace)) => super::super::path::mean_rate(trace),
+            (_, Some(trace)) => trace.mean_rate(),
             (Some(rate), None) => rate.value,
             (None, None) => {
                 if !line.broken {

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec};
 
-/// The most links of a scenario, and the most groups of flows: routes are found for each group over all links.
-const MOST: usize = 1 << 13;
+/// The most links of a scenario: routes are found over all of them, from every node that sends.
+const MOST_LINKS: usize = 1 << 12;
 
 /// Where the parts of a resolved scenario were written, for the diagnostics of later checks.
 #[derive(Clone, Debug, Default)]
@@ -170,9 +170,9 @@ impl Resolver<'_> {
     fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> Vec<PendingQueue> {
         let mut queues = Vec::new();
         let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
-        if links.len() > MOST {
-            let span = links[MOST].span;
-            self.report.error("scenario.range", span, format!("there are more than {MOST} links"));
+        if links.len() > MOST_LINKS {
+            let span = links[MOST_LINKS].span;
+            self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
             return queues;
         }
         let mut names: BTreeMap<String, Span> = BTreeMap::new();
