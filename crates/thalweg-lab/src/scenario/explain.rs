@@ -50,7 +50,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let mut stops = vec![name(group.from)];
     for &hop in path.forward.iter() {
         let link = &spec.links[hop as usize / 2];
-        stops.push(name(if hop % 2 == 0 { link.b } else { link.a }));
+        stops.push(name(if hop.is_multiple_of(2) { link.b } else { link.a }));
     }
     let own = if group.access.is_some() { ", with hosts of their own at both ends" } else { "" };
     let hops = path.forward.len() + if group.access.is_some() { 2 } else { 0 };

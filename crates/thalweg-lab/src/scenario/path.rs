@@ -52,7 +52,7 @@ impl GroupPath {
 /// The direction that a hop crosses.
 pub fn direction(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     let link = &spec.links[hop as usize / 2];
-    if hop % 2 == 0 { &link.forward } else { &link.backward }
+    if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
 
 /// The rate that a direction has in the long run: for one that begins stopped, the highest that is scheduled.

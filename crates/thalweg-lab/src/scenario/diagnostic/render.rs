@@ -14,7 +14,7 @@ impl Diagnostic {
         let mut out = format!("{}[{}]: {}\n", self.severity.name(), self.code, printable(&self.message));
         let place = self.source.position(self.span.start);
         let (line, at) = (self.source.line_text(place.line), place.column - 1);
-        let number = if self.source.is_argument() { String::new() } else { place.line.to_string() };
+        let number = if self.source.is_argument() { " ".to_owned() } else { place.line.to_string() };
         let margin = " ".repeat(number.len());
         let name = printable(self.file());
         let _ = if self.source.is_argument() {

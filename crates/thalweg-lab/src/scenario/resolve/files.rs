@@ -17,7 +17,10 @@ impl Resolver<'_> {
     fn text(&mut self, file: &At<String>) -> Option<u32> {
         let directory = self.directories.get(file.span.source as usize)?;
         let path = directory.join(&file.value);
-        match read_text(&path, LARGEST) {
+        if let Some(&id) = self.files.get(&path) {
+            return id;
+        }
+        let id = match read_text(&path, LARGEST) {
             Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
             Err(error) => {
                 let message = format!("cannot read `{}`: {error}", path.display());
@@ -26,7 +29,9 @@ impl Resolver<'_> {
                     .help("file names are relative to the file that names them");
                 None
             }
-        }
+        };
+        self.files.insert(path, id);
+        id
     }
 
     /// The lines of a file that say something, trimmed, each with its place. Empty lines and those that begin with

@@ -75,6 +75,8 @@ pub(super) struct Resolver<'a> {
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
     pub nodes: BTreeMap<String, NodeId>,
+    /// Files beside the scenario, by path; none where one could not be read.
+    pub files: BTreeMap<PathBuf, Option<u32>>,
     /// Some link's ends are not understood, so a node that is not found may be there.
     pub nodes_incomplete: bool,
 }
@@ -100,6 +102,7 @@ pub fn resolve(
         schemes: BTreeMap::new(),
         used_schemes: BTreeSet::new(),
         nodes: BTreeMap::new(),
+        files: BTreeMap::new(),
         nodes_incomplete: false,
     };
     let schemes = document.scheme.as_ref().map(|at| at.value.clone()).unwrap_or_default();
@@ -236,7 +239,7 @@ impl Resolver<'_> {
             match self.nodes.get(&name.value.0) {
                 Some(id) => spec.nodes[id.0 as usize].processing = processing(node.processing.as_ref()),
                 None => {
-                    origins.unused.push((format!("no link leads to the node `{}`", name.value.0), name.span))
+                    origins.unused.push((format!("no link leads to the node `{}`", name.value.0), name.span));
                 }
             }
         }

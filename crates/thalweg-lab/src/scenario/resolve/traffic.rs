@@ -166,7 +166,8 @@ impl Resolver<'_> {
             let mut table = side.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             table.line.complete(&access.line);
             let span = side.as_ref().map_or(access.span, |at| at.span);
-            let what = format!("the {which} access of `{name}`");
+            let which = if side.is_some() { which } else { "" };
+            let what = format!("the {which}access of `{name}`");
             let errors = self.report.errors();
             let mut reverse: Line = table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             reverse.complete(&table.line);
@@ -179,8 +180,8 @@ impl Resolver<'_> {
             };
             (forward, backward, processing(table.processing.as_ref()))
         };
-        let (source_forward, source_backward, source_processing) = side(&access.source, "source", 0);
-        let (sink_forward, sink_backward, sink_processing) = side(&access.sink, "sink", 2);
+        let (source_forward, source_backward, source_processing) = side(&access.source, "source ", 0);
+        let (sink_forward, sink_backward, sink_processing) = side(&access.sink, "sink ", 2);
         AccessSpec {
             source_forward,
             source_backward,
