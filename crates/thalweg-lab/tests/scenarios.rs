@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use thalweg_lab::scenario::{Diagnostic, Loaded, load, load_text};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{Simulation, Status};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
@@ -54,6 +56,20 @@ fn every_file_written_out_reads_back_as_the_same() {
             .unwrap_or_else(|found| panic!("{}", drawn(&found)));
         assert_eq!(format!("{:?}", first.spec()), format!("{:?}", second.spec()), "{text}");
         assert_eq!(second.expanded(), text);
+    }
+}
+
+#[test]
+fn every_file_runs() {
+    for path in all() {
+        // Long enough for all flows to start, short enough for a test.
+        let sets = ["duration=300 ms", "warmup=0 s", "flow.1.count=2"].map(str::to_owned);
+        let loaded = load(&path, &sets).unwrap_or_else(|found| panic!("{}", drawn(&found)));
+        let mut simulation = Simulation::new(loaded.spec(), NoTrace).unwrap_or_else(|error| panic!("{error}"));
+        while simulation.advance(1 << 20) == Status::Running {}
+        let (result, NoTrace) = simulation.finish();
+        assert!(result.conservation.holds(), "{}", path.display());
+        assert!(result.hops > 0, "{}", path.display());
     }
 }
 

@@ -16,7 +16,7 @@ use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, Transport
 const MOST_GROUPS: usize = 1 << 13;
 
 /// The most flows of a scenario.
-const MOST_FLOWS: u64 = 1 << 30;
+const MOST_FLOWS: u64 = 1 << 26;
 
 impl Resolver<'_> {
     /// All groups of flows.
@@ -202,10 +202,14 @@ impl Resolver<'_> {
             WorkloadTable::Transfer(table) => {
                 return self.transfer(table.size.as_ref()?.value, workload.span);
             }
-            WorkloadTable::Telnet(table) => WorkloadSpec::Telnet {
-                packet: self.packet(table.packet.as_ref())?,
-                gap: table.gap.as_ref()?.value,
-            },
+            WorkloadTable::Telnet(table) => {
+                let gap = table.gap.as_ref()?;
+                if gap.value.is_zero() {
+                    let help = "a source that always has more to send is \"bulk\"";
+                    self.report.error("scenario.range", gap.span, "a gap is above 0").help(help);
+                }
+                WorkloadSpec::Telnet { packet: self.packet(table.packet.as_ref())?, gap: gap.value }
+            }
             WorkloadTable::OnOff(mut table) => {
                 table.inherit(Fields::defaults());
                 let on = table.on.as_ref()?;
