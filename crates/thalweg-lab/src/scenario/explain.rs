@@ -17,11 +17,12 @@ pub fn explain(loaded: &Loaded) -> String {
         let _ = writeln!(out, "{}", scenario.title);
     }
     let chance = if is_random(spec) { "" } else { " (nothing is random: every seed gives the same run)" };
-    let _ = writeln!(
-        out,
-        "Runs {} of which the first {} is not counted; seed {}{chance}.",
-        spec.duration, spec.warmup, spec.seed
-    );
+    let warmup = if spec.warmup.is_zero() {
+        String::new()
+    } else {
+        format!(", of which the first {} are not counted", spec.warmup)
+    };
+    let _ = writeln!(out, "Runs {}{warmup}; seed {}{chance}.", spec.duration, spec.seed);
     let _ = writeln!(out, "\nFlows");
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
         flow(spec, group, path.as_ref(), &mut out);
@@ -49,24 +50,21 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let mut stops = vec![name(group.from)];
     for &hop in path.forward.iter() {
         let link = &spec.links[hop as usize / 2];
-        stops.push(name(if hop % 2 == 0 { link.b } else { link.a }));
+        stops.push(name(if hop.is_multiple_of(2) { link.b } else { link.a }));
     }
     let own = if group.access.is_some() { ", with hosts of their own at both ends" } else { "" };
-    let _ = writeln!(
-        out,
-        "    {}: {} hops{own}",
-        stops.join(" -> "),
-        path.forward.len() + if group.access.is_some() { 2 } else { 0 }
-    );
+    let hops = path.forward.len() + if group.access.is_some() { 2 } else { 0 };
+    let links = if hops == 1 { "link" } else { "links" };
+    let _ = writeln!(out, "    {}: {hops} {links}{own}", stops.join(" -> "));
     let (packet, _) = packet_sizes(&group.transport);
     let _ = writeln!(
         out,
-        "    round trip {} unloaded; slowest {} at {}; bandwidth-delay product {} = {:.1} packets of {packet} B",
+        "    round trip {} unloaded; slowest {} at {}; bandwidth-delay product {} = {}",
         rounded(path.rtt),
         path.bottleneck,
         path.rate,
         about(path.bdp()),
-        path.bdp().get() as f64 / f64::from(packet)
+        packets(path.bdp(), packet)
     );
     let mut when = format!("starts at {}", group.start);
     if !group.spread.is_zero() {
@@ -157,9 +155,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         Some(size) => {
             let _ = write!(
                 text,
-                "; {kind} of {} = {:.1} packets = {:.2} bandwidth-delay products ({}), {} when full",
+                "; {kind} of {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
                 about(size),
-                size.get() as f64 / f64::from(packet),
+                packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
                 about(bdp),
                 rounded(nominal_rate(line).transmission_time(size))
@@ -180,6 +178,13 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, "; {} changes on the way", line.schedule.len());
     }
     text
+}
+
+/// An amount in packets.
+fn packets(size: Bytes, packet: u32) -> String {
+    let packets = size.get() as f64 / f64::from(packet);
+    let digits = usize::from(packets < 100.0);
+    format!("{packets:.digits$} packets of {packet} B")
 }
 
 /// A time to four digits.

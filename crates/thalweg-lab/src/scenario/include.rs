@@ -153,7 +153,7 @@ fn merge(base: &mut Table, over: Table) {
                 old.span = value.span;
             }
             (Kind::Array(list), Kind::Array(more)) if is_tables(list) && is_tables(&more) => {
-                list.extend(more)
+                list.extend(more);
             }
             (kind, new) => {
                 *kind = new;

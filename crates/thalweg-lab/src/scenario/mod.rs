@@ -13,7 +13,6 @@ mod path;
 mod quantity;
 mod reference;
 mod resolve;
-pub mod route;
 mod schema;
 mod set;
 pub mod source;
@@ -163,6 +162,9 @@ fn finish(
     let Some(document) = keys::Document::decode(&value, &mut report) else {
         return Err(report.take());
     };
+    if report.has_syntax_errors() {
+        return Err(report.take());
+    }
     let (spec, origins, paths) = resolve::resolve(&document, whole, &loader.directories, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);

@@ -1,15 +1,11 @@
 //! What can be said of a scenario's paths before it runs: routes, unloaded round-trip times, bandwidth-delay
 //! products.
 
-use super::route::{Edge, Graph, Tree};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_queue::CapacityTrace;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Processing, Spec, TransportSpec};
-
-/// A direction of a link: twice the link's number, plus one for the direction back.
-pub type Hop = u32;
+use thalweg_sim::route::{DirectionId, Routes};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// The paths of all groups.
 #[derive(Clone, Debug)]
@@ -28,9 +24,9 @@ pub struct Paths {
 #[derive(Clone, Debug)]
 pub struct GroupPath {
     /// The links that data crosses.
-    pub forward: Arc<[Hop]>,
+    pub forward: Arc<[DirectionId]>,
     /// The links that acknowledgements cross.
-    pub backward: Arc<[Hop]>,
+    pub backward: Arc<[DirectionId]>,
     /// How long a full data packet and its acknowledgement take when nothing else is on the way.
     pub rtt: Duration,
     /// The lowest rate on the way of data.
@@ -38,7 +34,7 @@ pub struct GroupPath {
     /// Where that is, as messages call it.
     pub bottleneck: String,
     /// The same as a direction of a link; `None` for a line of the flow's own.
-    bottleneck_hop: Option<Hop>,
+    bottleneck_hop: Option<DirectionId>,
 }
 
 impl GroupPath {
@@ -48,15 +44,15 @@ impl GroupPath {
     }
 
     /// The slowest direction of a link on the way, unless a line of the flow's own is slower.
-    pub const fn bottleneck_hop(&self) -> Option<Hop> {
+    pub const fn bottleneck_hop(&self) -> Option<DirectionId> {
         self.bottleneck_hop
     }
 }
 
 /// The direction that a hop crosses.
-pub fn direction(spec: &Spec, hop: Hop) -> &DirectionSpec {
+pub fn direction(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
     let link = &spec.links[hop as usize / 2];
-    if hop % 2 == 0 { &link.forward } else { &link.backward }
+    if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
 }
 
 /// The rate that a direction has in the long run: for one that begins stopped, the highest that is scheduled.
@@ -66,12 +62,6 @@ pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
     } else {
         direction.rate
     }
-}
-
-/// The rate that a capacity trace gives over a whole period.
-pub fn mean_rate(trace: &CapacityTrace) -> Rate {
-    let bytes = Bytes::new(u64::from(trace.bytes)) * trace.opportunities.len() as u64;
-    Rate::from_transfer(bytes, trace.period)
 }
 
 /// Bytes on the wire of a full data packet and of what answers it.
@@ -85,15 +75,7 @@ pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
 impl Paths {
     /// Finds the paths of all groups.
     pub fn new(spec: &Spec) -> Self {
-        let edges = spec.links.iter().flat_map(|link| {
-            let (a, b) = (link.a.0, link.b.0);
-            [
-                Edge { from: a, to: b, delay: link.forward.delay.as_picos() },
-                Edge { from: b, to: a, delay: link.backward.delay.as_picos() },
-            ]
-        });
-        let graph = Graph::new(spec.nodes.len(), edges.collect());
-        let mut router = Router { graph: &graph, trees: BTreeMap::new(), found: BTreeMap::new() };
+        let found = routes(spec);
         let mut paths = Self {
             groups: Vec::with_capacity(spec.groups.len()),
             link_rtt: vec![Duration::ZERO; spec.links.len()],
@@ -101,12 +83,11 @@ impl Paths {
             bottleneck: vec![false; spec.links.len() * 2],
         };
         for group in &spec.groups {
-            let forward = router.route(group.from.0, group.to.0);
-            let backward = router.route(group.to.0, group.from.0);
-            let path =
-                forward.zip(backward).map(|(forward, backward)| measure(spec, group, forward, backward));
+            let route = |from, to| found.get(&(from, to)).cloned().flatten();
+            let ways = route(group.from, group.to).zip(route(group.to, group.from));
+            let path = ways.map(|(forward, backward)| measure(spec, group, forward, backward));
             if let Some(path) = &path {
-                let back: &[Hop] = if group.control_channel.is_some() { &[] } else { &path.backward };
+                let back: &[DirectionId] = if group.control_channel.is_some() { &[] } else { &path.backward };
                 let (data, ack) = packet_sizes(&group.transport);
                 let there = path.forward.iter().map(|&hop| (hop as usize, data));
                 for (hop, packet) in there.chain(back.iter().map(|&hop| (hop as usize, ack))) {
@@ -157,25 +138,27 @@ impl Paths {
     }
 }
 
-/// Routes, each found once.
-struct Router<'g> {
-    graph: &'g Graph,
-    trees: BTreeMap<u32, Tree>,
-    found: BTreeMap<(u32, u32), Option<Arc<[Hop]>>>,
-}
-
-impl Router<'_> {
-    fn route(&mut self, from: u32, to: u32) -> Option<Arc<[Hop]>> {
-        let (graph, trees) = (self.graph, &mut self.trees);
-        let found = self.found.entry((from, to)).or_insert_with(|| {
-            let tree = trees.entry(to).or_insert_with(|| graph.toward(to));
-            graph.path(tree, from, to).map(Into::into)
-        });
-        found.clone()
+/// The routes that groups take, each found once, and one search for each node that they leave from.
+fn routes(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Option<Arc<[DirectionId]>>> {
+    let mut found: BTreeMap<_, _> = spec
+        .groups
+        .iter()
+        .flat_map(|group| [(group.from, group.to), (group.to, group.from)])
+        .map(|ends| (ends, None))
+        .collect();
+    let mut routes = Routes::new(spec);
+    for (&(from, to), route) in &mut found {
+        *route = routes.path(from, to).map(Into::into);
     }
+    found
 }
 
-fn measure(spec: &Spec, group: &GroupSpec, forward: Arc<[Hop]>, backward: Arc<[Hop]>) -> GroupPath {
+fn measure(
+    spec: &Spec,
+    group: &GroupSpec,
+    forward: Arc<[DirectionId]>,
+    backward: Arc<[DirectionId]>,
+) -> GroupPath {
     let (data, ack) = packet_sizes(&group.transport);
     let access = group.access.as_ref();
     let one_way = |directions: &mut dyn Iterator<Item = &DirectionSpec>, size: u32| -> Duration {
@@ -190,7 +173,7 @@ fn measure(spec: &Spec, group: &GroupSpec, forward: Arc<[Hop]>, backward: Arc<[H
     let rtt = one_way(&mut there, data) + answer + hosts(spec, group, data, ack);
 
     // Of equally slow lines the first, links before the flow's own.
-    let mut lines: Vec<(&DirectionSpec, Option<Hop>)> =
+    let mut lines: Vec<(&DirectionSpec, Option<DirectionId>)> =
         forward.iter().map(|&hop| (direction(spec, hop), Some(hop))).collect();
     lines.extend(
         access.iter().flat_map(|access| [(&access.source_forward, None), (&access.sink_forward, None)]),

@@ -39,9 +39,15 @@ fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) 
     match error {
         UnitError::NoUnit { number, suggestion } => {
             let message = format!("`{number}` has no unit");
-            report
-                .error("scenario.unit", value.span, message)
-                .label(format!("did you mean \"{suggestion}\"?"));
+            let label = match T::USUAL_UNITS {
+                [] => format!("did you mean \"{suggestion}\"?"),
+                units => {
+                    let meant: Vec<String> =
+                        units.iter().map(|unit| format!("\"{number} {unit}\"")).collect();
+                    format!("did you mean {}?", meant.join(" or "))
+                }
+            };
+            report.error("scenario.unit", value.span, message).label(label);
         }
         UnitError::UnknownUnit { unit, known } => {
             let message = format!("unknown unit `{unit}`");
@@ -79,6 +85,8 @@ const TIME_UNITS: &str = "ps|ns|us|µs|ms|s|min|h|d";
 const SIZE_UNITS: &str = "[kMGT]?B|[KMGT]iB";
 
 impl Decode for Duration {
+    const USUAL_UNITS: &'static [&'static str] = &["ms", "s"];
+
     fn expected() -> String {
         "a time, such as \"50 ms\"".to_owned()
     }
@@ -103,6 +111,8 @@ impl Decode for Rate {
 }
 
 impl Decode for Bytes {
+    const USUAL_UNITS: &'static [&'static str] = &["B", "kB"];
+
     fn expected() -> String {
         "a size, such as \"64 kB\"".to_owned()
     }

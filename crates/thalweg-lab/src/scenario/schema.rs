@@ -3,6 +3,9 @@
 use super::table::{Decode, Field, Fields};
 use serde_json::{Map, Value, json};
 
+/// Makes the schema of one kind of a choice: from the key that tells the kind, and its value.
+pub type Variant = fn(&mut Definitions, &str, &str) -> Value;
+
 /// The parts of a schema that are referred to by name, and the tables described on the way.
 #[derive(Debug, Default)]
 pub struct Definitions {
@@ -48,13 +51,7 @@ impl Definitions {
     }
 
     /// The schema of a table whose key `tag` tells its kind.
-    pub fn choice(
-        &mut self,
-        name: &str,
-        about: &str,
-        tag: &str,
-        variants: &[(&str, fn(&mut Self, &str, &str) -> Value)],
-    ) -> Value {
+    pub fn choice(&mut self, name: &str, about: &str, tag: &str, variants: &[(&str, Variant)]) -> Value {
         self.nested(name, |definitions| {
             let kinds: Vec<Value> =
                 variants.iter().map(|(value, variant)| variant(definitions, tag, value)).collect();

@@ -15,7 +15,7 @@ const MOST: usize = 1000;
 /// `*` means all of them. The value is TOML, or else text.
 pub fn apply(sets: &[String], table: &mut Table, directory: &Path, loader: &mut Loader, report: &mut Report) {
     for (number, argument) in sets.iter().enumerate() {
-        let source = Source::new(format!("--set {}", number + 1), argument.clone());
+        let source = Source::argument(format!("--set {}", number + 1), argument.clone());
         let id = loader.add(source, directory, report);
         if number >= MOST {
             report.error("scenario.set", Span::whole(id), format!("there are more than {MOST} changes"));
@@ -33,7 +33,7 @@ fn set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
         return;
     };
     let offset = path.len() + 1;
-    let value = value(text, source, offset, report);
+    let value = value(text, source, offset);
     let mut keys = Vec::new();
     let mut start = 0;
     for part in path.split('.') {
@@ -53,34 +53,33 @@ fn set(argument: &str, source: u32, table: &mut Table, report: &mut Report) {
 }
 
 /// The value of an argument: TOML where it is that, text otherwise. Its place is within the argument.
-fn value(text: &str, source: u32, offset: usize, report: &mut Report) -> Value {
+fn value(text: &str, source: u32, offset: usize) -> Value {
     let trimmed = text.trim();
     let lead = offset + (text.len() - text.trim_start().len());
-    let whole = Span::new(source, lead..lead + trimmed.len());
-    // The value is read from a text in which it stands where it stands in the argument, so that places agree.
     let mut scratch = Report::default();
-    let padded = format!("{}{trimmed}", " ".repeat(lead));
-    let id = scratch.add_source(Source::new("", padded));
+    let id = scratch.add_source(Source::new("", trimmed));
     match tree::parse_value(id, &mut scratch) {
         Some(mut value) if !matches!(value.kind, Kind::Datetime) && scratch.errors() == 0 => {
-            relocate(&mut value, source);
+            relocate(&mut value, source, lead);
             value
         }
-        _ => {
-            let _ = report;
-            Value { kind: Kind::String(trimmed.to_owned()), span: whole }
-        }
+        _ => Value {
+            kind: Kind::String(trimmed.to_owned()),
+            span: Span::new(source, lead..lead + trimmed.len()),
+        },
     }
 }
 
-fn relocate(value: &mut Value, source: u32) {
-    value.span.source = source;
+/// Moves places from the value's own text into the argument.
+fn relocate(value: &mut Value, source: u32, lead: usize) {
+    let moved = |span: Span| Span::new(source, span.start as usize + lead..span.end as usize + lead);
+    value.span = moved(value.span);
     match &mut value.kind {
-        Kind::Array(items) => items.iter_mut().for_each(|item| relocate(item, source)),
+        Kind::Array(items) => items.iter_mut().for_each(|item| relocate(item, source, lead)),
         Kind::Table(table) => {
             for (key, value) in &mut table.entries {
-                key.span.source = source;
-                relocate(value, source);
+                key.span = moved(key.span);
+                relocate(value, source, lead);
             }
         }
         _ => {}

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ pub struct Source {
     text: String,
     /// Where each line begins.
     lines: Vec<u32>,
+    is_argument: bool,
 }
 
 /// A line and a column, both from 1; the column counts characters.
@@ -29,7 +31,17 @@ impl Source {
         let text = text.into();
         let mut lines = vec![0];
         lines.extend(text.match_indices('\n').map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX)));
-        Self { name: name.into(), text, lines }
+        Self { name: name.into(), text, lines, is_argument: false }
+    }
+
+    /// A command-line argument, in which lines are not counted.
+    pub fn argument(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { is_argument: true, ..Self::new(name, text) }
+    }
+
+    /// True for a command-line argument.
+    pub const fn is_argument(&self) -> bool {
+        self.is_argument
     }
 
     /// The name that messages call it by.
@@ -53,8 +65,15 @@ impl Source {
 
     /// A line by its number from 1, without its end.
     pub fn line_text(&self, line: usize) -> &str {
-        let start = self.lines.get(line - 1).map_or(self.text.len(), |&start| start as usize);
-        self.text[start..].lines().next().unwrap_or("")
+        &self.text[self.line_range(line)]
+    }
+
+    /// The bytes of a line by its number from 1, without its end.
+    pub fn line_range(&self, line: usize) -> Range<usize> {
+        let start = line.checked_sub(1).and_then(|index| self.lines.get(index));
+        let start = start.map_or(self.text.len(), |&start| start as usize);
+        let length = self.text[start..].lines().next().map_or(0, str::len);
+        start..start + length
     }
 }
 
@@ -74,7 +93,7 @@ impl Span {
     pub const DEFAULT: Self = Self { source: u32::MAX, start: 0, end: 0 };
 
     /// The bytes `start..end` of source `source`.
-    pub fn new(source: u32, range: std::ops::Range<usize>) -> Self {
+    pub fn new(source: u32, range: Range<usize>) -> Self {
         let clip = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self { source, start: clip(range.start), end: clip(range.end) }
     }

@@ -28,6 +28,9 @@ impl<T> Deref for At<T> {
 
 /// A type that a value of a scenario file can have.
 pub trait Decode: Sized {
+    /// Units to suggest for a bare number, for kinds that have several as usual as each other.
+    const USUAL_UNITS: &'static [&'static str] = &[];
+
     /// What is expected, for messages and the reference; in the form `a duration, such as "50 ms"`.
     fn expected() -> String;
 
@@ -326,6 +329,12 @@ pub fn decode_tag<'v>(
     report: &mut Report,
 ) -> Option<&'v str> {
     let Some(value) = table.get(tag) else {
+        let meant = |name: &str| super::diagnostic::nearest(name, [tag]).is_some();
+        if let Some((key, _)) = table.entries.iter().find(|(key, _)| meant(&key.name)) {
+            let message = format!("{name} has no key `{}`", key.name);
+            report.error("scenario.unknown-key", key.span, message).names(&key.name, [tag]);
+            return None;
+        }
         report
             .error("scenario.missing", span, format!("{name} needs `{tag}`"))
             .names("", kinds.iter().copied());

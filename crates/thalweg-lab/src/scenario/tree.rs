@@ -109,7 +109,7 @@ pub fn parse_value(source: u32, report: &mut Report) -> Option<Value> {
     let text = std::sync::Arc::clone(report.source(source));
     let value = DeValue::parse(text.text()).ok()?;
     let span = Span::new(source, value.span());
-    Some(Value { kind: convert(value.into_inner(), source, 0, report)?, span })
+    Some(Value { kind: convert(value.into_inner(), span, 0, report)?, span })
 }
 
 fn syntax_error(error: &toml::de::Error, source: u32, report: &mut Report) {
@@ -127,14 +127,15 @@ fn convert_table(table: DeTable<'_>, source: u32, depth: usize, report: &mut Rep
             break;
         }
         // A value that recovery from a syntax error made up has been complained about already.
-        if let Some(kind) = convert(value.into_inner(), source, depth + 1, report) {
+        if let Some(kind) = convert(value.into_inner(), span, depth + 1, report) {
             entries.push((key, Value { kind, span }));
         }
     }
     Table { entries }
 }
 
-fn convert(value: DeValue<'_>, source: u32, depth: usize, report: &mut Report) -> Option<Kind> {
+fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) -> Option<Kind> {
+    let source = span.source;
     Some(match value {
         DeValue::String(text) => Kind::String(text.into_owned()),
         DeValue::Integer(number) => Kind::Integer(match number.radix() {
@@ -147,12 +148,13 @@ fn convert(value: DeValue<'_>, source: u32, depth: usize, report: &mut Report) -
         DeValue::Datetime(_) => Kind::Datetime,
         DeValue::Array(items) => {
             if depth >= DEEPEST {
+                report.error("scenario.depth", span, format!("lists are nested more than {DEEPEST} deep"));
                 return None;
             }
             let mut values = Vec::with_capacity(items.len());
             for item in items {
                 let span = Span::new(source, item.span());
-                values.push(Value { kind: convert(item.into_inner(), source, depth + 1, report)?, span });
+                values.push(Value { kind: convert(item.into_inner(), span, depth + 1, report)?, span });
             }
             Kind::Array(values)
         }

@@ -14,10 +14,14 @@ impl Diagnostic {
         let mut out = format!("{}[{}]: {}\n", self.severity.name(), self.code, printable(&self.message));
         let place = self.source.position(self.span.start);
         let (line, at) = (self.source.line_text(place.line), place.column - 1);
-        let number = place.line.to_string();
+        let number = if self.source.is_argument() { " ".to_owned() } else { place.line.to_string() };
         let margin = " ".repeat(number.len());
         let name = printable(self.file());
-        let _ = writeln!(out, "{margin}--> {name}:{}:{}", place.line, place.column);
+        let _ = if self.source.is_argument() {
+            writeln!(out, "{margin}--> {name}")
+        } else {
+            writeln!(out, "{margin}--> {name}:{}:{}", place.line, place.column)
+        };
         if !line.trim().is_empty() {
             let chars: Vec<char> = line.chars().collect();
             let length = self.source.text().get(self.span.clone()).unwrap_or("");

@@ -89,6 +89,11 @@ impl Report {
         self.sources
     }
 
+    /// True if a file is no TOML, so that what it says is not known in full.
+    pub fn has_syntax_errors(&self) -> bool {
+        self.found.iter().any(|one| one.code == "scenario.syntax")
+    }
+
     /// How many errors were found.
     pub fn errors(&self) -> usize {
         self.errors
@@ -110,6 +115,10 @@ impl Report {
                 b.file(),
                 b.span.start,
             ))
+        });
+        // What holds for both directions of a line is found twice.
+        found.dedup_by(|b, a| {
+            (a.code, &a.span, &a.message, a.file()) == (b.code, &b.span, &b.message, b.file())
         });
         if self.dropped > 0
             && let Some(last) = found.last_mut()

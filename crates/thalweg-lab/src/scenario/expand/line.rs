@@ -1,7 +1,7 @@
 //! One direction of a line.
 
 use super::writer::{Entries, text};
-use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::spec::{Change, DirectionSpec};
 
@@ -69,7 +69,7 @@ fn schedule(changes: &[Change], traced: bool) -> Vec<String> {
     let mut written = Vec::new();
     for (number, change) in changes.iter().enumerate() {
         let mut entry = Entries::default();
-        entry.quantity("at", change.at);
+        entry.quantity("at", change.at.since(Time::ZERO));
         match change.rate {
             Some(Rate::ZERO) if traced => {
                 let start = changes[number + 1..].iter().find(|next| next.rate.is_some());

@@ -7,6 +7,7 @@ mod writer;
 
 use super::Scenario;
 use std::collections::BTreeMap;
+use thalweg_proto::units::Time;
 use thalweg_sim::spec::{AccessSpec, GroupSpec, Processing};
 use writer::{Entries, key, text};
 
@@ -98,11 +99,11 @@ fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entri
         entries.put("scheme", table.inline());
     }
     entries.put("workload", workload::value(&group.workload));
-    entries.quantity("start", group.start);
+    entries.quantity("start", group.start.since(Time::ZERO));
     entries.quantity("spread", group.spread);
     entries.quantity("stagger", group.stagger);
     if let Some(stop) = group.stop {
-        entries.quantity("stop", stop);
+        entries.quantity("stop", stop.since(Time::ZERO));
     }
     if let Some(delay) = group.control_channel {
         entries.quantity("control-channel", delay);

@@ -59,7 +59,8 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let measured = count.min(u64::from(spec.measure.flows));
     let points =
         if spec.measure.interval.is_some() || spec.measure.every_event { spec.measure.points } else { 0 };
-    let series = (measured * SERIES + spec.links.len() as u64 * 4).saturating_mul(u64::from(points)) * POINT;
+    let series = (measured * SERIES + spec.links.len() as u64 * 4).saturating_mul(u64::from(points));
+    let series = series.saturating_mul(POINT);
     Memory { flows, links, series }
 }
 

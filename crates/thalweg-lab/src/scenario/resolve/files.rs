@@ -7,7 +7,7 @@ use super::super::table::{At, Fields};
 use super::Resolver;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Time};
-use thalweg_queue::CapacityTrace;
+use thalweg_queue::{CapacityTrace, TraceError};
 
 /// The largest file that is read beside a scenario.
 const LARGEST: u64 = 64 << 20;
@@ -17,7 +17,10 @@ impl Resolver<'_> {
     fn text(&mut self, file: &At<String>) -> Option<u32> {
         let directory = self.directories.get(file.span.source as usize)?;
         let path = directory.join(&file.value);
-        match read_text(&path, LARGEST) {
+        if let Some(&id) = self.files.get(&path) {
+            return id;
+        }
+        let id = match read_text(&path, LARGEST) {
             Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
             Err(error) => {
                 let message = format!("cannot read `{}`: {error}", path.display());
@@ -26,7 +29,9 @@ impl Resolver<'_> {
                     .help("file names are relative to the file that names them");
                 None
             }
-        }
+        };
+        self.files.insert(path, id);
+        id
     }
 
     /// The lines of a file that say something, trimmed, each with its place. Empty lines and those that begin with
@@ -102,16 +107,17 @@ impl Resolver<'_> {
         if table.broken {
             return None;
         }
+        let span = trace.span;
         let bytes = table.bytes.clone().or_else(|| TraceTable::defaults().bytes.clone())?;
         let Some(bytes) = super::line::small(bytes.value).filter(|&bytes| bytes > 0) else {
             self.report.error("scenario.range", bytes.span, "an opportunity lets 1 B to 1 MiB go");
             return None;
         };
-        let (times, period) = match (&table.file, &table.tick, &table.times, &table.period) {
-            (Some(file), None, None, None) => self.mahimahi(file)?,
+        let trace = match (&table.file, &table.tick, &table.times, &table.period) {
+            (Some(file), None, None, None) => CapacityTrace { bytes, ..self.mahimahi(file)? },
             (None, Some(tick), Some(times), Some(period)) => {
-                let times = times.value.iter().map(|at| (at.value, at.span));
-                (times.map(|(at, span)| (tick.value * at, span)).collect(), period.value)
+                let opportunities = times.value.iter().map(|at| Time::ZERO + tick.value * at.value).collect();
+                CapacityTrace { opportunities, period: period.value, bytes }
             }
             _ => {
                 let help = "either `file`, or all of `tick`, `times` and `period`";
@@ -119,42 +125,31 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        self.check_trace(&times, period, trace.span)?;
-        let opportunities = times.into_iter().map(|(at, _)| Time::ZERO + at).collect();
-        Some(Arc::new(CapacityTrace { opportunities, period, bytes }))
+        if let Err(error) = trace.check() {
+            self.report.error("scenario.range", table.times.map_or(span, |at| at.span), error.to_string());
+            return None;
+        }
+        Some(Arc::new(trace))
     }
 
-    /// A mahimahi trace: on each line the millisecond of an opportunity; the last one is also the period.
-    fn mahimahi(&mut self, file: &At<String>) -> Option<(Vec<(Duration, Span)>, Duration)> {
-        let mut times = Vec::new();
-        for (line, span) in self.lines(file) {
-            let Ok(millis) = line.parse::<u64>() else {
-                let help = "each line of a mahimahi trace is a time in whole milliseconds";
-                self.report.error("scenario.file", span, "expected a whole number").help(help);
-                return None;
-            };
-            times.push((Duration::from_millis(millis), span));
-        }
-        let Some(&(period, _)) = times.last() else {
-            if self.report.errors() == 0 {
-                self.report.error("scenario.file", file.span, "the trace is empty");
+    /// A mahimahi trace file.
+    fn mahimahi(&mut self, file: &At<String>) -> Option<CapacityTrace> {
+        let id = self.text(file)?;
+        let source = Arc::clone(self.report.source(id));
+        match CapacityTrace::parse(source.text()) {
+            Ok(trace) => Some(trace),
+            Err(error) => {
+                let line = match &error {
+                    TraceError::NotAnInteger { line, .. }
+                    | TraceError::TooLarge { line }
+                    | TraceError::Descending { line, .. }
+                    | TraceError::Io { line, .. } => *line,
+                    TraceError::Empty | TraceError::NoPeriod | TraceError::TooMany { .. } => 1,
+                };
+                let span = Span::new(id, source.line_range(usize::try_from(line).unwrap_or(1)));
+                self.report.error("scenario.file", span, error.to_string());
+                None
             }
-            return None;
-        };
-        Some((times, period))
-    }
-
-    fn check_trace(&mut self, times: &[(Duration, Span)], period: Duration, span: Span) -> Option<()> {
-        if let Some(pair) = times.windows(2).find(|pair| pair[0].0 > pair[1].0) {
-            let message = format!("times ascend, but {} follows {}", pair[1].0, pair[0].0);
-            self.report.error("scenario.range", pair[1].1, message);
-            return None;
         }
-        if times.is_empty() || period.is_zero() || times.last().is_some_and(|&(last, _)| last > period) {
-            let message = "a trace has an opportunity and a period that is not shorter than its last time";
-            self.report.error("scenario.range", span, message);
-            return None;
-        }
-        Some(())
     }
 }

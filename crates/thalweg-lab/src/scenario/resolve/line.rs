@@ -51,13 +51,21 @@ impl PendingQueue {
         }
         match &mut direction.queue {
             DisciplineSpec::Fcfs { limit: place } | DisciplineSpec::RandomDrop { limit: place } => {
-                *place = limit
+                *place = limit;
             }
         }
     }
 }
 
 impl Place {
+    /// The table that holds what is common to such lines.
+    const fn defaults(self) -> &'static str {
+        match self {
+            Self::Link(..) => "[defaults.link]",
+            Self::Access(..) => "[defaults.flow.access]",
+        }
+    }
+
     fn direction(self, spec: &mut Spec) -> Option<&mut DirectionSpec> {
         match self {
             Self::Link(link, 0) => spec.links.get_mut(link).map(|link| &mut link.forward),
@@ -146,18 +154,18 @@ impl Resolver<'_> {
                 .help("the trace tells the rate: leave `rate` out");
         }
         let rate = match (&line.rate, &capacity) {
-            (_, Some(trace)) => super::super::path::mean_rate(trace),
+            (_, Some(trace)) => trace.mean_rate(),
             (Some(rate), None) => rate.value,
             (None, None) => {
-                if !line.broken {
-                    let help = "such as rate = \"100 Mbit/s\", here or under [defaults.link]";
+                if !line.broken && line.trace.is_none() {
+                    let help = format!("such as rate = \"100 Mbit/s\", here or under {}", place.defaults());
                     self.report.error("scenario.missing", span, format!("{what} needs `rate`")).help(help);
                 }
                 Rate::MAX
             }
         };
         if line.delay.is_none() && !line.broken {
-            let help = "such as delay = \"10 ms\", here or under [defaults.link]";
+            let help = format!("such as delay = \"10 ms\", here or under {}", place.defaults());
             self.report.error("scenario.missing", span, format!("{what} needs `delay`")).help(help);
         }
         let delay = line.delay.as_deref().copied().unwrap_or_default();

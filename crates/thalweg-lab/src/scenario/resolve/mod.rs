@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec};
 
-/// The most links of a scenario, and the most groups of flows: routes are found for each group over all links.
-const MOST: usize = 1 << 13;
+/// The most links of a scenario: routes are found over all of them, from every node that sends.
+const MOST_LINKS: usize = 1 << 12;
 
 /// Where the parts of a resolved scenario were written, for the diagnostics of later checks.
 #[derive(Clone, Debug, Default)]
@@ -75,6 +75,8 @@ pub(super) struct Resolver<'a> {
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
     pub nodes: BTreeMap<String, NodeId>,
+    /// Files beside the scenario, by path; none where one could not be read.
+    pub files: BTreeMap<PathBuf, Option<u32>>,
     /// Some link's ends are not understood, so a node that is not found may be there.
     pub nodes_incomplete: bool,
 }
@@ -100,6 +102,7 @@ pub fn resolve(
         schemes: BTreeMap::new(),
         used_schemes: BTreeSet::new(),
         nodes: BTreeMap::new(),
+        files: BTreeMap::new(),
         nodes_incomplete: false,
     };
     let schemes = document.scheme.as_ref().map(|at| at.value.clone()).unwrap_or_default();
@@ -170,9 +173,9 @@ impl Resolver<'_> {
     fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> Vec<PendingQueue> {
         let mut queues = Vec::new();
         let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
-        if links.len() > MOST {
-            let span = links[MOST].span;
-            self.report.error("scenario.range", span, format!("there are more than {MOST} links"));
+        if links.len() > MOST_LINKS {
+            let span = links[MOST_LINKS].span;
+            self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
             return queues;
         }
         let mut names: BTreeMap<String, Span> = BTreeMap::new();
@@ -236,7 +239,7 @@ impl Resolver<'_> {
             match self.nodes.get(&name.value.0) {
                 Some(id) => spec.nodes[id.0 as usize].processing = processing(node.processing.as_ref()),
                 None => {
-                    origins.unused.push((format!("no link leads to the node `{}`", name.value.0), name.span))
+                    origins.unused.push((format!("no link leads to the node `{}`", name.value.0), name.span));
                 }
             }
         }

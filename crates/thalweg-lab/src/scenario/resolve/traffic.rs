@@ -7,13 +7,16 @@ use super::super::quantity::Name;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::line::{PendingQueue, Place};
-use super::{GroupOrigin, MOST, Origins, Resolver, processing};
+use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
+/// The most groups of flows.
+const MOST_GROUPS: usize = 1 << 13;
+
 /// The most flows of a scenario.
-const MOST_FLOWS: u64 = 1 << 30;
+const MOST_FLOWS: u64 = 1 << 26;
 
 impl Resolver<'_> {
     /// All groups of flows.
@@ -25,9 +28,11 @@ impl Resolver<'_> {
         queues: &mut Vec<PendingQueue>,
     ) {
         let flows: &[At<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
-        if flows.len() > MOST {
-            let message = format!("there are more than {MOST} groups of flows");
-            self.report.error("scenario.range", flows[MOST].span, message).help("a group may have a `count`");
+        if flows.len() > MOST_GROUPS {
+            let message = format!("there are more than {MOST_GROUPS} groups of flows");
+            self.report
+                .error("scenario.range", flows[MOST_GROUPS].span, message)
+                .help("a group may have a `count`");
             return;
         }
         let mut shared = document
@@ -80,9 +85,13 @@ impl Resolver<'_> {
         let to = self.node(flow.to.as_ref()?);
         if let (Some(from_id), Some(to_id)) = (from, to)
             && from_id == to_id
+            && keys.access.is_none()
         {
             let span = flow.to.as_ref().map_or(flow.span, |to| to.span);
-            self.report.error("scenario.route", span, format!("the flow `{name}` ends where it begins"));
+            let message = format!("the flow `{name}` ends where it begins");
+            self.report
+                .error("scenario.route", span, message)
+                .help("with `access`, its hosts have lines of their own");
         }
         let count = flow.count.as_ref().map_or(1, |at| at.value);
         if let Some(at) = flow.count.as_ref().filter(|at| at.value == 0) {
@@ -157,7 +166,8 @@ impl Resolver<'_> {
             let mut table = side.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             table.line.complete(&access.line);
             let span = side.as_ref().map_or(access.span, |at| at.span);
-            let what = format!("the {which} access of `{name}`");
+            let which = if side.is_some() { which } else { "" };
+            let what = format!("the {which}access of `{name}`");
             let errors = self.report.errors();
             let mut reverse: Line = table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             reverse.complete(&table.line);
@@ -170,8 +180,8 @@ impl Resolver<'_> {
             };
             (forward, backward, processing(table.processing.as_ref()))
         };
-        let (source_forward, source_backward, source_processing) = side(&access.source, "source", 0);
-        let (sink_forward, sink_backward, sink_processing) = side(&access.sink, "sink", 2);
+        let (source_forward, source_backward, source_processing) = side(&access.source, "source ", 0);
+        let (sink_forward, sink_backward, sink_processing) = side(&access.sink, "sink ", 2);
         AccessSpec {
             source_forward,
             source_backward,
@@ -192,10 +202,14 @@ impl Resolver<'_> {
             WorkloadTable::Transfer(table) => {
                 return self.transfer(table.size.as_ref()?.value, workload.span);
             }
-            WorkloadTable::Telnet(table) => WorkloadSpec::Telnet {
-                packet: self.packet(table.packet.as_ref())?,
-                gap: table.gap.as_ref()?.value,
-            },
+            WorkloadTable::Telnet(table) => {
+                let gap = table.gap.as_ref()?;
+                if gap.value.is_zero() {
+                    let help = "a source that always has more to send is \"bulk\"";
+                    self.report.error("scenario.range", gap.span, "a gap is above 0").help(help);
+                }
+                WorkloadSpec::Telnet { packet: self.packet(table.packet.as_ref())?, gap: gap.value }
+            }
             WorkloadTable::OnOff(mut table) => {
                 table.inherit(Fields::defaults());
                 let on = table.on.as_ref()?;
