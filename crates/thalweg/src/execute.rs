@@ -88,12 +88,12 @@ impl Execution<'_> {
         let outcome = if self.captures.is_some() || self.lines.is_some() || self.verify {
             let failed = Mutex::new(None);
             let traces = |run| self.traces(run, &failed);
-            let each = |run, result, traces| gathered.add(run, result, traces);
+            let each = |run, result, traces| gathered.add(run, &result, traces);
             let outcome = batch::run(&jobs, threads, &progress, traces, each, || bar.show(&progress));
             gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
             outcome
         } else {
-            let each = |run, result, trace| gathered.add(run, result, trace);
+            let each = |run, result, trace| gathered.add(run, &result, trace);
             batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress))
         };
         bar.finish(&progress, console);
@@ -158,30 +158,36 @@ impl Ending for Traces {
     }
 }
 
+/// The files of series.
+struct SeriesFiles {
+    csv: CsvSeries<BufWriter<File>>,
+    parquet: ParquetSeries<BufWriter<File>>,
+}
+
 /// What has come out of a batch so far.
 struct Gathered<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,
-    series: Option<(CsvSeries<BufWriter<File>>, ParquetSeries<BufWriter<File>>)>,
+    series: Option<SeriesFiles>,
     failed: Option<Error>,
 }
 
 impl<'a> Gathered<'a> {
     fn new(execution: &'a Execution<'a>) -> Result<Self, Error> {
-        let series = match execution.folder {
-            Some(folder) => {
-                let csv = CsvSeries::new(folder.file("series.csv")?).map_err(cannot_write)?;
-                Some((csv, ParquetSeries::new(folder.file("series.parquet")?).map_err(cannot_write)?))
-            }
-            None => None,
+        let begin = |folder: &Folder| -> Result<SeriesFiles, Error> {
+            let csv = CsvSeries::new(folder.file("series.csv")?).map_err(|error| cannot_write(&error))?;
+            let parquet = ParquetSeries::new(folder.file("series.parquet")?);
+            Ok(SeriesFiles { csv, parquet: parquet.map_err(|error| cannot_write(&error))? })
         };
+        let series = execution.folder.map(begin).transpose()?;
         Ok(Self { execution, runs: vec![Vec::new(); execution.schemes.len()], series, failed: None })
     }
 
     /// Takes the results of run number `run`; they come in order.
-    fn add(&mut self, run: usize, result: RunResult, trace: impl Ending) {
-        let ended =
-            trace.end(result.ended).and_then(|()| self.add_series(run, &result).map_err(cannot_write));
+    fn add(&mut self, run: usize, result: &RunResult, trace: impl Ending) {
+        let ended = trace
+            .end(result.ended)
+            .and_then(|()| self.add_series(run, result).map_err(|error| cannot_write(&error)));
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
@@ -190,15 +196,15 @@ impl<'a> Gathered<'a> {
             lines.next();
         }
         let schemes = self.runs.len();
-        self.runs[run % schemes].push(Run::of(&result));
+        self.runs[run % schemes].push(Run::of(result));
     }
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> io::Result<()> {
-        let Some((csv, parquet)) = &mut self.series else { return Ok(()) };
         let scheme = self.execution.scheme(run).name.as_deref().unwrap_or("");
+        let Some(series) = &mut self.series else { return Ok(()) };
         let key = RunKey { scheme, seed: result.seed };
-        csv.add(key, result)?;
-        parquet.add(key, result)
+        series.csv.add(key, result)?;
+        series.parquet.add(key, result)
     }
 
     fn document(self) -> Result<Document, Error> {
@@ -208,8 +214,9 @@ impl<'a> Gathered<'a> {
         if let Some(error) = self.execution.lines.as_ref().and_then(|lines| lines.error()) {
             return Err(Error::Output(error));
         }
-        if let Some((csv, parquet)) = self.series {
-            csv.finish().map(drop).and_then(|()| parquet.finish().map(drop)).map_err(cannot_write)?;
+        if let Some(SeriesFiles { csv, parquet }) = self.series {
+            let finished = csv.finish().map(drop).and_then(|()| parquet.finish().map(drop));
+            finished.map_err(|error| cannot_write(&error))?;
         }
         if self.runs.iter().all(Vec::is_empty) {
             return Err(Error::Failed("interrupted before anything was run".to_owned()));
@@ -224,6 +231,6 @@ impl<'a> Gathered<'a> {
     }
 }
 
-fn cannot_write(error: io::Error) -> Error {
+fn cannot_write(error: &io::Error) -> Error {
     Error::Failed(format!("cannot write series: {error}"))
 }

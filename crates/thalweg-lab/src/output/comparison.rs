@@ -87,7 +87,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
 fn differences_table(differences: &[Difference], style: Style) -> Table {
     let against = differences.first().map_or("", |difference| difference.against.as_str());
     let head = format!("Less {against}");
-    let heads = [head.as_str(), "Goodput", "Delay mean", "Worst p99", "Jain's index", "Resent"];
+    let heads = [head.as_str(), "Goodput", "Delay mean", "Delay p99", "Jain's index", "Resent"];
     let mut table =
         Table::new(heads.map(|head| (head, Align::Right)).with_left_first()).first_column(NAME_COLUMNS);
     for difference in differences {
@@ -101,7 +101,7 @@ fn differences_table(differences: &[Difference], style: Style) -> Table {
 }
 
 fn traffic_heads(first: &str) -> [(&str, Align); 6] {
-    [first, "Goodput", "Delay mean", "Worst p99", "Jain's index", "Resent"]
+    [first, "Goodput", "Delay mean", "Delay p99", "Jain's index", "Resent"]
         .map(|head| (head, Align::Right))
         .with_left_first()
 }

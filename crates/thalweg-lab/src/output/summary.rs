@@ -1,7 +1,7 @@
 //! What a run or several replications did, at a glance.
 
 use super::comparison;
-use super::table::{Align, Table};
+use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style, plain_seconds, rate, seconds};
 use crate::results::{Body, Document, Flow, Group, Link, Metrics, Run, Summary};
 use crate::statistics::Estimate;
@@ -61,6 +61,7 @@ fn partial(document: &Document) -> String {
 fn run_text(run: &Run, style: Style) -> String {
     let mut text = section(&flows_table(run, style), style);
     text.push_str(&section(&groups_table(&run.groups, style), style));
+    text.push_str(&section(&completions_table(&run.groups, style), style));
     text.push_str(&section(&links_table(&run.links, style), style));
     text.push_str(&format!("\nFingerprint {}\n", run.fingerprint));
     text
@@ -110,7 +111,6 @@ fn flows_table(run: &Run, style: Style) -> Table {
 }
 
 fn flow_cells(flow: &Flow, name: String, style: Style) -> [String; 7] {
-    let time = |time: Option<f64>| time.map_or(style.nothing().to_owned(), seconds);
     let limit = flow.limits.map_or(style.nothing().to_owned(), |limits| {
         let (limit, share) = limits.top();
         format!("{} {}", limit.name().replace('-', " "), Scale::PERCENT.fixed(share, 0))
@@ -119,59 +119,71 @@ fn flow_cells(flow: &Flow, name: String, style: Style) -> [String; 7] {
         name,
         rate(flow.goodput_bps as f64),
         flow.share.map_or(style.nothing().to_owned(), |share| Scale::PERCENT.fixed(share, 1)),
-        time(flow.delay_p50_s),
-        time(flow.delay_p99_s),
+        time(flow.delay_p50_s, style),
+        time(flow.delay_p99_s, style),
         flow.retransmissions.to_string(),
         limit,
     ]
 }
 
 fn groups_table(groups: &[Group], style: Style) -> Table {
-    let completes = groups.iter().any(|group| group.completions > 0);
-    let mut table = if completes {
-        Table::new([
-            ("Group", Align::Left),
-            ("Scheme", Align::Left),
-            ("Flows", Align::Right),
-            ("Goodput", Align::Right),
-            ("Jain", Align::Right),
-            ("Variance (kbit/s)^2", Align::Right),
-            ("Completed", Align::Right),
-            ("in (mean)", Align::Right),
-            ("p99", Align::Right),
-        ])
-    } else {
-        Table::new([
-            ("Group", Align::Left),
-            ("Scheme", Align::Left),
-            ("Flows", Align::Right),
-            ("Goodput", Align::Right),
-            ("Jain's index", Align::Right),
-            ("Fairness variance (kbit/s)^2", Align::Right),
-        ])
-    }
-    .first_column(if completes { 12 } else { NAME_COLUMNS });
-    let time = |time: Option<f64>| time.map_or(style.nothing().to_owned(), seconds);
+    let mut table = Table::new([
+        ("Group", Align::Left),
+        ("Scheme", Align::Left),
+        ("Flows", Align::Right),
+        ("Goodput", Align::Right),
+        ("Delay p50", Align::Right),
+        ("p99", Align::Right),
+        ("Jain", Align::Right),
+        ("Variance (kbit/s)^2", Align::Right),
+    ])
+    .first_column(16);
     for group in groups.iter().take(MOST_ROWS) {
-        let mut cells = vec![
+        table.row([
             group.name.clone(),
-            group.scheme.clone(),
+            shorten(&group.scheme, 10, style),
             group.flows.to_string(),
             rate(group.goodput_bps as f64),
+            time(group.delay_p50_s, style),
+            time(group.delay_p99_s, style),
             format!("{:.4}", group.jain),
             Scale::COUNT.value(group.fairness_variance_kbps2),
-        ];
-        if completes {
-            cells.extend([
-                group.completions.to_string(),
-                time(group.completion_mean_s),
-                time(group.completion_p99_s),
-            ]);
-        }
-        table.row(cells);
+        ]);
     }
     more(&mut table, groups.len(), "groups");
     table
+}
+
+/// How long transfers took, where any ended.
+fn completions_table(groups: &[Group], style: Style) -> Table {
+    let mut table = Table::new([
+        ("Transfers", Align::Left),
+        ("Completed", Align::Right),
+        ("Unfinished", Align::Right),
+        ("Time mean", Align::Right),
+        ("p50", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS);
+    let some: Vec<&Group> = groups.iter().filter(|group| group.completions + group.unfinished > 0).collect();
+    for group in some.iter().take(MOST_ROWS) {
+        table.row([
+            group.name.clone(),
+            group.completions.to_string(),
+            group.unfinished.to_string(),
+            time(group.completion_mean_s, style),
+            time(group.completion_p50_s, style),
+            time(group.completion_p99_s, style),
+            time(group.completion_max_s, style),
+        ]);
+    }
+    more(&mut table, some.len(), "groups");
+    table
+}
+
+fn time(time: Option<f64>, style: Style) -> String {
+    time.map_or(style.nothing().to_owned(), seconds)
 }
 
 fn links_table(links: &[Link], style: Style) -> Table {
@@ -229,7 +241,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
         ("Group", Align::Left),
         ("Goodput", Align::Right),
         ("Delay mean", Align::Right),
-        ("Worst p99", Align::Right),
+        ("Delay p99", Align::Right),
         ("Jain's index", Align::Right),
         ("Resent", Align::Right),
     ])
@@ -264,13 +276,14 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     )
 }
 
-/// What a scheme or a group did, with intervals.
+/// What a scheme or a group did, with intervals. Of several groups the largest 99th percentile is shown.
 pub(super) fn traffic_cells(name: String, metrics: &Metrics, style: Style) -> [String; 6] {
+    let p99 = if metrics.contains_key("delay_p99_s") { "delay_p99_s" } else { "delay_p99_worst_s" };
     [
         name,
         cell(metrics, "goodput_bps", Scale::of_rate, style),
         cell(metrics, "delay_mean_s", Scale::of_time, style),
-        cell(metrics, "delay_p99_worst_s", Scale::of_time, style),
+        cell(metrics, p99, Scale::of_time, style),
         cell(metrics, "jain", |_| Scale::COUNT, style),
         cell(metrics, "retransmissions", |_| Scale::COUNT, style),
     ]

@@ -27,10 +27,10 @@ shy.1  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  congestion window 71 %
 shy.2  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  congestion window 71 %
 bold   75.00 Mbit/s  78.9 %   18.00 ms  26.00 ms      12  congestion window 71 %
 
-Group  Scheme  Flows       Goodput  Jain's index  Fairness variance (kbit/s)^2
------  ------  -----  ------------  ------------  ----------------------------
-shy    vegas       2  20.00 Mbit/s        1.0000                             0
-bold   cubic       1  75.00 Mbit/s        1.0000                             0
+Group  Scheme  Flows       Goodput  Delay p50       p99    Jain  Variance (kbit/s)^2
+-----  ------  -----  ------------  ---------  --------  ------  -------------------
+shy    vegas       2  20.00 Mbit/s   13.00 ms  21.00 ms  1.0000                    0
+bold   cubic       1  75.00 Mbit/s   18.00 ms  26.00 ms  1.0000                    0
 
 Bottleneck             Rate    Used  Queue mean  p99  max  Drops  Marks  Lost
 -------------  ------------  ------  ----------  ---  ---  -----  -----  ----

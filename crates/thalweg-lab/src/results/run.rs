@@ -64,7 +64,7 @@ pub struct Totals {
     pub jain: f64,
     /// The mean one-way delay over all data packets of all flows.
     pub delay_mean_s: Option<f64>,
-    /// The largest of the flows' 99th delay percentiles.
+    /// The largest of the groups' 99th delay percentiles.
     pub delay_p99_worst_s: Option<f64>,
     /// Data packets sent.
     pub sent_packets: u64,
@@ -93,10 +93,18 @@ pub struct Group {
     pub jain: f64,
     /// The fairness variance of the SEIF thesis, in (kbit/s)².
     pub fairness_variance_kbps2: f64,
-    /// The mean one-way delay over all data packets of the group.
+    /// How many one-way delays were measured.
+    pub delay_samples: u64,
+    /// The shortest one-way delay of the group's data packets.
+    pub delay_min_s: Option<f64>,
+    /// Their mean.
     pub delay_mean_s: Option<f64>,
-    /// The largest of the flows' 99th delay percentiles.
-    pub delay_p99_worst_s: Option<f64>,
+    /// Their median.
+    pub delay_p50_s: Option<f64>,
+    /// Their 99th percentile.
+    pub delay_p99_s: Option<f64>,
+    /// Their longest.
+    pub delay_max_s: Option<f64>,
     /// Data packets sent.
     pub sent_packets: u64,
     /// Data packets sent again.
@@ -195,7 +203,8 @@ pub struct Flow {
     pub timeouts: u64,
     /// Packets dropped by queues, in either direction.
     pub drops: u64,
-    /// How many one-way delays were measured.
+    /// How many one-way delays were measured; none for a flow of a group of more than 1000, whose delays are
+    /// counted for the group.
     pub delay_samples: u64,
     /// The shortest one-way delay.
     pub delay_min_s: Option<f64>,
@@ -272,12 +281,14 @@ impl Run {
     /// The document's form of what the simulator measured. Series are left out: they have files of their own.
     pub fn of(result: &sim::RunResult) -> Self {
         let flows: Vec<&sim::FlowResult> = result.flows.iter().collect();
-        let totals = Totals::of(&flows);
-        let group = |(position, group): (usize, &sim::GroupResult)| {
-            let members: Vec<&sim::FlowResult> =
-                flows.iter().copied().filter(|flow| flow.group as usize == position).collect();
-            Group::of(group, &members)
-        };
+        let totals = Totals::of(&flows, &result.groups);
+        let mut members: Vec<Vec<&sim::FlowResult>> = vec![Vec::new(); result.groups.len()];
+        for flow in &flows {
+            if let Some(members) = members.get_mut(flow.group as usize) {
+                members.push(flow);
+            }
+        }
+        let groups = result.groups.iter().zip(&members);
         Self {
             seed: result.seed,
             complete: result.complete,
@@ -287,7 +298,7 @@ impl Run {
             hops: result.hops,
             conservation: Conservation::of(result.conservation),
             totals,
-            groups: result.groups.iter().enumerate().map(group).collect(),
+            groups: groups.map(|(group, members)| Group::of(group, members)).collect(),
             links: result.links.iter().map(Link::of).collect(),
             flows: flows.iter().map(|flow| Flow::of(flow, result, totals.goodput_bps)).collect(),
         }
@@ -302,19 +313,42 @@ impl Conservation {
 }
 
 impl Totals {
+    fn of(flows: &[&sim::FlowResult], groups: &[sim::GroupResult]) -> Self {
+        let goodput: Vec<f64> = flows.iter().map(|flow| flow.goodput.as_f64()).collect();
+        let counts = Counts::of(flows);
+        let measured = || groups.iter().map(|group| &group.delay).filter(|delay| delay.count > 0);
+        let samples: u64 = measured().map(|delay| delay.count).sum();
+        let sum: f64 = measured().map(|delay| delay.mean.as_secs_f64() * delay.count as f64).sum();
+        Self {
+            goodput_bps: counts.goodput_bps,
+            throughput_bps: counts.throughput_bps,
+            jain: statistics::jain(&goodput),
+            delay_mean_s: (samples > 0).then(|| sum / samples as f64),
+            delay_p99_worst_s: measured().map(|delay| delay.p99).max().map(Duration::as_secs_f64),
+            sent_packets: counts.sent_packets,
+            retransmissions: counts.retransmissions,
+            timeouts: counts.timeouts,
+            drops: counts.drops,
+        }
+    }
+}
+
+/// Sums over flows.
+struct Counts {
+    goodput_bps: u64,
+    throughput_bps: u64,
+    sent_packets: u64,
+    retransmissions: u64,
+    timeouts: u64,
+    drops: u64,
+}
+
+impl Counts {
     fn of(flows: &[&sim::FlowResult]) -> Self {
         let sum = |field: fn(&sim::FlowResult) -> u64| flows.iter().map(|flow| field(flow)).sum();
-        let goodput: Vec<f64> = flows.iter().map(|flow| flow.goodput.as_f64()).collect();
-        let samples: u64 = flows.iter().map(|flow| flow.delay.count).sum();
-        let delay: f64 =
-            flows.iter().map(|flow| flow.delay.mean.as_secs_f64() * flow.delay.count as f64).sum();
-        let worst = flows.iter().map(|flow| flow.delay.p99).max();
         Self {
             goodput_bps: sum(|flow| flow.goodput.as_bits_per_sec()),
             throughput_bps: sum(|flow| flow.throughput.as_bits_per_sec()),
-            jain: statistics::jain(&goodput),
-            delay_mean_s: (samples > 0).then(|| delay / samples as f64),
-            delay_p99_worst_s: worst.filter(|_| samples > 0).map(Duration::as_secs_f64),
             sent_packets: sum(|flow| flow.sent_packets),
             retransmissions: sum(|flow| flow.retransmissions),
             timeouts: sum(|flow| flow.timeouts),
@@ -325,22 +359,26 @@ impl Totals {
 
 impl Group {
     fn of(group: &sim::GroupResult, members: &[&sim::FlowResult]) -> Self {
-        let totals = Totals::of(members);
-        let completion = Delay::of(&group.completion);
+        let counts = Counts::of(members);
+        let (delay, completion) = (Delay::of(&group.delay), Delay::of(&group.completion));
         Self {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
             flows: group.flows,
             goodput_bps: group.goodput.as_bits_per_sec(),
-            throughput_bps: totals.throughput_bps,
+            throughput_bps: counts.throughput_bps,
             jain: group.jain,
             fairness_variance_kbps2: group.fairness_variance,
-            delay_mean_s: totals.delay_mean_s,
-            delay_p99_worst_s: totals.delay_p99_worst_s,
-            sent_packets: totals.sent_packets,
-            retransmissions: totals.retransmissions,
-            timeouts: totals.timeouts,
-            drops: totals.drops,
+            delay_samples: group.delay.count,
+            delay_min_s: delay.min,
+            delay_mean_s: delay.mean,
+            delay_p50_s: delay.p50,
+            delay_p99_s: delay.p99,
+            delay_max_s: delay.max,
+            sent_packets: counts.sent_packets,
+            retransmissions: counts.retransmissions,
+            timeouts: counts.timeouts,
+            drops: counts.drops,
             completions: group.completion.count,
             completion_mean_s: completion.mean,
             completion_p50_s: completion.p50,

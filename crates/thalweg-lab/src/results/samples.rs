@@ -74,6 +74,7 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         fairness_variance: 0.0,
         completion: Summary::default(),
         unfinished: 0,
+        delay: delays(10 + mbits / 10),
     };
     RunResult {
         seed,
