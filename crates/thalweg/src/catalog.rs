@@ -25,17 +25,11 @@ pub fn list(what: Kind, console: &Console) -> Done {
             .chain(choices("workload", "kind"))
             .collect(),
         Kind::Losses => choices("loss", "model"),
-        Kind::Scenarios => {
-            input::BUILT_IN.iter().map(|(name, text)| (*name, about(text))).map(owned).collect()
-        }
+        Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
     };
     let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
     rows.into_iter().for_each(|(name, about)| table.row([name, about]));
     console.print(&table.render(console.style))
-}
-
-fn owned((name, about): (&str, String)) -> (String, String) {
-    (name.to_owned(), about)
 }
 
 /// The kinds of a table of the schema, which its key `tag` tells apart, with what they are.
@@ -73,6 +67,6 @@ mod tests {
             assert!(choices.len() > 1, "{table}");
             assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");
         }
-        assert!(input::BUILT_IN.iter().all(|(_, text)| !about(text).is_empty()));
+        assert!(input::BUILT_IN.iter().all(|of| !about(of.text).is_empty()));
     }
 }
