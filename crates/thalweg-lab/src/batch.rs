@@ -155,60 +155,9 @@ const TICK: WallTime = WallTime::from_millis(100);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-    use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
-    use thalweg_sim::spec::{
-        DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, TransportSpec, WorkloadSpec,
-    };
+    use crate::results::samples::spec;
+    use thalweg_sim::spec::NodeId;
     use thalweg_sim::trace::NoTrace;
-
-    /// Random datagrams over one link.
-    fn spec() -> Spec {
-        let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default() };
-        let direction = DirectionSpec {
-            rate: Rate::from_mbits_per_sec(10),
-            delay: Duration::from_millis(1),
-            queue: DisciplineSpec::Fcfs { limit: Limit::Packets(10) },
-            impairment: ImpairmentSpec::default(),
-            schedule: Vec::new(),
-            capacity: None,
-        };
-        let link = LinkSpec {
-            name: "link".to_owned(),
-            a: NodeId(0),
-            b: NodeId(1),
-            forward: direction.clone(),
-            backward: direction,
-        };
-        let group = GroupSpec {
-            name: "flow".to_owned(),
-            count: 1,
-            from: NodeId(0),
-            to: NodeId(1),
-            access: None,
-            transport: TransportSpec::Datagram {
-                scheme: "udp".to_owned(),
-                segment: 1000,
-                header: 28,
-                rate: None,
-            },
-            workload: WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) },
-            start: Time::ZERO,
-            spread: Duration::ZERO,
-            stagger: Duration::ZERO,
-            stop: None,
-            control_channel: None,
-        };
-        Spec {
-            nodes: vec![node("a"), node("b")],
-            links: vec![link],
-            groups: vec![group],
-            duration: Duration::from_secs(5),
-            warmup: Duration::ZERO,
-            seed: 0,
-            measure: MeasureSpec::default(),
-        }
-    }
 
     fn jobs(seeds: core::ops::Range<u64>) -> Vec<Job> {
         let spec = Arc::new(spec());

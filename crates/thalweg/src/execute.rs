@@ -13,7 +13,7 @@ use thalweg_lab::batch::{self, Job, Progress};
 use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
-use thalweg_proto::units::Time;
+use thalweg_lab::verify::Verifier;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{NoTrace, Tracer};
@@ -130,31 +130,41 @@ impl Execution<'_> {
             .lines
             .as_ref()
             .map(|lines| Meter::new(Arc::clone(lines), run, scheme.name.as_deref(), seed, &scheme.spec));
-        (capture, meter)
+        let verifier = self.verify.then(|| Verifier::new(&scheme.spec));
+        (capture, (meter, verifier))
     }
 }
 
-type Traces = (Option<FileCapture>, Option<Meter>);
+type Traces = (Option<FileCapture>, (Option<Meter>, Option<Verifier>));
 
 /// A tracer that has something to do when its run is over.
 trait Ending: Tracer {
-    fn end(self, at: Time) -> Result<(), Error>;
+    fn end(self, result: &RunResult) -> Result<(), Error>;
 }
 
 impl Ending for NoTrace {
-    fn end(self, _at: Time) -> Result<(), Error> {
+    fn end(self, _result: &RunResult) -> Result<(), Error> {
         Ok(())
     }
 }
 
 impl Ending for Traces {
-    fn end(self, at: Time) -> Result<(), Error> {
-        let (capture, meter) = self;
+    fn end(self, result: &RunResult) -> Result<(), Error> {
+        let (capture, (meter, verifier)) = self;
         if let Some(meter) = meter {
-            meter.finish(at);
+            meter.finish(result.ended);
         }
         let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
-        finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))
+        finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
+        let violations = verifier.map(|verifier| verifier.finish(result)).unwrap_or_default();
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
+        Err(Error::Failed(format!(
+            "seed {}: the network broke its own rules, which is a fault of the simulator; please report it{list}",
+            result.seed
+        )))
     }
 }
 
@@ -186,7 +196,7 @@ impl<'a> Gathered<'a> {
     /// Takes the results of run number `run`; they come in order.
     fn add(&mut self, run: usize, result: &RunResult, trace: impl Ending) {
         let ended = trace
-            .end(result.ended)
+            .end(result)
             .and_then(|()| self.add_series(run, result).map_err(|error| cannot_write(&error)));
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);

@@ -121,6 +121,13 @@ fn execute(
         None if options.json => console.print(&document.to_json())?,
         None => console.print(&summary(&document, console.style))?,
     }
+    if options.verify {
+        let runs = document.runs().count();
+        console.say(&format!(
+            "Verified: every packet of {runs} run{} kept the rules",
+            if runs == 1 { "" } else { "s" }
+        ));
+    }
     if is_random(loaded.spec()) && is_constant(&document) {
         console.say("note: all runs gave identical results, although the scenario has random parts");
     }

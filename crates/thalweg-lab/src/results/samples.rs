@@ -1,7 +1,11 @@
-//! Hand-made results for tests.
+//! Hand-made specifications and results for tests.
 
 use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_sim::spec::{
+    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
+};
 use thalweg_sim::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
 };
@@ -111,5 +115,53 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
         duration: Duration::from_secs(30),
         warmup: Duration::from_secs(5),
         seeds: seeds.to_vec(),
+    }
+}
+
+/// Random datagrams over one link.
+pub(crate) fn spec() -> Spec {
+    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default() };
+    let direction = DirectionSpec {
+        rate: Rate::from_mbits_per_sec(10),
+        delay: Duration::from_millis(1),
+        queue: DisciplineSpec::Fcfs { limit: Limit::Packets(10) },
+        impairment: ImpairmentSpec::default(),
+        schedule: Vec::new(),
+        capacity: None,
+    };
+    let link = LinkSpec {
+        name: "link".to_owned(),
+        a: NodeId(0),
+        b: NodeId(1),
+        forward: direction.clone(),
+        backward: direction,
+    };
+    let group = GroupSpec {
+        name: "flow".to_owned(),
+        count: 1,
+        from: NodeId(0),
+        to: NodeId(1),
+        access: None,
+        transport: TransportSpec::Datagram {
+            scheme: "udp".to_owned(),
+            segment: 1000,
+            header: 28,
+            rate: None,
+        },
+        workload: WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) },
+        start: Time::ZERO,
+        spread: Duration::ZERO,
+        stagger: Duration::ZERO,
+        stop: None,
+        control_channel: None,
+    };
+    Spec {
+        nodes: vec![node("a"), node("b")],
+        links: vec![link],
+        groups: vec![group],
+        duration: Duration::from_secs(5),
+        warmup: Duration::ZERO,
+        seed: 0,
+        measure: MeasureSpec::default(),
     }
 }
