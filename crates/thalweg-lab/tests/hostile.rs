@@ -36,9 +36,36 @@ enum Damage {
 }
 
 const TROUBLE: [&str; 30] = [
-    "\"", "[", "]]", "{", "}", "=", "\n", "\t", "\u{0}", "\u{feff}", "é", "-1", "0", "1e400", "nan", "inf",
-    "99999999999999999999", "\"0 s\"", "\"18446744.073709551615 s\"", "\"1e9 TB\"", "\"0 bit/s\"", "\"1000000 bdp\"",
-    "\"unlimited\"", "\"15 Tbit/s\"", "4294967295", "\"100 %\"", "[[link]]", "[[flow]]", "\"bulk\"", "1979-05-27",
+    "\"",
+    "[",
+    "]]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    "\t",
+    "\u{0}",
+    "\u{feff}",
+    "é",
+    "-1",
+    "0",
+    "1e400",
+    "nan",
+    "inf",
+    "99999999999999999999",
+    "\"0 s\"",
+    "\"18446744.073709551615 s\"",
+    "\"1e9 TB\"",
+    "\"0 bit/s\"",
+    "\"1000000 bdp\"",
+    "\"unlimited\"",
+    "\"15 Tbit/s\"",
+    "4294967295",
+    "\"100 %\"",
+    "[[link]]",
+    "[[flow]]",
+    "\"bulk\"",
+    "1979-05-27",
 ];
 
 fn damage() -> impl Strategy<Value = Damage> {
@@ -46,7 +73,8 @@ fn damage() -> impl Strategy<Value = Damage> {
     prop_oneof![
         (at.clone(), 0usize..40).prop_map(|(at, length)| Damage::Delete(at, length)),
         (at.clone(), 0usize..80, at.clone()).prop_map(|(from, length, to)| Damage::Copy(from, length, to)),
-        (at.clone(), prop::sample::select(&TROUBLE[..])).prop_map(|(at, text)| Damage::Insert(at, text.to_owned())),
+        (at.clone(), prop::sample::select(&TROUBLE[..]))
+            .prop_map(|(at, text)| Damage::Insert(at, text.to_owned())),
         (at.clone(), "\\PC{0,8}").prop_map(|(at, text)| Damage::Insert(at, text)),
         (at.clone(), at).prop_map(|(from, to)| Damage::Swap(from, to)),
     ]

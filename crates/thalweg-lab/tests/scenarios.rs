@@ -65,7 +65,8 @@ fn every_file_runs() {
         // Long enough for all flows to start, short enough for a test.
         let sets = ["duration=300 ms", "warmup=0 s", "flow.1.count=2"].map(str::to_owned);
         let loaded = load(&path, &sets).unwrap_or_else(|found| panic!("{}", drawn(&found)));
-        let mut simulation = Simulation::new(loaded.spec(), NoTrace).unwrap_or_else(|error| panic!("{error}"));
+        let mut simulation =
+            Simulation::new(loaded.spec(), NoTrace).unwrap_or_else(|error| panic!("{error}"));
         while simulation.advance(1 << 20) == Status::Running {}
         let (result, NoTrace) = simulation.finish();
         assert!(result.conservation.holds(), "{}", path.display());

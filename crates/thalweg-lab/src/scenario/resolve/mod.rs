@@ -174,6 +174,7 @@ impl Resolver<'_> {
         let mut queues = Vec::new();
         let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
         if links.len() > MOST_LINKS {
+            self.nodes_incomplete = true;
             let span = links[MOST_LINKS].span;
             self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
             return queues;
