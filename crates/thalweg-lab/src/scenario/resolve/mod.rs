@@ -40,8 +40,6 @@ pub struct Origins {
 /// Where a link was written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOrigin {
-    /// The table.
-    pub table: Span,
     /// The rates of both directions.
     pub rate: [Span; 2],
     /// The queues of both directions.
