@@ -49,6 +49,14 @@ impl Discipline for Any {
     }
 
     #[inline]
+    fn peek(&self) -> Option<&Entry> {
+        match self {
+            Self::Fcfs(queue) => queue.peek(),
+            Self::RandomDrop(queue) => queue.peek(),
+        }
+    }
+
+    #[inline]
     fn packets(&self) -> u64 {
         match self {
             Self::Fcfs(queue) => queue.packets(),

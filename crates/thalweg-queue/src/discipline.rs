@@ -61,6 +61,11 @@ pub trait Discipline {
     /// The line is free at `now`: the packet to send next. Packets dropped on this occasion are appended to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry>;
 
+    /// The packet that the next [`dequeue`](Discipline::dequeue) is likely to give, where that is cheap to tell: a hint for whoever wants to have it at hand.
+    fn peek(&self) -> Option<&Entry> {
+        None
+    }
+
     /// How many packets wait.
     fn packets(&self) -> u64;
 

@@ -96,6 +96,11 @@ impl Discipline for Fcfs {
     }
 
     #[inline]
+    fn peek(&self) -> Option<&Entry> {
+        self.queue.front()
+    }
+
+    #[inline]
     fn packets(&self) -> u64 {
         self.queue.len() as u64
     }

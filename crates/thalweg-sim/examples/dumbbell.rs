@@ -85,7 +85,11 @@ fn main() {
         result.hops as f64 / wall / 1e6,
         rss,
     );
-    let mut goodput: Vec<_> = result.flows.iter().map(|flow| (flow.goodput.as_bits_per_sec() / 1000, flow.timeouts, flow.retransmissions)).collect();
+    let mut goodput: Vec<_> = result
+        .flows
+        .iter()
+        .map(|flow| (flow.goodput.as_bits_per_sec() / 1000, flow.timeouts, flow.retransmissions))
+        .collect();
     goodput.sort_unstable();
     println!("{:?}", goodput.iter().step_by(flows as usize / 10).collect::<Vec<_>>());
     println!("top {:?}", &goodput[goodput.len().saturating_sub(8)..]);

@@ -1,11 +1,11 @@
 //! From a specification to a simulation that is ready to run.
 
-use crate::endpoint::Transport;
+use crate::endpoint::{Transport, Way};
 use crate::error::SpecError;
-use crate::flow::{Flow, Group, NO_CONNECTION};
+use crate::flow::{Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
 use crate::host::Host;
 use crate::measure::{Histogram, Recorder};
-use crate::network::{END, Network, link_stream};
+use crate::network::{END, EXIT, Network, link_stream};
 use crate::packet::{NONE, Packets};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
@@ -25,13 +25,8 @@ const MAX_WATCHED_LINKS: usize = 64;
 pub(crate) const FLOW_SERIES: [Quantity; 5] =
     [Quantity::Window, Quantity::InFlight, Quantity::Rtt, Quantity::PacingRate, Quantity::Goodput];
 /// What a watched direction records, in order.
-pub(crate) const LINK_SERIES: [Quantity; 5] = [
-    Quantity::QueuePackets,
-    Quantity::QueueBytes,
-    Quantity::Drops,
-    Quantity::Marks,
-    Quantity::LinkRate,
-];
+pub(crate) const LINK_SERIES: [Quantity; 5] =
+    [Quantity::QueuePackets, Quantity::QueueBytes, Quantity::Drops, Quantity::Marks, Quantity::LinkRate];
 
 pub(crate) fn build<T: Tracer>(spec: &Spec, tracer: T) -> Result<Simulation<T>, SpecError> {
     crate::error::check(spec)?;
@@ -65,7 +60,7 @@ impl<'a> Builder<'a> {
                 packets: Packets::new(),
                 transmitters: Vec::new(),
                 directions: Vec::new(),
-                hops_of_routes: Vec::new(),
+                routes: Vec::new(),
                 names: Vec::new(),
                 changes: Vec::new(),
                 hops: 0,
@@ -126,10 +121,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends a route and tells where it starts.
-    fn add_route(&mut self, hops: impl IntoIterator<Item = u32>) -> u32 {
-        let start = self.network.hops_of_routes.len() as u32;
-        self.network.hops_of_routes.extend(hops);
-        self.network.hops_of_routes.push(END);
+    fn add_route(&mut self, hops: Vec<u32>) -> u32 {
+        let start = self.network.routes.len() as u32;
+        self.network.routes.extend(hops);
+        self.network.routes.push(END);
         start
     }
 
@@ -140,14 +135,17 @@ impl<'a> Builder<'a> {
             to: self.spec.nodes[to.0 as usize].name.clone(),
         };
         let forward = self.routes.path(group.from, group.to).ok_or_else(|| no_route(group.from, group.to))?;
-        let backward = self.routes.path(group.to, group.from).ok_or_else(|| no_route(group.to, group.from))?;
+        let backward =
+            self.routes.path(group.to, group.from).ok_or_else(|| no_route(group.to, group.from))?;
         if group.access.is_none() && group.from == group.to {
             return Err(no_route(group.from, group.to));
         }
         let directions = group.access.as_ref().map(|access| self.describe_access(access));
         let control = group.control_channel.map(|delay| self.describe(control_channel(delay)));
-        let shared =
-            (self.add_route(forward.iter().copied()), self.add_route(backward.iter().copied()));
+        let control_route = control.map(|_| self.add_route(Vec::new()));
+        let exit = if group.access.is_some() { &[EXIT][..] } else { &[] };
+        let forward = self.add_route([&forward, exit].concat());
+        let backward = self.add_route([&backward, exit].concat());
         self.transports.push(Transport::new(&group.transport));
         self.groups.push(Group {
             name: group.name.clone(),
@@ -157,26 +155,27 @@ impl<'a> Builder<'a> {
             flows: group.count,
             completion: Histogram::default(),
             unfinished: 0,
+            delay: Histogram::default(),
         });
         let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
         for i in 0..group.count {
             let number = self.flows.len() as u32;
-            let (mut there, mut back) = shared;
-            let mut hosts =
-                (self.node_hosts[group.from.0 as usize], self.node_hosts[group.to.0 as usize]);
+            let host = |node: NodeId| self.node_hosts[node.0 as usize];
+            let mut there = Way { first: NONE, route: forward, exit: NONE, host: host(group.from) };
+            let mut back = Way { first: NONE, route: backward, exit: NONE, host: host(group.to) };
             if let (Some(access), Some(directions)) = (&group.access, &directions) {
                 let mut links = [0; 4];
                 for (link, direction) in links.iter_mut().zip(directions) {
                     *link = self.add_transmitter(*direction)?;
                 }
                 let [source_out, source_in, sink_out, sink_in] = links;
-                there = self.add_route([&[source_out], forward.as_slice(), &[sink_out]].concat());
-                back = self.add_route([&[sink_in], backward.as_slice(), &[source_in]].concat());
-                hosts = (self.add_host(access.source_processing), self.add_host(access.sink_processing));
+                (there.first, there.exit) = (source_out, sink_out);
+                (back.first, back.exit) = (sink_in, source_in);
+                (there.host, back.host) =
+                    (self.add_host(access.source_processing), self.add_host(access.sink_processing));
             }
-            if let Some(control) = control {
-                let link = self.add_transmitter(control)?;
-                back = self.add_route([link]);
+            if let (Some(control), Some(route)) = (control, control_route) {
+                (back.first, back.route) = (self.add_transmitter(control)?, route);
             }
             let start = group.start + group.stagger * u64::from(i) + spread.uniform_duration(group.spread);
             let seed = self.spec.seed;
@@ -187,8 +186,6 @@ impl<'a> Builder<'a> {
                 group: index,
                 forward: there,
                 backward: back,
-                source_host: hosts.0,
-                sink_host: hosts.1,
                 start,
                 finished: None,
                 stopped: false,
@@ -198,7 +195,7 @@ impl<'a> Builder<'a> {
                 delivered: 0,
                 delivered_before: 0,
                 drops: 0,
-                delay: Histogram::default(),
+                delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(Box::default),
                 ended: Default::default(),
                 before: None,
             });

@@ -59,7 +59,9 @@ impl AnyEngine {
     pub fn receive(&mut self, now: Time, pdu: Pdu, marked: bool) {
         match (self, pdu) {
             (Self::WindowSender(engine), Pdu::Window(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
-            (Self::WindowReceiver(engine), Pdu::Window(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::WindowReceiver(engine), Pdu::Window(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
@@ -94,10 +96,10 @@ impl AnyEngine {
     }
 
     /// What a sending engine has counted; zero for others.
-    pub fn sender_counts(&self) -> SenderCounts {
+    pub fn sender_counts(&self, now: Time) -> SenderCounts {
         match self {
             Self::WindowSender(engine) => {
-                let stats = engine.stats();
+                let stats = engine.stats(now);
                 SenderCounts {
                     sent: stats.sent,
                     retransmissions: stats.retransmissions,
@@ -108,16 +110,16 @@ impl AnyEngine {
                 }
             }
             Self::Source(engine) => {
-                SenderCounts { sent: engine.sent(), limits: engine.limits(), ..SenderCounts::default() }
+                SenderCounts { sent: engine.sent(), limits: engine.limits(now), ..SenderCounts::default() }
             }
             Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => SenderCounts::default(),
         }
     }
 
     /// The state that series show; `None` for engines without one.
-    pub fn window_stats(&self) -> Option<window::SenderStats> {
+    pub fn window_stats(&self, now: Time) -> Option<window::SenderStats> {
         match self {
-            Self::WindowSender(engine) => Some(engine.stats()),
+            Self::WindowSender(engine) => Some(engine.stats(now)),
             _ => None,
         }
     }
@@ -176,34 +178,50 @@ impl SenderCounts {
     }
 }
 
-/// An end of a connection.
+/// An end of a connection: one cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Endpoint {
     pub engine: AnyEngine,
     /// When its timer event is due; [`Time::MAX`] when none is in the queue.
     pub armed: Time,
-    /// Where its packets' routes start.
-    pub route: u32,
+    pub way: Way,
     /// Packets sent.
     pub serial: u32,
+    /// The flow that it works for.
+    pub flow: u32,
     /// Bytes on the wire beside the payload of a data packet, and of a packet without payload.
     pub header: u32,
     pub control: u32,
-    /// The host that works for it; [`NONE`] when work costs nothing.
-    pub host: u32,
+    /// Which use of its connection's slot this is.
+    pub incarnation: u16,
     /// It waits for its host.
     pub waiting: bool,
+}
+
+/// How packets leave an end of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// The access link, [`NONE`] for a flow that starts in the network.
+    pub first: u32,
+    /// Where the route starts.
+    pub route: u32,
+    /// The access link at the far end.
+    pub exit: u32,
+    /// The host that works for the endpoint; [`NONE`] when work costs nothing.
+    pub host: u32,
 }
 
 impl Endpoint {
     pub const VACANT: Self = Self {
         engine: AnyEngine::Vacant,
         armed: Time::MAX,
-        route: 0,
+        way: Way { first: NONE, route: 0, exit: NONE, host: NONE },
         serial: 0,
+        flow: 0,
         header: 0,
         control: 0,
-        host: NONE,
+        incarnation: 0,
         waiting: false,
     };
 
@@ -251,7 +269,10 @@ impl Transport {
     pub fn engines(&self) -> (AnyEngine, AnyEngine) {
         match self {
             Self::Window { sender, receiver, controller, .. } => (
-                AnyEngine::WindowSender(Box::new(window::Sender::new(Arc::clone(sender), Any::new(controller)))),
+                AnyEngine::WindowSender(Box::new(window::Sender::new(
+                    Arc::clone(sender),
+                    Any::new(controller),
+                ))),
                 AnyEngine::WindowReceiver(Box::new(window::Receiver::new(Arc::clone(receiver)))),
             ),
             Self::Datagram(config) => (
@@ -275,5 +296,15 @@ impl Transport {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_a_cache_line() {
+        assert_eq!(size_of::<Endpoint>(), 64);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::spec::{GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 use core::fmt;
-use thalweg_proto::units::Bytes;
+use thalweg_proto::units::{Bytes, Duration};
 
 /// Why a simulation cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             direction.check().map_err(|why| SpecError::Link { of: link.name.clone(), why })?;
         }
     }
-    if spec.measure.interval.is_some_and(|interval| interval.is_zero()) {
+    if spec.measure.interval.is_some_and(Duration::is_zero) {
         return Err(SpecError::Zero { of: "measure".to_owned(), what: "interval" });
     }
     let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
@@ -149,7 +149,7 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         }
         WorkloadSpec::RequestResponse { request, .. } if *request == Bytes::ZERO => zero("request size"),
         WorkloadSpec::RequestResponse { response: size, .. } | WorkloadSpec::Poisson { size, .. } => {
-            check_size(size).map_or(Ok(()), |what| zero(what))
+            check_size(size).map_or(Ok(()), zero)
         }
         _ => Ok(()),
     }

@@ -2,11 +2,10 @@
 
 use crate::build::FLOW_SERIES;
 use crate::endpoint::SenderCounts;
-use crate::flow::NO_CONNECTION;
+use crate::flow::{Group, NO_CONNECTION};
 use crate::measure::Recorder;
-use crate::result::{
-    FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series,
-};
+use crate::packet::NONE;
+use crate::result::{FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series, Summary};
 use crate::simulation::{Kind, Simulation, WatchedFlow, WatchedLink};
 use crate::trace::Tracer;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -20,18 +19,14 @@ impl<T: Tracer> Simulation<T> {
         for transmitter in &mut self.network.transmitters {
             transmitter.packets = 0;
             transmitter.bytes = 0;
-            // What is still in service counts from here on.
-            transmitter.busy = if transmitter.busy_until == Time::MAX {
-                0
-            } else {
-                transmitter.busy_until.since(now).as_picos()
-            };
             if let Some(waiting) = &mut transmitter.queue {
-                waiting.occupancy.restart(now);
+                if let Some(occupancy) = &mut waiting.occupancy {
+                    occupancy.restart(now);
+                }
                 (waiting.drops_full, waiting.drops_early, waiting.marks) = (0, 0, 0);
             }
             if let Some(extra) = &mut transmitter.extra {
-                (extra.losses, extra.corrupted, extra.duplicated) = (0, 0, 0);
+                (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
             }
         }
         for flow in 0..self.flows.len() {
@@ -51,7 +46,7 @@ impl<T: Tracer> Simulation<T> {
         let mut counts = flow.ended;
         for connection in [flow.main, flow.reply] {
             if connection != NO_CONNECTION {
-                counts.add(&self.endpoints[connection as usize * 2].engine.sender_counts());
+                counts.add(&self.endpoints[connection as usize * 2].engine.sender_counts(self.now));
             }
         }
         counts
@@ -82,7 +77,7 @@ impl<T: Tracer> Simulation<T> {
         let goodput = Rate::from_transfer(Bytes::new(flow.delivered - watched.delivered), interval);
         watched.delivered = flow.delivered;
         let stats = (flow.main != NO_CONNECTION)
-            .then(|| self.endpoints[flow.main as usize * 2].engine.window_stats())
+            .then(|| self.endpoints[flow.main as usize * 2].engine.window_stats(now))
             .flatten();
         let recorders = &mut self.recorders[watched.recorders..watched.recorders + FLOW_SERIES.len()];
         if let Some(stats) = stats {
@@ -118,7 +113,8 @@ impl<T: Tracer> Simulation<T> {
         let warmup = Time::ZERO + self.warmup;
         let counted = ended.since(warmup);
         self.conservation.in_network = self.network.packets.live();
-        let flows: Vec<FlowResult> = (0..self.flows.len()).map(|flow| self.flow_result(flow, counted)).collect();
+        let flows: Vec<FlowResult> =
+            (0..self.flows.len()).map(|flow| self.flow_result(flow, counted)).collect();
         let groups = (0..self.groups.len()).map(|group| self.group_result(group, &flows)).collect();
         let links = self.link_results(counted);
         let series: Vec<Series> = core::mem::take(&mut self.recorders)
@@ -154,7 +150,9 @@ impl<T: Tracer> Simulation<T> {
         let delivered_wire = delivered + packets * u64::from(transport.overheads().0);
         let warmup = Time::ZERO + self.warmup;
         let end = flow.finished.unwrap_or(self.now);
-        let per_time = |bytes| if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) };
+        let per_time = |bytes| {
+            if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) }
+        };
         FlowResult {
             name: if group.flows == 1 {
                 group.name.clone()
@@ -174,7 +172,7 @@ impl<T: Tracer> Simulation<T> {
             retransmissions: since.retransmissions,
             timeouts: since.timeouts,
             drops: flow.drops,
-            delay: flow.delay.summary(),
+            delay: flow.delay.as_ref().map_or(Summary::default(), |delay| delay.summary()),
             min_rtt: if counts.min_rtt == Duration::MAX { Duration::ZERO } else { counts.min_rtt },
             smoothed_rtt: counts.smoothed_rtt,
             limits: since.limits,
@@ -192,7 +190,8 @@ impl<T: Tracer> Simulation<T> {
         let jain = if squares > 0.0 { sum * sum / (n * squares) } else { 1.0 };
         let kbits: Vec<f64> = members.iter().map(|flow| flow.throughput.as_f64() / 1e3).collect();
         let mean = kbits.iter().sum::<f64>() / n.max(1.0);
-        let fairness_variance = kbits.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / n.max(1.0);
+        let fairness_variance =
+            kbits.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / n.max(1.0);
         GroupResult {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
@@ -202,7 +201,19 @@ impl<T: Tracer> Simulation<T> {
             fairness_variance,
             completion: group.completion.summary(),
             unfinished: group.unfinished,
+            delay: self.group_delay(group),
         }
+    }
+
+    fn group_delay(&self, group: &Group) -> Summary {
+        let mut all = group.delay.clone();
+        let first = group.first_flow as usize;
+        for flow in &self.flows[first..first + group.flows as usize] {
+            if let Some(delay) = &flow.delay {
+                all.merge(delay);
+            }
+        }
+        all.summary()
     }
 
     fn link_results(&self, counted: Duration) -> Vec<LinkResult> {
@@ -210,11 +221,11 @@ impl<T: Tracer> Simulation<T> {
         let mut results: Vec<LinkResult> = (0..core).map(|link| self.link_result(link, counted)).collect();
         for group in &self.groups {
             let flow = &self.flows[group.first_flow as usize];
-            for route in [flow.forward, flow.backward] {
-                let hops = self.network.hops_of_routes[route as usize..].iter();
-                let busiest = hops
-                    .take_while(|&&hop| hop != crate::network::END)
-                    .map(|&hop| hop as usize)
+            for way in [flow.forward, flow.backward] {
+                let busiest = self
+                    .network
+                    .route(way.route)
+                    .map(|hop| hop as usize)
                     .filter(|&hop| hop < core)
                     .max_by(|&a, &b| results[a].utilisation.total_cmp(&results[b].utilisation));
                 if let Some(busiest) = busiest
@@ -234,22 +245,20 @@ impl<T: Tracer> Simulation<T> {
         for group in &self.groups {
             for number in group.first_flow..group.first_flow + group.flows {
                 let flow = &self.flows[number as usize];
-                for (route, here, there) in [(flow.forward, "source", "sink"), (flow.backward, "sink", "source")] {
-                    let hops: Vec<usize> = self.network.hops_of_routes[route as usize..]
-                        .iter()
-                        .take_while(|&&hop| hop != crate::network::END)
-                        .map(|&hop| hop as usize)
-                        .collect();
-                    for (position, &hop) in hops.iter().enumerate().filter(|(_, hop)| **hop >= core) {
-                        let mut result = self.link_result(hop, counted);
-                        if result.drops_full + result.drops_early + result.losses + result.corrupted == 0 {
-                            continue;
-                        }
-                        let index = number - group.first_flow + 1;
-                        let end = if position == 0 { here } else { there };
+                let index = number - group.first_flow + 1;
+                for (link, end, from, to) in [
+                    (flow.forward.first, "source", "source", "network"),
+                    (flow.backward.exit, "source", "network", "source"),
+                    (flow.forward.exit, "sink", "network", "sink"),
+                    (flow.backward.first, "sink", "sink", "network"),
+                ] {
+                    if link == NONE || (link as usize) < core {
+                        continue;
+                    }
+                    let mut result = self.link_result(link as usize, counted);
+                    if result.drops_full + result.drops_early + result.losses + result.corrupted > 0 {
                         result.name = format!("{}.{index} access at {end}", group.name);
-                        let ends = if position == 0 { (end, "network") } else { ("network", end) };
-                        (result.from, result.to) = (ends.0.to_owned(), ends.1.to_owned());
+                        (result.from, result.to) = (from.to_owned(), to.to_owned());
                         results.push(result);
                     }
                 }
@@ -263,25 +272,22 @@ impl<T: Tracer> Simulation<T> {
         let (name, from, to) = self.network.names.get(number).cloned().unwrap_or_default();
         let waiting = transmitter.queue.as_deref();
         let extra = transmitter.extra.as_deref();
-        // A packet in service at the end was counted to the end of its service.
-        let beyond = if transmitter.busy_until == Time::MAX {
-            0
-        } else {
-            transmitter.busy_until.since(self.now).as_picos()
-        };
-        let busy = transmitter.busy.saturating_sub(beyond) as f64;
-        let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_picos() as f64 };
+        let spec = &self.network.directions[transmitter.spec as usize];
+        let busy = transmitter.busy(self.now, spec).as_secs_f64();
+        let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_secs_f64() };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
         LinkResult {
             name,
             from,
             to,
-            rate: self.network.directions[transmitter.spec as usize].rate,
+            rate: spec.rate,
             packets: transmitter.packets,
             bytes: Bytes::new(transmitter.bytes),
             utilisation,
-            queue: waiting.map_or(QueueResult::default(), |waiting| waiting.occupancy.result(self.now, counted)),
+            queue: waiting
+                .and_then(|waiting| waiting.occupancy.as_ref())
+                .map_or(QueueResult::default(), |occupancy| occupancy.result(self.now, counted)),
             drops_full,
             drops_early,
             marks: waiting.map_or(0, |waiting| waiting.marks),

@@ -1,13 +1,16 @@
 //! Flows: applications, their connections, and what is counted of them.
 
-use crate::endpoint::{Command, Endpoint, EndpointId, SenderCounts};
+use crate::endpoint::{AnyEngine, Command, Endpoint, EndpointId, SenderCounts, Way};
 use crate::measure::Histogram;
 use crate::simulation::{Kind, Simulation};
 use crate::trace::Tracer;
 use crate::workload::{Reaction, Workload};
 use thalweg_proto::payload::{Length, Payload};
 use thalweg_proto::transport::Event;
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Duration, Time};
+
+/// Flows of a larger group have their delays counted together, as the counters of each would be most of its memory.
+pub(crate) const MAX_FLOWS_WITH_DELAY: u32 = 1000;
 
 /// "No connection".
 pub(crate) const NO_CONNECTION: u32 = u32::MAX;
@@ -27,8 +30,6 @@ pub(crate) enum Role {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connection {
     pub flow: u32,
-    /// Counts the uses of this slot, so that a late packet is not taken for one of a later connection.
-    pub incarnation: u16,
     pub role: Role,
     pub opened: Time,
 }
@@ -41,20 +42,19 @@ pub(crate) struct Group {
     pub transport: u32,
     pub first_flow: u32,
     pub flows: u32,
-    /// The hosts' positions in the table, where they need time for their work and are shared by the group.
     pub completion: Histogram,
     pub unfinished: u64,
+    /// One-way delays, for a group of too many flows to keep them for each.
+    pub delay: Histogram,
 }
 
 /// A flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub group: u32,
-    /// Where routes from its source and from its sink start.
-    pub forward: u32,
-    pub backward: u32,
-    pub source_host: u32,
-    pub sink_host: u32,
+    /// How packets leave its source and its sink.
+    pub forward: Way,
+    pub backward: Way,
     pub start: Time,
     pub finished: Option<Time>,
     pub stopped: bool,
@@ -65,7 +65,8 @@ pub(crate) struct Flow {
     pub delivered: u64,
     pub delivered_before: u64,
     pub drops: u64,
-    pub delay: Histogram,
+    /// One-way delays, where the group does not keep them.
+    pub delay: Option<Box<Histogram>>,
     /// Of connections that have ended, and of all when counting began.
     pub ended: SenderCounts,
     pub before: Option<Box<SenderCounts>>,
@@ -154,12 +155,11 @@ impl<T: Tracer> Simulation<T> {
     fn open(&mut self, flow: u32, role: Role) -> u32 {
         let opened = self.now;
         let number = if let Some(number) = self.vacant.pop() {
-            let slot = &mut self.connections[number as usize];
-            *slot = Connection { flow, incarnation: slot.incarnation.wrapping_add(1), role, opened };
+            self.connections[number as usize] = Connection { flow, role, opened };
             number
         } else {
             let number = self.connections.len() as u32;
-            self.connections.push(Connection { flow, incarnation: 0, role, opened });
+            self.connections.push(Connection { flow, role, opened });
             self.endpoints.push(Endpoint::VACANT);
             self.endpoints.push(Endpoint::VACANT);
             number
@@ -168,15 +168,16 @@ impl<T: Tracer> Simulation<T> {
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         let (sender, receiver) = transport.engines();
         let (header, control) = transport.overheads();
-        let (mut there, mut back) = ((state.forward, state.source_host), (state.backward, state.sink_host));
+        let (mut there, mut back) = (state.forward, state.backward);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
         }
-        for (id, engine, (route, host)) in [(number * 2, sender, there), (number * 2 + 1, receiver, back)] {
-            // The serial goes on, so that no packet of the run has another's identity.
-            let serial = self.endpoints[id as usize].serial;
-            self.endpoints[id as usize] =
-                Endpoint { engine, route, header, control, host, serial, ..Endpoint::VACANT };
+        for (id, engine, way) in [(number * 2, sender, there), (number * 2 + 1, receiver, back)] {
+            let slot = &mut self.endpoints[id as usize];
+            // The serial goes on, so that no packet of the run has another's identity; the incarnation tells late
+            // packets of the slot's last connection from those of this one.
+            let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
+            *slot = Endpoint { engine, way, flow, header, control, serial, incarnation, ..Endpoint::VACANT };
         }
         number
     }
@@ -184,21 +185,19 @@ impl<T: Tracer> Simulation<T> {
     /// Closes a connection whose data has all been delivered.
     fn close(&mut self, number: u32) {
         let flow = self.connections[number as usize].flow;
-        let sender = &mut self.endpoints[number as usize * 2];
-        let counts = sender.engine.sender_counts();
+        let counts = self.endpoints[number as usize * 2].engine.sender_counts(self.now);
         self.flows[flow as usize].ended.add(&counts);
         for id in [number * 2, number * 2 + 1] {
-            let serial = self.endpoints[id as usize].serial;
-            let waiting = self.endpoints[id as usize].waiting;
-            let host = self.endpoints[id as usize].host;
-            self.endpoints[id as usize] = Endpoint { serial, waiting, host, ..Endpoint::VACANT };
+            let slot = &mut self.endpoints[id as usize];
+            slot.engine = AnyEngine::Vacant;
+            slot.armed = Time::MAX;
         }
         self.vacant.push(number);
     }
 
     /// An engine tells its application something.
     #[inline]
-    pub(crate) fn on_event(&mut self, id: EndpointId, event: Event<Length>) {
+    pub(crate) fn on_event(&mut self, id: EndpointId, event: &Event<Length>) {
         match event {
             Event::Delivered(data) => self.on_delivered(id / 2, u64::from(data.len())),
             Event::Writable => {
@@ -211,6 +210,16 @@ impl<T: Tracer> Simulation<T> {
             Event::Finished => self.on_finished(id / 2),
             // Gates at source nodes will listen to these.
             Event::Congestion(_) | Event::Failed(_) => {}
+        }
+    }
+
+    /// A data packet was this long on its way.
+    #[inline]
+    pub(crate) fn record_delay(&mut self, flow: u32, delay: Duration) {
+        let flow = &mut self.flows[flow as usize];
+        match &mut flow.delay {
+            Some(histogram) => histogram.record(delay),
+            None => self.groups[flow.group as usize].delay.record(delay),
         }
     }
 

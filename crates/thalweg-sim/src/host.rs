@@ -57,7 +57,7 @@ impl Processing {
 impl<T: Tracer> Simulation<T> {
     /// A packet reached the host of its endpoint.
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
-        let number = self.endpoints[endpoint as usize].host;
+        let number = self.endpoints[endpoint as usize].way.host;
         let host = &mut self.hosts[number as usize];
         let is_data = matches!(
             self.network.packets.pdu(packet),
@@ -75,7 +75,7 @@ impl<T: Tracer> Simulation<T> {
     /// An endpoint may have something to send.
     pub(crate) fn ask_host(&mut self, id: EndpointId) {
         let endpoint = &mut self.endpoints[id as usize];
-        let number = endpoint.host;
+        let number = endpoint.way.host;
         if !endpoint.waiting {
             endpoint.waiting = true;
             self.hosts[number as usize].ready.push_back(id);
@@ -105,7 +105,7 @@ impl<T: Tracer> Simulation<T> {
         loop {
             match self.poll(id) {
                 Output::Transmit(pdu) => return self.begin(number, Job::Send { endpoint: id, pdu }),
-                Output::Event(event) => self.on_event(id, event),
+                Output::Event(event) => self.on_event(id, &event),
                 Output::Timeout { .. } | Output::Idle => return,
             }
             if self.hosts[number as usize].job.is_some() {
@@ -117,7 +117,7 @@ impl<T: Tracer> Simulation<T> {
 
     fn begin(&mut self, number: u32, job: Job) {
         let size = match &job {
-            Job::Receive { packet, .. } => self.network.packets.header(*packet).size,
+            Job::Receive { packet, .. } => self.network.packets.get(*packet).size,
             Job::Send { endpoint, pdu } => self.endpoints[*endpoint as usize].wire_size(pdu),
         };
         let host = &mut self.hosts[number as usize];

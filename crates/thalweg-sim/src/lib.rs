@@ -14,6 +14,7 @@ mod measure;
 mod network;
 mod packet;
 mod pdu;
+mod prefetch;
 mod result;
 pub mod route;
 mod simulation;

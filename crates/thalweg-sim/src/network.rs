@@ -1,6 +1,7 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::packet::{Flags, NONE, Packets};
+use crate::prefetch::prefetch;
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
@@ -11,6 +12,9 @@ use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
 
 /// The hop after the last: the packet's endpoint.
 pub(crate) const END: u32 = u32::MAX;
+/// The hop that is the packet's own ([`Packet::exit`](crate::packet::Packet)): the access link of its endpoint, so that
+/// all flows of a group share one route.
+pub(crate) const EXIT: u32 = u32::MAX - 1;
 
 /// All transmitters and the packets among them.
 #[derive(Debug)]
@@ -19,8 +23,8 @@ pub(crate) struct Network {
     pub transmitters: Vec<Transmitter>,
     /// What transmitters are described by; those of access links share theirs.
     pub directions: Vec<DirectionSpec>,
-    /// Routes: transmitters, each route ended by [`END`].
-    pub hops_of_routes: Vec<u32>,
+    /// Routes: transmitters and perhaps [`EXIT`], each route ended by [`END`].
+    pub routes: Vec<u32>,
     /// Names of the links and nodes of the specification's directions.
     pub names: Vec<(String, String, String)>,
     /// Scheduled changes and the transmitters that they are for.
@@ -29,6 +33,29 @@ pub(crate) struct Network {
     pub hops: u64,
     /// For queues to tell what they drop; empty between two events.
     pub dropped: Vec<Dropped>,
+}
+
+impl Network {
+    /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
+    pub fn route(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
+        self.routes[start as usize..].iter().copied().take_while(|&hop| hop != END)
+    }
+}
+
+impl Network {
+    /// Asks for what the next arrival at the end of `link` needs first.
+    #[inline]
+    pub fn expect_link(&self, link: u32) {
+        if let Some(transmitter) = self.transmitters.get(link as usize) {
+            prefetch(transmitter);
+        }
+    }
+
+    /// Asks for what it needs next.
+    #[inline]
+    pub fn expect_packet(&self, link: u32) {
+        self.packets.expect(self.transmitters[link as usize].first);
+    }
 }
 
 /// The random stream for `purpose` of transmitter number `link`.
@@ -40,16 +67,23 @@ impl<T: Tracer> Simulation<T> {
     /// Sends a packet on its next hop.
     #[inline]
     pub(crate) fn forward(&mut self, packet: u32) {
-        let header = self.network.packets.header_mut(packet);
-        let link = self.network.hops_of_routes[header.hop as usize];
-        if link == END {
-            self.deliver(packet);
-            return;
-        }
+        let header = self.network.packets.get_mut(packet);
+        let link = match self.network.routes[header.hop as usize] {
+            END => return self.deliver(packet),
+            EXIT => header.exit,
+            link => link,
+        };
         header.hop += 1;
         let size = header.size;
-        let transmitter = &mut self.network.transmitters[link as usize];
-        if self.now >= transmitter.busy_until && !transmitter.service_due && transmitter.can_send() {
+        self.offer(link, packet, size);
+    }
+
+    /// A packet comes to a transmitter.
+    #[inline]
+    pub(crate) fn offer(&mut self, link: u32, packet: u32, size: u32) {
+        let transmitter = &self.network.transmitters[link as usize];
+        let spec = &self.network.directions[transmitter.spec as usize];
+        if self.now >= transmitter.busy_until && !transmitter.service_due && transmitter.can_send(spec) {
             self.transmit(link, packet, size);
         } else {
             self.enqueue(link, packet);
@@ -59,7 +93,7 @@ impl<T: Tracer> Simulation<T> {
     /// A packet meets a busy transmitter.
     fn enqueue(&mut self, link: u32, packet: u32) {
         let now = self.now;
-        let header = self.network.packets.header(packet);
+        let header = self.network.packets.get(packet);
         let entry = Entry {
             packet,
             size: header.size,
@@ -71,11 +105,11 @@ impl<T: Tracer> Simulation<T> {
         self.trace(Step::Queued, link, packet);
         let transmitter = &mut self.network.transmitters[link as usize];
         let spec = &self.network.directions[transmitter.spec as usize];
-        let seed = self.seed;
-        let waiting = transmitter.waiting(&spec.queue, |purpose| link_stream(seed, purpose, link));
+        let (seed, measured) = (self.seed, (link as usize) < self.network.names.len());
+        let waiting = transmitter.waiting(&spec.queue, measured, |purpose| link_stream(seed, purpose, link));
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
-        waiting.occupancy.change(now, waiting.discipline.packets(), waiting.discipline.bytes());
-        if !transmitter.service_due && transmitter.can_send() {
+        waiting.observe(now);
+        if !transmitter.service_due && transmitter.can_send(spec) {
             transmitter.service_due = true;
             self.wheel.push(transmitter.busy_until.max(now), Kind::Service.key(link));
         }
@@ -87,18 +121,23 @@ impl<T: Tracer> Simulation<T> {
         let now = self.now;
         let transmitter = &mut self.network.transmitters[link as usize];
         transmitter.service_due = false;
-        if !transmitter.can_send() {
+        let spec = &self.network.directions[transmitter.spec as usize];
+        if !transmitter.can_send(spec) {
             // An outage began; the change that ends it asks again.
             return;
         }
         let Some(waiting) = transmitter.queue.as_mut() else { return };
         let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
         let left = waiting.discipline.packets();
-        waiting.occupancy.change(now, left, waiting.discipline.bytes());
+        waiting.observe(now);
         if let Some(entry) = entry {
             if entry.marked {
                 waiting.marks += 1;
-                self.network.packets.header_mut(entry.packet).flags.set(Flags::MARKED);
+                self.network.packets.get_mut(entry.packet).flags.set(Flags::MARKED);
+            }
+            if let Some(next) = waiting.discipline.peek() {
+                // By the time of its service it will be in the cache.
+                self.network.packets.expect(next.packet);
             }
             self.transmit(link, entry.packet, entry.size);
             if left > 0 {
@@ -132,13 +171,9 @@ impl<T: Tracer> Simulation<T> {
     fn transmit(&mut self, link: u32, packet: u32, size: u32) {
         self.trace(Step::Transmitted, link, packet);
         let transmitter = &mut self.network.transmitters[link as usize];
-        let leaves = transmitter.departure(self.now, size);
-        transmitter.busy_until = leaves;
-        transmitter.packets += 1;
-        transmitter.bytes += u64::from(size);
-        transmitter.busy += leaves.since(self.now).as_picos();
+        let spec = &self.network.directions[transmitter.spec as usize];
+        let (_, arrives) = transmitter.serve(self.now, size, spec);
         self.network.hops += 1;
-        let arrives = leaves + transmitter.delay;
         if transmitter.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent()) {
             self.impair(link, packet, arrives);
         } else {
@@ -150,22 +185,29 @@ impl<T: Tracer> Simulation<T> {
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
-        let header = network.packets.header_mut(packet);
+        let header = network.packets.get_mut(packet);
         header.arrives_at = arrives;
         header.next = NONE;
         if transmitter.first == NONE {
             transmitter.first = packet;
             self.wheel.push(arrives, Kind::Arrive.key(link));
         } else {
-            let last = network.packets.header_mut(transmitter.last);
+            let last = network.packets.get_mut(transmitter.last);
             if arrives < last.arrives_at {
                 // The wire became shorter: this one overtakes.
-                self.wheel.push(arrives, Kind::Stray.key(packet));
+                self.put_off_order(link, packet, arrives);
                 return;
             }
             last.next = packet;
         }
         transmitter.last = packet;
+    }
+
+    /// A packet that does not arrive in the order of the wire has an event of its own.
+    fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
+        let header = self.network.packets.get_mut(packet);
+        (header.arrives_at, header.next) = (arrives, link);
+        self.wheel.push(arrives, Kind::Stray.key(packet));
     }
 
     /// What an impaired wire does to a packet.
@@ -181,22 +223,19 @@ impl<T: Tracer> Simulation<T> {
             return;
         }
         if fate.corrupted {
-            self.network.packets.header_mut(packet).flags.set(Flags::DAMAGED);
+            self.network.packets.get_mut(packet).flags.set(Flags::DAMAGED);
             self.trace(Step::Corrupted, link, packet);
         }
         let copy = fate.duplicated.then(|| {
             self.conservation.duplicated += 1;
-            let pdu = self.network.packets.pdu(packet).clone();
-            let header = *self.network.packets.header(packet);
-            self.network.packets.insert(header, pdu)
+            let (copy, pdu) = (*self.network.packets.get(packet), self.network.packets.pdu(packet));
+            self.network.packets.insert(copy, pdu)
         });
         for packet in core::iter::once(packet).chain(copy) {
             if fate.extra_delay.is_zero() {
                 self.put_on_wire(link, packet, arrives);
             } else {
-                let arrives = arrives + fate.extra_delay;
-                self.network.packets.header_mut(packet).arrives_at = arrives;
-                self.wheel.push(arrives, Kind::Stray.key(packet));
+                self.put_off_order(link, packet, arrives + fate.extra_delay);
             }
         }
         if let Some(copy) = copy {
@@ -210,27 +249,23 @@ impl<T: Tracer> Simulation<T> {
         let network = &mut self.network;
         let transmitter = &mut network.transmitters[link as usize];
         let packet = transmitter.first;
-        let next = network.packets.header(packet).next;
+        let next = network.packets.get(packet).next;
         transmitter.first = next;
         if next != NONE {
-            let arrives = network.packets.header(next).arrives_at;
+            let behind = network.packets.get(next);
+            let arrives = behind.arrives_at;
+            // The one after it, for the next time.
+            network.packets.expect(behind.next);
             self.wheel.push(arrives, Kind::Arrive.key(link));
         }
-        self.arrive(packet);
+        self.trace(Step::Arrived, link, packet);
+        self.forward(packet);
     }
 
     /// A packet off the wire's order reaches the far end.
     pub(crate) fn on_stray(&mut self, packet: u32) {
-        self.arrive(packet);
-    }
-
-    #[inline]
-    fn arrive(&mut self, packet: u32) {
-        if T::ENABLED {
-            let header = self.network.packets.header(packet);
-            let link = self.network.hops_of_routes[header.hop as usize - 1];
-            self.trace(Step::Arrived, link, packet);
-        }
+        let link = self.network.packets.get(packet).next;
+        self.trace(Step::Arrived, link, packet);
         self.forward(packet);
     }
 
@@ -240,17 +275,16 @@ impl<T: Tracer> Simulation<T> {
         let (link, change) = self.network.changes[index as usize].clone();
         let seed = self.seed;
         let transmitter = &mut self.network.transmitters[link as usize];
-        if let Some(rate) = change.rate {
-            transmitter.set_rate(rate);
-        }
-        if let Some(delay) = change.delay {
-            transmitter.delay = delay;
-        }
-        if let (Some(impairment), Some(extra)) = (&change.impairment, &mut transmitter.extra) {
-            extra.impairment.set(impairment, |purpose| link_stream(seed, purpose, link));
+        let spec = &self.network.directions[transmitter.spec as usize];
+        if let Some(extra) = &mut transmitter.extra {
+            extra.rate = change.rate.unwrap_or(extra.rate);
+            extra.delay = change.delay.unwrap_or(extra.delay);
+            if let Some(impairment) = &change.impairment {
+                extra.impairment.set(impairment, |purpose| link_stream(seed, purpose, link));
+            }
         }
         let waits = transmitter.queue.as_ref().is_some_and(|waiting| waiting.discipline.packets() > 0);
-        if waits && transmitter.can_send() && !transmitter.service_due {
+        if waits && transmitter.can_send(spec) && !transmitter.service_due {
             transmitter.service_due = true;
             self.wheel.push(transmitter.busy_until.max(now), Kind::Service.key(link));
         }

@@ -1,35 +1,47 @@
 //! Packets in the network: one store for all, so that none is allocated on its way.
 
 use crate::pdu::Pdu;
-use thalweg_proto::transport::Feedback;
+use crate::prefetch::prefetch;
+use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
+use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 
 /// "No packet".
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What links need to know of a packet. Its PDU lies elsewhere, as only endpoints look at it.
+/// A packet: one cache line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Header {
+#[repr(align(64))]
+pub(crate) struct Packet {
     /// When it reaches the far end of the link that it is on.
     pub arrives_at: Time,
-    /// When its endpoint sent it.
-    pub sent_at: Time,
-    /// The packet behind it on the same wire.
+    /// The packet behind it on the same wire; the link for a packet off the wire's order.
     pub next: u32,
     /// The position of its next hop in the table of routes.
     pub hop: u32,
+    /// The last hop, where the route leaves it to the packet.
+    pub exit: u32,
     /// The connection that it belongs to.
     pub connection: u32,
     /// Its size on the wire in bytes.
     pub size: u32,
     /// Counts what its endpoint has sent.
     pub serial: u32,
+    /// When its endpoint sent it.
+    pub sent_at: Time,
     /// Which use of the connection's slot it belongs to.
     pub incarnation: u16,
-    /// It travels from the receiver to the sender of its connection.
-    pub backward: bool,
-    /// It goes ahead of others, may be marked, has been marked, is damaged.
     pub flags: Flags,
+    pub(crate) cargo: Cargo,
+}
+
+/// A PDU in the space that is left of the line. The most frequent ones fit; others are kept beside the packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cargo {
+    Segment { sequence: u64, length: u32, retransmission: bool },
+    Ack { cumulative: u64, window: u32, marked: bool },
+    Datagram(u32),
+    Large(u32),
 }
 
 /// A header's flags.
@@ -37,10 +49,16 @@ pub(crate) struct Header {
 pub(crate) struct Flags(u8);
 
 impl Flags {
+    /// Goes ahead of others.
     pub const URGENT: Self = Self(1);
+    /// May be marked instead of dropped.
     pub const MARKABLE: Self = Self(2);
+    /// Has been marked.
     pub const MARKED: Self = Self(4);
+    /// Its receiver will drop it.
     pub const DAMAGED: Self = Self(8);
+    /// Travels from the receiver to the sender of its connection.
+    pub const BACKWARD: Self = Self(16);
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -54,15 +72,16 @@ impl Flags {
 /// All packets, by number. Numbers are used again, the one freed last first, so that memory stays warm.
 #[derive(Clone, Debug)]
 pub(crate) struct Packets {
-    headers: Vec<Header>,
-    pdus: Vec<Pdu>,
+    packets: Vec<Packet>,
     free: u32,
     live: u64,
+    large: Vec<Pdu>,
+    free_large: Vec<u32>,
 }
 
 impl Packets {
     pub fn new() -> Self {
-        Self { headers: Vec::new(), pdus: Vec::new(), free: NONE, live: 0 }
+        Self { packets: Vec::new(), free: NONE, live: 0, large: Vec::new(), free_large: Vec::new() }
     }
 
     /// How many packets there are.
@@ -70,45 +89,169 @@ impl Packets {
         self.live
     }
 
+    /// Adds a packet, described by `packet` but for its number and what it carries.
     #[inline]
-    pub fn insert(&mut self, header: Header, pdu: Pdu) -> u32 {
+    pub fn insert(&mut self, mut packet: Packet, pdu: Pdu) -> u32 {
+        packet.cargo = self.pack(pdu);
         self.live += 1;
         if self.free == NONE {
-            let number = self.headers.len() as u32;
-            self.headers.push(header);
-            self.pdus.push(pdu);
-            return number;
+            self.packets.push(packet);
+            return self.packets.len() as u32 - 1;
         }
         let number = self.free;
-        let slot = &mut self.headers[number as usize];
+        let slot = &mut self.packets[number as usize];
         self.free = slot.next;
-        *slot = header;
-        self.pdus[number as usize] = pdu;
+        *slot = packet;
         number
     }
 
     #[inline]
-    pub fn header(&self, packet: u32) -> &Header {
-        &self.headers[packet as usize]
+    fn pack(&mut self, pdu: Pdu) -> Cargo {
+        match pdu {
+            Pdu::Window(window::Pdu::Segment(Segment {
+                sequence,
+                payload: Length(length),
+                retransmission,
+            })) => Cargo::Segment { sequence, length, retransmission },
+            Pdu::Window(window::Pdu::Ack(Ack { cumulative, window, sack, marked }))
+                if sack[0].is_empty() && window <= u64::from(u32::MAX) =>
+            {
+                Cargo::Ack { cumulative, window: window as u32, marked }
+            }
+            Pdu::Datagram(Length(length)) => Cargo::Datagram(length),
+            pdu => self.pack_large(pdu),
+        }
+    }
+
+    #[cold]
+    fn pack_large(&mut self, pdu: Pdu) -> Cargo {
+        if let Some(index) = self.free_large.pop() {
+            self.large[index as usize] = pdu;
+            return Cargo::Large(index);
+        }
+        self.large.push(pdu);
+        Cargo::Large(self.large.len() as u32 - 1)
+    }
+
+    /// What a packet carries.
+    #[inline]
+    pub fn pdu(&self, packet: u32) -> Pdu {
+        match self.packets[packet as usize].cargo {
+            Cargo::Segment { sequence, length, retransmission } => {
+                Pdu::Window(window::Pdu::Segment(Segment {
+                    sequence,
+                    payload: Length(length),
+                    retransmission,
+                }))
+            }
+            Cargo::Ack { cumulative, window, marked } => Pdu::Window(window::Pdu::Ack(Ack {
+                cumulative,
+                window: u64::from(window),
+                sack: [SackBlock::default(); 3],
+                marked,
+            })),
+            Cargo::Datagram(length) => Pdu::Datagram(Length(length)),
+            Cargo::Large(index) => self.large[index as usize].clone(),
+        }
     }
 
     #[inline]
-    pub fn header_mut(&mut self, packet: u32) -> &mut Header {
-        &mut self.headers[packet as usize]
+    pub fn get(&self, packet: u32) -> &Packet {
+        &self.packets[packet as usize]
     }
 
-    pub fn pdu(&self, packet: u32) -> &Pdu {
-        &self.pdus[packet as usize]
+    #[inline]
+    pub fn get_mut(&mut self, packet: u32) -> &mut Packet {
+        &mut self.packets[packet as usize]
+    }
+
+    /// Asks for a packet, if there is one of that number, so that it is in the cache soon.
+    #[inline]
+    pub fn expect(&self, packet: u32) {
+        if let Some(packet) = self.packets.get(packet as usize) {
+            prefetch(packet);
+        }
     }
 
     /// Removes a packet and gives what it carried.
     #[inline]
     pub fn remove(&mut self, packet: u32) -> Pdu {
+        let pdu = self.pdu(packet);
+        self.discard(packet);
+        pdu
+    }
+
+    /// Removes a packet.
+    #[inline]
+    pub fn discard(&mut self, packet: u32) {
         self.live -= 1;
-        self.headers[packet as usize].next = self.free;
+        let slot = &mut self.packets[packet as usize];
+        if let Cargo::Large(index) = slot.cargo {
+            self.free_large.push(index);
+        }
+        slot.next = self.free;
         self.free = packet;
-        // Something that needs no memory of its own takes the place of what is taken out.
-        let nothing = Pdu::Feedback(Feedback { dropped: None, rate: None });
-        core::mem::replace(&mut self.pdus[packet as usize], nothing)
+    }
+}
+
+impl Packet {
+    /// A packet without cargo.
+    pub const EMPTY: Self = Self {
+        arrives_at: Time::ZERO,
+        next: NONE,
+        hop: 0,
+        exit: NONE,
+        connection: 0,
+        size: 0,
+        serial: 0,
+        sent_at: Time::ZERO,
+        incarnation: 0,
+        flags: Flags(0),
+        cargo: Cargo::Datagram(0),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::transport::Feedback;
+
+    /// What a simulation of many packets costs in memory and time; growing it is a decision.
+    #[test]
+    fn a_packet_is_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
+    }
+
+    /// Every PDU comes out as it went in, small or large, and numbers are used again.
+    #[test]
+    fn pdus_survive_packing() {
+        let ack = |window, end| Ack {
+            cumulative: u64::MAX,
+            window,
+            sack: [SackBlock { start: 0, end }, SackBlock::default(), SackBlock::default()],
+            marked: true,
+        };
+        let pdus = [
+            Pdu::Window(window::Pdu::Segment(Segment {
+                sequence: u64::MAX,
+                payload: Length(u32::MAX),
+                retransmission: true,
+            })),
+            Pdu::Window(window::Pdu::Ack(ack(7, 0))),
+            Pdu::Window(window::Pdu::Ack(ack(u64::MAX, 0))),
+            Pdu::Window(window::Pdu::Ack(ack(7, 9))),
+            Pdu::Datagram(Length(3)),
+            Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None }),
+        ];
+        let mut packets = Packets::new();
+        for round in 0..3 {
+            let numbers: Vec<u32> =
+                pdus.iter().map(|pdu| packets.insert(Packet::EMPTY, pdu.clone())).collect();
+            assert!(numbers.iter().all(|&number| (number as usize) < pdus.len()), "round {round}");
+            for (number, pdu) in numbers.iter().zip(&pdus) {
+                assert_eq!(packets.remove(*number), *pdu);
+            }
+            assert_eq!((packets.live(), packets.large.len()), (0, 3));
+        }
     }
 }

@@ -88,7 +88,8 @@ pub struct FlowResult {
     pub timeouts: u64,
     /// Packets of the flow, in either direction, that queues dropped.
     pub drops: u64,
-    /// One-way delay of data packets from their transmission at the source to their arrival.
+    /// One-way delay of data packets from their transmission at the source to their arrival. Empty for a flow of a
+    /// group of more than 1000, whose delays are counted together in [`GroupResult::delay`].
     pub delay: Summary,
     /// The shortest round-trip time that the sender measured, over the whole run; zero without a sample.
     pub min_rtt: Duration,
@@ -184,6 +185,8 @@ pub struct GroupResult {
     pub completion: Summary,
     /// Transfers begun and not ended, for workloads of many transfers.
     pub unfinished: u64,
+    /// One-way delay of all data packets of the group.
+    pub delay: Summary,
 }
 
 /// A quantity over time.

@@ -5,8 +5,9 @@ use crate::flow::{Connection, Flow, Group};
 use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::Network;
-use crate::packet::{Flags, Header};
+use crate::packet::{Flags, NONE, Packet};
 use crate::pdu::Pdu;
+use crate::prefetch::prefetch;
 use crate::result::Conservation;
 use crate::spec::{MeasureSpec, Spec};
 use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
@@ -146,7 +147,8 @@ impl<T: Tracer> Simulation<T> {
     pub fn advance(&mut self, max_events: u64) -> Status {
         let stop_at = self.events.saturating_add(max_events);
         while !self.finished && self.events < stop_at {
-            let Some((time, key)) = self.wheel.pop() else {
+            let (network, endpoints) = (&self.network, &self.endpoints);
+            let Some((time, key)) = self.wheel.pop(|key, soon| expect(network, endpoints, key, soon)) else {
                 self.finished = true;
                 break;
             };
@@ -216,14 +218,14 @@ impl<T: Tracer> Simulation<T> {
     /// Does what an endpoint's engine wants done, until it wants nothing more.
     #[inline]
     pub(crate) fn drain(&mut self, id: EndpointId) {
-        if self.endpoints[id as usize].host != crate::packet::NONE {
+        if self.endpoints[id as usize].way.host != NONE {
             self.ask_host(id);
             return;
         }
         loop {
             match self.poll(id) {
                 Output::Transmit(pdu) => self.send(id, pdu),
-                Output::Event(event) => self.on_event(id, event),
+                Output::Event(event) => self.on_event(id, &event),
                 Output::Timeout { .. } | Output::Idle => return,
             }
         }
@@ -247,32 +249,40 @@ impl<T: Tracer> Simulation<T> {
     /// Puts a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: Pdu) {
         let endpoint = &mut self.endpoints[id as usize];
-        let connection = id / 2;
-        let header = Header {
-            arrives_at: self.now,
-            sent_at: self.now,
-            next: crate::packet::NONE,
-            hop: endpoint.route,
-            connection,
-            size: endpoint.wire_size(&pdu),
+        let way = endpoint.way;
+        let size = endpoint.wire_size(&pdu);
+        let mut flags = Flags::default();
+        if !id.is_multiple_of(2) {
+            flags.set(Flags::BACKWARD);
+        }
+        let packet = Packet {
+            hop: way.route,
+            exit: way.exit,
+            connection: id / 2,
+            size,
             serial: endpoint.serial,
-            incarnation: self.connections[connection as usize].incarnation,
-            backward: !id.is_multiple_of(2),
-            flags: Flags::default(),
+            sent_at: self.now,
+            incarnation: endpoint.incarnation,
+            flags,
+            ..Packet::EMPTY
         };
         endpoint.serial = endpoint.serial.wrapping_add(1);
         self.conservation.sent += 1;
-        let packet = self.network.packets.insert(header, pdu);
+        let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
-        self.forward(packet);
+        if way.first == NONE {
+            self.forward(packet);
+        } else {
+            self.offer(way.first, packet, size);
+        }
     }
 
     /// A packet reached the node of its endpoint.
     #[inline]
     pub(crate) fn deliver(&mut self, packet: u32) {
-        let header = self.network.packets.header(packet);
-        let id = header.connection * 2 + u32::from(!header.backward);
-        if self.endpoints[id as usize].host == crate::packet::NONE {
+        let header = self.network.packets.get(packet);
+        let id = header.connection * 2 + u32::from(!header.flags.has(Flags::BACKWARD));
+        if self.endpoints[id as usize].way.host == NONE {
             self.hand_over(id, packet);
         } else {
             self.deliver_to_host(id, packet);
@@ -281,45 +291,51 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet reached its endpoint.
     pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
-        let header = *self.network.packets.header(packet);
-        let connection = self.connections[header.connection as usize];
-        self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, &header, 1));
-        if header.flags.has(Flags::DAMAGED) {
+        let Packet { flags, sent_at, incarnation, .. } = *self.network.packets.get(packet);
+        self.note(packet, 1);
+        if flags.has(Flags::DAMAGED) {
             self.conservation.lost += 1;
-            self.network.packets.remove(packet);
+            self.network.packets.discard(packet);
             return;
         }
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
-        let flow = connection.flow;
-        let current = connection.incarnation == header.incarnation;
         let pdu = self.network.packets.remove(packet);
-        if !current {
+        let endpoint = &mut self.endpoints[id as usize];
+        if endpoint.incarnation != incarnation {
             // A late packet of a connection that has ended.
             return;
         }
-        if self.counting && !header.backward {
-            self.flows[flow as usize].delay.record(self.now.since(header.sent_at));
+        endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
+        if self.counting && !flags.has(Flags::BACKWARD) {
+            let flow = endpoint.flow;
+            self.record_delay(flow, self.now.since(sent_at));
         }
-        self.endpoints[id as usize].engine.receive(self.now, pdu, header.flags.has(Flags::MARKED));
         self.drain(id);
     }
 
     /// A queue or a wire did away with a packet.
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
-        let header = *self.network.packets.header(packet);
+        let connection = self.network.packets.get(packet).connection;
         self.trace(step, link, packet);
-        self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, &header, 2));
+        self.note(packet, 2);
         if step == Step::Dropped {
             self.conservation.dropped += 1;
             if self.counting {
-                let flow = self.connections[header.connection as usize].flow;
+                let flow = self.endpoints[connection as usize * 2].flow;
                 self.flows[flow as usize].drops += 1;
             }
         } else {
             self.conservation.lost += 1;
         }
-        self.network.packets.remove(packet);
+        self.network.packets.discard(packet);
+    }
+
+    /// Adds what became of a packet to the fingerprint.
+    #[inline]
+    fn note(&mut self, packet: u32, fate: u64) {
+        self.fingerprint =
+            self.fingerprint.wrapping_add(mix(self.now, self.network.packets.get(packet), fate));
     }
 
     #[inline]
@@ -327,8 +343,8 @@ impl<T: Tracer> Simulation<T> {
         if !T::ENABLED {
             return;
         }
-        let header = self.network.packets.header(packet);
-        let connection = &self.connections[header.connection as usize];
+        let header = self.network.packets.get(packet);
+        let pdu = self.network.packets.pdu(packet);
         self.tracer.record(&Record {
             time: self.now,
             step,
@@ -336,12 +352,12 @@ impl<T: Tracer> Simulation<T> {
             packet: PacketId {
                 connection: header.connection,
                 incarnation: header.incarnation,
-                backward: header.backward,
+                backward: header.flags.has(Flags::BACKWARD),
                 serial: header.serial,
             },
-            flow: connection.flow,
+            flow: self.endpoints[header.connection as usize * 2].flow,
             size: header.size,
-            pdu: self.network.packets.pdu(packet),
+            pdu: &pdu,
         });
     }
 
@@ -356,11 +372,28 @@ impl<T: Tracer> Simulation<T> {
     }
 }
 
+/// Asks for what the event `key` will need, the more the sooner it is.
+#[inline]
+fn expect(network: &Network, endpoints: &[Endpoint], key: u32, soon: bool) {
+    let entity = key & (MAX_ENTITIES - 1);
+    match Kind::of(key) {
+        Kind::Arrive if soon => network.expect_packet(entity),
+        Kind::Arrive => network.expect_link(entity),
+        Kind::Timer => {
+            if let Some(endpoint) = endpoints.get(entity as usize) {
+                prefetch(endpoint);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.
 #[inline]
-fn mix(time: Time, header: &Header, step: u64) -> u64 {
-    let who = u64::from(header.connection) << 33 | u64::from(header.serial) << 1 | u64::from(header.backward);
-    let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (step << 62);
+fn mix(time: Time, packet: &Packet, fate: u64) -> u64 {
+    let backward = u64::from(packet.flags.has(Flags::BACKWARD));
+    let who = u64::from(packet.connection) << 33 | u64::from(packet.serial) << 1 | backward;
+    let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fate << 62);
     hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ (hash >> 32)
 }

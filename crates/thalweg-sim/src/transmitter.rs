@@ -6,16 +6,17 @@ use crate::spec::DirectionSpec;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::{Any, CapacityClock, DisciplineSpec, Impairment};
+use thalweg_queue::{Any, CapacityClock, Discipline, DisciplineSpec, Impairment};
 
-/// The hot part of a direction. A simulation may have millions of them, most of which never hold a queue: what only
-/// busy ones need is made when they first need it.
+const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
+
+/// The hot part of a direction: one cache line. A simulation may have millions of them, most of which never hold a
+/// queue: what only busy ones need is made when they first need it.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Transmitter {
-    /// Picoseconds a byte, where that is a whole number; 0 asks `rate`.
+    /// Picoseconds a byte, where that is a whole number and never changes; 0 otherwise.
     picos_per_byte: u64,
-    pub rate: Rate,
-    pub delay: Duration,
     /// The packet in service has left by then.
     pub busy_until: Time,
     /// The packets on the wire, in the order of their arrival.
@@ -25,8 +26,6 @@ pub(crate) struct Transmitter {
     pub extra: Option<Box<Extra>>,
     pub packets: u64,
     pub bytes: u64,
-    /// Picoseconds in service.
-    pub busy: u64,
     /// Where its description is.
     pub spec: u32,
     /// A service event is in the event queue.
@@ -37,15 +36,20 @@ pub(crate) struct Transmitter {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub discipline: Any,
-    pub occupancy: Occupancy,
+    /// Kept for the links of the specification, not for access links.
+    pub occupancy: Option<Box<Occupancy>>,
     pub drops_full: u64,
     pub drops_early: u64,
     pub marks: u64,
 }
 
 /// What only some directions have.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Extra {
+    pub rate: Rate,
+    pub delay: Duration,
+    /// Picoseconds in service.
+    pub busy: u64,
     pub impairment: Impairment,
     pub capacity: Option<CapacityClock>,
     pub losses: u64,
@@ -59,16 +63,21 @@ impl Transmitter {
         let plain = spec.impairment.is_transparent() && spec.capacity.is_none() && spec.schedule.is_empty();
         let extra = (!plain).then(|| {
             Box::new(Extra {
+                rate: spec.rate,
+                delay: spec.delay,
+                busy: 0,
                 impairment: Impairment::new(&spec.impairment, stream),
                 // A trace that makes no sense was refused when the specification was checked.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
-                ..Extra::default()
+                losses: 0,
+                corrupted: 0,
+                duplicated: 0,
             })
         });
-        let mut transmitter = Self {
-            picos_per_byte: 0,
-            rate: Rate::ZERO,
-            delay: spec.delay,
+        let bits = spec.rate.as_bits_per_sec();
+        let whole = plain && bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
+        Self {
+            picos_per_byte: if whole { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 },
             busy_until: Time::ZERO,
             first: NONE,
             last: NONE,
@@ -76,45 +85,58 @@ impl Transmitter {
             extra,
             packets: 0,
             bytes: 0,
-            busy: 0,
             spec: index,
             service_due: false,
+        }
+    }
+
+    /// False in an outage, and for a link that never had a rate.
+    #[inline]
+    pub fn can_send(&self, spec: &DirectionSpec) -> bool {
+        self.picos_per_byte != 0 || !self.rate(spec).is_zero() || spec.capacity.is_some()
+    }
+
+    fn rate(&self, spec: &DirectionSpec) -> Rate {
+        self.extra.as_ref().map_or(spec.rate, |extra| extra.rate)
+    }
+
+    /// A packet of `size` bytes enters service at `now`: when it has left, and when it is at the far end.
+    #[inline]
+    pub fn serve(&mut self, now: Time, size: u32, spec: &DirectionSpec) -> (Time, Time) {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        let (leaves, delay) = if self.picos_per_byte != 0 {
+            (now + Duration::from_picos(self.picos_per_byte * u64::from(size)), spec.delay)
+        } else {
+            self.serve_in_general(now, size, spec)
         };
-        transmitter.set_rate(spec.rate);
-        transmitter
+        self.busy_until = leaves;
+        (leaves, leaves + delay)
     }
 
-    pub fn set_rate(&mut self, rate: Rate) {
-        const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
-        self.rate = rate;
-        let bits = rate.as_bits_per_sec();
-        let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
-        self.picos_per_byte = if whole { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 };
+    fn serve_in_general(&mut self, now: Time, size: u32, spec: &DirectionSpec) -> (Time, Duration) {
+        let at_rate = |rate: Rate| {
+            let endless = rate == Rate::MAX;
+            now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(u64::from(size))) }
+        };
+        let Some(extra) = &mut self.extra else { return (at_rate(spec.rate), spec.delay) };
+        let leaves = match &mut extra.capacity {
+            Some(clock) => clock.departure(now, size),
+            None => at_rate(extra.rate),
+        };
+        extra.busy += leaves.since(now).as_picos();
+        (leaves, extra.delay)
     }
 
-    /// False in an outage.
-    #[inline]
-    pub fn can_send(&self) -> bool {
-        !self.rate.is_zero()
-    }
-
-    /// When a packet of `size` bytes that enters service at `now` has left.
-    #[inline]
-    pub fn departure(&mut self, now: Time, size: u32) -> Time {
-        if self.picos_per_byte != 0 && self.extra.is_none() {
-            return now + Duration::from_picos(self.picos_per_byte * u64::from(size));
-        }
-        self.departure_in_general(now, size)
-    }
-
-    fn departure_in_general(&mut self, now: Time, size: u32) -> Time {
-        if let Some(clock) = self.extra.as_mut().and_then(|extra| extra.capacity.as_mut()) {
-            return clock.departure(now, size);
-        }
-        if self.rate == Rate::MAX {
-            return now;
-        }
-        now + self.rate.transmission_time(Bytes::new(u64::from(size)))
+    /// Time in service since counting began, up to `now`.
+    pub fn busy(&self, now: Time, spec: &DirectionSpec) -> Duration {
+        let busy = match &self.extra {
+            Some(extra) => Duration::from_picos(extra.busy),
+            None if spec.rate == Rate::MAX || self.bytes == 0 => Duration::ZERO,
+            None => spec.rate.transmission_time(Bytes::new(self.bytes)),
+        };
+        // What is in service was counted to its end.
+        if self.busy_until == Time::MAX { busy } else { busy - self.busy_until.since(now) }
     }
 
     /// The queue, made if there was none.
@@ -122,16 +144,37 @@ impl Transmitter {
     pub fn waiting(
         &mut self,
         discipline: &DisciplineSpec,
+        measured: bool,
         stream: impl FnOnce(&'static str) -> Stream,
     ) -> &mut Waiting {
         self.queue.get_or_insert_with(|| {
             Box::new(Waiting {
                 discipline: Any::new(discipline, stream),
-                occupancy: Occupancy::default(),
+                occupancy: measured.then(Box::default),
                 drops_full: 0,
                 drops_early: 0,
                 marks: 0,
             })
         })
+    }
+}
+
+impl Waiting {
+    /// The discipline's length has changed.
+    #[inline]
+    pub fn observe(&mut self, now: Time) {
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.change(now, self.discipline.packets(), self.discipline.bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transmitter_is_a_cache_line() {
+        assert_eq!(size_of::<Transmitter>(), 64);
     }
 }

@@ -23,6 +23,9 @@ struct Entry {
     key: u32,
 }
 
+/// Slots with fewer entries than this are not announced before they are sorted.
+const CROWD: usize = 16;
+
 /// The bits of a key that say which of its kind it is; those above are the kind.
 pub(crate) const ENTITY_BITS: u32 = 28;
 
@@ -75,16 +78,17 @@ impl Wheel {
         self.slots[level as usize * SLOTS + slot].push(entry);
     }
 
-    /// Takes the earliest entry.
+    /// Takes the earliest entry. `soon` is told of keys that will be taken before long, many at a time,
+    /// and again with `true` of those that will be taken next.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Time, u32)> {
+    pub fn pop(&mut self, soon: impl FnMut(u32, bool)) -> Option<(Time, u32)> {
         if let Some(entry) = self.batch.pop() {
             return Some((Time::from_picos(entry.time), entry.key));
         }
-        self.refill()
+        self.refill(soon)
     }
 
-    fn refill(&mut self) -> Option<(Time, u32)> {
+    fn refill(&mut self, mut soon: impl FnMut(u32, bool)) -> Option<(Time, u32)> {
         loop {
             if self.levels == 0 {
                 return None;
@@ -113,6 +117,8 @@ impl Wheel {
             // Only to the earliest entry, not to the slot's end: later pushes may still be earlier than the rest.
             let mut entries = core::mem::take(bucket);
             self.now = entries.iter().map(|entry| entry.time).min().unwrap_or(self.now);
+            let crowd = entries.len() >= CROWD;
+            entries.iter().for_each(|entry| soon(entry.key, !crowd));
             for entry in entries.drain(..) {
                 self.place(entry);
             }
@@ -148,7 +154,7 @@ mod tests {
                         round = if time == now { its_round } else { 0 };
                         now = time;
                     }
-                    let got = wheel.pop().map(|(time, key)| (time.as_picos(), key));
+                    let got = wheel.pop(|_, _| ()).map(|(time, key)| (time.as_picos(), key));
                     prop_assert_eq!(got, expected.map(|(time, _, rank)| (time, rank.2)));
                 }
             }
@@ -158,11 +164,11 @@ mod tests {
     #[test]
     fn an_empty_wheel_gives_nothing_and_goes_on() {
         let mut wheel = Wheel::new();
-        assert_eq!(wheel.pop(), None);
+        assert_eq!(wheel.pop(|_, _| ()), None);
         wheel.push(Time::MAX, 1);
         wheel.push(Time::ZERO, 2);
-        assert_eq!(wheel.pop(), Some((Time::ZERO, 2)));
-        assert_eq!(wheel.pop(), Some((Time::MAX, 1)));
-        assert_eq!(wheel.pop(), None);
+        assert_eq!(wheel.pop(|_, _| ()), Some((Time::ZERO, 2)));
+        assert_eq!(wheel.pop(|_, _| ()), Some((Time::MAX, 1)));
+        assert_eq!(wheel.pop(|_, _| ()), None);
     }
 }

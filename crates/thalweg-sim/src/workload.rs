@@ -83,11 +83,9 @@ impl Workload {
         match spec {
             WorkloadSpec::Bulk => Self::Bulk,
             WorkloadSpec::Transfer(size) => Self::Transfer(size.get()),
-            WorkloadSpec::Telnet { packet, gap } => Self::Telnet(Box::new(Telnet {
-                packet: packet.get(),
-                gap: *gap,
-                stream: stream("telnet"),
-            })),
+            WorkloadSpec::Telnet { packet, gap } => {
+                Self::Telnet(Box::new(Telnet { packet: packet.get(), gap: *gap, stream: stream("telnet") }))
+            }
             WorkloadSpec::OnOff { on, off, rate, packet, random } => Self::OnOff(Box::new(OnOff {
                 on: *on,
                 off: *off,
@@ -269,9 +267,7 @@ impl SizeSpec {
             Self::LogNormal { median, sigma } => {
                 (median.get() as f64 * libm::exp(sigma * stream.normal())) as u64
             }
-            Self::Uniform { min, max } => {
-                min.get() + stream.below((max - min).get().saturating_add(1))
-            }
+            Self::Uniform { min, max } => min.get() + stream.below((max - min).get().saturating_add(1)),
         };
         size.max(1)
     }

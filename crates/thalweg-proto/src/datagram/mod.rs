@@ -62,9 +62,13 @@ impl<P: Payload> Source<P> {
         self.sent
     }
 
-    /// How long each of [`Limit::ALL`] held the source back, until it was last polled.
-    pub fn limits(&self) -> [Duration; 6] {
-        self.limits
+    /// How long each of [`Limit::ALL`] has held the source back, up to `now`.
+    pub fn limits(&self, now: Time) -> [Duration; 6] {
+        let mut limits = self.limits;
+        if let Some(limit) = self.limit {
+            limits[limit.index()] += now.since(self.limit_since);
+        }
+        limits
     }
 
     fn wait(&mut self, now: Time, limit: Limit) {

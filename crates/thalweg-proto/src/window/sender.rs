@@ -46,7 +46,7 @@ pub struct SenderStats {
     pub recoveries: u64,
     /// Acknowledgements that made no sense and were dropped.
     pub invalid_acks: u64,
-    /// How long each of [`Limit::ALL`] held the sender back, until it was last polled.
+    /// How long each of [`Limit::ALL`] has held the sender back.
     pub limits: [Duration; 6],
 }
 
@@ -150,8 +150,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Counters and beliefs.
-    pub fn stats(&self) -> SenderStats {
+    /// Counters and beliefs at `now`.
+    pub fn stats(&self, now: Time) -> SenderStats {
+        let mut limits = self.limits;
+        if let Some(limit) = self.limit {
+            limits[limit.index()] += now.since(self.limit_since);
+        }
         let decision = self.controller.decision();
         SenderStats {
             window: decision.window.min(f64::from(self.config.max_window)),
@@ -166,7 +170,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             timeouts: self.timeouts,
             recoveries: self.recoveries,
             invalid_acks: self.invalid_acks,
-            limits: self.limits,
+            limits,
         }
     }
 
@@ -460,8 +464,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Pdu::Segment(segment)
     }
 
-    /// Adds the time since the last answer to the limit that held then.
+    /// Another limit holds from `now` on: the time since the last change belongs to the one that held then.
     fn account(&mut self, now: Time, limit: Limit) {
+        if self.limit == Some(limit) {
+            return;
+        }
         if let Some(last) = self.limit {
             self.limits[last.index()] += now.since(self.limit_since);
         }

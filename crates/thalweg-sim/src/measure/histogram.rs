@@ -56,9 +56,37 @@ impl Histogram {
         }
     }
 
+    /// Adds another's values.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        let last = other.first + other.counts.len() as u32 - 1;
+        self.make_room(other.first);
+        self.make_room(last);
+        let offset = (other.first - self.first) as usize;
+        for (count, more) in self.counts[offset..].iter_mut().zip(&other.counts) {
+            *count = count.saturating_add(*more);
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// Makes room for `bucket` and counts one in it.
     #[cold]
     fn grow(&mut self, bucket: u32) {
+        self.make_room(bucket);
+        let index = (bucket - self.first) as usize;
+        self.counts[index] = self.counts[index].saturating_add(1);
+    }
+
+    fn make_room(&mut self, bucket: u32) {
         if bucket < self.first {
             let more = (self.first - bucket) as usize;
             self.counts.splice(0..0, core::iter::repeat_n(0, more));
@@ -68,7 +96,6 @@ impl Histogram {
         if index >= self.counts.len() {
             self.counts.resize(index + 1, 0);
         }
-        self.counts[index] = self.counts[index].saturating_add(1);
     }
 
     /// The value that a share `q` of all values does not exceed: the middle of its bucket, within the extremes.
@@ -98,7 +125,6 @@ impl Histogram {
             max: Duration::from_picos(self.max),
         }
     }
-
 }
 
 #[cfg(test)]
