@@ -42,3 +42,35 @@ fn as_many_links_as_there_may_be() {
     let more = load_text("chain.toml", &chain(5000 * 9), Path::new(""), &[]).unwrap_err();
     assert!(more[0].message.contains("more than 4096 links"), "{}", more[0].message);
 }
+
+/// Large files, each hard on another part.
+#[test]
+fn large_files_of_nonsense_are_refused_soon() {
+    let many = |text: &dyn Fn(usize) -> String, size: usize| {
+        let mut all = String::new();
+        let mut number = 0;
+        while all.len() < size {
+            all.push_str(&text(number));
+            number += 1;
+        }
+        all
+    };
+    const LARGE: usize = 3 << 20; // A fifth of the largest: the time is that of the parser, and goes with the size.
+    for text in [
+        many(&|number| format!("key{number} = 1\n"), LARGE),
+        many(&|number| format!("[scheme.s{number}]\nbase = \"vegas\"\n"), LARGE),
+        many(&|_| "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"x\"\n".to_owned(), LARGE),
+        many(&|number| format!("[node.n{number}]\nprocessing = {{ packet = 1 }}\n"), LARGE),
+        many(&|_| "!\n".to_owned(), LARGE),
+        format!("title = \"{}\"", "x".repeat(LARGE)),
+        format!("include = [{}]", "[],".repeat(LARGE / 3)),
+    ] {
+        let started = Instant::now();
+        let outcome = load_text("large.toml", &text, Path::new(""), &[]);
+        println!("{:?}: {:?}", &text[..20], started.elapsed());
+        assert!(started.elapsed().as_secs() < 30);
+        if let Err(found) = outcome {
+            assert!(found.len() <= 100);
+        }
+    }
+}

@@ -177,7 +177,7 @@ impl Resolver<'_> {
             self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
             return queues;
         }
-        let mut names: BTreeMap<String, Span> = BTreeMap::new();
+        let mut names = BTreeSet::new();
         for link in links {
             let Some((a, b)) = self.ends(link, spec) else {
                 self.nodes_incomplete = true;
@@ -187,7 +187,7 @@ impl Resolver<'_> {
                 Some(name) => name.value.0.clone(),
                 None => format!("{}-{}", spec.nodes[a.0 as usize].name, spec.nodes[b.0 as usize].name),
             };
-            if let Some(_first) = names.insert(name.clone(), link.span) {
+            if !names.insert(name.clone()) {
                 let help = if link.name.is_none() {
                     "give parallel links names of their own"
                 } else {
