@@ -162,3 +162,13 @@ fn memory_and_replications_are_checked_when_they_are_known() {
     assert_eq!(small.check_replications(5).unwrap().code, "scenario.deterministic");
     assert_eq!(read("web.toml", &[]).check_replications(5), None);
 }
+
+#[test]
+fn memory_is_estimated_near_what_was_measured() {
+    // The resident memory of such runs of one second, in 10^6 bytes: see `lint/memory.rs`.
+    for (count, measured) in [("10000", 52.0), ("100000", 369.0)] {
+        let loaded = read("ten-thousand-flows.toml", &[&format!("flow.flows.count={count}")]);
+        let estimate = thalweg_lab::scenario::memory(loaded.spec(), loaded.paths()).total() as f64 / 1e6;
+        assert!((1.0..1.4).contains(&(estimate / measured)), "{estimate} MB");
+    }
+}

@@ -3,7 +3,7 @@
 //! [`load`] reads a file into a [`Scenario`], which holds what the simulator runs, and reports all mistakes at once,
 //! each with its place ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
-pub mod diagnostic;
+mod diagnostic;
 mod expand;
 mod explain;
 mod include;
@@ -15,20 +15,21 @@ mod reference;
 mod resolve;
 mod schema;
 mod set;
-pub mod source;
+mod source;
 mod table;
 mod tree;
 
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
 pub use lint::{Memory, is_random, memory};
 pub use path::{GroupPath, Paths};
 pub use reference::reference;
-pub use resolve::{GroupOrigin, LinkOrigin, Origins};
 pub use schema::schema;
+pub use source::{Position, Source};
 
 use diagnostic::Report;
 use include::Loader;
+use resolve::Origins;
 use source::{Sources, Span};
 use std::path::Path;
 use std::sync::Arc;

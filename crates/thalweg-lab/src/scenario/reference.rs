@@ -1,12 +1,18 @@
 //! The reference of all keys of a scenario file, made from the descriptions of its tables.
 
 use super::schema::{TableDoc, tables};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// All tables with their keys, as Markdown.
 pub fn reference() -> String {
     let mut out = String::new();
+    let mut shown = BTreeSet::new();
     for table in tables() {
+        // A kind that also stands by itself is described once.
+        if !shown.insert(table.name) {
+            continue;
+        }
         let _ = writeln!(out, "## {}\n\n{}\n", heading(&table), sentence(table.about));
         if table.fields.is_empty() {
             continue;

@@ -29,18 +29,16 @@ pub struct TableDoc {
 impl Definitions {
     /// Refers to the part `name`, which is made if it is not there yet.
     pub fn named(&mut self, name: &str, make: impl FnOnce() -> Value) -> Value {
-        if !self.parts.contains_key(name) {
-            self.parts.insert(name.to_owned(), make());
-        }
-        json!({ "$ref": format!("#/$defs/{name}") })
+        self.nested(name, |_| make())
     }
 
     /// The same, for a part that needs other parts.
     pub fn nested(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Value) -> Value {
-        if !self.parts.contains_key(name) {
-            self.parts.insert(name.to_owned(), Value::Null); // A part that contains itself ends here.
+        let name = part_name(name);
+        if !self.parts.contains_key(&name) {
+            self.parts.insert(name.clone(), Value::Null); // A part that contains itself ends here.
             let part = make(self);
-            self.parts.insert(name.to_owned(), part);
+            self.parts.insert(name.clone(), part);
         }
         json!({ "$ref": format!("#/$defs/{name}") })
     }
@@ -83,6 +81,11 @@ impl Definitions {
         }
         json!({ "anyOf": [{ "$ref": format!("#/$defs/{of}") }, found] })
     }
+}
+
+/// References are URIs, which have no spaces.
+fn part_name(name: &str) -> String {
+    name.replace(' ', "-")
 }
 
 /// One kind of a choice.
@@ -151,4 +154,30 @@ pub fn schema() -> Value {
         root.insert("$defs".to_owned(), Value::Object(definitions.parts));
     }
     root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_tables_have_the_same_name() {
+        let mut names: Vec<String> =
+            tables().iter().map(|table| format!("{} {:?}", table.name, table.tag)).collect();
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn every_default_decodes() {
+        for table in tables() {
+            for field in table.fields {
+                if let Some(default) = field.default {
+                    assert!((field.decodes)(default), "{} {} = {default}", table.name, field.key);
+                }
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ mod render;
 mod report;
 
 pub use nearest::nearest;
-pub use report::Report;
+pub(in crate::scenario) use report::Report;
 
 use super::source::Source;
 use std::ops::Range;

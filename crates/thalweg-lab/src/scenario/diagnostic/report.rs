@@ -33,6 +33,9 @@ impl Draft<'_> {
 
     /// Says which name was probably meant, or else which names there are.
     pub fn names<'a>(self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        if self.0.is_none() {
+            return self; // Not kept, so not worth a search.
+        }
         let valid: Vec<&str> = valid.into_iter().collect();
         match nearest(name, valid.iter().copied()) {
             Some(meant) => self.label(format!("did you mean `{meant}`?")),

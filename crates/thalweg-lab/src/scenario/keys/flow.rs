@@ -10,7 +10,7 @@ use thalweg_proto::units::Duration;
 
 table! {
     /// What every group of flows shares that does not say otherwise.
-    FlowDefaults "flow" {
+    FlowDefaults "flow defaults" {
         /// The scheme: a built-in name, one of `[scheme.NAME]`, or a table with `base`.
         scheme: SchemeRef = "scheme" or r#""cubic""#;
         /// What the application does.

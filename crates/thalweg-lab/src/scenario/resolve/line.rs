@@ -116,12 +116,8 @@ impl Resolver<'_> {
             )
         };
         let ((rate, queue, schedule), (rate2, queue2, schedule2)) = (spans(&forward), spans(&backward));
-        let origin = LinkOrigin {
-            table: link.span,
-            rate: [rate, rate2],
-            queue: [queue, queue2],
-            schedule: [schedule, schedule2],
-        };
+        let origin =
+            LinkOrigin { rate: [rate, rate2], queue: [queue, queue2], schedule: [schedule, schedule2] };
         let what = format!("the link `{name}`");
         let first = self.line(&forward, &what, link.span, "\"1 bdp\"", Place::Link(number, 0), queues);
         // What is the same in both directions is complained about once.

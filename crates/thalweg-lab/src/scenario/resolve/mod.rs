@@ -40,8 +40,6 @@ pub struct Origins {
 /// Where a link was written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOrigin {
-    /// The table.
-    pub table: Span,
     /// The rates of both directions.
     pub rate: [Span; 2],
     /// The queues of both directions.
@@ -174,11 +172,12 @@ impl Resolver<'_> {
         let mut queues = Vec::new();
         let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
         if links.len() > MOST_LINKS {
+            self.nodes_incomplete = true;
             let span = links[MOST_LINKS].span;
             self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
             return queues;
         }
-        let mut names: BTreeMap<String, Span> = BTreeMap::new();
+        let mut names = BTreeSet::new();
         for link in links {
             let Some((a, b)) = self.ends(link, spec) else {
                 self.nodes_incomplete = true;
@@ -188,7 +187,7 @@ impl Resolver<'_> {
                 Some(name) => name.value.0.clone(),
                 None => format!("{}-{}", spec.nodes[a.0 as usize].name, spec.nodes[b.0 as usize].name),
             };
-            if let Some(_first) = names.insert(name.clone(), link.span) {
+            if !names.insert(name.clone()) {
                 let help = if link.name.is_none() {
                     "give parallel links names of their own"
                 } else {

@@ -27,7 +27,7 @@ impl Resolver<'_> {
                         Some(table) => (name, table, scheme.span),
                         None => {
                             let own = self.schemes.keys().map(String::as_str);
-                            let valid: Vec<&str> = SchemeTable::KINDS.iter().copied().chain(own).collect();
+                            let valid = SchemeTable::KINDS.iter().copied().chain(own);
                             let message = format!("there is no scheme `{name}`");
                             self.report
                                 .error("scenario.unknown-name", scheme.span, message)

@@ -8,7 +8,7 @@ use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::line::{PendingQueue, Place};
 use super::{GroupOrigin, Origins, Resolver, processing};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
@@ -42,14 +42,14 @@ impl Resolver<'_> {
             .map(|at| at.value.clone())
             .unwrap_or_default();
         shared.inherit(FlowDefaults::defaults());
-        let mut names: BTreeMap<String, Span> = BTreeMap::new();
+        let mut names = BTreeSet::new();
         let mut total = 0;
         for (number, flow) in flows.iter().enumerate() {
             let name = flow
                 .name
                 .as_ref()
                 .map_or_else(|| format!("flow-{}", number + 1), |name| name.value.0.clone());
-            if names.insert(name.clone(), flow.span).is_some() {
+            if !names.insert(name.clone()) {
                 let span = flow.name.as_ref().map_or(flow.span, |name| name.span);
                 self.report.error("scenario.duplicate", span, format!("there is another flow `{name}`"));
             }
