@@ -94,7 +94,7 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
 
 /// The `p`-quantile of Student's t distribution with `degrees` of freedom, for p strictly between 0 and 1.
 ///
-/// Up to [`EXACT_DEGREES`] the distribution function is summed exactly (its series is finite for whole degrees) and
+/// Up to 200 degrees the distribution function is summed exactly (its series is finite for whole degrees) and
 /// inverted by bisection; beyond, four terms of the Cornish-Fisher expansion around the normal quantile are
 /// accurate to better than 1e-9 for the probabilities of confidence intervals. Zero degrees give infinity.
 pub fn student_quantile(p: f64, degrees: u64) -> f64 {

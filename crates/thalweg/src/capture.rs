@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use thalweg_lab::output::pcap::{Capture, Point};
-use thalweg_lab::scenario::diagnostic::nearest;
+use thalweg_lab::scenario::nearest;
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 
 /// A capture into a file.

@@ -5,7 +5,7 @@ use crate::arguments::ValidateArguments;
 use crate::console::{Console, Error};
 use std::fs;
 use std::path::{Path, PathBuf};
-use thalweg_lab::scenario::diagnostic::nearest;
+use thalweg_lab::scenario::nearest;
 use thalweg_lab::scenario::{self, Loaded};
 
 /// A scenario that can be named anywhere.
