@@ -92,6 +92,8 @@ pub struct Sender<P: Payload, C: Controller> {
     repair_now: bool,
     probe_now: bool,
     timer: Time,
+    /// Expiries of the timer since the last acknowledgement.
+    silent: u32,
     /// Pacing: the earliest time of the next transmission without a burst.
     next_send: Time,
     last_sent: Time,
@@ -130,6 +132,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             repair_now: false,
             probe_now: false,
             timer: Time::MAX,
+            silent: 0,
             next_send: Time::ZERO,
             last_sent: Time::ZERO,
             limit: None,
@@ -195,8 +198,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.invalid_acks += 1;
             return;
         }
+        self.silent = 0;
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
+        let was_refused = self.is_refused();
         let window_update = limit > self.peer_limit;
         if ack.cumulative >= self.unacknowledged {
             self.peer_limit = limit;
@@ -239,12 +244,23 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
         self.repair(now, advanced, duplicate, news.segments);
+        // The peer opens its window after it refused the first segment, or part of it.
+        let cut = self.outstanding.first().is_some_and(|first| first.start < self.unacknowledged);
+        if (window_update && was_refused || advanced && cut) && !self.is_refused() {
+            self.repair_now |= self.outstanding.mark_first_lost().is_some();
+        }
         if self.outstanding.is_empty() {
             self.timer = Time::MAX;
         } else if advanced {
             // RFC 6298, 5.3.
             self.timer = now + self.rtt.timeout();
         }
+    }
+
+    /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
+    /// nothing of it was taken says nothing about the network (RFC 9293, section 3.8.6.1).
+    fn is_refused(&self) -> bool {
+        self.outstanding.first().is_some_and(|first| first.start.max(self.unacknowledged) >= self.peer_limit)
     }
 
     /// Moves between the phases of loss repair after an acknowledgement.
@@ -279,7 +295,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.departed = 0;
             }
             Phase::Open => {
-                let counts = duplicate && !self.outstanding.is_empty();
+                let counts = duplicate && !self.outstanding.is_empty() && !self.is_refused();
                 self.duplicates += u32::from(counts);
                 if self.config.recovery == Recovery::NewReno {
                     self.departed += u32::from(counts);
@@ -320,6 +336,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn on_timer(&mut self, now: Time) {
         self.rtt.back_off(&self.config.rtt);
+        self.silent = self.silent.saturating_add(1);
         let Some(first) = self.outstanding.first() else {
             // The peer's window is closed, and its news that it opened may be lost (RFC 9293, section 3.8.6.1).
             self.probe_now = true;
@@ -327,9 +344,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         };
         let (sent_at, again) = (first.sent_at, first.retransmissions);
-        if self.config.max_retransmissions.is_some_and(|most| u32::from(again) >= most) {
+        let refused = self.is_refused();
+        // A peer that answers probes is there, however long its window stays closed (RFC 9293, section 3.8.6.1).
+        let tries = if refused { self.silent } else { u32::from(again) };
+        if self.config.max_retransmissions.is_some_and(|most| tries >= most && u32::from(again) >= most) {
             self.failed = Some(Failure::TooManyRetransmissions);
             self.timer = Time::MAX;
+            return;
+        }
+        self.timer = now + self.rtt.timeout();
+        if refused {
+            self.repair_now |= self.outstanding.mark_first_lost().is_some();
             return;
         }
         self.timeouts += 1;
@@ -342,7 +367,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.duplicates = 0;
         self.departed = 0;
         self.repair_now = true;
-        self.timer = now + self.rtt.timeout();
     }
 
     fn on_feedback(&mut self, now: Time, feedback: Feedback) {
