@@ -85,6 +85,8 @@ pub struct Sender<P: Payload, C: Controller> {
     peer_limit: u64,
     phase: Phase,
     duplicates: u32,
+    /// New segments sent since the first of them: limited transmit (RFC 3042).
+    limited: u32,
     /// Segments that duplicate acknowledgements say have left the network, where the peer does not tell which (the
     /// window inflation of RFC 5681, as a smaller count of what is in flight).
     departed: u32,
@@ -128,6 +130,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             peer_limit: u64::MAX,
             phase: Phase::Open,
             duplicates: 0,
+            limited: 0,
             departed: 0,
             repair_now: false,
             probe_now: false,
@@ -273,6 +276,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 }
                 self.phase = Phase::Open;
                 self.duplicates = 0;
+                self.limited = 0;
                 self.departed = 0;
             }
             Phase::Recovery { .. } => match self.config.recovery {
@@ -292,6 +296,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Loss { .. } => {}
             Phase::Open if advanced => {
                 self.duplicates = 0;
+                self.limited = 0;
                 self.departed = 0;
             }
             Phase::Open => {
@@ -315,15 +320,19 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let edge = self.outstanding.loss_edge(threshold, self.config.segment);
             lost_sent_at = self.outstanding.mark_lost_below(edge);
         }
+        // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
+        let extra = self.limited.min(self.duplicates);
         if lost_sent_at.is_none() && self.duplicates >= threshold {
             lost_sent_at = self.outstanding.mark_first_lost();
             self.duplicates = 0;
         }
         let Some(sent_at) = lost_sent_at else { return };
+        self.limited = 0;
         self.recoveries += 1;
         self.signal = Some(Signal::Duplicates);
-        let sample =
-            LossSample { path: self.path(now), kind: LossKind::Duplicates, sent_at, repeated: false };
+        let path = self.path(now);
+        let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
+        let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
         self.controller.on_loss(&sample);
         self.repair_now = true;
         self.phase = if self.config.recovery == Recovery::GoBackN {
@@ -474,6 +483,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             retransmissions: 0,
         });
         self.probe_now = false;
+        self.limited += u32::from(self.phase == Phase::Open && self.duplicates > 0);
         self.writable |= self.queue.is_empty() && !self.finishing;
         Some(Segment { sequence: start, payload, retransmission: false })
     }
