@@ -352,7 +352,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = Time::MAX;
             return;
         };
-        let (sent_at, again) = (first.sent_at, first.retransmissions);
+        let (sent_at, again, fate) = (first.sent_at, first.retransmissions, first.fate);
         let refused = self.is_refused();
         // A peer that answers probes is there, however long its window stays closed (RFC 9293, section 3.8.6.1).
         let tries = if refused { self.silent } else { u32::from(again) };
@@ -364,6 +364,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.timer = now + self.rtt.timeout();
         if refused {
             self.repair_now |= self.outstanding.mark_first_lost().is_some();
+            return;
+        }
+        if self.paused && fate == Fate::Lost {
+            // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
         self.timeouts += 1;
