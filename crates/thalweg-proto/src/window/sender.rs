@@ -375,7 +375,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
         self.controller.on_loss(&sample);
-        self.outstanding.mark_all_lost(self.config.recovery == Recovery::Sack);
+        // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
+        // (RFC 2018, section 8; RFC 6675, section 5.1).
+        let keep_sacked = self.config.recovery == Recovery::Sack && fate != Fate::Sacked;
+        self.outstanding.mark_all_lost(keep_sacked);
         self.phase = Phase::Loss { until: self.next };
         self.duplicates = 0;
         self.departed = 0;
