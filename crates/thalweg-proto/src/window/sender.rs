@@ -447,8 +447,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if let Some(rate) = decision.pacing_rate {
             let segment_time = rate.transmission_time(Bytes::new(u64::from(length)));
-            let ahead = segment_time * u64::from(decision.burst.saturating_sub(1));
-            let at = self.next_send - ahead;
+            let burst = u64::from(decision.burst.max(1));
+            // The debt of earlier segments is never more than a burst at today's rate, however low the rate was then.
+            let full = rate.transmission_time(Bytes::new(u64::from(self.config.segment)));
+            self.next_send = self.next_send.min(self.last_sent + full * burst);
+            let at = self.next_send - segment_time * (burst - 1);
             if at > now {
                 return Action::Wait { limit: Limit::Pacing, until: at };
             }
