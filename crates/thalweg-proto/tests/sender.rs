@@ -1,6 +1,7 @@
 //! The sender's rules as packet traces: segments of 1000 bytes are numbered from 0, `r` marks one sent again, `!` a
 //! sign of congestion. What is expected is worked out by hand from the documents named at each test.
 
+mod steered;
 mod trace;
 
 use thalweg_proto::congestion::ControllerSpec;
@@ -298,7 +299,7 @@ fn an_idle_sender_starts_afresh() {
 /// whatever the window; after a pause the burst is there again, but no more.
 #[test]
 fn pacing_spreads_segments() {
-    let mut t = Trace::paced(config(Recovery::Sack), &fixed(100.0), Rate::from_mbits_per_sec(8), 3);
+    let mut t = Trace::paced(config(Recovery::Sack), &fixed(100.0), Some((Rate::from_mbits_per_sec(8), 3)));
     assert_eq!(t.write(7), "0 1 2");
     for (time, segment) in [(1, "3"), (2, "4"), (3, "5"), (4, "6")] {
         assert_eq!(t.timer(), f64::from(time));
@@ -313,7 +314,7 @@ fn pacing_spreads_segments() {
 /// A router grants no rate, then one: the sender stands still and goes on, as fast as it is now allowed to.
 #[test]
 fn pacing_follows_a_new_rate_at_once() {
-    let mut t = Trace::paced(config(Recovery::Sack), &fixed(100.0), Rate::ZERO, 1);
+    let mut t = Trace::paced(config(Recovery::Sack), &fixed(100.0), Some((Rate::ZERO, 1)));
     assert_eq!(t.write(10), "0");
     t.at(10);
     assert_eq!(t.poll(), "");

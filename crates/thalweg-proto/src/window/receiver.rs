@@ -116,8 +116,8 @@ impl<P: Payload> Receiver<P> {
             return;
         }
         let out_of_order = start > self.expected;
-        let refused =
-            end <= start.max(self.expected) || (out_of_order && !(self.config.keep_out_of_order && self.has_room()));
+        let refused = end <= start.max(self.expected)
+            || (out_of_order && !(self.config.keep_out_of_order && self.has_room()));
         if refused {
             self.stats.refused += 1;
             self.owed += 1;

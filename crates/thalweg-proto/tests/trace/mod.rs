@@ -1,10 +1,9 @@
 //! A sender driven by hand, whose answers read like a packet trace.
 
+use crate::steered::Steered;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use thalweg_proto::congestion::{
-    AckSample, Any, Controller, ControllerSpec, Decision, FeedbackSample, LossSample, Path, SentSample,
-};
+use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input, Signal};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -13,66 +12,22 @@ use thalweg_proto::{Engine, Output};
 
 const SEGMENT: u64 = 1000;
 
-/// A controller with a pacing rate on top, which routers may change.
-#[derive(Clone, Debug)]
-pub struct Paced {
-    inner: Any,
-    rate: Option<Rate>,
-    burst: u32,
-}
-
-impl Controller for Paced {
-    type PacketInfo = ();
-
-    fn on_sent(&mut self, sample: &SentSample) {
-        self.inner.on_sent(sample);
-    }
-
-    fn on_ack(&mut self, sample: &AckSample, info: ()) {
-        self.inner.on_ack(sample, info);
-    }
-
-    fn on_loss(&mut self, sample: &LossSample) {
-        self.inner.on_loss(sample);
-    }
-
-    fn on_recovered(&mut self, path: &Path) {
-        self.inner.on_recovered(path);
-    }
-
-    fn on_feedback(&mut self, sample: &FeedbackSample) {
-        self.rate = sample.feedback.rate.or(self.rate);
-    }
-
-    fn on_idle(&mut self, path: &Path) {
-        self.inner.on_idle(path);
-    }
-
-    fn decision(&self) -> Decision {
-        Decision { pacing_rate: self.rate, burst: self.burst, ..self.inner.decision() }
-    }
-
-    fn threshold(&self) -> Option<f64> {
-        self.inner.threshold()
-    }
-}
-
 /// The sender with the time and the timer that it asked for.
 pub struct Trace {
-    sender: Sender<Length, Paced>,
+    sender: Sender<Length, Steered>,
     now: Time,
     timer: Time,
 }
 
 impl Trace {
     pub fn new(config: SenderConfig, controller: &ControllerSpec) -> Self {
-        let paced = Paced { inner: Any::new(controller), rate: None, burst: 1 };
-        Self { sender: Sender::new(Arc::new(config), paced), now: Time::ZERO, timer: Time::MAX }
+        Self::paced(config, controller, None)
     }
 
-    pub fn paced(config: SenderConfig, controller: &ControllerSpec, rate: Rate, burst: u32) -> Self {
-        let paced = Paced { inner: Any::new(controller), rate: Some(rate), burst };
-        Self { sender: Sender::new(Arc::new(config), paced), now: Time::ZERO, timer: Time::MAX }
+    /// With a pacing rate and a burst.
+    pub fn paced(config: SenderConfig, controller: &ControllerSpec, pacing: Option<(Rate, u32)>) -> Self {
+        let sender = Sender::new(Arc::new(config), Steered::new(controller, pacing));
+        Self { sender, now: Time::ZERO, timer: Time::MAX }
     }
 
     /// It is now so many milliseconds.
