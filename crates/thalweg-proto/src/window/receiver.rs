@@ -47,7 +47,8 @@ pub struct Receiver<P: Payload> {
     store: P::Store,
     /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4).
     recent: [u64; 3],
-    /// Acknowledgements to send now.
+    /// Acknowledgements to send now. One speaks for everything in order; were there more of them, all but the first
+    /// would look like duplicates.
     owed: u32,
     /// In-order segments not yet acknowledged.
     delayed: u32,
@@ -97,8 +98,11 @@ impl<P: Payload> Receiver<P> {
 
     fn on_segment(&mut self, now: Time, segment: Segment<P>, marked: bool) {
         self.marked |= marked;
-        let (start, end) = (segment.sequence, segment.end());
-        if start == self.expected && self.held.is_empty() && end <= self.limit() && end > start {
+        let (start, whole) = (segment.sequence, segment.end());
+        // What lies beyond the window is cut off and the rest taken (RFC 9293, section 3.10.7.4), or a window smaller
+        // than a segment would never let it in.
+        let end = whole.min(self.limit());
+        if start == self.expected && self.held.is_empty() && end == whole && end > start {
             // The common case: in order, nothing missing.
             self.expected = end;
             self.stats.new_segments += 1;
@@ -106,28 +110,30 @@ impl<P: Payload> Receiver<P> {
             self.acknowledge_in_order(now);
             return;
         }
-        if end <= self.expected {
+        if whole <= self.expected {
             self.stats.duplicates += 1;
             self.owed += 1;
             return;
         }
         let out_of_order = start > self.expected;
-        let refused = end > self.limit()
-            || self.held.len() >= MAX_RANGES
-            || (out_of_order && !self.config.keep_out_of_order);
+        let refused = end <= start.max(self.expected)
+            || (out_of_order && !(self.config.keep_out_of_order && self.has_room()));
         if refused {
             self.stats.refused += 1;
             self.owed += 1;
             return;
         }
-        self.hold(&segment);
-        // Out of order, or it fills a hole: the sender must know at once (RFC 5681, section 4.2).
-        self.owed += 1;
+        self.hold(&segment, end);
     }
 
-    /// Stores what is new of `segment` and moves on over what is now in order.
-    fn hold(&mut self, segment: &Segment<P>) {
-        let (start, end) = (segment.sequence.max(self.expected), segment.end());
+    /// Whether one more hole can be kept track of. What fills the first hole needs no room.
+    fn has_room(&self) -> bool {
+        self.held.len() < MAX_RANGES
+    }
+
+    /// Stores what is new of `segment` up to `end` and moves on over what is now in order.
+    fn hold(&mut self, segment: &Segment<P>, end: u64) {
+        let start = segment.sequence.max(self.expected);
         let mut any = false;
         let store = &mut self.store;
         self.held.insert(start, end, |from, to| {
@@ -144,7 +150,13 @@ impl<P: Payload> Receiver<P> {
         if let Some((_, run_end)) = self.held.containing(self.expected) {
             self.expected = run_end;
             self.held.remove_below(run_end);
-        } else if self.held.containing(self.recent[0]) != self.held.containing(start) {
+            // It fills a hole: the sender must know at once (RFC 5681, section 4.2).
+            self.owed = 1;
+            return;
+        }
+        // Out of order: each one is worth a duplicate acknowledgement.
+        self.owed += 1;
+        if self.held.containing(self.recent[0]) != self.held.containing(start) {
             self.recent = [start, self.recent[0], self.recent[1]];
         }
     }
@@ -159,11 +171,11 @@ impl<P: Payload> Receiver<P> {
 
     fn acknowledge_in_order(&mut self, now: Time) {
         match self.config.delayed_ack {
-            None => self.owed += 1,
+            None => self.owed = 1,
             Some(rule) => {
                 self.delayed += 1;
-                if self.delayed >= rule.every {
-                    self.owed += 1;
+                if self.delayed >= rule.every || self.owed > 0 {
+                    self.owed = 1;
                 } else if self.ack_deadline == Time::MAX {
                     self.ack_deadline = now + rule.delay;
                 }
@@ -252,5 +264,86 @@ impl<P: Payload> Engine for Receiver<P> {
         } else {
             Output::Timeout { at: self.ack_deadline, reason: ReceiverReason::DelayedAck }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves what a receiver takes and when it answers, one segment at a time.
+    use super::*;
+    use crate::payload::{Length, Slice};
+
+    fn receiver<P: Payload>(config: ReceiverConfig) -> Receiver<P> {
+        Receiver::new(Arc::new(config))
+    }
+
+    fn take<P: Payload>(receiver: &mut Receiver<P>, sequence: u64, payload: P) {
+        let pdu = Pdu::Segment(Segment { sequence, payload, retransmission: false });
+        receiver.handle(Time::ZERO, Input::Pdu { pdu, marked: false });
+    }
+
+    /// The cumulative numbers and windows of the acknowledgements that are due, and what is delivered.
+    fn drain<P: Payload>(receiver: &mut Receiver<P>) -> (Vec<(u64, u64)>, Vec<P>) {
+        let (mut acks, mut pieces) = (Vec::new(), Vec::new());
+        loop {
+            match receiver.poll(Time::ZERO) {
+                Output::Transmit(Pdu::Ack(ack)) => acks.push((ack.cumulative, ack.window)),
+                Output::Event(Event::Delivered(piece)) => pieces.push(piece),
+                _ => return (acks, pieces),
+            }
+        }
+    }
+
+    #[test]
+    fn what_fits_of_a_segment_is_taken() {
+        // RFC 9293, section 3.10.7.4: a segment is trimmed to the window. 1000 bytes meet a window of 300.
+        let config = ReceiverConfig { window: 300, wait_for_consumption: true, ..ReceiverConfig::default() };
+        let mut receiver = receiver::<Slice>(config);
+        let bytes: Vec<u8> = (0..=255).cycle().take(1000).collect();
+        take(&mut receiver, 0, Slice::new(bytes.clone()));
+        let (acks, pieces) = drain(&mut receiver);
+        assert_eq!(acks, [(300, 0)]);
+        assert_eq!(pieces[0].as_bytes(), &bytes[..300]);
+        // The window is closed: the same segment brings nothing, until the application has read.
+        take(&mut receiver, 0, Slice::new(bytes.clone()));
+        assert_eq!(drain(&mut receiver), (vec![(300, 0)], vec![]));
+        assert_eq!(receiver.stats().refused, 1);
+        receiver.handle(Time::ZERO, Input::Consumed(300));
+        assert_eq!(drain(&mut receiver), (vec![(300, 300)], vec![]));
+        take(&mut receiver, 0, Slice::new(bytes.clone()));
+        let (acks, pieces) = drain(&mut receiver);
+        assert_eq!(acks, [(600, 0)]);
+        assert_eq!(pieces[0].as_bytes(), &bytes[300..600]);
+    }
+
+    #[test]
+    fn one_acknowledgement_speaks_for_all_that_is_in_order() {
+        // Four segments come before the driver polls: three more acknowledgements would look like a loss.
+        let mut receiver = receiver::<Length>(ReceiverConfig::default());
+        for sequence in [0, 1000, 2000, 3000] {
+            take(&mut receiver, sequence, Length(1000));
+        }
+        assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [4000]);
+        // RFC 5681, section 4.2: each one out of order is answered ...
+        for sequence in [5000, 6000, 7000] {
+            take(&mut receiver, sequence, Length(1000));
+        }
+        assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [4000; 3]);
+        // ... but once the hole is filled nobody needs to hear of it.
+        take(&mut receiver, 8000, Length(1000));
+        take(&mut receiver, 4000, Length(1000));
+        assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [9000]);
+    }
+
+    #[test]
+    fn the_first_hole_can_always_be_filled() {
+        // Every other byte, until no further hole is kept track of: memory is bounded, and the stream still goes on.
+        let mut receiver = receiver::<Length>(ReceiverConfig::default());
+        for hole in 0..MAX_RANGES as u64 + 10 {
+            take(&mut receiver, 2 * hole + 1, Length(1));
+        }
+        assert_eq!((receiver.held.len(), receiver.stats().refused), (MAX_RANGES, 10));
+        take(&mut receiver, 0, Length(1));
+        assert_eq!(receiver.expected(), 2);
     }
 }

@@ -43,7 +43,7 @@ impl RttEstimator {
 
     /// The timer expired: double the time-out (RFC 6298, 5.5).
     pub fn back_off(&mut self, config: &RttConfig) {
-        self.timeout = (self.timeout * 2).min(config.ceiling);
+        self.timeout = (self.timeout() * 2).min(config.ceiling);
     }
 
     fn computed_timeout(&self, config: &RttConfig) -> Duration {
@@ -61,9 +61,9 @@ impl RttEstimator {
         self.min
     }
 
-    /// The retransmission time-out.
+    /// The retransmission time-out, never zero: whatever the configuration, a timer is not due when it is set.
     pub const fn timeout(&self) -> Duration {
-        self.timeout
+        if self.timeout.is_zero() { Duration::from_picos(1) } else { self.timeout }
     }
 }
 
@@ -87,6 +87,18 @@ mod tests {
         rtt.back_off(&config);
         assert_eq!(rtt.timeout(), MS(680));
         assert_eq!(rtt.min(), MS(100));
+    }
+
+    #[test]
+    fn a_path_without_delay_has_a_timeout_of_some_time() {
+        // Without floor and tick a measured zero would give zero, a timer that is due at once, for ever.
+        let config = RttConfig { floor: Duration::ZERO, ..RttConfig::default() };
+        let mut rtt = RttEstimator::new(&config);
+        rtt.sample(&config, Duration::ZERO);
+        assert_eq!(rtt.timeout(), Duration::from_picos(1));
+        rtt.back_off(&config);
+        rtt.back_off(&config);
+        assert_eq!(rtt.timeout(), Duration::from_picos(4));
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub struct Sender<P: Payload, C: Controller> {
     peer_limit: u64,
     phase: Phase,
     duplicates: u32,
+    /// New segments sent since the first of them: limited transmit (RFC 3042).
+    limited: u32,
     /// Segments that duplicate acknowledgements say have left the network, where the peer does not tell which (the
     /// window inflation of RFC 5681, as a smaller count of what is in flight).
     departed: u32,
@@ -92,6 +94,8 @@ pub struct Sender<P: Payload, C: Controller> {
     repair_now: bool,
     probe_now: bool,
     timer: Time,
+    /// Expiries of the timer since the last acknowledgement.
+    silent: u32,
     /// Pacing: the earliest time of the next transmission without a burst.
     next_send: Time,
     last_sent: Time,
@@ -126,10 +130,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             peer_limit: u64::MAX,
             phase: Phase::Open,
             duplicates: 0,
+            limited: 0,
             departed: 0,
             repair_now: false,
             probe_now: false,
             timer: Time::MAX,
+            silent: 0,
             next_send: Time::ZERO,
             last_sent: Time::ZERO,
             limit: None,
@@ -195,8 +201,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.invalid_acks += 1;
             return;
         }
+        self.silent = 0;
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
+        let was_refused = self.is_refused();
         let window_update = limit > self.peer_limit;
         if ack.cumulative >= self.unacknowledged {
             self.peer_limit = limit;
@@ -239,12 +247,23 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
         self.repair(now, advanced, duplicate, news.segments);
+        // The peer opens its window after it refused the first segment, or part of it.
+        let cut = self.outstanding.first().is_some_and(|first| first.start < self.unacknowledged);
+        if (window_update && was_refused || advanced && cut) && !self.is_refused() {
+            self.repair_now |= self.outstanding.mark_first_lost().is_some();
+        }
         if self.outstanding.is_empty() {
             self.timer = Time::MAX;
         } else if advanced {
             // RFC 6298, 5.3.
             self.timer = now + self.rtt.timeout();
         }
+    }
+
+    /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
+    /// nothing of it was taken says nothing about the network (RFC 9293, section 3.8.6.1).
+    fn is_refused(&self) -> bool {
+        self.outstanding.first().is_some_and(|first| first.start.max(self.unacknowledged) >= self.peer_limit)
     }
 
     /// Moves between the phases of loss repair after an acknowledgement.
@@ -257,6 +276,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 }
                 self.phase = Phase::Open;
                 self.duplicates = 0;
+                self.limited = 0;
                 self.departed = 0;
             }
             Phase::Recovery { .. } => match self.config.recovery {
@@ -276,10 +296,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Loss { .. } => {}
             Phase::Open if advanced => {
                 self.duplicates = 0;
+                self.limited = 0;
                 self.departed = 0;
             }
             Phase::Open => {
-                let counts = duplicate && !self.outstanding.is_empty();
+                let counts = duplicate && !self.outstanding.is_empty() && !self.is_refused();
                 self.duplicates += u32::from(counts);
                 if self.config.recovery == Recovery::NewReno {
                     self.departed += u32::from(counts);
@@ -299,15 +320,19 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let edge = self.outstanding.loss_edge(threshold, self.config.segment);
             lost_sent_at = self.outstanding.mark_lost_below(edge);
         }
+        // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
+        let extra = self.limited.min(self.duplicates);
         if lost_sent_at.is_none() && self.duplicates >= threshold {
             lost_sent_at = self.outstanding.mark_first_lost();
             self.duplicates = 0;
         }
         let Some(sent_at) = lost_sent_at else { return };
+        self.limited = 0;
         self.recoveries += 1;
         self.signal = Some(Signal::Duplicates);
-        let sample =
-            LossSample { path: self.path(now), kind: LossKind::Duplicates, sent_at, repeated: false };
+        let path = self.path(now);
+        let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
+        let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
         self.controller.on_loss(&sample);
         self.repair_now = true;
         self.phase = if self.config.recovery == Recovery::GoBackN {
@@ -320,16 +345,29 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn on_timer(&mut self, now: Time) {
         self.rtt.back_off(&self.config.rtt);
+        self.silent = self.silent.saturating_add(1);
         let Some(first) = self.outstanding.first() else {
             // The peer's window is closed, and its news that it opened may be lost (RFC 9293, section 3.8.6.1).
             self.probe_now = true;
             self.timer = Time::MAX;
             return;
         };
-        let (sent_at, again) = (first.sent_at, first.retransmissions);
-        if self.config.max_retransmissions.is_some_and(|most| u32::from(again) >= most) {
+        let (sent_at, again, fate) = (first.sent_at, first.retransmissions, first.fate);
+        let refused = self.is_refused();
+        // A peer that answers probes is there, however long its window stays closed (RFC 9293, section 3.8.6.1).
+        let tries = if refused { self.silent } else { u32::from(again) };
+        if self.config.max_retransmissions.is_some_and(|most| tries >= most && u32::from(again) >= most) {
             self.failed = Some(Failure::TooManyRetransmissions);
             self.timer = Time::MAX;
+            return;
+        }
+        self.timer = now + self.rtt.timeout();
+        if refused {
+            self.repair_now |= self.outstanding.mark_first_lost().is_some();
+            return;
+        }
+        if self.paused && fate == Fate::Lost {
+            // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
         self.timeouts += 1;
@@ -337,12 +375,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
         self.controller.on_loss(&sample);
-        self.outstanding.mark_all_lost(self.config.recovery == Recovery::Sack);
+        // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
+        // (RFC 2018, section 8; RFC 6675, section 5.1).
+        let keep_sacked = self.config.recovery == Recovery::Sack && fate != Fate::Sacked;
+        self.outstanding.mark_all_lost(keep_sacked);
         self.phase = Phase::Loss { until: self.next };
         self.duplicates = 0;
         self.departed = 0;
         self.repair_now = true;
-        self.timer = now + self.rtt.timeout();
     }
 
     fn on_feedback(&mut self, now: Time, feedback: Feedback) {
@@ -407,8 +447,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if let Some(rate) = decision.pacing_rate {
             let segment_time = rate.transmission_time(Bytes::new(u64::from(length)));
-            let ahead = segment_time * u64::from(decision.burst.saturating_sub(1));
-            let at = self.next_send - ahead;
+            let burst = u64::from(decision.burst.max(1));
+            // The debt of earlier segments is never more than a burst at today's rate, however low the rate was then.
+            let full = rate.transmission_time(Bytes::new(u64::from(self.config.segment)));
+            self.next_send = self.next_send.min(self.last_sent + full * burst);
+            let at = self.next_send - segment_time * (burst - 1);
             if at > now {
                 return Action::Wait { limit: Limit::Pacing, until: at };
             }
@@ -450,6 +493,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             retransmissions: 0,
         });
         self.probe_now = false;
+        self.limited += u32::from(self.phase == Phase::Open && self.duplicates > 0);
         self.writable |= self.queue.is_empty() && !self.finishing;
         Some(Segment { sequence: start, payload, retransmission: false })
     }

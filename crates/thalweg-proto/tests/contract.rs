@@ -1,0 +1,393 @@
+//! Proves for every engine what the documentation of [`Engine`] promises, on random inputs in random order: hostile
+//! PDUs, any time that passes, drivers that stop half-way.
+//!
+//! Each engine is run twice with the same inputs. One of the two is also polled when nothing is due; nothing that it
+//! does may differ from the other.
+
+mod steered;
+
+use proptest::prelude::*;
+use std::fmt::Debug;
+use std::sync::Arc;
+use steered::Steered;
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::datagram::{Sink, Source, SourceConfig};
+use thalweg_proto::payload::{Length, Payload, Slice};
+use thalweg_proto::transport::{Feedback, Input};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::{
+    Ack, Counting, DelayedAck, Pdu, Receiver, ReceiverConfig, Recovery, RttConfig, SackBlock, Segment,
+    Sender, SenderConfig,
+};
+use thalweg_proto::{Engine, Output};
+
+/// What an engine answers.
+type Answer<E> = Output<<E as Engine>::Pdu, <E as Engine>::Event, <E as Engine>::Reason>;
+
+/// One thing that a driver does.
+#[derive(Clone, Debug)]
+struct Step<I> {
+    /// Time that passes before.
+    gap: Duration,
+    inputs: Vec<I>,
+    /// How many outputs the driver takes; all, if `None`.
+    budget: Option<u32>,
+    /// A poll at this share of the time to the announced time-out.
+    spurious: f64,
+}
+
+/// The two engines and the clock.
+struct Driver<E: Engine> {
+    engine: E,
+    twin: E,
+    now: Time,
+    due: Time,
+    /// Outputs at one moment; more are a loop.
+    most_outputs: u32,
+}
+
+impl<E> Driver<E>
+where
+    E: Engine + Clone + Debug,
+    E::Pdu: PartialEq + Debug,
+    E::Event: PartialEq + Debug,
+    E::Reason: PartialEq,
+    E::Input: Clone,
+{
+    fn new(engine: E, most_outputs: u32) -> Self {
+        Self { twin: engine.clone(), engine, now: Time::ZERO, due: Time::MAX, most_outputs }
+    }
+
+    fn step(&mut self, step: &Step<E::Input>) {
+        let until = self.now + step.gap;
+        // Time-outs that come due meanwhile; a driver may be late, so not for ever.
+        for _ in 0..50 {
+            if self.due > until {
+                break;
+            }
+            let announced = self.due;
+            self.spurious(step.spurious);
+            self.now = self.now.max(announced);
+            self.drain(None);
+            assert!(self.due > announced, "no progress at {announced}: {:?}", self.engine);
+        }
+        self.now = until;
+        for input in &step.inputs {
+            self.engine.handle(self.now, input.clone());
+            self.twin.handle(self.now, input.clone());
+        }
+        self.drain(step.budget);
+    }
+
+    /// Polls one of the two between now and the announced time: the answer is the same as before.
+    fn spurious(&mut self, share: f64) {
+        let Some(span) = Some(self.due.since(self.now)).filter(|_| self.due < Time::MAX) else { return };
+        let at = (self.now + span.mul_f64(share)).min(self.due - Duration::from_picos(1));
+        if at < self.now {
+            return;
+        }
+        self.now = at;
+        let answer = self.engine.poll(at);
+        let again = matches!(answer, Output::Timeout { at, .. } if at == self.due);
+        assert!(again, "a poll too early gave {answer:?} instead of the time-out at {}", self.due);
+    }
+
+    fn drain(&mut self, budget: Option<u32>) {
+        let mut outputs = 0;
+        // Until it says otherwise, nothing is due: what was announced before no longer holds.
+        self.due = Time::MAX;
+        loop {
+            let answer: Answer<E> = self.engine.poll(self.now);
+            assert_eq!(answer, self.twin.poll(self.now), "polls in between have changed something");
+            outputs += 1;
+            assert!(outputs <= self.most_outputs, "a loop: {:?}", self.engine);
+            match answer {
+                Output::Transmit(_) if budget.is_some_and(|budget| outputs >= budget) => return,
+                Output::Transmit(_) | Output::Event(_) => {}
+                Output::Timeout { at, .. } => {
+                    assert!(at > self.now, "a time-out that is due already");
+                    self.due = at;
+                    // Drained is drained: the same answer again, as often as one asks.
+                    assert!(
+                        matches!(self.engine.poll(self.now), Output::Timeout { at: again, .. } if again == at)
+                    );
+                    return;
+                }
+                Output::Idle => {
+                    assert!(matches!(self.engine.poll(self.now), Output::Idle));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn run<E>(engine: E, steps: &[Step<E::Input>], most_outputs: u32)
+where
+    E: Engine + Clone + Debug,
+    E::Pdu: PartialEq + Debug,
+    E::Event: PartialEq + Debug,
+    E::Reason: PartialEq,
+    E::Input: Clone,
+{
+    let mut driver = Driver::new(engine, most_outputs);
+    for step in steps {
+        driver.step(step);
+    }
+}
+
+fn steps<I: Clone + Debug>(input: impl Strategy<Value = I>) -> impl Strategy<Value = Vec<Step<I>>> {
+    // Any magnitude from picoseconds to days.
+    let gap = prop_oneof![
+        Just(Duration::ZERO),
+        (0u32..57, 1u64..16).prop_map(|(shift, factor)| Duration::from_picos(factor << shift))
+    ];
+    let step = (gap, prop::collection::vec(input, 0..4), prop::option::of(1u32..4), 0.0..1.0f64)
+        .prop_map(|(gap, inputs, budget, spurious)| Step { gap, inputs, budget, spurious });
+    prop::collection::vec(step, 1..80)
+}
+
+/// Positions in the stream: near its start, anywhere, and at its very end.
+fn position() -> impl Strategy<Value = u64> {
+    prop_oneof![6 => 0u64..40_000, 3 => (0u64..40).prop_map(|n| n * 1000), 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
+fn ack() -> impl Strategy<Value = Ack> {
+    let offset = || prop_oneof![4 => (0u32..30).prop_map(|n| n * 1000), 1 => any::<u32>(), 1 => 0u32..30_000];
+    let block = (offset(), offset()).prop_map(|(start, end)| SackBlock { start, end });
+    let window = prop_oneof![2 => Just(1u64 << 30), 1 => 0u64..5000, 1 => Just(0), 1 => any::<u64>()];
+    (position(), window, prop::array::uniform3(block), any::<bool>())
+        .prop_map(|(cumulative, window, sack, marked)| Ack { cumulative, window, sack, marked })
+}
+
+fn segment<P: Payload>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = Segment<P>> {
+    let length = prop_oneof![3 => Just(1000u32), 1 => Just(0), 1 => 0u32..3000];
+    (position(), length, any::<bool>()).prop_map(move |(sequence, length, retransmission)| Segment {
+        sequence,
+        payload: make(length),
+        retransmission,
+    })
+}
+
+/// Anything that an endpoint can be told.
+fn inputs<P: Payload + 'static, T: Clone + Debug>(
+    pdu: impl Strategy<Value = T>,
+    make: impl Fn(u32) -> P + Clone,
+) -> impl Strategy<Value = Input<T, P>> {
+    let rate = prop_oneof![Just(0), any::<u64>(), Just(8_000_000)];
+    let feedback = (prop::option::of(position()), prop::option::of(rate)).prop_map(|(dropped, rate)| {
+        Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec) })
+    });
+    prop_oneof![
+        20 => (pdu, any::<bool>()).prop_map(|(pdu, marked)| Input::Pdu { pdu, marked }),
+        8 => (0u32..9000).prop_map(move |length| Input::Write(make(length))),
+        4 => prop_oneof![any::<u64>(), 0u64..5000].prop_map(Input::Consumed),
+        3 => feedback,
+        1 => Just(Input::Pause),
+        2 => Just(Input::Resume),
+        1 => prop_oneof![20 => Just(Input::Resume), 1 => Just(Input::Finish), 1 => Just(Input::Stop)],
+    ]
+}
+
+fn window_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = Pdu<P>> {
+    prop_oneof![ack().prop_map(Pdu::Ack), segment(make).prop_map(Pdu::Segment)]
+}
+
+fn sender_config() -> impl Strategy<Value = SenderConfig> {
+    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
+    let time = || prop_oneof![Just(Duration::ZERO), (0u64..3000).prop_map(Duration::from_millis)];
+    let rtt = (time(), time(), time(), time(), 0u32..5).prop_map(
+        |(initial, floor, ceiling, granularity, deviations)| RttConfig {
+            initial,
+            floor,
+            ceiling,
+            granularity,
+            deviations,
+        },
+    );
+    let most = prop::option::of(0u32..8);
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), most).prop_map(
+        |(
+            recovery,
+            counting,
+            segment,
+            max_window,
+            duplicate_threshold,
+            rtt,
+            idle_restart,
+            max_retransmissions,
+        )| {
+            SenderConfig {
+                segment,
+                max_window,
+                counting,
+                recovery,
+                duplicate_threshold,
+                rtt,
+                idle_restart,
+                max_retransmissions,
+            }
+        },
+    )
+}
+
+fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
+    let delayed_ack = prop::option::of(
+        (0u64..400, 0u32..4)
+            .prop_map(|(delay, every)| DelayedAck { delay: Duration::from_millis(delay), every }),
+    );
+    let window = prop_oneof![Just(64_000u64), 0u64..5000, Just(u64::MAX)];
+    (window, delayed_ack, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(window, delayed_ack, sack, keep_out_of_order, wait_for_consumption)| ReceiverConfig {
+            window,
+            delayed_ack,
+            sack,
+            keep_out_of_order,
+            wait_for_consumption,
+        },
+    )
+}
+
+fn controller() -> impl Strategy<Value = (ControllerSpec, Option<(Rate, u32)>)> {
+    let (initial_window, initial_threshold) = (2.0, 1e9);
+    let vegas =
+        ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 };
+    let cubic = move |fast_convergence| ControllerSpec::Cubic {
+        initial_window,
+        initial_threshold,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence,
+    };
+    let spec = prop_oneof![
+        (1.0..40.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
+        Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
+        Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
+        Just(vegas),
+        any::<bool>().prop_map(cubic),
+    ];
+    let pacing = (0u64..50, 0u32..5).prop_map(|(rate, burst)| (Rate::from_mbits_per_sec(rate), burst));
+    (spec, prop::option::weighted(0.2, pacing))
+}
+
+fn slice(length: u32) -> Slice {
+    Slice::new(vec![7; length as usize])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_window_sender_keeps_the_contract(
+        config in sender_config(),
+        (controller, pacing) in controller(),
+        steps in steps(inputs(window_pdu(Length), Length)),
+    ) {
+        // At one moment: every segment of the window again and again new ones, each with its events.
+        run(Sender::new(Arc::new(config), Steered::new(&controller, pacing)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_window_sender_of_bytes_keeps_the_contract(
+        config in sender_config(),
+        (controller, pacing) in controller(),
+        steps in steps(inputs(window_pdu(slice), slice)),
+    ) {
+        run(Sender::new(Arc::new(config), Steered::new(&controller, pacing)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_window_receiver_keeps_the_contract(
+        config in receiver_config(),
+        steps in steps(inputs(window_pdu(slice), slice)),
+    ) {
+        // Three inputs a step bring three acknowledgements, but a step may deliver all that was held before.
+        run(Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_window_receiver_of_lengths_keeps_the_contract(
+        config in receiver_config(),
+        steps in steps(inputs(window_pdu(Length), Length)),
+    ) {
+        run(Receiver::<Length>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_datagram_source_keeps_the_contract(
+        (segment, header) in (1u32..2000, 0u32..100),
+        rate in prop::option::of(prop_oneof![Just(0), any::<u64>(), 1_000u64..100_000_000]),
+        steps in steps(inputs((0u32..3000).prop_map(slice), slice)),
+    ) {
+        let rate = rate.map(Rate::from_bits_per_sec);
+        run(Source::<Slice>::new(SourceConfig { segment, header, rate }), &steps, 2_000_000);
+    }
+
+    #[test]
+    fn the_datagram_sink_keeps_the_contract(steps in steps(inputs((0u32..3000).prop_map(Length), Length))) {
+        run(Sink::<Length>::new(), &steps, 1_000);
+    }
+
+    /// A peer that acknowledges and invents at will cannot make a sender hold more than its window.
+    #[test]
+    fn a_sender_holds_no_more_than_its_window(
+        config in sender_config(),
+        acks in prop::collection::vec(ack(), 500),
+    ) {
+        let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&ControllerSpec::Fixed { window: 1e9 }, None));
+        sender.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
+        for (round, ack) in (0..).zip(acks) {
+            let now = Time::from_picos(round << 38);
+            sender.handle(now, Input::Pdu { pdu: Pdu::Ack(ack), marked: false });
+            for _ in 0..100 {
+                let _ = sender.poll(now);
+            }
+            prop_assert!(sender.stats(now).in_flight <= config.max_window);
+            // The state, written out, is bounded too: a few hundred letters a segment, and as much again for ranges.
+            let written = format!("{sender:?}").len();
+            prop_assert!(written < 4_000 + 500 * config.max_window as usize, "{}", written);
+        }
+    }
+
+    /// A peer that sends whatever it likes cannot make a receiver hold more than its window.
+    #[test]
+    fn a_receiver_holds_no_more_than_its_window(
+        window in 1u64..3000,
+        segments in prop::collection::vec(segment(|length| slice(length.min(3))), 500),
+    ) {
+        let config = ReceiverConfig { window, ..ReceiverConfig::default() };
+        let mut receiver = Receiver::<Slice>::new(Arc::new(config));
+        for segment in segments {
+            receiver.handle(Time::ZERO, Input::Pdu { pdu: Pdu::Segment(segment), marked: false });
+            while !matches!(receiver.poll(Time::ZERO), Output::Idle) {}
+        }
+        let written = format!("{receiver:?}").len();
+        prop_assert!(written < 2_000 + 150 * window as usize, "{}", written);
+    }
+}
+
+/// A sender that never acknowledged anything is answered for a hundred time-outs with longer and longer waits, then at
+/// the ceiling: no engine can be made to spin by silence.
+#[test]
+fn silence_is_answered_more_and_more_slowly() {
+    let config = SenderConfig { segment: 1000, ..SenderConfig::default() };
+    let controller = ControllerSpec::NewReno { initial_window: 2.0, initial_threshold: 64.0 };
+    let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&controller, None));
+    sender.handle(Time::ZERO, Input::Write(Length(5000)));
+    let (mut now, mut last, mut sent) = (Time::ZERO, Duration::ZERO, 0);
+    while now < Time::ZERO + Duration::from_secs(6000) {
+        match sender.poll(now) {
+            Output::Transmit(_) => sent += 1,
+            Output::Event(_) => {}
+            Output::Timeout { at, .. } => {
+                assert!(at.since(now) >= last.min(config.rtt.ceiling));
+                last = at.since(now);
+                now = at;
+            }
+            Output::Idle => panic!("the data is still outstanding"),
+        }
+    }
+    // Two segments, then one at 1, 3, 7 ... 63 s, and then one a minute, 98 times before 6000 s.
+    assert_eq!(sent, 2 + 6 + 98);
+}

@@ -1,0 +1,240 @@
+//! Proves that a window sender and receiver bring every byte across, in order and exactly once, whatever the channel
+//! between them does, and that they are quiet afterwards: random channels, settings, writes, pauses and readers, in
+//! virtual time.
+
+mod pair;
+mod steered;
+
+use pair::{Hostility, Pair, Plan, Reader};
+use proptest::prelude::*;
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::payload::{Length, Slice};
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+
+fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
+    range.prop_map(Duration::from_millis)
+}
+
+fn hostility() -> impl Strategy<Value = Hostility> {
+    let chance = || prop_oneof![Just(0.0), 0.0..0.3f64];
+    (chance(), chance(), chance(), chance(), millis(0..80), millis(0..200)).prop_map(
+        |(loss, ack_loss, duplicate, reorder, delay, hold)| Hostility {
+            loss,
+            ack_loss,
+            duplicate,
+            reorder,
+            delay,
+            hold,
+        },
+    )
+}
+
+fn sender() -> impl Strategy<Value = SenderConfig> {
+    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
+    let segment = prop_oneof![Just(1000u32), 1u32..1500];
+    let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
+    (recovery, counting, segment, 1u32..70, floor, any::<bool>()).prop_map(
+        |(recovery, counting, segment, max_window, floor, idle_restart)| SenderConfig {
+            segment,
+            max_window,
+            counting,
+            recovery,
+            duplicate_threshold: 3,
+            rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
+            idle_restart,
+            max_retransmissions: None,
+        },
+    )
+}
+
+fn receiver() -> impl Strategy<Value = ReceiverConfig> {
+    let delayed_ack = prop_oneof![
+        Just(None),
+        (millis(0..300), 0u32..5).prop_map(|(delay, every)| Some(DelayedAck { delay, every }))
+    ];
+    let window = prop_oneof![Just(1u64 << 30), 100u64..20_000];
+    (window, delayed_ack, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(window, delayed_ack, sack, keep_out_of_order, wait_for_consumption)| ReceiverConfig {
+            window,
+            delayed_ack,
+            sack,
+            keep_out_of_order,
+            wait_for_consumption,
+        },
+    )
+}
+
+fn controller() -> impl Strategy<Value = (ControllerSpec, Option<(Rate, u32)>)> {
+    let (initial_window, initial_threshold) = (2.0, 1e9);
+    let vegas =
+        ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 };
+    let cubic = move |fast_convergence| ControllerSpec::Cubic {
+        initial_window,
+        initial_threshold,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence,
+    };
+    let spec = prop_oneof![
+        (1.0..40.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
+        Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
+        Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
+        Just(vegas),
+        any::<bool>().prop_map(cubic),
+    ];
+    let pacing = (1u64..100, 0u32..5).prop_map(|(rate, burst)| (Rate::from_mbits_per_sec(rate), burst));
+    (spec, prop::option::weighted(0.2, pacing))
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let writes = prop::collection::vec(0u32..6000, 1..20);
+    let reader = prop_oneof![Just(Reader::Greedy), millis(1..400).prop_map(|pause| Reader::Slow { pause })];
+    let timing =
+        (prop::option::of(millis(1..2000)), prop::option::of(millis(0..8000)), prop::option::of(1u32..4));
+    (
+        (hostility(), sender(), receiver(), controller()),
+        (writes, millis(0..300), reader, timing, any::<u64>()),
+    )
+        .prop_map(
+            |(
+                (hostility, sender, receiver, (controller, pacing)),
+                (writes, write_gap, reader, (pauses, stop_at, outputs_at_once), seed),
+            )| {
+                Plan {
+                    hostility,
+                    sender,
+                    receiver,
+                    controller,
+                    pacing,
+                    writes,
+                    write_gap,
+                    reader,
+                    pauses,
+                    stop_at,
+                    outputs_at_once,
+                    seed,
+                }
+            },
+        )
+}
+
+proptest! {
+    /// Real bytes: each delivered byte is the one written at its place, and all arrive once the channel behaves.
+    #[test]
+    fn bytes_arrive_in_order_and_once(plan in plan()) {
+        Pair::<Slice>::new(&plan).run();
+    }
+
+    /// Lengths, as in simulation: the same machine with payloads that are only counted.
+    #[test]
+    fn lengths_arrive_once(plan in plan()) {
+        Pair::<Length>::new(&plan).run();
+    }
+
+    /// Payload kinds do not matter: the same plan gives the same packets, whether bytes or lengths travel, as long as
+    /// each write is cut in the same way (writes are multiples of the segment).
+    #[test]
+    fn bytes_and_lengths_travel_alike(mut plan in plan()) {
+        for write in &mut plan.writes {
+            *write = (*write % 5) * plan.sender.segment;
+        }
+        // A small window cuts segments where it ends, and then writes matter.
+        plan.receiver.window = 1 << 30;
+        let (bytes, lengths) = (Pair::<Slice>::new(&plan).run(), Pair::<Length>::new(&plan).run());
+        prop_assert_eq!(bytes, lengths);
+    }
+}
+
+/// A perfect channel: nothing is sent twice and no timer expires, for every scheme and way of recovery.
+#[test]
+fn a_perfect_channel_sees_each_byte_once() {
+    for recovery in [Recovery::GoBackN, Recovery::NewReno, Recovery::Sack] {
+        let (initial_window, initial_threshold) = (2.0, 64.0);
+        for controller in [
+            ControllerSpec::SlowStart { initial_window, initial_threshold },
+            ControllerSpec::NewReno { initial_window, initial_threshold },
+            ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 },
+            ControllerSpec::Cubic {
+                initial_window,
+                initial_threshold,
+                c: 0.4,
+                beta: 0.7,
+                fast_convergence: true,
+            },
+        ] {
+            let plan = Plan {
+                sender: SenderConfig { recovery, segment: 1000, ..SenderConfig::default() },
+                controller,
+                writes: vec![250_000],
+                ..Plan::calm()
+            };
+            let stats = Pair::<Slice>::new(&plan).run();
+            assert_eq!(stats.sent, 250, "{recovery:?} {controller:?}");
+            assert_eq!((stats.retransmissions, stats.timeouts, stats.recoveries), (0, 0, 0));
+        }
+    }
+}
+
+/// A driver that hands over several segments before it sends the acknowledgements must not make the sender believe in
+/// losses: on a perfect channel nothing is sent twice, however lazily both ends are drained.
+#[test]
+fn lazy_drivers_do_not_look_like_losses() {
+    for recovery in [Recovery::GoBackN, Recovery::NewReno, Recovery::Sack] {
+        for outputs_at_once in 1..4 {
+            for seed in 0..20 {
+                let plan = Plan {
+                    sender: SenderConfig { recovery, segment: 1000, ..SenderConfig::default() },
+                    controller: ControllerSpec::Fixed { window: 20.0 },
+                    writes: vec![300_000],
+                    outputs_at_once: Some(outputs_at_once),
+                    seed,
+                    ..Plan::calm()
+                };
+                let stats = Pair::<Length>::new(&plan).run();
+                assert_eq!(
+                    (stats.retransmissions, stats.recoveries),
+                    (0, 0),
+                    "{recovery:?} {outputs_at_once}"
+                );
+            }
+        }
+    }
+}
+
+/// A reader slower than the channel: the window closes again and again, every update of it may be lost, and still all
+/// arrives.
+#[test]
+fn a_closed_window_always_opens_again() {
+    for seed in 0..50 {
+        let plan = Plan {
+            hostility: Hostility { ack_loss: 0.5, ..Plan::calm().hostility },
+            sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
+            receiver: ReceiverConfig {
+                window: 3000,
+                wait_for_consumption: true,
+                ..ReceiverConfig::default()
+            },
+            reader: Reader::Slow { pause: Duration::from_millis(700) },
+            writes: vec![20_000],
+            seed,
+            ..Plan::calm()
+        };
+        Pair::<Slice>::new(&plan).run();
+    }
+}
+
+/// A receive window smaller than a segment: data is taken in pieces and still all arrives.
+#[test]
+fn a_window_smaller_than_a_segment_is_enough() {
+    for (window, wait_for_consumption) in [(1, false), (300, false), (300, true), (999, true)] {
+        let plan = Plan {
+            sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
+            receiver: ReceiverConfig { window, wait_for_consumption, ..ReceiverConfig::default() },
+            writes: vec![3_000],
+            ..Plan::calm()
+        };
+        Pair::<Slice>::new(&plan).run();
+    }
+}

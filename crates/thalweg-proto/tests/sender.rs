@@ -1,0 +1,407 @@
+//! The sender's rules as packet traces: segments of 1000 bytes are numbered from 0, `r` marks one sent again, `!` a
+//! sign of congestion. What is expected is worked out by hand from the documents named at each test.
+
+mod steered;
+mod trace;
+
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::transport::{Feedback, Input};
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::{Recovery, RttConfig, SenderConfig};
+use trace::Trace;
+
+fn config(recovery: Recovery) -> SenderConfig {
+    let rtt = RttConfig { floor: Duration::ZERO, ..RttConfig::default() };
+    SenderConfig { segment: 1000, recovery, rtt, ..SenderConfig::default() }
+}
+
+/// NewReno in congestion avoidance from the start.
+fn new_reno(initial_window: f64) -> ControllerSpec {
+    ControllerSpec::NewReno { initial_window, initial_threshold: 2.0 }
+}
+
+fn fixed(window: f64) -> ControllerSpec {
+    ControllerSpec::Fixed { window }
+}
+
+/// RFC 5681, section 3.2, with RFC 3042: two new segments on the first two duplicates, on the third the lost one; half
+/// of what was outstanding before them is the new window, and each further duplicate counts for a segment gone.
+#[test]
+fn the_third_duplicate_starts_fast_recovery() {
+    let mut t = Trace::new(config(Recovery::NewReno), &new_reno(10.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
+    t.at(100);
+    // Segment 0 is lost. Segments 1 and 2 arrive.
+    assert_eq!(t.ack(0), "10");
+    assert_eq!(t.ack(0), "11");
+    assert_eq!(t.ack(0), "!duplicates r0");
+    // FlightSize was 10 before limited transmit: ssthresh 5. Twelve are outstanding; 5 + 8 duplicates let a 13th go.
+    assert_eq!(t.threshold(), Some(5.0));
+    for _ in 4..8 {
+        assert_eq!(t.ack(0), "");
+    }
+    assert_eq!(t.ack(0), "12");
+    assert_eq!(t.ack(0), "13");
+    // Duplicates for segments 10 and 11.
+    assert_eq!(t.ack(0), "14");
+    assert_eq!(t.ack(0), "15");
+    // Segment 0 arrives: all that was sent before the loss was found is there, and four are on their way.
+    t.at(200);
+    assert_eq!(t.ack(12), "16");
+    assert_eq!(t.stats().recoveries, 1);
+    // Congestion avoidance (equation 3): five acknowledgements make it 5 + 1, a little less.
+    assert_eq!(t.window(), 5.0);
+}
+
+/// RFC 6582, section 3.2, step 3: a partial acknowledgement sends the next hole at once, takes what it acknowledges off
+/// the window and puts one segment back, and ends neither recovery nor halves again.
+#[test]
+fn a_partial_acknowledgement_points_at_the_next_hole() {
+    let mut t = Trace::new(config(Recovery::NewReno), &new_reno(10.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
+    t.at(100);
+    // Segments 0 and 4 are lost. Duplicates from 1, 2, 3:
+    assert_eq!((t.ack(0), t.ack(0), t.ack(0)), s3("10", "11", "!duplicates r0"));
+    // From 5 to 8, and from 9, the eighth: 12 are outstanding, 5 + 8 may be.
+    assert_eq!((t.ack(0), t.ack(0)), s2("", ""));
+    assert_eq!((t.ack(0), t.ack(0), t.ack(0)), s3("", "", "12"));
+    // From 10 and 11.
+    assert_eq!((t.ack(0), t.ack(0)), s2("13", "14"));
+    // 15 were outstanding under 5 + 10. Four are acknowledged: 11 under 15 - 4 + 1 = 12 lets one new segment go.
+    t.at(200);
+    assert_eq!(t.ack(4), "r4 15");
+    assert_eq!(t.stats().recoveries, 1);
+    // Segments 12 to 15 arrive, then 4.
+    assert_eq!((t.ack(4), t.ack(4), t.ack(4), t.ack(4)), s4("16", "17", "18", "19"));
+    t.at(300);
+    // All sent before the loss was found (up to 11) is acknowledged: the window is 5, and 16 to 19 are on their way.
+    assert_eq!(t.ack(16), "20");
+    assert_eq!((t.window(), t.stats().recoveries, t.stats().retransmissions), (5.0, 1, 2));
+}
+
+/// RFC 6675: a segment is lost when more than two segments' worth of bytes, or three separate runs, are selectively
+/// acknowledged above it; recovery sends as long as what is in the network is below the window.
+#[test]
+fn selective_acknowledgements_mark_losses() {
+    let mut t = Trace::new(config(Recovery::Sack), &new_reno(10.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
+    t.at(100);
+    // Segments 0 and 2 are lost.
+    assert_eq!(t.sack(0, &[(1, 2)]), "10");
+    assert_eq!(t.sack(0, &[(3, 4), (1, 2)]), "11");
+    // Three segments above 0: lost. Above 2 there are only 3 and 4.
+    assert_eq!(t.sack(0, &[(3, 5), (1, 2)]), "!duplicates r0");
+    assert_eq!(t.threshold(), Some(5.0));
+    // Three above 2: lost, and waits until fewer than 5 are in the network. Of 12, 1, 3, 4, 5 have arrived and 2 is
+    // lost: 7 are. Then 6, 7 and 8 arrive.
+    assert_eq!(t.sack(0, &[(3, 6), (1, 2)]), "");
+    assert_eq!(t.in_flight(), 7);
+    assert_eq!(t.sack(0, &[(3, 7), (1, 2)]), "");
+    assert_eq!(t.sack(0, &[(3, 8), (1, 2)]), "");
+    assert_eq!(t.sack(0, &[(3, 9), (1, 2)]), "r2");
+    // From now on each arrival lets a new one go (NextSeg, rule 2).
+    assert_eq!(t.sack(0, &[(3, 10), (1, 2)]), "12");
+    assert_eq!(t.sack(0, &[(3, 11), (1, 2)]), "13");
+    t.at(200);
+    // Segment 0 arrives: 2, 11, 12, 13 are in the network.
+    assert_eq!(t.sack(2, &[(3, 11)]), "14");
+    assert_eq!(t.sack(11, &[]), "15");
+    // Segment 11, the last before the loss was found, ends recovery.
+    assert_eq!(t.ack(12), "16");
+    assert_eq!((t.window(), t.stats().recoveries), (5.0, 1));
+}
+
+/// RFC 6675, section 4, IsLost by runs: three separate runs above a segment, however short, mean that it is lost.
+#[test]
+fn three_runs_above_a_segment_mean_that_it_is_lost() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(8.0));
+    assert_eq!(t.write(8), "0 1 2 3 4 5 6 7");
+    t.at(100);
+    // One acknowledgement tells all: 0 has three runs above it, 2 and 4 have fewer and fewer bytes.
+    assert_eq!(t.sack(0, &[(5, 6), (3, 4), (1, 2)]), "!duplicates r0");
+    assert_eq!(t.in_flight(), 5);
+}
+
+/// RFC 6298: the first measurement of 100 ms gives 100 + 4 * 50; each expiry doubles it (5.5); a segment that was sent
+/// again tells nothing (section 3, Karn), so that the back-off stays until one is measured that was sent once.
+#[test]
+fn the_timer_backs_off_until_something_new_is_measured() {
+    let mut t = Trace::new(config(Recovery::NewReno), &fixed(2.0));
+    assert_eq!(t.write(100), "0 1");
+    assert_eq!(t.timer(), 1000.0);
+    t.at(100);
+    assert_eq!(t.ack(2), "2 3");
+    assert_eq!(t.timer(), 400.0);
+    // Both are lost.
+    t.at(400);
+    assert_eq!(t.poll(), "!timeout r2 r3");
+    assert_eq!(t.timer(), 400.0 + 600.0);
+    t.at(1000);
+    assert_eq!(t.poll(), "!timeout r2 r3");
+    assert_eq!(t.timer(), 1000.0 + 1200.0);
+    t.at(1100);
+    // What was sent again is acknowledged: no measurement. The time-out is still 1200 ms.
+    assert_eq!(t.ack(4), "4 5");
+    assert_eq!(t.timer(), 1100.0 + 1200.0);
+    // New segments take 100 ms: 0.75 * 50 + 0.25 * 0 = 37.5 is the new deviation, 100 + 4 * 37.5 the time-out.
+    t.at(1200);
+    assert_eq!(t.ack(6), "6 7");
+    assert_eq!(t.timer(), 1200.0 + 250.0);
+    assert_eq!((t.stats().timeouts, t.stats().recoveries), (2, 0));
+}
+
+/// RFC 5681, section 3.1: after a time-out half of what was outstanding is the threshold, the window is one segment, and
+/// a second expiry for the same segment keeps the threshold. Slow start then repairs all that is missing.
+#[test]
+fn a_timeout_starts_over_with_one_segment() {
+    let mut t = Trace::new(config(Recovery::NewReno), &new_reno(8.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    t.at(1000);
+    assert_eq!(t.poll(), "!timeout r0");
+    assert_eq!((t.window(), t.threshold()), (1.0, Some(4.0)));
+    t.at(3000);
+    assert_eq!(t.poll(), "!timeout r0");
+    assert_eq!((t.window(), t.threshold()), (1.0, Some(4.0)));
+    t.at(3100);
+    assert_eq!(t.ack(1), "r1 r2");
+    t.at(3200);
+    assert_eq!((t.ack(2), t.ack(3)), s2("r3 r4", "r5 r6"));
+    // The threshold is reached: congestion avoidance adds a quarter of a segment each.
+    assert_eq!(t.window(), 4.0);
+    t.at(3300);
+    assert_eq!((t.ack(4), t.ack(5), t.ack(6), t.ack(7)), s4("r7", "8", "9", "10"));
+    assert!((t.window() - 4.9).abs() < 0.05);
+}
+
+/// RFC 6675, section 5.1: after a time-out with selective acknowledgement only what did not arrive is sent again.
+#[test]
+fn a_timeout_with_selective_acknowledgement_sends_only_what_is_missing() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(4.0));
+    assert_eq!(t.write(4), "0 1 2 3");
+    t.at(100);
+    assert_eq!(t.sack(0, &[(1, 2)]), "");
+    assert_eq!(t.sack(0, &[(3, 4)]), "");
+    // The measurement of 100 ms does not restart the timer (RFC 6298, 5.3: only new data does).
+    t.at(1000);
+    assert_eq!(t.poll(), "!timeout r0 r2");
+}
+
+/// RFC 2018, section 8: a receiver may throw away what it selectively acknowledged. If the first segment is among it
+/// when the timer expires, nothing it said counts any more.
+#[test]
+fn a_receiver_that_went_back_on_its_word_gets_all_again() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(4.0));
+    assert_eq!(t.write(4), "0 1 2 3");
+    t.at(100);
+    assert_eq!(t.sack(0, &[(0, 4)]), "");
+    t.at(1000);
+    assert_eq!(t.poll(), "!timeout r0 r1 r2 r3");
+}
+
+/// Jacobson 1988 (Tahoe): the third duplicate sends everything again from the lost segment on, from a window of one.
+#[test]
+fn go_back_n_sends_everything_again() {
+    let tahoe = ControllerSpec::SlowStart { initial_window: 8.0, initial_threshold: 2.0 };
+    let mut t = Trace::new(config(Recovery::GoBackN), &tahoe);
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    t.at(100);
+    // Segment 0 arrives, 1 is lost, 2 to 4 are thrown away by a receiver that keeps nothing. No limited transmit.
+    assert_eq!(t.ack(1), "8");
+    assert_eq!((t.ack(1), t.ack(1), t.ack(1)), s3("", "", "!duplicates r1"));
+    // Half of the window of 8.125.
+    assert_eq!((t.window(), t.threshold()), (1.0, Some(4.0625)));
+    assert_eq!((t.ack(1), t.ack(1), t.ack(1), t.ack(1)), s4("", "", "", ""));
+    t.at(200);
+    assert_eq!(t.ack(2), "r2 r3");
+    assert_eq!((t.ack(3), t.ack(4)), s2("r4 r5", "r6 r7"));
+    assert_eq!(t.stats().recoveries, 1);
+}
+
+/// RFC 9293, section 3.8.6.1: a closed window is probed with a byte after a time-out, then less and less often. A probe
+/// is not a loss. When the window opens, the byte goes again at once.
+#[test]
+fn a_closed_window_is_probed() {
+    let mut t = Trace::new(config(Recovery::Sack), &new_reno(4.0));
+    assert_eq!(t.write(2), "0 1");
+    t.at(100);
+    assert_eq!(t.ack_window(2, 0), "");
+    assert_eq!(t.write(2), "");
+    assert_eq!(t.timer(), 100.0 + 300.0);
+    t.at(400);
+    assert_eq!(t.poll(), "2(1)");
+    // The peer has no room for it.
+    for (time, next) in [(1000, 2200), (2200, 4600), (4600, 9400), (9400, 19_000)] {
+        assert_eq!(t.ack_window(2, 0), "");
+        assert_eq!(t.timer(), f64::from(time));
+        t.at(u64::try_from(time).unwrap());
+        assert_eq!(t.poll(), "r2(1)");
+        assert_eq!(t.timer(), f64::from(next));
+    }
+    assert_eq!((t.window() as u32, t.stats().timeouts, t.stats().recoveries), (4, 0, 0));
+    t.at(10_000);
+    assert_eq!(t.ack_window(2, 10), "r2(1) 2.001 3.001(999)");
+}
+
+/// RFC 9293, section 3.8.6.1: a peer that answers probes is there, however long; one that does not is given up.
+#[test]
+fn a_peer_that_answers_probes_is_not_given_up() {
+    for answers in [true, false] {
+        let mut t = Trace::new(
+            SenderConfig { max_retransmissions: Some(3), ..config(Recovery::Sack) },
+            &new_reno(4.0),
+        );
+        assert_eq!(t.write(1), "0");
+        t.at(100);
+        assert_eq!(t.ack_window(1, 0), "");
+        assert_eq!(t.write(1), "");
+        let mut log = Vec::new();
+        for _ in 0..6 {
+            t.at(t.timer() as u64);
+            log.push(t.poll());
+            if answers {
+                assert_eq!(t.ack_window(1, 0), "");
+            }
+            if log.last().is_some_and(|last| last.contains("failed")) {
+                break;
+            }
+        }
+        let expected: &[&str] = if answers {
+            &["1(1)", "r1(1)", "r1(1)", "r1(1)", "r1(1)", "r1(1)"]
+        } else {
+            &["1(1)", "r1(1)", "r1(1)", "r1(1)", "failed"]
+        };
+        assert_eq!(log, expected);
+    }
+}
+
+/// RFC 5681, section 4.1: after an idle time of more than a time-out the window is at most the initial one.
+#[test]
+fn an_idle_sender_starts_afresh() {
+    for (idle_restart, window) in [(true, 2.0), (false, 8.0)] {
+        let slow_start = ControllerSpec::NewReno { initial_window: 2.0, initial_threshold: 8.0 };
+        let mut t = Trace::new(SenderConfig { idle_restart, ..config(Recovery::Sack) }, &slow_start);
+        // 2, 4, 8 segments in three round trips of 100 ms.
+        assert_eq!(t.write(14), "0 1");
+        t.at(100);
+        assert_eq!((t.ack(1), t.ack(2)), s2("2 3", "4 5"));
+        t.at(200);
+        assert_eq!((t.ack(3), t.ack(4), t.ack(5), t.ack(6)), s4("6 7", "8 9", "10 11", "12 13"));
+        assert_eq!(t.window(), 8.0);
+        t.at(300);
+        t.ack(14);
+        // 300 ms later than the last transmission is more than the time-out of 100 + 4 * some 20 ms.
+        t.at(600);
+        assert_eq!(t.write(10), if window < 8.0 { "14 15" } else { "14 15 16 17 18 19 20 21" });
+    }
+}
+
+/// With a pacing rate of a segment each millisecond and a burst of 3, three leave at once and then one each millisecond,
+/// whatever the window; after a pause the burst is there again, but no more.
+#[test]
+fn pacing_spreads_segments() {
+    let mut t = Trace::paced(config(Recovery::Sack), &fixed(100.0), Some((Rate::from_mbits_per_sec(8), 3)));
+    assert_eq!(t.write(7), "0 1 2");
+    for (time, segment) in [(1, "3"), (2, "4"), (3, "5"), (4, "6")] {
+        assert_eq!(t.timer(), f64::from(time));
+        t.at(u64::try_from(time).unwrap());
+        assert_eq!(t.poll(), segment);
+    }
+    t.at(50);
+    assert_eq!(t.write(7), "7 8 9");
+    assert_eq!(t.timer(), 51.0);
+}
+
+/// A router grants no rate, then one: the sender stands still and goes on, as fast as it is now allowed to.
+#[test]
+fn pacing_follows_a_new_rate_at_once() {
+    let mut t = Trace::paced(config(Recovery::Sack), &fixed(100.0), Some((Rate::ZERO, 1)));
+    assert_eq!(t.write(10), "0");
+    t.at(10);
+    assert_eq!(t.poll(), "");
+    assert_eq!(t.grant(Rate::from_mbits_per_sec(8)), "!feedback 1");
+    assert_eq!(t.timer(), 11.0);
+    t.at(11);
+    assert_eq!(t.poll(), "2");
+}
+
+/// A router says that it dropped a segment: it goes again at once, and only once.
+#[test]
+fn what_a_router_dropped_goes_again() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(4.0));
+    assert_eq!(t.write(10), "0 1 2 3");
+    let dropped = |segment: u64| Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None });
+    t.at(50);
+    assert_eq!(t.tell(dropped(1)), "!feedback r1");
+    assert_eq!(t.tell(dropped(1)), "!feedback");
+    assert_eq!(t.tell(dropped(77)), "!feedback");
+}
+
+/// A pause stops data and nothing else: acknowledgements are taken, and a timer that expires during it is not a new
+/// loss each time, as nothing could be sent again.
+#[test]
+fn a_pause_is_not_a_series_of_losses() {
+    let mut t = Trace::new(config(Recovery::Sack), &new_reno(8.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    assert_eq!(t.tell(Input::Pause), "");
+    t.at(100);
+    assert_eq!(t.ack(2), "");
+    // The first expiry says that something is lost; the others have nothing to say.
+    let mut log = String::new();
+    while t.timer() < 100_000.0 {
+        t.at(t.timer() as u64 + 1);
+        log += &t.poll();
+    }
+    assert_eq!(log, "!timeout");
+    assert_eq!((t.window(), t.threshold()), (1.0, Some(3.0)));
+    assert_eq!(t.tell(Input::Resume), "r2");
+}
+
+/// RFC 6298, 5.2 and 5.3: the timer stops when nothing is outstanding and starts anew with each acknowledgement of new
+/// data; duplicates leave it alone.
+#[test]
+fn the_timer_restarts_with_new_data() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(2.0));
+    assert_eq!(t.write(3), "0 1");
+    t.at(100);
+    assert_eq!(t.ack(1), "2");
+    assert_eq!(t.timer(), 100.0 + 300.0);
+    t.at(150);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.timer(), 400.0);
+    assert_eq!(t.ack(3), "");
+    assert_eq!(t.timer(), f64::INFINITY);
+}
+
+/// Acknowledgements of what was never sent are dropped and counted.
+#[test]
+fn an_acknowledgement_of_the_future_is_dropped() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(2.0));
+    assert_eq!(t.write(9), "0 1");
+    assert_eq!(t.ack(3), "");
+    assert_eq!((t.stats().invalid_acks, t.in_flight()), (1, 2));
+}
+
+/// The application stops: what was sent is still repaired, nothing new leaves, and then it is told.
+#[test]
+fn stopping_takes_back_what_was_not_sent() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(2.0));
+    assert_eq!(t.write(9), "0 1");
+    assert_eq!(t.tell(Input::Stop), "");
+    t.at(1000);
+    assert_eq!(t.poll(), "!timeout r0 r1");
+    t.at(1100);
+    assert_eq!(t.ack(2), "finished");
+    assert_eq!(t.timer(), f64::INFINITY);
+}
+
+fn s2<'a>(a: &'a str, b: &'a str) -> (String, String) {
+    (a.to_owned(), b.to_owned())
+}
+
+fn s3(a: &str, b: &str, c: &str) -> (String, String, String) {
+    (a.to_owned(), b.to_owned(), c.to_owned())
+}
+
+fn s4(a: &str, b: &str, c: &str, d: &str) -> (String, String, String, String) {
+    (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned())
+}

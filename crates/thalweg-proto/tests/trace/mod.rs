@@ -1,0 +1,140 @@
+//! A sender driven by hand, whose answers read like a packet trace.
+
+use crate::steered::Steered;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::payload::Length;
+use thalweg_proto::transport::{Event, Feedback, Input, Signal};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::{Ack, Pdu, SackBlock, Sender, SenderConfig, SenderStats};
+use thalweg_proto::{Engine, Output};
+
+const SEGMENT: u64 = 1000;
+
+/// The sender with the time and the timer that it asked for.
+pub struct Trace {
+    sender: Sender<Length, Steered>,
+    now: Time,
+    timer: Time,
+}
+
+impl Trace {
+    pub fn new(config: SenderConfig, controller: &ControllerSpec) -> Self {
+        Self::paced(config, controller, None)
+    }
+
+    /// With a pacing rate and a burst.
+    pub fn paced(config: SenderConfig, controller: &ControllerSpec, pacing: Option<(Rate, u32)>) -> Self {
+        let sender = Sender::new(Arc::new(config), Steered::new(controller, pacing));
+        Self { sender, now: Time::ZERO, timer: Time::MAX }
+    }
+
+    /// It is now so many milliseconds.
+    pub fn at(&mut self, millis: u64) {
+        let now = Time::ZERO + Duration::from_millis(millis);
+        assert!(now >= self.now);
+        self.now = now;
+    }
+
+    /// The application writes so many segments.
+    pub fn write(&mut self, segments: u32) -> String {
+        self.tell(Input::Write(Length(segments * SEGMENT as u32)))
+    }
+
+    /// Everything below this segment has arrived.
+    pub fn ack(&mut self, segments: u64) -> String {
+        self.sack(segments, &[])
+    }
+
+    /// The same, from a peer with room for so many segments.
+    pub fn ack_window(&mut self, segments: u64, window: u64) -> String {
+        self.take(Ack { cumulative: segments * SEGMENT, window: window * SEGMENT, ..Ack::default() })
+    }
+
+    /// Everything below `segments` and, out of order, these ranges of segments.
+    pub fn sack(&mut self, segments: u64, blocks: &[(u64, u64)]) -> String {
+        let mut sack = [SackBlock::default(); 3];
+        for (block, &(start, end)) in sack.iter_mut().zip(blocks) {
+            let offset = |at: u64| u32::try_from((at - segments) * SEGMENT).unwrap();
+            *block = SackBlock { start: offset(start), end: offset(end) };
+        }
+        self.take(Ack { cumulative: segments * SEGMENT, window: 1 << 30, sack, marked: false })
+    }
+
+    fn take(&mut self, ack: Ack) -> String {
+        self.tell(Input::Pdu { pdu: Pdu::Ack(ack), marked: false })
+    }
+
+    /// A router grants a rate.
+    pub fn grant(&mut self, rate: Rate) -> String {
+        self.tell(Input::Feedback(Feedback { dropped: None, rate: Some(rate) }))
+    }
+
+    pub fn tell(&mut self, input: Input<Pdu<Length>, Length>) -> String {
+        self.sender.handle(self.now, input);
+        self.poll()
+    }
+
+    /// What the sender does now: new segments by number, `r` before one sent again, in parentheses the length where it
+    /// is not a whole segment, `!` before a sign of congestion.
+    pub fn poll(&mut self) -> String {
+        let mut log = String::new();
+        loop {
+            let separator = if log.is_empty() { "" } else { " " };
+            match self.sender.poll(self.now) {
+                Output::Transmit(Pdu::Segment(segment)) => {
+                    let again = if segment.retransmission { "r" } else { "" };
+                    let _ = write!(log, "{separator}{again}{}", segment.sequence as f64 / SEGMENT as f64);
+                    if u64::from(segment.payload.0) != SEGMENT {
+                        let _ = write!(log, "({})", segment.payload.0);
+                    }
+                }
+                Output::Event(Event::Congestion(signal)) => {
+                    let name = match signal {
+                        Signal::Timeout => "timeout",
+                        Signal::Duplicates => "duplicates",
+                        Signal::Mark => "mark",
+                        Signal::Feedback => "feedback",
+                    };
+                    let _ = write!(log, "{separator}!{name}");
+                }
+                Output::Event(Event::Writable) => {}
+                Output::Event(Event::Finished) => log += &format!("{separator}finished"),
+                Output::Event(Event::Failed(_)) => log += &format!("{separator}failed"),
+                Output::Transmit(Pdu::Ack(_)) | Output::Event(Event::Delivered(_)) => {
+                    panic!("not what a sender does")
+                }
+                Output::Timeout { at, .. } => {
+                    self.timer = at;
+                    return log;
+                }
+                Output::Idle => {
+                    self.timer = Time::MAX;
+                    return log;
+                }
+            }
+        }
+    }
+
+    /// When the sender wants to be polled again, in milliseconds; infinite when it does not.
+    pub fn timer(&self) -> f64 {
+        if self.timer == Time::MAX { f64::INFINITY } else { self.timer.as_picos() as f64 / 1e9 }
+    }
+
+    pub fn stats(&self) -> SenderStats {
+        self.sender.stats(self.now)
+    }
+
+    pub fn window(&self) -> f64 {
+        self.stats().window
+    }
+
+    pub fn threshold(&self) -> Option<f64> {
+        self.stats().threshold
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        self.stats().in_flight
+    }
+}
