@@ -144,7 +144,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
     part.put(&u32::try_from(kbits).unwrap_or(u32::MAX).to_be_bytes());
     let sequence = feedback.dropped.map_or(u32::MAX, stream);
     let quoted = tcp(about, sequence, 0, ACK, u16::MAX);
-    part.put(&ip_header(about, TCP, 0, 20 + quoted.length as u32));
+    part.put(&ip_header(about, TCP, 0, false, 20 + quoted.length as u32));
     part.put(&quoted.bytes[..8]);
     part
 }
@@ -233,6 +233,7 @@ const ANSWER_PORT: u16 = 5002;
 /// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
 const WINDOW_SCALE: u32 = 14;
 
+/// The mark of the network: CE (RFC 3168, section 5).
 const CONGESTION_EXPERIENCED: u8 = 3;
 const DO_NOT_FRAGMENT: u8 = 0x40;
 /// The time to live at the sender. Simulated routers do not count it down.
