@@ -2,6 +2,7 @@
 
 use crate::packet::NONE;
 use crate::pdu::Pdu;
+use crate::prefetch::prefetch_all;
 use crate::spec::TransportSpec;
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
@@ -65,6 +66,16 @@ impl AnyEngine {
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
+        }
+    }
+
+    /// Asks for all of the engine.
+    #[inline]
+    pub fn prefetch(&self) {
+        match self {
+            Self::WindowSender(engine) => prefetch_all(engine.as_ref()),
+            Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Packets on their way: transmitters, queues, wires.
 
+use crate::endpoint::EndpointId;
 use crate::packet::{Flags, NONE, Packets};
-use crate::prefetch::prefetch;
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
@@ -43,19 +43,26 @@ impl Network {
 }
 
 impl Network {
-    /// Asks for what the next arrival at the end of `link` needs first.
+    /// Where the next packet to arrive at the end of `link` goes from there, unless the wire is empty.
     #[inline]
-    pub fn expect_link(&self, link: u32) {
-        if let Some(transmitter) = self.transmitters.get(link as usize) {
-            prefetch(transmitter);
+    pub fn destination(&self, link: usize) -> Destination {
+        let Some(packet) = self.packets.find(self.transmitters[link].first) else {
+            return Destination::Unknown;
+        };
+        match self.routes[packet.hop as usize] {
+            END => Destination::Endpoint(packet.destination()),
+            EXIT => Destination::Link(packet.exit),
+            next => Destination::Link(next),
         }
     }
+}
 
-    /// Asks for what it needs next.
-    #[inline]
-    pub fn expect_packet(&self, link: u32) {
-        self.packets.expect(self.transmitters[link as usize].first);
-    }
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Destination {
+    Link(u32),
+    Endpoint(EndpointId),
+    Unknown,
 }
 
 /// The random stream for `purpose` of transmitter number `link`.

@@ -1,5 +1,6 @@
 //! Packets in the network: one store for all, so that none is allocated on its way.
 
+use crate::endpoint::EndpointId;
 use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
 use thalweg_proto::payload::Length;
@@ -165,6 +166,12 @@ impl Packets {
         &mut self.packets[packet as usize]
     }
 
+    /// The packet of that number, if it is one.
+    #[inline]
+    pub fn find(&self, packet: u32) -> Option<&Packet> {
+        self.packets.get(packet as usize)
+    }
+
     /// Asks for a packet, if there is one of that number, so that it is in the cache soon.
     #[inline]
     pub fn expect(&self, packet: u32) {
@@ -195,6 +202,12 @@ impl Packets {
 }
 
 impl Packet {
+    /// The endpoint that it is for.
+    #[inline]
+    pub fn destination(&self) -> EndpointId {
+        self.connection * 2 + u32::from(!self.flags.has(Flags::BACKWARD))
+    }
+
     /// A packet without cargo.
     pub const EMPTY: Self = Self {
         arrives_at: Time::ZERO,

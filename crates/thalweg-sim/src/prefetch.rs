@@ -1,19 +1,35 @@
-//! A hint to the processor.
+//! Hints to the processor.
+
+const LINE: usize = 64;
 
 /// Asks for the cache line in which `value` starts, without waiting for it.
 ///
 /// A network of ten thousand flows does not fit into the cache, and nothing of a packet's next step is there when its
-/// turn comes. Asking ahead, for many packets at once, lets the waits overlap; plain reads in its place stall as soon
-/// as the processor runs out of instructions that do not depend on them (measured: see `docs/speed.md`).
+/// turn comes. Asking ahead lets the waits overlap with work; plain reads in place of this stall as soon as the
+/// processor runs out of instructions that do not depend on them.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
+    line(core::ptr::from_ref(value).cast());
+}
+
+/// Asks for all cache lines of `value`.
+#[inline(always)]
+pub(crate) fn prefetch_all<T>(value: &T) {
+    let start: *const u8 = core::ptr::from_ref(value).cast();
+    for offset in (0..size_of::<T>()).step_by(LINE) {
+        line(start.wrapping_add(offset));
+    }
+}
+
+#[inline(always)]
+fn line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "there is no safe way to say this")]
-    // SAFETY: a prefetch reads nothing that the program can see and never faults; the address is a reference's.
+    // SAFETY: a prefetch reads nothing that the program can see and never faults, whatever the address.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(value).cast());
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = address;
 }

@@ -4,7 +4,7 @@ use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::flow::{Connection, Flow, Group};
 use crate::host::Host;
 use crate::measure::Recorder;
-use crate::network::Network;
+use crate::network::{Destination, Network};
 use crate::packet::{Flags, NONE, Packet};
 use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
@@ -147,13 +147,13 @@ impl<T: Tracer> Simulation<T> {
     pub fn advance(&mut self, max_events: u64) -> Status {
         let stop_at = self.events.saturating_add(max_events);
         while !self.finished && self.events < stop_at {
-            let (network, endpoints) = (&self.network, &self.endpoints);
-            let Some((time, key)) = self.wheel.pop(|key, soon| expect(network, endpoints, key, soon)) else {
+            let Some((time, key)) = self.wheel.pop() else {
                 self.finished = true;
                 break;
             };
             self.now = time;
             self.events += 1;
+            self.look_ahead();
             self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1));
         }
         if self.finished { Status::Finished } else { Status::Running }
@@ -178,6 +178,38 @@ impl<T: Tracer> Simulation<T> {
     /// order (forward, then backward), with the link's name and the nodes it leads from and to.
     pub fn transmitters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.network.names.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
+    }
+
+    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter four
+    /// events before, the packet on it three before, where that packet goes two before, the engine one before.
+    #[inline]
+    fn look_ahead(&self) {
+        if let Some(link) = self.arrival_ahead(4) {
+            prefetch(&self.network.transmitters[link]);
+        }
+        if let Some(link) = self.arrival_ahead(3) {
+            self.network.packets.expect(self.network.transmitters[link].first);
+        }
+        if let Some(link) = self.arrival_ahead(2) {
+            match self.network.destination(link) {
+                Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
+                Destination::Endpoint(id) => prefetch(&self.endpoints[id as usize]),
+                Destination::Unknown => {}
+            }
+        }
+        if let Some(link) = self.arrival_ahead(1)
+            && let Destination::Endpoint(id) = self.network.destination(link)
+        {
+            self.endpoints[id as usize].engine.prefetch();
+        }
+    }
+
+    /// The link of the event that comes after so many others, if it is an arrival.
+    #[inline]
+    fn arrival_ahead(&self, ahead: usize) -> Option<usize> {
+        // The next one has been taken already: the list starts with the one after it.
+        let key = self.wheel.ahead(ahead - 1)?;
+        (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
     }
 
     #[inline]
@@ -280,8 +312,7 @@ impl<T: Tracer> Simulation<T> {
     /// A packet reached the node of its endpoint.
     #[inline]
     pub(crate) fn deliver(&mut self, packet: u32) {
-        let header = self.network.packets.get(packet);
-        let id = header.connection * 2 + u32::from(!header.flags.has(Flags::BACKWARD));
+        let id = self.network.packets.get(packet).destination();
         if self.endpoints[id as usize].way.host == NONE {
             self.hand_over(id, packet);
         } else {
@@ -369,22 +400,6 @@ impl<T: Tracer> Simulation<T> {
             self.endpoints[id as usize].engine.command(now, Command::Write(Length(piece)));
             bytes -= u64::from(piece);
         }
-    }
-}
-
-/// Asks for what the event `key` will need, the more the sooner it is.
-#[inline]
-fn expect(network: &Network, endpoints: &[Endpoint], key: u32, soon: bool) {
-    let entity = key & (MAX_ENTITIES - 1);
-    match Kind::of(key) {
-        Kind::Arrive if soon => network.expect_packet(entity),
-        Kind::Arrive => network.expect_link(entity),
-        Kind::Timer => {
-            if let Some(endpoint) = endpoints.get(entity as usize) {
-                prefetch(endpoint);
-            }
-        }
-        _ => {}
     }
 }
 

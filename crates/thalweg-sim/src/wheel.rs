@@ -1,14 +1,14 @@
-//! The event queue: a hierarchical timing wheel of 64-slot levels, exact to the picosecond.
+//! The event queue: a hierarchical timing wheel of 64-slot levels, exact to the picosecond, with a short sorted list of
+//! the next entries before it.
 //!
-//! An entry's level is the highest base-64 digit in which its time differs from the current time, its slot that digit
-//! of its time. The earliest entry is therefore in the lowest occupied slot of the lowest occupied level. Taking a slot
-//! of a higher level moves the clock to its earliest entry and sorts the rest into lower levels; each entry moves down
-//! at most ten times, in practice once or twice (Varghese and Lauck 1987).
+//! An entry's level is the highest base-64 digit in which its time differs from the wheel's, its slot that digit of its
+//! time. The earliest entry is therefore in the lowest occupied slot of the lowest occupied level. A slot with few
+//! entries is sorted into the list; one with many moves the wheel's time to its earliest entry and is spread over lower
+//! levels first (Varghese and Lauck 1987). What is added for a time within the list goes into the list.
 //!
 //! Entries of equal time come out by the kind in their key and, within a kind, by lot: in the order of a hash of time
 //! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
-//! flows win every tie. An entry that is added for the time of the entry just taken comes after all others of that time
-//! that were there before.
+//! flows win every tie. Entries that are added for the time of the entry just taken come after all others of that time.
 
 use thalweg_proto::units::Time;
 
@@ -23,8 +23,11 @@ struct Entry {
     key: u32,
 }
 
-/// Slots with fewer entries than this are not announced before they are sorted.
-const CROWD: usize = 16;
+/// A slot with no more entries than this is sorted at once.
+const FEW: usize = 24;
+/// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.
+const LONG: usize = 48;
+const SHORT: usize = 16;
 
 /// The bits of a key that say which of its kind it is; those above are the kind.
 pub(crate) const ENTITY_BITS: u32 = 28;
@@ -39,38 +42,76 @@ fn rank(time: u64, key: u32) -> (u32, u64, u32) {
 /// A queue of (time, key) pairs.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
-    now: u64,
+    /// The next entries, the first of them last. None in the wheel is earlier than any of these, or as early.
+    near: Vec<Entry>,
+    /// The time of the entry taken last.
+    taken: u64,
+    /// The time that slots are relative to; no entry in the wheel is earlier.
+    base: u64,
     /// One bit for each level with an entry.
     levels: u32,
     /// One bit for each slot with an entry.
     occupied: [u64; LEVELS],
     slots: Vec<Vec<Entry>>,
-    /// Entries of the time `now` that are being handed out, the next one last.
-    batch: Vec<Entry>,
 }
 
 impl Wheel {
     pub fn new() -> Self {
         Self {
-            now: 0,
+            near: Vec::with_capacity(2 * LONG),
+            taken: 0,
+            base: 0,
             levels: 0,
             occupied: [0; LEVELS],
             slots: vec![Vec::new(); LEVELS * SLOTS],
-            batch: Vec::new(),
         }
     }
 
     /// Adds `key` at `time`, which must not be before the time of the entry taken last.
     #[inline]
     pub fn push(&mut self, time: Time, key: u32) {
-        let time = time.as_picos();
-        debug_assert!(time >= self.now, "an event in the past: {time} < {}", self.now);
-        self.place(Entry { time, key });
+        let entry = Entry { time: time.as_picos(), key };
+        debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
+        let bound = self.near.first().map_or(self.taken, |last| last.time);
+        if entry.time <= bound {
+            self.insert(entry);
+        } else {
+            self.place(entry);
+        }
+    }
+
+    /// Adds an entry to the list.
+    fn insert(&mut self, entry: Entry) {
+        let position = if entry.time == self.taken {
+            // After all of its time.
+            self.near.iter().position(|other| other.time <= entry.time)
+        } else {
+            let order = entry.order();
+            self.near.iter().position(|other| {
+                other.time < entry.time || (other.time == entry.time && other.order() < order)
+            })
+        };
+        self.near.insert(position.unwrap_or(self.near.len()), entry);
+        if self.near.len() > LONG {
+            self.shorten();
+        }
+    }
+
+    /// Gives the later entries back to the wheel, those of one time together.
+    fn shorten(&mut self) {
+        let mut end = self.near.len() - SHORT;
+        while end > 0 && self.near[end - 1].time == self.near[end].time {
+            end -= 1;
+        }
+        for index in 0..end {
+            self.place(self.near[index]);
+        }
+        self.near.drain(..end);
     }
 
     #[inline]
     fn place(&mut self, entry: Entry) {
-        let differing = (entry.time ^ self.now) | 1;
+        let differing = (entry.time ^ self.base) | 1;
         let level = (63 - differing.leading_zeros()) / BITS;
         let slot = (entry.time >> (level * BITS)) as usize % SLOTS;
         self.levels |= 1 << level;
@@ -78,52 +119,55 @@ impl Wheel {
         self.slots[level as usize * SLOTS + slot].push(entry);
     }
 
-    /// Takes the earliest entry. `soon` is told of keys that will be taken before long, many at a time,
-    /// and again with `true` of those that will be taken next.
+    /// Takes the earliest entry.
     #[inline]
-    pub fn pop(&mut self, soon: impl FnMut(u32, bool)) -> Option<(Time, u32)> {
-        if let Some(entry) = self.batch.pop() {
-            return Some((Time::from_picos(entry.time), entry.key));
+    pub fn pop(&mut self) -> Option<(Time, u32)> {
+        if self.near.is_empty() {
+            self.fill();
         }
-        self.refill(soon)
+        let entry = self.near.pop()?;
+        self.taken = entry.time;
+        Some((Time::from_picos(entry.time), entry.key))
     }
 
-    fn refill(&mut self, mut soon: impl FnMut(u32, bool)) -> Option<(Time, u32)> {
-        loop {
-            if self.levels == 0 {
-                return None;
-            }
+    /// The key of the entry that will be taken after `ahead` others, if it is in the list.
+    #[inline]
+    pub fn ahead(&self, ahead: usize) -> Option<u32> {
+        let index = self.near.len().checked_sub(ahead + 1)?;
+        Some(self.near[index].key)
+    }
+
+    /// Moves the wheel's earliest slot to the list.
+    fn fill(&mut self) {
+        while self.levels != 0 && self.near.is_empty() {
             let level = self.levels.trailing_zeros() as usize;
             let slot = self.occupied[level].trailing_zeros() as usize;
             self.occupied[level] &= self.occupied[level] - 1;
             if self.occupied[level] == 0 {
                 self.levels &= self.levels - 1;
             }
-            let bucket = &mut self.slots[level * SLOTS + slot];
-            if bucket.len() == 1
-                && let Some(entry) = bucket.pop()
-            {
-                self.now = entry.time;
-                return Some((Time::from_picos(entry.time), entry.key));
-            }
-            if level == 0 {
-                // All entries of one time. The swap keeps both allocations in use.
-                core::mem::swap(bucket, &mut self.batch);
-                self.batch.sort_unstable_by_key(|entry| core::cmp::Reverse(rank(entry.time, entry.key)));
-                let entry = self.batch.pop()?;
-                self.now = entry.time;
-                return Some((Time::from_picos(entry.time), entry.key));
-            }
+            let mut entries = core::mem::take(&mut self.slots[level * SLOTS + slot]);
             // Only to the earliest entry, not to the slot's end: later pushes may still be earlier than the rest.
-            let mut entries = core::mem::take(bucket);
-            self.now = entries.iter().map(|entry| entry.time).min().unwrap_or(self.now);
-            let crowd = entries.len() >= CROWD;
-            entries.iter().for_each(|entry| soon(entry.key, !crowd));
-            for entry in entries.drain(..) {
-                self.place(entry);
+            self.base = entries.iter().map(|entry| entry.time).min().unwrap_or(self.base);
+            if entries.len() <= FEW || level == 0 {
+                self.near.append(&mut entries);
+            } else {
+                for entry in entries.drain(..) {
+                    self.place(entry);
+                }
             }
             self.slots[level * SLOTS + slot] = entries;
         }
+        if self.near.len() > 1 {
+            self.near.sort_unstable_by(|a, b| b.time.cmp(&a.time).then_with(|| b.order().cmp(&a.order())));
+        }
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn order(self) -> (u32, u64, u32) {
+        rank(self.time, self.key)
     }
 }
 
@@ -131,31 +175,30 @@ impl Wheel {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
 
     proptest! {
-        /// Against a binary heap of (time, round, rank): the same order, for gaps of every magnitude and many ties.
+        /// Against a sorted list: entries of one time by rank, those added for the current time after them as added.
         #[test]
-        fn agrees_with_a_heap(
-            steps in prop::collection::vec((0u32..3, 0u32..40, 0u64..4, 0u32..6), 1..400)
+        fn agrees_with_a_sorted_list(
+            steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60), 1..300)
         ) {
-            let (mut wheel, mut heap) = (Wheel::new(), BinaryHeap::new());
-            let (mut now, mut round) = (0u64, 0u64);
-            for (pops, magnitude, factor, key) in steps {
-                let time = now + (factor << magnitude);
-                wheel.push(Time::from_picos(time), key << 26);
-                // What is added for the current time waits for the next round.
-                let key = key << 26;
-                heap.push(Reverse((time, if time == now { round + 1 } else { 0 }, rank(time, key))));
-                for _ in 0..pops {
-                    let expected = heap.pop().map(|Reverse(top)| top);
-                    if let Some((time, its_round, _)) = expected {
-                        round = if time == now { its_round } else { 0 };
-                        now = time;
-                    }
-                    let got = wheel.pop(|_, _| ()).map(|(time, key)| (time.as_picos(), key));
+            let (mut wheel, mut list) = (Wheel::new(), Vec::new());
+            let (mut now, mut added) = (0u64, 0u64);
+            for (pops, magnitude, factor, key, copies) in steps {
+                for copy in 0..copies {
+                    let time = now + (factor << magnitude) + u64::from(copy % 7);
+                    let key = (key << 26) + copy;
+                    wheel.push(Time::from_picos(time), key);
+                    added += 1;
+                    let late = if time == now { added } else { 0 };
+                    list.push((time, late, if late == 0 { rank(time, key) } else { (0, 0, key) }));
+                }
+                list.sort_unstable();
+                for _ in 0..pops * copies / 2 {
+                    let expected = (!list.is_empty()).then(|| list.remove(0));
+                    let got = wheel.pop().map(|(time, key)| (time.as_picos(), key));
                     prop_assert_eq!(got, expected.map(|(time, _, rank)| (time, rank.2)));
+                    now = expected.map_or(now, |(time, _, _)| time);
                 }
             }
         }
@@ -164,11 +207,11 @@ mod tests {
     #[test]
     fn an_empty_wheel_gives_nothing_and_goes_on() {
         let mut wheel = Wheel::new();
-        assert_eq!(wheel.pop(|_, _| ()), None);
+        assert_eq!(wheel.pop(), None);
         wheel.push(Time::MAX, 1);
         wheel.push(Time::ZERO, 2);
-        assert_eq!(wheel.pop(|_, _| ()), Some((Time::ZERO, 2)));
-        assert_eq!(wheel.pop(|_, _| ()), Some((Time::MAX, 1)));
-        assert_eq!(wheel.pop(|_, _| ()), None);
+        assert_eq!(wheel.pop(), Some((Time::ZERO, 2)));
+        assert_eq!(wheel.pop(), Some((Time::MAX, 1)));
+        assert_eq!(wheel.pop(), None);
     }
 }

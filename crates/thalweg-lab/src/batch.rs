@@ -1,0 +1,211 @@
+//! Many simulations on several threads, with results in order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration as WallTime;
+use thalweg_sim::spec::Spec;
+use thalweg_sim::trace::Tracer;
+use thalweg_sim::{RunResult, Simulation, SpecError, Status};
+
+/// One simulation of a batch.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is simulated.
+    pub spec: Arc<Spec>,
+    /// Replaces the specification's seed.
+    pub seed: u64,
+    /// Stop after so many events, as an interrupted run did.
+    pub events: Option<u64>,
+}
+
+/// How far a batch is, and the wish to end it; shared with whoever shows the one or has the other.
+#[derive(Debug)]
+pub struct Progress {
+    /// Set to end early: running simulations stop where they are, others do not begin.
+    pub stop: Arc<AtomicBool>,
+    simulated: Vec<AtomicU64>,
+    events: Vec<AtomicU64>,
+    total: u64,
+}
+
+impl Progress {
+    /// The progress of `jobs`, none of which has begun.
+    pub fn new(jobs: &[Job], stop: Arc<AtomicBool>) -> Self {
+        let zeros = || jobs.iter().map(|_| AtomicU64::new(0)).collect();
+        let total = jobs.iter().map(|job| u128::from(job.spec.duration.as_picos())).sum::<u128>();
+        let total = u64::try_from(total / PICOS_PER_MICRO).unwrap_or(u64::MAX);
+        Self { stop, simulated: zeros(), events: zeros(), total }
+    }
+
+    /// Microseconds of simulated time so far, of all simulations together.
+    pub fn simulated_micros(&self) -> u64 {
+        let sum: u128 = self.simulated.iter().map(|time| u128::from(time.load(Ordering::Relaxed))).sum();
+        u64::try_from(sum / PICOS_PER_MICRO).unwrap_or(u64::MAX)
+    }
+
+    /// Microseconds of simulated time of the whole batch.
+    pub fn total_micros(&self) -> u64 {
+        self.total
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.events.iter().map(|events| events.load(Ordering::Relaxed)).sum()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// A specification that cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The job's position.
+    pub job: usize,
+    /// Why.
+    pub error: SpecError,
+}
+
+/// Runs `jobs` on up to `threads` threads.
+///
+/// `tracer` makes the tracer of each job, on the thread that runs it. `each` gets the results in the order of the
+/// jobs, as soon as all before are there, on the calling thread; `tick` is called there several times a second.
+/// What `each` sees does not depend on the number of threads.
+///
+/// # Errors
+///
+/// The first job whose specification makes no sense; the batch ends there.
+pub fn run<T: Tracer + Send>(
+    jobs: &[Job],
+    threads: usize,
+    progress: &Progress,
+    tracer: impl Fn(usize) -> T + Sync,
+    mut each: impl FnMut(usize, RunResult, T),
+    mut tick: impl FnMut(),
+) -> Result<(), Failed> {
+    let next = AtomicUsize::new(0);
+    let work = |results: &Sender<(usize, Outcome<T>)>| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = jobs.get(number).filter(|_| !progress.is_stopped()) else { return };
+            let outcome = simulate(number, job, progress, tracer(number));
+            if outcome.is_err() {
+                progress.stop.store(true, Ordering::Relaxed);
+            }
+            if results.send((number, outcome)).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
+            let (sender, work) = (sender.clone(), &work);
+            scope.spawn(move || work(&sender));
+        }
+        // The channel closes when the last worker is done.
+        drop(sender);
+        // Jobs begin in order and each that began has a result, so no result waits for one that never comes.
+        let (mut early, mut due) = (BTreeMap::new(), 0);
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok((number, outcome)) => {
+                    early.insert(number, outcome);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            while let Some(outcome) = early.remove(&due) {
+                let (result, tracer) = outcome.map_err(|error| Failed { job: due, error })?;
+                each(due, result, tracer);
+                due += 1;
+            }
+            tick();
+        }
+    })
+}
+
+/// What a simulation measured, with its tracer.
+type Outcome<T> = Result<(RunResult, T), SpecError>;
+
+fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T) -> Outcome<T> {
+    let spec = Spec { seed: job.seed, ..Spec::clone(&job.spec) };
+    let mut simulation = Simulation::new(&spec, tracer)?;
+    let most = job.events.unwrap_or(u64::MAX);
+    while !progress.is_stopped() {
+        let status = simulation.advance(STRIDE.min(most - simulation.events()));
+        progress.simulated[number].store(simulation.now().as_picos(), Ordering::Relaxed);
+        progress.events[number].store(simulation.events(), Ordering::Relaxed);
+        if status == Status::Finished || simulation.events() == most {
+            break;
+        }
+    }
+    Ok(simulation.finish())
+}
+
+const PICOS_PER_MICRO: u128 = 1_000_000;
+/// Events between two looks at the wish to stop: a few milliseconds.
+const STRIDE: u64 = 1 << 16;
+/// How often progress is shown.
+const TICK: WallTime = WallTime::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::samples::spec;
+    use thalweg_sim::spec::NodeId;
+    use thalweg_sim::trace::NoTrace;
+
+    fn jobs(seeds: core::ops::Range<u64>) -> Vec<Job> {
+        let spec = Arc::new(spec());
+        seeds.map(|seed| Job { spec: Arc::clone(&spec), seed, events: None }).collect()
+    }
+
+    fn results(jobs: &[Job], threads: usize) -> Vec<RunResult> {
+        let progress = Progress::new(jobs, Arc::default());
+        let mut results = Vec::new();
+        run(jobs, threads, &progress, |_| NoTrace, |_, result, _| results.push(result), || ()).unwrap();
+        results
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let jobs = jobs(1..8);
+        let one = results(&jobs, 1);
+        assert_eq!(one, results(&jobs, 3));
+        assert_eq!(one.iter().map(|result| result.seed).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+        assert_ne!(one[0].fingerprint, one[1].fingerprint);
+        assert!(one.iter().all(|result| result.conservation.holds() && result.complete));
+    }
+
+    #[test]
+    fn a_stopped_run_can_be_repeated_to_the_same_event() {
+        let mut jobs = jobs(1..2);
+        jobs[0].events = Some(1000);
+        let partial = results(&jobs, 1);
+        assert_eq!((partial[0].events, partial[0].complete), (1000, false));
+        assert_eq!(partial, results(&jobs, 1));
+    }
+
+    #[test]
+    fn what_is_stopped_before_it_begins_has_no_results() {
+        let jobs = jobs(1..4);
+        let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(true)));
+        let mut seen = 0;
+        run(&jobs, 2, &progress, |_| NoTrace, |_, _, _| seen += 1, || ()).unwrap();
+        assert_eq!(seen, 0);
+    }
+
+    #[test]
+    fn a_specification_without_sense_ends_the_batch() {
+        let mut spec = spec();
+        spec.groups[0].to = NodeId(7);
+        let jobs = [Job { spec: Arc::new(spec), seed: 1, events: None }];
+        let progress = Progress::new(&jobs, Arc::default());
+        let failed = run(&jobs, 2, &progress, |_| NoTrace, |_, _, _| (), || ()).unwrap_err();
+        assert_eq!((failed.job, failed.error), (0, SpecError::NoNode { of: "flow".to_owned() }));
+    }
+}

@@ -1,0 +1,15 @@
+//! The laboratory around the simulator: scenario files, experiments, results.
+//!
+//! - [`scenario`]: reads a scenario file into what the simulator runs, and explains and checks it.
+//! - [`batch`]: runs simulations on several threads.
+//! - [`verify`]: replays packet traces and checks that the network kept its rules.
+//! - [`statistics`]: means, intervals, fairness.
+//! - [`results`]: the results document.
+//! - [`output`]: tables for people, folders, series and packet captures.
+
+pub mod batch;
+pub mod output;
+pub mod results;
+pub mod scenario;
+pub mod statistics;
+pub mod verify;

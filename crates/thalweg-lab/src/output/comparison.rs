@@ -1,0 +1,259 @@
+//! What several schemes did side by side, and who won.
+
+use super::summary::{direction, queue_cells, section, traffic_cells};
+use super::table::{Align, Table, shorten};
+use super::text::{Scale, Style};
+use crate::results::{Difference, LinkMetrics, Run, SchemeResults, Totals};
+use crate::statistics::{self, Estimate};
+
+/// The tables and the verdict of a comparison.
+pub(super) fn comparison(schemes: &[SchemeResults], differences: &[Difference], style: Style) -> String {
+    let mut text = section(&schemes_table(schemes, style), style);
+    text.push_str(&section(&groups_table(schemes, style), style));
+    text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
+    text.push_str(&section(&differences_table(differences, style), style));
+    let runs = schemes.iter().filter_map(|of| of.summary.as_ref()).map(|summary| summary.runs).min();
+    match runs {
+        None => text.push_str("\nNo run is complete: there is nothing to compare.\n"),
+        Some(1) => {}
+        Some(runs) => text.push_str(&format!(
+            "\nMeans over {runs} runs {} 95 % intervals; every scheme met the same random numbers.\n",
+            style.plus_minus()
+        )),
+    }
+    let verdicts = VERDICTS.iter().filter_map(|verdict| verdict.text(schemes));
+    let verdicts: Vec<String> = verdicts.map(|verdict| wrapped(&style.clean(&verdict))).collect();
+    if !verdicts.is_empty() {
+        text.push('\n');
+        text.extend(verdicts);
+    }
+    if runs == Some(1) {
+        text.push_str(
+            "These are single runs: --reps 5 tells whether the differences are more than chance.\n",
+        );
+    }
+    text
+}
+
+fn schemes_table(schemes: &[SchemeResults], style: Style) -> Table {
+    let mut table = Table::new(traffic_heads("Scheme")).first_column(NAME_COLUMNS);
+    for of in schemes {
+        if let Some(summary) = &of.summary {
+            table.row(traffic_cells(of.scheme.clone(), &summary.totals, style));
+        }
+    }
+    table
+}
+
+/// Group by group, where there are several; not more than fit on a screen.
+fn groups_table(schemes: &[SchemeResults], style: Style) -> Table {
+    let mut table = Table::new(traffic_heads("Group, scheme")).first_column(NAME_COLUMNS);
+    let groups = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(0, |summary| summary.groups.len());
+    if groups < 2 {
+        return table;
+    }
+    for group in 0..groups.min(MOST_ROWS / schemes.len().max(1)) {
+        for of in schemes {
+            if let Some(group) = of.summary.as_ref().and_then(|summary| summary.groups.get(group)) {
+                table.row(traffic_cells(format!("{}, {}", group.name, of.scheme), &group.metrics, style));
+            }
+        }
+    }
+    table
+}
+
+/// A table for each bottleneck; not more than fit on a screen.
+fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
+    let summaries = || schemes.iter().filter_map(|of| Some((of, of.summary.as_ref()?)));
+    let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
+    let most = (MOST_ROWS / schemes.len().max(1)).max(1);
+    let table = |(position, link): (usize, &LinkMetrics)| {
+        let ends = direction(&link.name, &link.from, &link.to, style);
+        let ends = shorten(&style.clean(&ends), LINK_COLUMNS, style);
+        let heads = [ends.as_str(), "Used", "Queue mean", "p99", "max", "Drops"];
+        let mut table = Table::new(heads.map(|head| (head, Align::Right)).with_left_first());
+        for (of, summary) in summaries() {
+            if let Some(link) = summary.links.get(position) {
+                let name = shorten(&of.scheme, NAME_COLUMNS, style);
+                table.row(queue_cells(name, &link.metrics, style));
+            }
+        }
+        table
+    };
+    links.iter().take(most).enumerate().map(table).collect()
+}
+
+/// Paired differences against the first scheme, where there are intervals.
+fn differences_table(differences: &[Difference], style: Style) -> Table {
+    let against = differences.first().map_or("", |difference| difference.against.as_str());
+    let head = format!("Less {against}");
+    let heads = [head.as_str(), "Goodput", "Delay mean", "Delay p99", "Jain's index", "Resent"];
+    let mut table =
+        Table::new(heads.map(|head| (head, Align::Right)).with_left_first()).first_column(NAME_COLUMNS);
+    for difference in differences {
+        let paired =
+            difference.totals.iter().map(|(name, metric)| (name.clone(), metric.difference)).collect();
+        if difference.totals.values().any(|metric| metric.difference.ci95.is_some()) {
+            table.row(traffic_cells(difference.scheme.clone(), &paired, style));
+        }
+    }
+    table
+}
+
+fn traffic_heads(first: &str) -> [(&str, Align); 6] {
+    [first, "Goodput", "Delay mean", "Delay p99", "Jain's index", "Resent"]
+        .map(|head| (head, Align::Right))
+        .with_left_first()
+}
+
+/// Headings of which the first is of a column of names.
+trait WithLeftFirst {
+    fn with_left_first(self) -> Self;
+}
+
+impl<const N: usize> WithLeftFirst for [(&str, Align); N] {
+    fn with_left_first(mut self) -> Self {
+        if let Some(first) = self.first_mut() {
+            first.1 = Align::Left;
+        }
+        self
+    }
+}
+
+/// What schemes compete in, and the words to tell who won.
+struct Verdict {
+    /// What the best one did.
+    won: &'static str,
+    /// How it relates to the next one.
+    than: &'static str,
+    /// What nobody won.
+    subject: &'static str,
+    higher_wins: bool,
+    scale: fn(f64) -> Scale,
+    value: fn(&Totals) -> Option<f64>,
+    /// Meaningless where there is only one flow.
+    needs_rivals: bool,
+}
+
+const VERDICTS: [Verdict; 3] = [
+    Verdict {
+        won: "carried most",
+        than: "more than",
+        subject: "goodput",
+        higher_wins: true,
+        scale: Scale::of_rate,
+        value: |totals| Some(totals.goodput_bps as f64),
+        needs_rivals: false,
+    },
+    Verdict {
+        won: "had the shortest mean delay",
+        than: "less than",
+        subject: "mean delay",
+        higher_wins: false,
+        scale: Scale::of_time,
+        value: |totals| totals.delay_mean_s,
+        needs_rivals: false,
+    },
+    Verdict {
+        won: "shared most evenly by Jain's index",
+        than: "above",
+        subject: "fairness",
+        higher_wins: true,
+        scale: |_| Scale::COUNT,
+        value: |totals| Some(totals.jain),
+        needs_rivals: true,
+    },
+];
+
+impl Verdict {
+    /// Who won, by how much over the next one, and whether that may be chance.
+    fn text(&self, schemes: &[SchemeResults]) -> Option<String> {
+        let flows = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
+        if self.needs_rivals && flows < 2 {
+            return None;
+        }
+        let mut rivals: Vec<Rival<'_>> = schemes.iter().filter_map(|of| self.rival(of, schemes)).collect();
+        let sign = if self.higher_wins { -1.0 } else { 1.0 };
+        // The sort is stable: of equals, the one named first stays first.
+        rivals.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
+        let [best, next, ..] = rivals.as_slice() else { return None };
+        let lead = statistics::paired_difference(&next.values, &best.values)?;
+        Some(self.sentence(best, next, &lead))
+    }
+
+    fn sentence(&self, best: &Rival<'_>, next: &Rival<'_>, lead: &Estimate) -> String {
+        let Self { won, than, subject, .. } = self;
+        let (first, second) = (best.scheme, next.scheme);
+        if lead.min == 0.0 && lead.max == 0.0 {
+            return format!("{first} and {second} are equal in {subject}.");
+        }
+        let scale = (self.scale)(best.mean);
+        let mean = scale.value(best.mean);
+        let difference = (self.scale)(lead.mean);
+        let by = difference.value(lead.mean.abs());
+        let relative = match next.mean {
+            0.0 => String::new(),
+            mean => format!(" ({})", Scale::PERCENT.fixed((lead.mean / mean).abs(), 1)),
+        };
+        let Some(half) = lead.ci95 else {
+            return format!("{first} {won}: {mean}, {by}{relative} {than} {second}.");
+        };
+        // The interval of the size of the lead, so that it reads the same way where less is better.
+        let lead_size = lead.mean.abs();
+        let interval = difference.range(lead_size - half, lead_size + half);
+        if lead_size > half {
+            format!(
+                "{first} {won}: {mean}, {by}{relative} {than} {second}; the paired 95 % interval of that difference, \
+                 {interval}, excludes zero."
+            )
+        } else {
+            format!(
+                "No clear winner in {subject}: {first} leads {second} by {by}{relative}, but the paired 95 % interval \
+                 of that lead, {interval}, includes zero."
+            )
+        }
+    }
+
+    /// A scheme's values, seed by seed of the first scheme, so that those of two schemes are pairs.
+    fn rival<'a>(&self, of: &'a SchemeResults, schemes: &[SchemeResults]) -> Option<Rival<'a>> {
+        let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
+        let value = |run: &Run| find(run.seed).and_then(|run| (self.value)(&run.totals));
+        let values: Vec<Option<f64>> = schemes.first()?.runs.iter().map(value).collect();
+        let known: Vec<f64> = values.iter().copied().flatten().collect();
+        Some(Rival { scheme: &of.scheme, mean: statistics::mean(&known)?, values })
+    }
+}
+
+/// A scheme with its values of one metric.
+struct Rival<'a> {
+    scheme: &'a str,
+    mean: f64,
+    values: Vec<Option<f64>>,
+}
+
+/// `sentence` in lines of at most 100 columns.
+fn wrapped(sentence: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > COLUMNS {
+            text.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+    text
+}
+
+const COLUMNS: usize = 100;
+/// Room for names of schemes within 100 columns.
+const NAME_COLUMNS: usize = 20;
+/// Room for a link's ends in a heading.
+const LINK_COLUMNS: usize = 30;
+/// Rows of the tables that have one for each group or link and scheme.
+const MOST_ROWS: usize = 24;

@@ -1,0 +1,342 @@
+//! A folder that holds everything about a run and explains itself.
+
+use super::summary::summary;
+use super::text::Style;
+use crate::results::{Body, Document, ReadError};
+use core::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+/// A results folder that is being written.
+///
+/// Files go to a hidden folder beside the target; [`commit`](Folder::commit) puts it in the target's place at once.
+/// A folder that is dropped before leaves no trace, and what was in the target stays.
+#[derive(Debug)]
+pub struct Folder {
+    target: PathBuf,
+    staging: PathBuf,
+}
+
+/// Why a folder cannot be written or read.
+#[derive(Debug)]
+pub enum FolderError {
+    /// The target is not a folder.
+    NotAFolder(PathBuf),
+    /// The target holds something that this program did not write.
+    Foreign {
+        /// The target.
+        target: PathBuf,
+        /// Something in it.
+        found: String,
+    },
+    /// The target is where the program runs.
+    Current(PathBuf),
+    /// A folder that should hold results lacks them.
+    NoResults(PathBuf),
+    /// The folder's `results.json` cannot be read.
+    Results(PathBuf, ReadError),
+    /// The operating system refused.
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for FolderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAFolder(path) => write!(f, "`{}` is not a folder", path.display()),
+            Self::Foreign { target, found } => write!(
+                f,
+                "`{}` holds `{}`, which is not part of results; choose a new folder, or move that away",
+                target.display(),
+                Style { unicode: true, colour: false }.clean(found)
+            ),
+            Self::Current(path) => {
+                write!(f, "`{}` is the current folder; choose one below it", path.display())
+            }
+            Self::NoResults(path) => {
+                write!(f, "`{}` is not a results folder: it has no {RESULTS}", path.display())
+            }
+            Self::Results(path, error) => write!(f, "`{}`: {error}", path.display()),
+            Self::Io(path, error) => write!(f, "`{}`: {error}", path.display()),
+        }
+    }
+}
+
+impl core::error::Error for FolderError {}
+
+impl Folder {
+    /// Prepares to write `target`, which must not exist, be empty, or hold results that are to be replaced.
+    pub fn create(target: &Path) -> Result<Self, FolderError> {
+        let io = |error| FolderError::Io(target.to_owned(), error);
+        let target = std::path::absolute(target).map_err(io)?;
+        // A link is followed, so that it stays and what it points to is replaced.
+        let target = if target.exists() { target.canonicalize().map_err(io)? } else { target };
+        check(&target)?;
+        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+            return Err(FolderError::Foreign { target, found: "a whole file system".to_owned() });
+        };
+        fs::create_dir_all(parent).map_err(io)?;
+        let staging = sibling(parent, &name.to_string_lossy(), "partial");
+        fs::create_dir(&staging).map_err(|error| FolderError::Io(staging.clone(), error))?;
+        Ok(Self { target, staging })
+    }
+
+    /// Begins a file in the folder.
+    pub fn file(&self, name: &str) -> Result<BufWriter<File>, FolderError> {
+        let path = self.staging.join(name);
+        File::create(&path).map(BufWriter::new).map_err(|error| FolderError::Io(path, error))
+    }
+
+    /// Where a file of the folder is while the folder is being written.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.staging.join(name)
+    }
+
+    /// The name of the file with the scenario of one scheme of a comparison.
+    pub fn scheme_file(scheme: &str) -> String {
+        let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        format!("scenario-{}.toml", scheme.chars().map(safe).collect::<String>())
+    }
+
+    /// Writes a whole file.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
+        let path = self.staging.join(name);
+        fs::write(&path, text).map_err(|error| FolderError::Io(path, error))
+    }
+
+    /// Writes what every folder has: the results, the `scenario` with every default written out, the seeds, the
+    /// version, a summary, and a file that explains them.
+    pub fn write_results(&self, document: &Document, scenario: &str) -> Result<(), FolderError> {
+        let lines = |seeds: &[u64]| seeds.iter().map(|seed| format!("{seed}\n")).collect::<String>();
+        self.write(RESULTS, &document.to_json())?;
+        self.write(SCENARIO, scenario)?;
+        self.write("seeds.txt", &lines(&document.seeds))?;
+        self.write("version.txt", &format!("{} {}\n", document.tool.name, document.tool.version))?;
+        self.write("summary.txt", &summary(document, Style::PLAIN))?;
+        self.write(README, &self.readme(document))
+    }
+
+    fn readme(&self, document: &Document) -> String {
+        let title = Style::PLAIN.clean(&document.scenario.title);
+        let mut text = format!("{MARK}\n{}\n\n", "=".repeat(MARK.len()));
+        text.push_str(&format!(
+            "Scenario: {title} ({})\nMade by {} {}.\n",
+            Style::PLAIN.clean(&document.scenario.file),
+            document.tool.name,
+            document.tool.version
+        ));
+        if !document.complete {
+            text.push_str("PARTIAL: the run was interrupted.\n");
+        }
+        text.push_str("\n`thalweg rerun DIR` with this folder runs it again and checks that every number is the same.\n");
+        text.push_str("\nFiles\n-----\n");
+        for (name, about) in FILES {
+            let compared = *name == SCHEMES && matches!(document.body, Body::Comparison { .. });
+            if *name == README || compared || self.staging.join(name).exists() {
+                text.push_str(&format!("{name:<16}{about}\n"));
+            }
+        }
+        let captures = fs::read_dir(&self.staging).into_iter().flatten().flatten();
+        if captures.into_iter().any(|entry| is_capture(&entry.file_name().to_string_lossy())) {
+            text.push_str(CAPTURES);
+        }
+        text.push_str(UNITS);
+        text
+    }
+
+    /// Puts the folder in its place. What was there before is deleted only when the new one stands.
+    pub fn commit(self) -> Result<PathBuf, FolderError> {
+        let io = |error| FolderError::Io(self.target.clone(), error);
+        // It may have changed while the simulation ran.
+        check(&self.target)?;
+        let name = self.target.file_name().unwrap_or_default().to_string_lossy();
+        let old = sibling(self.target.parent().unwrap_or(Path::new(".")), &name, "old");
+        let replaces = self.target.exists();
+        if replaces {
+            fs::rename(&self.target, &old).map_err(io)?;
+        }
+        if let Err(error) = fs::rename(&self.staging, &self.target) {
+            if replaces {
+                fs::rename(&old, &self.target).map_err(io)?;
+            }
+            return Err(io(error));
+        }
+        if replaces {
+            fs::remove_dir_all(&old).map_err(|error| FolderError::Io(old, error))?;
+        }
+        Ok(self.target.clone())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // After a commit it is gone already; otherwise there is nobody left to tell of an error.
+        let _ = fs::remove_dir_all(&self.staging);
+    }
+}
+
+/// A results folder that was written before.
+#[derive(Debug)]
+pub struct Stored {
+    /// Its results.
+    pub document: Document,
+    /// The path of its scenario.
+    pub scenario: PathBuf,
+}
+
+impl Stored {
+    /// Reads the results in `folder`.
+    pub fn open(folder: &Path) -> Result<Self, FolderError> {
+        let path = folder.join(RESULTS);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(FolderError::NoResults(folder.to_owned()));
+            }
+            Err(error) => return Err(FolderError::Io(path, error)),
+        };
+        let document = Document::from_json(&text).map_err(|error| FolderError::Results(path, error))?;
+        Ok(Self { document, scenario: folder.join(SCENARIO) })
+    }
+}
+
+/// Nothing would be lost if `target` were replaced.
+fn check(target: &Path) -> Result<(), FolderError> {
+    let io = |error| FolderError::Io(target.to_owned(), error);
+    if !target.exists() {
+        return Ok(());
+    }
+    if !target.is_dir() {
+        return Err(FolderError::NotAFolder(target.to_owned()));
+    }
+    if std::env::current_dir().is_ok_and(|current| current.starts_with(target)) {
+        return Err(FolderError::Current(target.to_owned()));
+    }
+    let names = fs::read_dir(target).map_err(io)?.map(|entry| entry.map(|entry| entry.file_name()));
+    let mut names: Vec<String> = names
+        .map(|name| name.map(|name| name.to_string_lossy().into_owned()))
+        .collect::<io::Result<_>>()
+        .map_err(io)?;
+    names.sort();
+    let foreign = |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_numbered(name);
+    let ours = fs::read_to_string(target.join(README)).is_ok_and(|text| text.starts_with(MARK));
+    let found = if ours { names.into_iter().find(foreign) } else { names.into_iter().next() };
+    found.map_or(Ok(()), |found| Err(FolderError::Foreign { target: target.to_owned(), found }))
+}
+
+fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
+    parent.join(format!(".{name}.{what}-{}", std::process::id()))
+}
+
+/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, `scenario-SCHEME.toml`.
+fn is_numbered(name: &str) -> bool {
+    is_capture(name) || (name.starts_with("scenario-") && name.ends_with(".toml"))
+}
+
+fn is_capture(name: &str) -> bool {
+    name.starts_with("trace") && name.ends_with(".pcap")
+}
+
+const RESULTS: &str = "results.json";
+const SCENARIO: &str = "scenario.toml";
+const README: &str = "README.txt";
+const SCHEMES: &str = "scenario-*.toml";
+
+/// How the explanation of a folder begins; a folder without it is not ours.
+const MARK: &str = "Thalweg results";
+
+const FILES: &[(&str, &str)] = &[
+    (README, "this file"),
+    ("summary.txt", "the results as tables"),
+    (RESULTS, "the results as one JSON document; every name has its unit at its end"),
+    (SCENARIO, "the scenario with overrides and defaults written out; `thalweg run` runs it"),
+    (SCHEMES, "the same for each scheme compared"),
+    ("seeds.txt", "the seeds, one a run"),
+    ("version.txt", "the program's version"),
+    ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
+    ("series.parquet", "the same table in the Parquet format"),
+];
+
+const CAPTURES: &str = "\
+trace*.pcap     packets with headers, for Wireshark; with several runs, one file each, named by scheme and
+                seed. Addresses: flow number i (from 0) has its source at 10.0.0.0 + i + 1 and its sink at
+                10.128.0.0 + i + 1. Window fields are in units of 16384 bytes: set Wireshark's preference
+                tcp.default_window_scaling to 14.
+";
+
+const UNITS: &str = "
+Units
+-----
+_s    seconds of simulated time        _bps    bit/s
+_bytes, _packets as named              shares, utilisation and Jain's index from 0 to 1
+_kbps2  (kbit/s)^2                     times in series count from the start of the run
+ci95  half the width of the 95 % confidence interval by Student's t over the runs
+Counts and rates leave out the warm-up. A value that does not exist is null.
+The reference of all names is docs/reference/results.md in the program's source.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Run;
+    use crate::results::samples::{header, result};
+
+    /// An empty place of this test's own.
+    fn place(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("thalweg-folder-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn document(seed: u64) -> Document {
+        Document::of_runs(header(&[seed]), vec![Run::of(&result(seed, 75))])
+    }
+
+    fn store(target: &Path, seed: u64) -> Result<PathBuf, FolderError> {
+        let folder = Folder::create(target)?;
+        folder.write_results(&document(seed), "title = \"x\"\n")?;
+        folder.commit()
+    }
+
+    #[test]
+    fn results_are_replaced_and_read_back() {
+        let place = place("replace");
+        let target = place.join("out");
+        store(&target, 1).unwrap();
+        store(&target, 2).unwrap();
+        let stored = Stored::open(&target).unwrap();
+        assert_eq!(stored.document.seeds, [2]);
+        assert_eq!(fs::read_to_string(target.join("seeds.txt")).unwrap(), "2\n");
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "nothing is left beside the target");
+        fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_ours_stays() {
+        let place = place("foreign");
+        let target = place.join("out");
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("thesis.txt"), "years of work").unwrap();
+        assert!(matches!(Folder::create(&target), Err(FolderError::Foreign { .. })));
+        fs::remove_file(target.join("thesis.txt")).unwrap();
+        store(&target, 1).unwrap();
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        let error = store(&target, 2).unwrap_err().to_string();
+        assert!(error.contains("notes.txt"), "{error}");
+        assert_eq!(Stored::open(&target).unwrap().document.seeds, [1]);
+        assert!(matches!(Folder::create(&target.join("notes.txt")), Err(FolderError::NotAFolder(_))));
+        fs::remove_dir_all(&place).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_committed_leaves_no_trace() {
+        let place = place("dropped");
+        let folder = Folder::create(&place.join("a/b")).unwrap();
+        folder.write("results.json", "{").unwrap();
+        drop(folder);
+        assert_eq!(fs::read_dir(place.join("a")).unwrap().count(), 0);
+        assert!(matches!(Stored::open(&place), Err(FolderError::NoResults(_))));
+        fs::remove_dir_all(&place).unwrap();
+    }
+}

@@ -1,0 +1,144 @@
+//! Packet captures that the usual tools open.
+//!
+//! A capture is a file in the pcap format with nanosecond times and raw IPv4 packets. Simulated packets carry no
+//! bytes, so the headers are made from what the packet means:
+//!
+//! - Flow number i (from 0) has its source at `10.0.0.0 + i + 1` and its sink at `10.128.0.0 + i + 1`; routers are
+//!   `10.255.255.254`. Data from the source goes to port 5001. Answers come from port 5002, on a connection of
+//!   their own. The source's port, from 10000, tells connections of a flow apart.
+//! - The window transport becomes TCP. Byte 0 of the stream has sequence number 1; numbers wrap at 2^32.
+//!   Selective acknowledgements are the option of RFC 2018, an acknowledged congestion mark is the flag ECE.
+//!   There is no handshake to negotiate a window scale, so the window field is the
+//!   receiver's window in units of 2^14 bytes, the largest scale there is, rounded up and at most 65535.
+//! - Datagrams become UDP, routers' messages become ICMP Source Quench (type 4) with the header of a packet of the
+//!   flow, whose sequence number is that of the dropped data (all ones for a warning without a loss), and the
+//!   granted rate in kbit/s in the word that ICMP leaves unused.
+//! - Checksums are right for a payload of zeros. Only headers are stored; the original length is the size that the
+//!   packet had on the simulated wire, or that of its headers and payload where that is more.
+
+mod packet;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use thalweg_sim::trace::{Record, Step, Tracer};
+
+/// Where packets are captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// At the flows' sources: what they send when they send it, and what they receive.
+    Source,
+    /// At the flows' sinks.
+    Sink,
+    /// As they leave these transmitters, by their position in the simulation's table.
+    Transmitters(Vec<u32>),
+}
+
+impl Point {
+    /// Whether a packet is captured here; `from_source` says that it travels from the flow's source to its sink.
+    fn sees(&self, record: &Record<'_>, from_source: bool) -> bool {
+        match (self, record.step) {
+            (Self::Source, Step::Sent) | (Self::Sink, Step::Delivered) => from_source,
+            (Self::Source, Step::Delivered) | (Self::Sink, Step::Sent) => !from_source,
+            (Self::Transmitters(links), Step::Transmitted) => links.contains(&record.link),
+            _ => false,
+        }
+    }
+}
+
+/// Writes a capture while a simulation runs. It holds one packet at a time.
+#[derive(Debug)]
+pub struct Capture<W: Write> {
+    to: W,
+    point: Point,
+    snapshot: u32,
+    /// The flows that answer, with the connection on which they ask, once it is known.
+    answering: BTreeMap<u32, Option<u32>>,
+    packets: u64,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Capture<W> {
+    /// Begins a capture at `point`. `to` should be buffered.
+    pub fn new(mut to: W, point: Point) -> io::Result<Self> {
+        let version = [2u16, 4].map(u16::to_le_bytes).concat();
+        let words = [0, 0, SNAPSHOT_LIMIT, LINKTYPE_RAW].map(u32::to_le_bytes).concat();
+        to.write_all(&NANOSECOND_MAGIC.to_le_bytes())?;
+        to.write_all(&version)?;
+        to.write_all(&words)?;
+        Ok(Self { to, point, snapshot: 0, answering: BTreeMap::new(), packets: 0, failed: None })
+    }
+
+    /// Stores payloads (zeros) up to so many bytes of each packet, headers included.
+    #[must_use]
+    pub fn snapshot(mut self, bytes: u32) -> Self {
+        self.snapshot = bytes.min(SNAPSHOT_LIMIT);
+        self
+    }
+
+    /// Names the flows whose sink answers on a connection of its own (requests and responses), so that answers are
+    /// shown as coming from there.
+    #[must_use]
+    pub fn answering(mut self, flows: impl IntoIterator<Item = u32>) -> Self {
+        self.answering.extend(flows.into_iter().map(|flow| (flow, None)));
+        self
+    }
+
+    /// The packet's connection leads from the flow's sink to its source. Of a flow that answers, the first packet
+    /// is a question; what is on another connection belongs to an answer.
+    fn is_reply(&mut self, record: &Record<'_>) -> bool {
+        let connection = record.packet.connection;
+        let asks = self.answering.get_mut(&record.flow);
+        asks.is_some_and(|asks| *asks.get_or_insert(connection) != connection)
+    }
+
+    /// How many packets were written.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Ends the capture, with the first error met.
+    pub fn finish(mut self) -> io::Result<W> {
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.to.flush().map(|()| self.to),
+        }
+    }
+
+    fn write(&mut self, record: &Record<'_>, reply: bool) -> io::Result<()> {
+        let headers = packet::headers(record, reply);
+        let original = record.size.max(headers.total);
+        let headers = headers.bytes();
+        let header_bytes = headers.len() as u32;
+        let captured = self.snapshot.min(original).max(header_bytes);
+        let nanos = record.time.as_picos() / 1000;
+        let (second, nano) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+        for word in [second as u32, nano as u32, captured, original] {
+            self.to.write_all(&word.to_le_bytes())?;
+        }
+        self.to.write_all(headers)?;
+        io::copy(&mut io::Read::take(io::repeat(0), u64::from(captured - header_bytes)), &mut self.to)?;
+        self.packets += 1;
+        Ok(())
+    }
+}
+
+impl<W: Write> Tracer for Capture<W> {
+    const ENABLED: bool = true;
+
+    fn record(&mut self, record: &Record<'_>) {
+        let reply = self.is_reply(record);
+        if self.failed.is_none() && self.point.sees(record, record.packet.backward == reply) {
+            self.failed = self.write(record, reply).err();
+        }
+    }
+}
+
+/// Says: pcap, this machine's byte order, times in nanoseconds.
+const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
+/// Packets begin with their IP header.
+const LINKTYPE_RAW: u32 = 101;
+/// The largest packet that readers accept.
+const SNAPSHOT_LIMIT: u32 = 262_144;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Real headers for simulated packets.
+
+use std::net::Ipv4Addr;
+use thalweg_proto::payload::Payload;
+use thalweg_proto::transport::Feedback;
+use thalweg_proto::window;
+use thalweg_sim::Pdu;
+use thalweg_sim::trace::{PacketId, Record};
+
+/// The headers of one packet.
+pub(super) struct Headers {
+    bytes: [u8; LONGEST],
+    length: usize,
+    /// The length of headers and payload.
+    pub(super) total: u32,
+}
+
+impl Headers {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// The two ends of a packet.
+struct Ends {
+    source: Ipv4Addr,
+    target: Ipv4Addr,
+    source_port: u16,
+    target_port: u16,
+}
+
+/// The headers of the packet of `record`. `reply` says that its connection leads from the flow's sink to its source.
+pub(super) fn headers(record: &Record<'_>, reply: bool) -> Headers {
+    let ends = ends(record, reply);
+    match record.pdu {
+        Pdu::Window(window::Pdu::Segment(segment)) => {
+            let mut tcp = tcp(&ends, stream(segment.sequence), stream(0), ACK, u16::MAX);
+            tcp.payload = segment.payload.len();
+            ip(record, &ends, TCP, tcp)
+        }
+        Pdu::Window(window::Pdu::Ack(ack)) => {
+            let flags = ACK | if ack.marked { ECE } else { 0 };
+            let window = ack.window.div_ceil(1 << WINDOW_SCALE);
+            let window = u16::try_from(window).unwrap_or(u16::MAX);
+            let mut tcp = tcp(&ends, stream(0), stream(ack.cumulative), flags, window);
+            selective(&mut tcp, ack);
+            ip(record, &ends, TCP, tcp)
+        }
+        Pdu::Datagram(payload) => {
+            let mut udp = Part::new(payload.len());
+            let length = u16::try_from(u64::from(payload.len()) + 8).unwrap_or(0);
+            udp.words([ends.source_port, ends.target_port, length, 0]);
+            ip(record, &ends, UDP, udp)
+        }
+        Pdu::Feedback(feedback) => {
+            // The message travels backward; the packet that it is about went the other way.
+            let about = Ends {
+                source: ends.target,
+                target: ends.source,
+                source_port: ends.target_port,
+                target_port: ends.source_port,
+            };
+            let from_router = Ends { source: ROUTER, ..ends };
+            ip(record, &from_router, ICMP, source_quench(&about, feedback))
+        }
+    }
+}
+
+/// Where a packet comes from and goes to.
+fn ends(record: &Record<'_>, reply: bool) -> Ends {
+    let host = |net: u32| Ipv4Addr::from(net | (record.flow.wrapping_add(1) & HOST_MASK));
+    let (source, sink) = (host(SOURCES), host(SINKS));
+    let PacketId { connection, incarnation, backward, .. } = record.packet;
+    let number = u64::from(connection) + u64::from(incarnation) * INCARNATION_STEP;
+    let client = FIRST_CLIENT_PORT + (number % u64::from(u16::MAX - FIRST_CLIENT_PORT)) as u16;
+    let server = if reply { ANSWER_PORT } else { SINK_PORT };
+    if backward == reply {
+        Ends { source, target: sink, source_port: client, target_port: server }
+    } else {
+        Ends { source: sink, target: source, source_port: server, target_port: client }
+    }
+}
+
+/// A position in a stream as a sequence number: the first byte is number 1, as after a handshake.
+fn stream(position: u64) -> u32 {
+    position.wrapping_add(1) as u32
+}
+
+/// What follows the IP header: bytes to write, and how much payload comes after them.
+struct Part {
+    bytes: [u8; LONGEST],
+    length: usize,
+    payload: u32,
+}
+
+impl Part {
+    const fn new(payload: u32) -> Self {
+        Self { bytes: [0; LONGEST], length: 0, payload }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn words<const N: usize>(&mut self, words: [u16; N]) {
+        words.iter().for_each(|word| self.put(&word.to_be_bytes()));
+    }
+}
+
+fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) -> Part {
+    let mut part = Part::new(0);
+    part.words([ends.source_port, ends.target_port]);
+    part.put(&sequence.to_be_bytes());
+    part.put(&acknowledged.to_be_bytes());
+    part.put(&[5 << 4, flags]);
+    part.words([window, 0, 0]);
+    part
+}
+
+/// Adds the option of RFC 2018, section 3: kind 5, a length, and the edges of each block; two no-operations before
+/// it align it to words.
+fn selective(tcp: &mut Part, ack: &window::Ack) {
+    let blocks = ack.sack.iter().filter(|block| !block.is_empty());
+    let count = blocks.clone().count() as u8;
+    if count == 0 {
+        return;
+    }
+    tcp.put(&[1, 1, 5, 2 + 8 * count]);
+    for block in blocks {
+        for edge in [block.start, block.end] {
+            tcp.put(&stream(ack.cumulative.wrapping_add(u64::from(edge))).to_be_bytes());
+        }
+    }
+    tcp.bytes[12] = (tcp.length as u8 / 4) << 4;
+}
+
+/// ICMP type 4 (RFC 792) about a data packet between these ends.
+fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
+    let kbits = feedback.rate.map_or(0, |rate| rate.as_bits_per_sec() / 1000);
+    let mut part = Part::new(0);
+    part.words([4 << 8, 0]);
+    part.put(&u32::try_from(kbits).unwrap_or(u32::MAX).to_be_bytes());
+    let sequence = feedback.dropped.map_or(u32::MAX, stream);
+    let quoted = tcp(about, sequence, 0, ACK, u16::MAX);
+    part.put(&ip_header(about, TCP, 0, 20 + quoted.length as u32));
+    part.put(&quoted.bytes[..8]);
+    part
+}
+
+/// Puts an IP header before `part` and fills in its checksum.
+fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
+    let length = (part.length as u32).saturating_add(part.payload);
+    if let Some(at) = match protocol {
+        TCP => Some(16),
+        UDP => Some(6),
+        _ => None,
+    } {
+        // The checksum covers addresses, protocol and length too (RFC 9293, 3.1).
+        let addresses = [ends.source.octets(), ends.target.octets()].concat();
+        let sum = sum(&addresses) + u64::from(protocol) + u64::from(length as u16);
+        let checksum = fold(sum + self::sum(&part.bytes[..part.length]));
+        part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+    } else {
+        let checksum = fold(sum(&part.bytes[..part.length]));
+        part.bytes[2..4].copy_from_slice(&checksum.to_be_bytes());
+    }
+    let mut headers =
+        Headers { bytes: [0; LONGEST], length: 20 + part.length, total: length.saturating_add(20) };
+    headers.bytes[..20].copy_from_slice(&ip_header(
+        ends,
+        protocol,
+        record.packet.serial as u16,
+        headers.total,
+    ));
+    headers.bytes[20..headers.length].copy_from_slice(&part.bytes[..part.length]);
+    headers
+}
+
+/// An IPv4 header without options. A total length beyond 65535 is written as zero, as segmentation offload does.
+fn ip_header(ends: &Ends, protocol: u8, identification: u16, total: u32) -> [u8; 20] {
+    let mut header = [0; 20];
+    header[0] = 4 << 4 | 5;
+    header[2..4].copy_from_slice(&u16::try_from(total).unwrap_or(0).to_be_bytes());
+    header[4..6].copy_from_slice(&identification.to_be_bytes());
+    header[6] = DO_NOT_FRAGMENT;
+    header[8] = HOPS;
+    header[9] = protocol;
+    header[12..16].copy_from_slice(&ends.source.octets());
+    header[16..20].copy_from_slice(&ends.target.octets());
+    let checksum = fold(sum(&header));
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+/// The sum of the 16-bit words of `bytes`, of which there is an even number in every header here.
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.chunks_exact(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
+}
+
+/// The internet checksum (RFC 1071) of a sum of words.
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+
+const ACK: u8 = 0x10;
+const ECE: u8 = 0x40;
+
+/// 10.0.0.0/9.
+const SOURCES: u32 = 10 << 24;
+/// 10.128.0.0/9.
+const SINKS: u32 = 10 << 24 | 1 << 23;
+const HOST_MASK: u32 = (1 << 23) - 1;
+const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
+
+/// The ports below are for servers.
+const FIRST_CLIENT_PORT: u16 = 10_000;
+/// A prime, so that connections that use a number again rarely meet another's port.
+const INCARNATION_STEP: u64 = 1009;
+const SINK_PORT: u16 = 5001;
+const ANSWER_PORT: u16 = 5002;
+
+/// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
+const WINDOW_SCALE: u32 = 14;
+
+const DO_NOT_FRAGMENT: u8 = 0x40;
+/// The time to live at the sender. Simulated routers do not count it down.
+const HOPS: u8 = 64;
+
+/// An IP header and the longest TCP header.
+const LONGEST: usize = 20 + 60;

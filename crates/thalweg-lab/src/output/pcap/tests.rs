@@ -1,0 +1,148 @@
+use super::*;
+use std::process::Command;
+use thalweg_proto::payload::Length;
+use thalweg_proto::transport::Feedback;
+use thalweg_proto::units::{Rate, Time};
+use thalweg_proto::window::{self, Ack, SackBlock, Segment};
+use thalweg_sim::Pdu;
+use thalweg_sim::trace::PacketId;
+
+fn segment(sequence: u64) -> Pdu {
+    let segment = Segment { sequence, payload: Length(1000), retransmission: false };
+    Pdu::Window(window::Pdu::Segment(segment))
+}
+
+fn acknowledgement() -> Pdu {
+    let block = |start, end| SackBlock { start, end };
+    let sack = [block(1000, 3000), block(5000, 6000), SackBlock::default()];
+    let ack = Ack { cumulative: (1 << 32) + 999, window: 65_536, sack, marked: true };
+    Pdu::Window(window::Pdu::Ack(ack))
+}
+
+/// A capture at the source of these packets, sent (forward) or delivered (backward) a microsecond apart.
+fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
+    let mut capture = Capture::new(Vec::new(), Point::Source).unwrap().snapshot(snapshot);
+    for (serial, (flow, backward, size, pdu)) in (0..).zip(packets) {
+        capture.record(&Record {
+            time: Time::from_picos(1_000_000_000_000 + u64::from(serial) * 1_000_000),
+            step: if *backward { Step::Delivered } else { Step::Sent },
+            link: u32::MAX,
+            packet: PacketId { connection: *flow, incarnation: 0, backward: *backward, serial },
+            flow: *flow,
+            size: *size,
+            pdu,
+        });
+    }
+    assert_eq!(capture.packets(), packets.len() as u64);
+    capture.finish().unwrap()
+}
+
+fn packets() -> Vec<(u32, bool, u32, Pdu)> {
+    let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)) };
+    let drop = Feedback { dropped: Some(4000), rate: None };
+    vec![
+        (0, false, 1040, segment(0)),
+        (0, false, 1040, segment((1 << 32) - 1)),
+        (0, true, 40, acknowledgement()),
+        (300, false, 1028, Pdu::Datagram(Length(1000))),
+        (0, true, 60, Pdu::Feedback(drop)),
+        (0, true, 60, Pdu::Feedback(warning)),
+    ]
+}
+
+#[test]
+fn the_file_begins_as_nanosecond_pcap_of_raw_packets() {
+    let bytes = capture(&packets()[..1], 0);
+    assert_eq!(bytes[..8], [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0]);
+    assert_eq!(bytes[20..24], [101, 0, 0, 0]);
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    assert_eq!((word(24), word(28), word(32), word(36)), (1, 0, 40, 1040), "only headers are stored");
+    assert_eq!(bytes.len(), 24 + 16 + 40);
+}
+
+#[test]
+fn a_point_sees_its_own_side_only() {
+    let pdu = segment(0);
+    let record = |step, link, backward| Record {
+        time: Time::ZERO,
+        step,
+        link,
+        packet: PacketId { connection: 0, incarnation: 0, backward, serial: 0 },
+        flow: 0,
+        size: 1040,
+        pdu: &pdu,
+    };
+    let sees = |point: Point, step, link, backward| point.sees(&record(step, link, backward), !backward);
+    assert!(sees(Point::Source, Step::Sent, u32::MAX, false));
+    assert!(!sees(Point::Source, Step::Delivered, u32::MAX, false));
+    assert!(sees(Point::Sink, Step::Delivered, u32::MAX, false));
+    assert!(sees(Point::Transmitters(vec![3]), Step::Transmitted, 3, true));
+    assert!(!sees(Point::Transmitters(vec![3]), Step::Transmitted, 2, true));
+}
+
+#[test]
+fn answers_come_from_the_sink() {
+    let mut capture = Capture::new(Vec::new(), Point::Source).unwrap().answering([0]);
+    for (connection, step, expected) in [(8, Step::Sent, 1), (9, Step::Sent, 1), (9, Step::Delivered, 2)] {
+        capture.record(&Record {
+            time: Time::ZERO,
+            step,
+            link: u32::MAX,
+            packet: PacketId { connection, incarnation: 0, backward: false, serial: 0 },
+            flow: 0,
+            size: 1040,
+            pdu: &segment(0),
+        });
+        assert_eq!(capture.packets(), expected, "connection {connection}, {step:?}");
+    }
+}
+
+/// Wireshark is the judge: it must find every header well formed, with right checksums and the meant values.
+#[test]
+fn tshark_reads_the_headers_as_meant() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("thalweg-capture-{}.pcap", std::process::id()));
+    std::fs::write(&path, capture(&packets(), 65_535)).unwrap();
+    let fields = [
+        "frame.len",
+        "ip.src",
+        "ip.dst",
+        "tcp.seq",
+        "tcp.ack",
+        "tcp.flags.ece",
+        "tcp.options.sack_le",
+        "udp.length",
+        "icmp.type",
+        "_ws.malformed",
+        "ip.checksum.status",
+        "tcp.checksum.status",
+        "udp.checksum.status",
+        "icmp.checksum.status",
+    ];
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(&path).args(["-n", "-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
+    tshark.args(["-o", "tcp.relative_sequence_numbers:FALSE"]);
+    for protocol in ["ip", "tcp", "udp"] {
+        tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
+    }
+    for field in fields {
+        tshark.args(["-e", field]);
+    }
+    let output = tshark.output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // A checksum status of 1 is good. Wireshark does not judge the TCP header that a message quotes in part.
+    let expected = [
+        "1040|10.0.0.1|10.128.0.1|1|1|0|||||1|1||",
+        "1040|10.0.0.1|10.128.0.1|0|1|0|||||1|1||",
+        "60|10.128.0.1|10.0.0.1|1|1000|1|2000,6000||||1|1||",
+        "1028|10.0.1.45|10.128.1.45|||||1008|||1||1|",
+        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4001|||||4||1,1|||1",
+        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1",
+    ];
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,320 @@
+//! What a run or several replications did, at a glance.
+
+use super::comparison;
+use super::table::{Align, Table, shorten};
+use super::text::{Scale, Style, plain_seconds, rate, seconds};
+use crate::results::{Body, Document, Flow, Group, Link, Metrics, Run, Summary};
+use crate::statistics::Estimate;
+
+/// The document as text of at most 100 columns.
+pub fn summary(document: &Document, style: Style) -> String {
+    let mut text = heading(document, style);
+    match &document.body {
+        Body::Run { runs } => {
+            for run in runs {
+                text.push_str(&run_text(run, style));
+            }
+        }
+        Body::Replications { runs, summary } => {
+            text.push_str(&replications_text(runs, summary.as_ref(), style));
+        }
+        Body::Comparison { schemes, differences } => {
+            text.push_str(&comparison::comparison(schemes, differences, style));
+        }
+    }
+    text
+}
+
+fn heading(document: &Document, style: Style) -> String {
+    let scenario = &document.scenario;
+    let title = if scenario.title.is_empty() { &scenario.file } else { &scenario.title };
+    let seeds = match document.seeds.as_slice() {
+        [seed] => format!("seed {seed}"),
+        [first, .., last] => format!("{} runs, seeds {first} to {last}", document.seeds.len()),
+        [] => String::new(),
+    };
+    let warmup = match document.warmup_s {
+        0.0 => String::new(),
+        warmup => format!(", the first {} not counted", plain_seconds(warmup)),
+    };
+    let mut text = style.bold(&style.clean(title));
+    text.push_str(&format!("\n{} simulated{warmup}; {seeds}\n", plain_seconds(document.duration_s)));
+    if !document.complete {
+        text.push_str(&partial(document));
+    }
+    text
+}
+
+/// How much is missing.
+fn partial(document: &Document) -> String {
+    let (complete, begun) = document
+        .runs()
+        .fold((0, 0), |(complete, begun), (_, run)| (complete + u32::from(run.complete), begun + 1));
+    let reached = document.runs().filter(|(_, run)| !run.complete).map(|(_, run)| run.ended_s);
+    let reached: Vec<String> = reached.map(seconds).collect();
+    match &document.body {
+        Body::Run { .. } => format!("PARTIAL: interrupted at {}\n", reached.concat()),
+        _ => format!("PARTIAL: interrupted; {complete} of {begun} runs begun are complete\n"),
+    }
+}
+
+fn run_text(run: &Run, style: Style) -> String {
+    let mut text = section(&flows_table(run, style), style);
+    text.push_str(&section(&groups_table(&run.groups, style), style));
+    text.push_str(&section(&completions_table(&run.groups, style), style));
+    text.push_str(&section(&links_table(&run.links, style), style));
+    text.push_str(&format!("\nFingerprint {}\n", run.fingerprint));
+    text
+}
+
+/// A table with an empty line before it; nothing for an empty table.
+pub(super) fn section(table: &Table, style: Style) -> String {
+    if table.is_empty() { String::new() } else { format!("\n{}", table.render(style)) }
+}
+
+fn flows_table(run: &Run, style: Style) -> Table {
+    let mut table = Table::new([
+        ("Flow", Align::Left),
+        ("Goodput", Align::Right),
+        ("Share", Align::Right),
+        ("Delay p50", Align::Right),
+        ("p99", Align::Right),
+        ("Resent", Align::Right),
+        ("Limited by", Align::Left),
+    ])
+    .first_column(NAME_COLUMNS);
+    let all: Vec<&Flow> = run.flows.iter().collect();
+    if all.len() <= MOST_FLOWS {
+        all.iter().for_each(|flow| table.row(flow_cells(flow, flow.name.clone(), style)));
+        return table;
+    }
+    let mut extremes = |flows: &[&Flow]| {
+        let mut sorted = flows.to_vec();
+        sorted.sort_by_key(|flow| flow.goodput_bps);
+        let picks =
+            [("lowest", 0), ("median", (sorted.len().max(1) - 1) / 2), ("highest", sorted.len().max(1) - 1)];
+        for (what, position) in picks {
+            if let Some(flow) = sorted.get(position) {
+                table.row(flow_cells(flow, format!("{} ({what})", flow.name), style));
+            }
+        }
+    };
+    if run.groups.len() <= MOST_GROUPS {
+        for group in &run.groups {
+            let members: Vec<&Flow> = all.iter().copied().filter(|flow| flow.group == group.name).collect();
+            extremes(&members);
+        }
+    } else {
+        extremes(&all);
+    }
+    table
+}
+
+fn flow_cells(flow: &Flow, name: String, style: Style) -> [String; 7] {
+    let limit = flow.limits.map_or(style.nothing().to_owned(), |limits| {
+        let (limit, share) = limits.top();
+        format!("{} {}", limit.name().replace('-', " "), Scale::PERCENT.fixed(share, 0))
+    });
+    [
+        name,
+        rate(flow.goodput_bps as f64),
+        flow.share.map_or(style.nothing().to_owned(), |share| Scale::PERCENT.fixed(share, 1)),
+        time(flow.delay_p50_s, style),
+        time(flow.delay_p99_s, style),
+        flow.retransmissions.to_string(),
+        limit,
+    ]
+}
+
+fn groups_table(groups: &[Group], style: Style) -> Table {
+    let mut table = Table::new([
+        ("Group", Align::Left),
+        ("Scheme", Align::Left),
+        ("Flows", Align::Right),
+        ("Goodput", Align::Right),
+        ("Delay p50", Align::Right),
+        ("p99", Align::Right),
+        ("Jain", Align::Right),
+        ("Variance (kbit/s)^2", Align::Right),
+    ])
+    .first_column(16);
+    for group in groups.iter().take(MOST_ROWS) {
+        table.row([
+            group.name.clone(),
+            shorten(&group.scheme, 10, style),
+            group.flows.to_string(),
+            rate(group.goodput_bps as f64),
+            time(group.delay_p50_s, style),
+            time(group.delay_p99_s, style),
+            format!("{:.4}", group.jain),
+            Scale::COUNT.value(group.fairness_variance_kbps2),
+        ]);
+    }
+    more(&mut table, groups.len(), "groups");
+    table
+}
+
+/// How long transfers took, where any ended.
+fn completions_table(groups: &[Group], style: Style) -> Table {
+    let mut table = Table::new([
+        ("Transfers", Align::Left),
+        ("Completed", Align::Right),
+        ("Unfinished", Align::Right),
+        ("Time mean", Align::Right),
+        ("p50", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS);
+    let some: Vec<&Group> = groups.iter().filter(|group| group.completions + group.unfinished > 0).collect();
+    for group in some.iter().take(MOST_ROWS) {
+        table.row([
+            group.name.clone(),
+            group.completions.to_string(),
+            group.unfinished.to_string(),
+            time(group.completion_mean_s, style),
+            time(group.completion_p50_s, style),
+            time(group.completion_p99_s, style),
+            time(group.completion_max_s, style),
+        ]);
+    }
+    more(&mut table, some.len(), "groups");
+    table
+}
+
+fn time(time: Option<f64>, style: Style) -> String {
+    time.map_or(style.nothing().to_owned(), seconds)
+}
+
+fn links_table(links: &[Link], style: Style) -> Table {
+    let mut table = Table::new([
+        ("Bottleneck", Align::Left),
+        ("Rate", Align::Right),
+        ("Used", Align::Right),
+        ("Queue mean", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+        ("Drops", Align::Right),
+        ("Marks", Align::Right),
+        ("Lost", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS + 8);
+    let bottlenecks: Vec<&Link> = links.iter().filter(|link| link.bottleneck).collect();
+    for link in bottlenecks.iter().take(MOST_ROWS) {
+        table.row([
+            direction(&link.name, &link.from, &link.to, style),
+            link.rate_bps.map_or("trace".to_owned(), |bps| rate(bps as f64)),
+            Scale::PERCENT.fixed(link.utilisation, 1),
+            Scale::PACKETS.fixed(link.queue_mean_packets, 1),
+            link.queue_p99_packets.to_string(),
+            link.queue_max_packets.to_string(),
+            link.drops.to_string(),
+            link.marks.to_string(),
+            link.losses.to_string(),
+        ]);
+    }
+    more(&mut table, bottlenecks.len(), "bottlenecks");
+    table
+}
+
+/// A direction of a link: its ends, and its name where that says more.
+pub(super) fn direction(name: &str, from: &str, to: &str, style: Style) -> String {
+    let arrow = if style.unicode { "→" } else { "->" };
+    let ends = format!("{from} {arrow} {to}");
+    let says_nothing_new =
+        name == format!("{from}-{to}") || name == format!("{to}-{from}") || name.is_empty();
+    if says_nothing_new { ends } else { format!("{name}: {ends}") }
+}
+
+/// A last row that tells how many were left out.
+fn more(table: &mut Table, all: usize, what: &str) {
+    if all > MOST_ROWS {
+        table.row([format!("+ {} {what}", all - MOST_ROWS)]);
+    }
+}
+
+fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> String {
+    let Some(summary) = summary else {
+        return "\nNo run is complete: there is nothing to average.\n".to_owned();
+    };
+    let mut groups = Table::new([
+        ("Group", Align::Left),
+        ("Goodput", Align::Right),
+        ("Delay mean", Align::Right),
+        ("Delay p99", Align::Right),
+        ("Jain's index", Align::Right),
+        ("Resent", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS);
+    for group in summary.groups.iter().take(MOST_ROWS) {
+        groups.row(traffic_cells(group.name.clone(), &group.metrics, style));
+    }
+    more(&mut groups, summary.groups.len(), "groups");
+    if summary.groups.len() > 1 {
+        groups.row(traffic_cells("all".to_owned(), &summary.totals, style));
+    }
+    let mut links = Table::new([
+        ("Bottleneck", Align::Left),
+        ("Used", Align::Right),
+        ("Queue mean", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+        ("Drops", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS + 8);
+    for link in summary.links.iter().take(MOST_ROWS) {
+        links.row(queue_cells(direction(&link.name, &link.from, &link.to, style), &link.metrics, style));
+    }
+    more(&mut links, summary.links.len(), "bottlenecks");
+    let first = runs.iter().find(|run| run.complete).map_or("", |run| &run.fingerprint);
+    format!(
+        "{}{}\nMeans over {} runs {} 95 % intervals; fingerprint of the first {first}\n",
+        section(&groups, style),
+        section(&links, style),
+        summary.runs,
+        style.plus_minus(),
+    )
+}
+
+/// What a scheme or a group did, with intervals. Of several groups the largest 99th percentile is shown.
+pub(super) fn traffic_cells(name: String, metrics: &Metrics, style: Style) -> [String; 6] {
+    let p99 = if metrics.contains_key("delay_p99_s") { "delay_p99_s" } else { "delay_p99_worst_s" };
+    [
+        name,
+        cell(metrics, "goodput_bps", Scale::of_rate, style),
+        cell(metrics, "delay_mean_s", Scale::of_time, style),
+        cell(metrics, p99, Scale::of_time, style),
+        cell(metrics, "jain", |_| Scale::COUNT, style),
+        cell(metrics, "retransmissions", |_| Scale::COUNT, style),
+    ]
+}
+
+/// What a link did, with intervals.
+pub(super) fn queue_cells(name: String, metrics: &Metrics, style: Style) -> [String; 6] {
+    [
+        name,
+        cell(metrics, "utilisation", |_| Scale::PERCENT, style),
+        cell(metrics, "queue_mean_packets", |_| Scale::PACKETS, style),
+        cell(metrics, "queue_p99_packets", |_| Scale::COUNT, style),
+        cell(metrics, "queue_max_packets", |_| Scale::COUNT, style),
+        cell(metrics, "drops", |_| Scale::COUNT, style),
+    ]
+}
+
+fn cell(metrics: &Metrics, name: &str, scale: impl Fn(f64) -> Scale, style: Style) -> String {
+    let text = |estimate: &Estimate| scale(estimate.mean).estimate(estimate, style);
+    metrics.get(name).map_or(style.nothing().to_owned(), text)
+}
+
+/// Up to so many flows each have a row.
+const MOST_FLOWS: usize = 20;
+/// Beyond so many groups the extremes of all flows are shown together.
+const MOST_GROUPS: usize = 6;
+/// Rows of groups and bottlenecks, so that a result fits on a screen.
+const MOST_ROWS: usize = 16;
+/// Room for a flow's or group's name within 100 columns.
+const NAME_COLUMNS: usize = 22;
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+use super::summary;
+use crate::output::Style;
+use crate::results::samples::{header, result};
+use crate::results::{Document, Run};
+
+fn runs(mbits: &[u64]) -> Vec<Run> {
+    mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
+}
+
+#[track_caller]
+fn fits(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{} columns:\n{text}", line.chars().count());
+    }
+}
+
+#[test]
+fn a_run_reads_at_once() {
+    let text = summary(&Document::of_runs(header(&[1]), runs(&[75])), Style::PLAIN);
+    let expected = "\
+Two and one
+30 s simulated, the first 5 s not counted; seed 1
+
+Flow        Goodput   Share  Delay p50       p99  Resent  Limited by
+-----  ------------  ------  ---------  --------  ------  ----------------------
+shy.1  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  congestion window 71 %
+shy.2  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  congestion window 71 %
+bold   75.00 Mbit/s  78.9 %   18.00 ms  26.00 ms      12  congestion window 71 %
+
+Group  Scheme  Flows       Goodput  Delay p50       p99    Jain  Variance (kbit/s)^2
+-----  ------  -----  ------------  ---------  --------  ------  -------------------
+shy    vegas       2  20.00 Mbit/s   13.00 ms  21.00 ms  1.0000                    0
+bold   cubic       1  75.00 Mbit/s   18.00 ms  26.00 ms  1.0000                    0
+
+Bottleneck             Rate    Used  Queue mean  p99  max  Drops  Marks  Lost
+-------------  ------------  ------  ----------  ---  ---  -----  -----  ----
+left -> right  100.0 Mbit/s  98.7 %   101.2 pkt  160  166     36      0     0
+
+Fingerprint 000000000000feee
+";
+    assert_eq!(text, expected, "\n{text}");
+    fits(&text);
+}
+
+#[test]
+fn replications_show_intervals() {
+    let text = summary(&Document::of_runs(header(&[1, 2, 3]), runs(&[75, 70, 74])), Style::PLAIN);
+    assert!(text.contains("73.0 +/- 6.6 Mbit/s"), "{text}");
+    assert!(text.contains("3 runs, seeds 1 to 3"), "{text}");
+    fits(&text);
+}
+
+#[test]
+fn a_clear_winner_is_named_with_its_lead() {
+    let schemes = vec![
+        ("newreno".to_owned(), runs(&[70, 72, 71])),
+        ("cubic".to_owned(), runs(&[75, 76, 76])),
+        ("tahoe".to_owned(), runs(&[30, 30, 30])),
+    ];
+    let text = summary(&Document::of_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "cubic carried most: 95.67 Mbit/s, 4.667 Mbit/s (5.1 %) more than newreno; the paired 95 % \
+                    interval of that difference, 3.23 to 6.10 Mbit/s, excludes zero.";
+    if std::env::var_os("SHOW").is_some() {
+        println!("{text}");
+    }
+    assert!(joined.contains(expected), "{text}");
+    fits(&text);
+}
+
+#[test]
+fn a_lead_within_chance_is_called_so() {
+    let schemes = vec![("a".to_owned(), runs(&[70, 76])), ("b".to_owned(), runs(&[75, 70]))];
+    let text = summary(&Document::of_comparison(header(&[1, 2]), schemes), Style::PLAIN);
+    assert!(text.contains("No clear winner in goodput: a leads b by 500.0 kbit/s"), "{text}");
+    assert!(text.contains("includes zero"), "{text}");
+    let single = vec![("a".to_owned(), runs(&[70])), ("b".to_owned(), runs(&[75]))];
+    let text = summary(&Document::of_comparison(header(&[1]), single), Style::PLAIN);
+    assert!(text.contains("single runs"), "{text}");
+}
+
+#[test]
+fn many_flows_are_told_by_their_extremes() {
+    let mut result = result(1, 75);
+    let pattern = result.flows[0].clone();
+    result.flows.extend((0..30).map(|n| {
+        let goodput = thalweg_proto::units::Rate::from_mbits_per_sec(20 + n);
+        thalweg_sim::FlowResult { name: format!("shy.{}", n + 3), goodput, ..pattern.clone() }
+    }));
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    assert!(text.contains("shy.1 (lowest)") && text.contains("shy.32 (highest)"), "{text}");
+    assert!(!text.contains("shy.9"), "{text}");
+    fits(&text);
+}
+
+#[test]
+fn a_partial_run_says_so() {
+    let mut result = result(1, 75);
+    result.complete = false;
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    assert!(text.contains("PARTIAL: interrupted at 30.00 s"), "{text}");
+}

@@ -1,0 +1,230 @@
+//! The results document: what `--json` prints and `results.json` holds.
+//!
+//! Its names and their meaning are part of the interface and described in `docs/reference/results.md`. The same
+//! scenario, seeds and version give the same bytes on every machine; nothing in it depends on the clock.
+
+mod run;
+mod summary;
+
+pub use run::{Conservation, Flow, Group, Limits, Link, Run, Totals};
+pub use summary::{Difference, GroupMetrics, LinkMetrics, Metric, Metrics, Summary};
+
+use serde::{Deserialize, Serialize};
+use thalweg_proto::units::Duration;
+
+/// What [`Document::format`] says.
+pub const FORMAT: &str = "thalweg-results";
+
+/// The version of the document's layout. It grows when a name is removed or changes its meaning; new names may be
+/// added without.
+pub const VERSION: u32 = 1;
+
+/// A whole results document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// What made it.
+    pub tool: Tool,
+    /// Which scenario was run.
+    pub scenario: Scenario,
+    /// The scenario's duration.
+    pub duration_s: f64,
+    /// The scenario's warm-up, which is not counted.
+    pub warmup_s: f64,
+    /// The seeds asked for, one a replication.
+    pub seeds: Vec<u64>,
+    /// False when it was interrupted: runs are missing, or the last ones are partial.
+    pub complete: bool,
+    /// What was run.
+    #[serde(flatten)]
+    pub body: Body,
+}
+
+/// The program that made a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// `thalweg`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The scenario of a document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Its title; empty where the file has none.
+    pub title: String,
+    /// The name of its file, without folders.
+    pub file: String,
+}
+
+/// What was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Body {
+    /// One run.
+    Run {
+        /// Exactly one.
+        runs: Vec<Run>,
+    },
+    /// The same scenario under several seeds.
+    Replications {
+        /// One for each seed, in order.
+        runs: Vec<Run>,
+        /// Means over the complete runs; missing where there is none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        summary: Option<Summary>,
+    },
+    /// The same scenario under several schemes.
+    Comparison {
+        /// One for each scheme, in the order asked for.
+        schemes: Vec<SchemeResults>,
+        /// Each scheme but the first against the first.
+        differences: Vec<Difference>,
+    },
+}
+
+/// What one scheme of a comparison did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SchemeResults {
+    /// The scheme's name.
+    pub scheme: String,
+    /// One for each seed, in order.
+    pub runs: Vec<Run>,
+    /// Means over the complete runs; missing where there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub summary: Option<Summary>,
+}
+
+/// What a document says about its making, known before anything is run.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// The version of the tool.
+    pub tool_version: String,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The scenario's duration.
+    pub duration: Duration,
+    /// The scenario's warm-up.
+    pub warmup: Duration,
+    /// The seeds asked for.
+    pub seeds: Vec<u64>,
+}
+
+impl Document {
+    /// The document of one scenario under one seed or several.
+    pub fn of_runs(header: Header, runs: Vec<Run>) -> Self {
+        let complete = is_complete(&header, &runs);
+        let body = if header.seeds.len() == 1 {
+            Body::Run { runs }
+        } else {
+            let summary = Summary::of(&runs, &summary::bottlenecks(&[&runs]));
+            Body::Replications { runs, summary }
+        };
+        Self::new(header, complete, body)
+    }
+
+    /// The document of a comparison: each scheme with its runs, one for each seed.
+    pub fn of_comparison(header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
+        let complete = schemes.iter().all(|(_, runs)| is_complete(&header, runs));
+        let all: Vec<&[Run]> = schemes.iter().map(|(_, runs)| runs.as_slice()).collect();
+        let links = summary::bottlenecks(&all);
+        let against_first = |other: &(String, Vec<Run>)| Difference::between(&schemes[0], other, &links);
+        let differences = schemes.iter().skip(1).filter_map(against_first).collect();
+        let with_summary = |(scheme, runs): (String, Vec<Run>)| {
+            let summary = Summary::of(&runs, &links);
+            SchemeResults { scheme, runs, summary }
+        };
+        let schemes = schemes.into_iter().map(with_summary).collect();
+        Self::new(header, complete, Body::Comparison { schemes, differences })
+    }
+
+    fn new(header: Header, complete: bool, body: Body) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            tool: Tool { name: "thalweg".to_owned(), version: header.tool_version },
+            scenario: header.scenario,
+            duration_s: header.duration.as_secs_f64(),
+            warmup_s: header.warmup.as_secs_f64(),
+            seeds: header.seeds,
+            complete,
+            body,
+        }
+    }
+
+    /// Every run, with the scheme that it ran where schemes were compared.
+    pub fn runs(&self) -> impl Iterator<Item = (Option<&str>, &Run)> {
+        let (plain, schemes): (&[Run], &[SchemeResults]) = match &self.body {
+            Body::Run { runs } | Body::Replications { runs, .. } => (runs, &[]),
+            Body::Comparison { schemes, .. } => (&[], schemes),
+        };
+        plain
+            .iter()
+            .map(|run| (None, run))
+            .chain(schemes.iter().flat_map(|of| of.runs.iter().map(|run| (Some(of.scheme.as_str()), run))))
+    }
+
+    /// The document as indented JSON with a newline at its end.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a document is plain data with text keys");
+        text.push('\n');
+        text
+    }
+
+    /// Reads a document.
+    pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        let head: Head = serde_json::from_str(text).map_err(ReadError::Json)?;
+        if head.format != FORMAT || head.version != VERSION {
+            return Err(ReadError::Format { format: head.format, version: head.version });
+        }
+        serde_json::from_str(text).map_err(ReadError::Json)
+    }
+}
+
+/// Every seed was run, and to the end.
+fn is_complete(header: &Header, runs: &[Run]) -> bool {
+    runs.len() == header.seeds.len() && runs.iter().all(|run| run.complete)
+}
+
+/// What every version of the document begins with.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
+}
+
+/// Why a text is not a results document.
+#[derive(Debug)]
+pub enum ReadError {
+    /// It is not JSON, or lacks what a document has.
+    Json(serde_json::Error),
+    /// It is a document of another kind or version.
+    Format {
+        /// What it says it is.
+        format: String,
+        /// Its version.
+        version: u32,
+    },
+}
+
+impl core::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Json(error) => write!(f, "not a results document: {error}"),
+            Self::Format { format, version } => {
+                write!(f, "`{format}` version {version}, where `{FORMAT}` version {VERSION} was expected")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}
+
+#[cfg(test)]
+pub(crate) mod samples;
+#[cfg(test)]
+mod tests;

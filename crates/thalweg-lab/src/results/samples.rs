@@ -1,0 +1,167 @@
+//! Hand-made specifications and results for tests.
+
+use super::{Header, Scenario};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_sim::spec::{
+    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
+};
+use thalweg_sim::{
+    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
+};
+
+fn delays(millis: u64) -> Summary {
+    Summary {
+        count: 1000,
+        min: Duration::from_millis(millis),
+        mean: Duration::from_millis(millis + 2),
+        p50: Duration::from_millis(millis + 1),
+        p99: Duration::from_millis(millis + 9),
+        max: Duration::from_millis(millis + 11),
+    }
+}
+
+fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
+    let seconds = Duration::from_secs;
+    FlowResult {
+        name: name.to_owned(),
+        group,
+        start: Time::ZERO,
+        finished: None,
+        counted: seconds(25),
+        delivered: Rate::from_mbits_per_sec(mbits).bytes_in(seconds(25)),
+        delivered_wire: Bytes::new(0),
+        delivered_total: Bytes::new(0),
+        goodput: Rate::from_mbits_per_sec(mbits),
+        throughput: Rate::from_mbits_per_sec(mbits + 1),
+        sent_packets: 1000,
+        retransmissions: 12,
+        timeouts: 1,
+        drops: 12,
+        delay: delays(10 + mbits / 10),
+        min_rtt: Duration::from_millis(20),
+        smoothed_rtt: Duration::ZERO,
+        limits: [71, 0, 0, 9, 20, 0].map(Duration::from_millis),
+    }
+}
+
+/// Two shy flows and a bold one over one link; everything but the goodput is the same for every `mbits`.
+pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
+    let link = |name: &str, from: &str, to: &str, bottleneck| LinkResult {
+        name: name.to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        rate: Rate::from_mbits_per_sec(100),
+        packets: 250_000,
+        bytes: Bytes::new(312_500_000),
+        utilisation: 0.987,
+        queue: QueueResult {
+            mean_packets: 101.25,
+            mean_bytes: 151_875.0,
+            p99_packets: 160,
+            max_packets: 166,
+        },
+        drops_full: if bottleneck { 36 } else { 0 },
+        drops_early: 0,
+        marks: 0,
+        losses: 0,
+        corrupted: 0,
+        duplicated: 0,
+        bottleneck,
+    };
+    let group = |name: &str, scheme: &str, flows, mbits| GroupResult {
+        name: name.to_owned(),
+        scheme: scheme.to_owned(),
+        flows,
+        goodput: Rate::from_mbits_per_sec(mbits),
+        jain: 1.0,
+        fairness_variance: 0.0,
+        completion: Summary::default(),
+        unfinished: 0,
+        delay: delays(10 + mbits / 10),
+    };
+    RunResult {
+        seed,
+        warmup: Duration::from_secs(5),
+        ended: Time::ZERO + Duration::from_secs(30),
+        complete: true,
+        events: 1_000_000,
+        hops: 500_000,
+        fingerprint: seed.wrapping_add(0xfeed),
+        conservation: Conservation {
+            sent: 3000,
+            duplicated: 0,
+            delivered: 2900,
+            dropped: 36,
+            lost: 0,
+            in_network: 64,
+        },
+        flows: vec![flow("shy.1", 0, 10), flow("shy.2", 0, 10), flow("bold", 1, mbits)],
+        links: vec![link("left-right", "left", "right", true), link("left-right", "right", "left", false)],
+        groups: vec![group("shy", "vegas", 2, 20), group("bold", "cubic", 1, mbits)],
+        series: vec![Series {
+            quantity: Quantity::Window,
+            subject: 2,
+            points: vec![(Time::ZERO, 10.0), (Time::from_picos(100_000_000_000), 12.5)],
+        }],
+    }
+}
+
+/// The header that goes with [`result`].
+pub(crate) fn header(seeds: &[u64]) -> Header {
+    Header {
+        tool_version: "0.0.0".to_owned(),
+        scenario: Scenario { title: "Two and one".to_owned(), file: "mixed.toml".to_owned() },
+        duration: Duration::from_secs(30),
+        warmup: Duration::from_secs(5),
+        seeds: seeds.to_vec(),
+    }
+}
+
+/// Random datagrams over one link.
+pub(crate) fn spec() -> Spec {
+    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default() };
+    let direction = DirectionSpec {
+        rate: Rate::from_mbits_per_sec(10),
+        delay: Duration::from_millis(1),
+        queue: DisciplineSpec::Fcfs { limit: Limit::Packets(10) },
+        impairment: ImpairmentSpec::default(),
+        schedule: Vec::new(),
+        capacity: None,
+    };
+    let link = LinkSpec {
+        name: "link".to_owned(),
+        a: NodeId(0),
+        b: NodeId(1),
+        forward: direction.clone(),
+        backward: direction,
+    };
+    let group = GroupSpec {
+        name: "flow".to_owned(),
+        count: 1,
+        from: NodeId(0),
+        to: NodeId(1),
+        access: None,
+        transport: TransportSpec::Datagram {
+            scheme: "udp".to_owned(),
+            segment: 1000,
+            header: 28,
+            rate: None,
+        },
+        workload: WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) },
+        start: Time::ZERO,
+        spread: Duration::ZERO,
+        stagger: Duration::ZERO,
+        stop: None,
+        control_channel: None,
+    };
+    Spec {
+        nodes: vec![node("a"), node("b")],
+        links: vec![link],
+        groups: vec![group],
+        duration: Duration::from_secs(5),
+        warmup: Duration::ZERO,
+        seed: 0,
+        measure: MeasureSpec::default(),
+    }
+}

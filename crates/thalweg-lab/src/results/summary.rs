@@ -1,0 +1,233 @@
+//! Means over replications, and differences between schemes.
+
+use super::run::{Group, Link, Run, Totals};
+use crate::statistics::{Estimate, paired_difference};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Estimates by the name of the metric. A metric that no run had is missing.
+pub type Metrics<T = Estimate> = BTreeMap<String, T>;
+
+/// Means over the complete runs of one scheme.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// How many runs the means are over.
+    pub runs: u64,
+    /// The network as a whole.
+    pub totals: Metrics,
+    /// Each group of flows.
+    pub groups: Vec<GroupMetrics>,
+    /// Each direction of a link that was a bottleneck in any run.
+    pub links: Vec<LinkMetrics>,
+}
+
+/// The metrics of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupMetrics<T = Estimate> {
+    /// The group's name.
+    pub name: String,
+    /// Its metrics.
+    pub metrics: Metrics<T>,
+}
+
+/// The metrics of one direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkMetrics<T = Estimate> {
+    /// The link's name.
+    pub name: String,
+    /// The transmitting end.
+    pub from: String,
+    /// The receiving end.
+    pub to: String,
+    /// Its metrics.
+    pub metrics: Metrics<T>,
+}
+
+/// One scheme of a comparison against the first, run by run under the same seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The scheme.
+    pub scheme: String,
+    /// What it is compared with: the first scheme.
+    pub against: String,
+    /// The network as a whole.
+    pub totals: Metrics<Metric>,
+    /// Each group of flows.
+    pub groups: Vec<GroupMetrics<Metric>>,
+    /// Each direction of a link that was a bottleneck in any run of any scheme.
+    pub links: Vec<LinkMetrics<Metric>>,
+}
+
+/// The paired difference of one metric: the scheme's value less that of the scheme that it is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// The difference.
+    #[serde(flatten)]
+    pub difference: Estimate,
+    /// The mean difference over the other scheme's mean; missing where that is zero.
+    pub relative: Option<f64>,
+    /// Whether the interval excludes zero, that is whether the difference is significant at the 5 % level; missing
+    /// for a single pair.
+    pub excludes_zero: Option<bool>,
+}
+
+/// A direction of a link: its name and its two ends.
+pub(super) type LinkKey = (String, String, String);
+
+/// The directions of links that were a bottleneck in any of these runs, in the order in which runs list them.
+pub(super) fn bottlenecks(schemes: &[&[Run]]) -> Vec<LinkKey> {
+    let mut seen = BTreeSet::new();
+    let links = schemes.iter().flat_map(|runs| runs.iter()).flat_map(|run| &run.links);
+    links.filter(|link| link.bottleneck).map(link_key).filter(|key| seen.insert(key.clone())).collect()
+}
+
+fn link_key(link: &Link) -> LinkKey {
+    (link.name.clone(), link.from.clone(), link.to.clone())
+}
+
+impl Summary {
+    /// The means over the complete ones of `runs`; `None` where none is.
+    pub(super) fn of(runs: &[Run], links: &[LinkKey]) -> Option<Self> {
+        let complete: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
+        let first = complete.first()?;
+        let group = |(position, group): (usize, &Group)| GroupMetrics {
+            name: group.name.clone(),
+            metrics: estimates(complete.iter().map(|run| run.groups.get(position).map(group_values))),
+        };
+        let link = |key: &LinkKey| LinkMetrics {
+            name: key.0.clone(),
+            from: key.1.clone(),
+            to: key.2.clone(),
+            metrics: estimates(complete.iter().map(|run| find_link(run, key).map(link_values))),
+        };
+        Some(Self {
+            runs: complete.len() as u64,
+            totals: estimates(complete.iter().map(|run| Some(totals_values(&run.totals)))),
+            groups: first.groups.iter().enumerate().map(group).collect(),
+            links: links.iter().map(link).collect(),
+        })
+    }
+}
+
+impl Difference {
+    /// How `other` differs from `base` (each a scheme and its runs), over the seeds of which both have a complete
+    /// run; `None` without any.
+    pub(super) fn between(
+        base: &(String, Vec<Run>),
+        other: &(String, Vec<Run>),
+        links: &[LinkKey],
+    ) -> Option<Self> {
+        let twin = |run: &Run| other.1.iter().find(|twin| twin.complete && twin.seed == run.seed);
+        let complete = base.1.iter().filter(|run| run.complete);
+        let pairs: Vec<(&Run, &Run)> = complete.filter_map(|run| Some((run, twin(run)?))).collect();
+        let (first, _) = pairs.first()?;
+        let group = |(position, group): (usize, &Group)| GroupMetrics {
+            name: group.name.clone(),
+            metrics: differences(&pairs, |run| run.groups.get(position).map(group_values)),
+        };
+        let link = |key: &LinkKey| LinkMetrics {
+            name: key.0.clone(),
+            from: key.1.clone(),
+            to: key.2.clone(),
+            metrics: differences(&pairs, |run| find_link(run, key).map(link_values)),
+        };
+        Some(Self {
+            scheme: other.0.clone(),
+            against: base.0.clone(),
+            totals: differences(&pairs, |run| Some(totals_values(&run.totals))),
+            groups: first.groups.iter().enumerate().map(group).collect(),
+            links: links.iter().map(link).collect(),
+        })
+    }
+}
+
+/// The values of one subject in one run, by metric.
+type Values = Vec<(&'static str, Option<f64>)>;
+
+fn estimates(runs: impl Iterator<Item = Option<Values>>) -> Metrics {
+    let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (name, value) in runs.flatten().flatten() {
+        values.entry(name).or_default().extend(value);
+    }
+    values.into_iter().filter_map(|(name, values)| Some((name.to_owned(), Estimate::of(&values)?))).collect()
+}
+
+fn differences(pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Values>) -> Metrics<Metric> {
+    let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
+    for (base, other) in pairs {
+        let (Some(base), Some(other)) = (values(base), values(other)) else { continue };
+        for ((name, base), (_, other)) in base.into_iter().zip(other) {
+            let column = columns.entry(name).or_default();
+            column.base.push(base);
+            column.other.push(other);
+        }
+    }
+    let metric =
+        |(name, column): (&str, Column)| Some((name.to_owned(), Metric::of(&column.base, &column.other)?));
+    columns.into_iter().filter_map(metric).collect()
+}
+
+/// One metric of two schemes, run by run.
+#[derive(Default)]
+struct Column {
+    base: Vec<Option<f64>>,
+    other: Vec<Option<f64>>,
+}
+
+impl Metric {
+    /// The paired difference of `other` to `base`.
+    pub(crate) fn of(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Self> {
+        let difference = paired_difference(base, other)?;
+        let paired: Vec<f64> = base.iter().zip(other).filter_map(|(base, other)| other.and(*base)).collect();
+        let mean = crate::statistics::mean(&paired)?;
+        let relative = (mean != 0.0).then(|| difference.mean / mean);
+        Some(Self { difference, relative, excludes_zero: difference.excludes_zero() })
+    }
+}
+
+fn find_link<'a>(run: &'a Run, key: &LinkKey) -> Option<&'a Link> {
+    run.links.iter().find(|link| link.name == key.0 && link.from == key.1 && link.to == key.2)
+}
+
+fn totals_values(totals: &Totals) -> Values {
+    vec![
+        ("goodput_bps", Some(totals.goodput_bps as f64)),
+        ("throughput_bps", Some(totals.throughput_bps as f64)),
+        ("jain", Some(totals.jain)),
+        ("delay_mean_s", totals.delay_mean_s),
+        ("delay_p99_worst_s", totals.delay_p99_worst_s),
+        ("retransmissions", Some(totals.retransmissions as f64)),
+        ("timeouts", Some(totals.timeouts as f64)),
+        ("drops", Some(totals.drops as f64)),
+    ]
+}
+
+fn group_values(group: &Group) -> Values {
+    vec![
+        ("goodput_bps", Some(group.goodput_bps as f64)),
+        ("throughput_bps", Some(group.throughput_bps as f64)),
+        ("jain", Some(group.jain)),
+        ("fairness_variance_kbps2", Some(group.fairness_variance_kbps2)),
+        ("delay_mean_s", group.delay_mean_s),
+        ("delay_p50_s", group.delay_p50_s),
+        ("delay_p99_s", group.delay_p99_s),
+        ("retransmissions", Some(group.retransmissions as f64)),
+        ("timeouts", Some(group.timeouts as f64)),
+        ("drops", Some(group.drops as f64)),
+        ("completions", Some(group.completions as f64)),
+        ("completion_mean_s", group.completion_mean_s),
+        ("completion_p99_s", group.completion_p99_s),
+    ]
+}
+
+fn link_values(link: &Link) -> Values {
+    vec![
+        ("utilisation", Some(link.utilisation)),
+        ("queue_mean_packets", Some(link.queue_mean_packets)),
+        ("queue_p99_packets", Some(link.queue_p99_packets as f64)),
+        ("queue_max_packets", Some(link.queue_max_packets as f64)),
+        ("drops", Some(link.drops as f64)),
+        ("marks", Some(link.marks as f64)),
+        ("losses", Some(link.losses as f64)),
+    ]
+}

@@ -1,0 +1,70 @@
+use super::samples::{header, result};
+use super::*;
+
+fn runs(mbits: &[u64]) -> Vec<Run> {
+    mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
+}
+
+/// The names and the layout of the document are an interface: this file changes only together with the reference.
+#[test]
+fn the_document_of_a_run_is_as_documented() {
+    let document = Document::of_runs(header(&[1]), runs(&[75]));
+    let expected = include_str!("../../tests/run.json");
+    if std::env::var_os("THALWEG_BLESS").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run.json"), document.to_json()).unwrap();
+    } else {
+        assert_eq!(document.to_json(), expected);
+    }
+}
+
+#[test]
+fn documents_read_back_as_they_were() {
+    let single = Document::of_runs(header(&[1]), runs(&[75]));
+    let replicated = Document::of_runs(header(&[1, 2, 3]), runs(&[75, 70, 74]));
+    let schemes = vec![("a".to_owned(), runs(&[70, 71])), ("b".to_owned(), runs(&[75, 75]))];
+    let compared = Document::of_comparison(header(&[1, 2]), schemes);
+    for document in [single, replicated, compared] {
+        assert!(Document::from_json(&document.to_json()).unwrap() == document);
+    }
+}
+
+#[test]
+fn other_documents_are_refused_by_name() {
+    let error = Document::from_json(r#"{"format": "thalweg-results", "version": 99}"#).unwrap_err();
+    assert!(error.to_string().contains("version 99"), "{error}");
+    assert!(matches!(Document::from_json("[]"), Err(ReadError::Json(_))));
+}
+
+/// 75, 70 and 74 have mean 73 and standard deviation sqrt 7; Student's factor for two degrees is 4.3027.
+#[test]
+fn replications_have_means_and_intervals() {
+    let document = Document::of_runs(header(&[1, 2, 3]), runs(&[75, 70, 74]));
+    let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
+    let goodput = &summary.groups[1].metrics["goodput_bps"];
+    assert_eq!((goodput.mean, goodput.n), (73e6, 3));
+    assert!((goodput.ci95.unwrap() - 4.302_653e6 * (7.0f64 / 3.0).sqrt()).abs() < 10.0);
+    assert_eq!(summary.links.len(), 1, "only the bottleneck is summarised");
+    assert!(!summary.groups[0].metrics.contains_key("completion_mean_s"), "nothing was completed");
+}
+
+#[test]
+fn a_partial_run_does_not_enter_the_means() {
+    let mut partial = result(2, 10);
+    partial.complete = false;
+    let document = Document::of_runs(header(&[1, 2]), vec![Run::of(&result(1, 75)), Run::of(&partial)]);
+    let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
+    assert_eq!((document.complete, summary.runs), (false, 1));
+    assert_eq!(summary.totals["goodput_bps"].mean, 95e6);
+}
+
+#[test]
+fn differences_are_paired_by_seed() {
+    let schemes = vec![("a".to_owned(), runs(&[70, 60])), ("b".to_owned(), runs(&[75, 65]))];
+    let document = Document::of_comparison(header(&[1, 2]), schemes);
+    let Body::Comparison { differences, .. } = &document.body else { panic!("{document:?}") };
+    let goodput = &differences[0].totals["goodput_bps"];
+    assert_eq!((goodput.difference.mean, goodput.difference.ci95), (5e6, Some(0.0)));
+    assert_eq!(goodput.excludes_zero, Some(true));
+    assert!((goodput.relative.unwrap() - 5.0 / 85.0).abs() < 1e-12);
+    assert_eq!((differences[0].scheme.as_str(), differences[0].against.as_str()), ("b", "a"));
+}

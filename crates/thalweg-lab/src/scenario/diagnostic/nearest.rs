@@ -1,0 +1,83 @@
+//! The nearest valid name to a misspelt one.
+
+/// Names longer than this are not compared: nobody misspells a page.
+const LONGEST: usize = 64;
+
+/// The candidate that needs the fewest edits to become `name`, if they are few for its length. The first of
+/// equals wins.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = simplified(name);
+    if name.is_empty() || name.len() > LONGEST {
+        return None;
+    }
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let other = simplified(candidate);
+        let longest = name.len().max(other.len());
+        if other.len() > LONGEST || name.len().abs_diff(other.len()) > longest / 2 {
+            continue;
+        }
+        let starts_alike = name.len() >= 3 && (other.starts_with(&name) || name.starts_with(&other));
+        let edits = if starts_alike { 1 } else { distance(&name, &other) };
+        if edits <= (longest / 3).max(1) && best.is_none_or(|(least, _)| edits < least) {
+            best = Some((edits, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// Lower case, with every separator the same.
+fn simplified(name: &str) -> Vec<char> {
+    name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' || c == ' ' { '-' } else { c }).collect()
+}
+
+/// Edits between two names: insertions, deletions, replacements and swaps of neighbours.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before = vec![0; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_of_the_finger_are_found() {
+        let keys = ["rate", "delay", "queue", "between", "max-window", "title"];
+        for (typed, meant) in [
+            ("ratee", "rate"),
+            ("dealy", "delay"),
+            ("max_window", "max-window"),
+            ("Queue", "queue"),
+            ("betwen", "between"),
+        ] {
+            assert_eq!(nearest(typed, keys), Some(meant), "{typed}");
+        }
+    }
+
+    #[test]
+    fn strangers_are_not() {
+        assert_eq!(nearest("colour", ["rate", "delay"]), None);
+        assert_eq!(nearest("", ["rate"]), None);
+        assert_eq!(nearest(&"x".repeat(100_000), ["rate"]), None);
+    }
+
+    #[test]
+    fn a_beginning_is_enough() {
+        assert_eq!(nearest("reno", ["vegas", "newreno", "cubic"]), None);
+        assert_eq!(nearest("dup", ["duplicate", "delay"]), None);
+        assert_eq!(nearest("duplic", ["duplicate", "delay"]), Some("duplicate"));
+    }
+}

@@ -1,0 +1,134 @@
+//! Writes a scenario out in full: defaults filled in, files put together, nothing left to be looked up elsewhere.
+
+mod line;
+mod transport;
+mod workload;
+mod writer;
+
+use super::Scenario;
+use std::collections::BTreeMap;
+use thalweg_proto::units::Time;
+use thalweg_sim::spec::{AccessSpec, GroupSpec, Processing};
+use writer::{Entries, key, text};
+
+/// The scenario as a file that needs no other file and reads back to the same specification.
+pub fn expand(scenario: &Scenario) -> String {
+    let spec = &scenario.spec;
+    let mut top = Entries::default();
+    top.put("title", text(&scenario.title));
+    top.put("description", text(&scenario.description));
+    top.quantity("duration", spec.duration);
+    top.quantity("warmup", spec.warmup);
+    top.put("seed", spec.seed.to_string());
+    let mut out = top.lines();
+
+    let mut measure = Entries::default();
+    match spec.measure.interval {
+        Some(interval) => measure.quantity("interval", interval),
+        None => measure.put("interval", text("off")),
+    }
+    measure.put("flows", spec.measure.flows.to_string());
+    measure.put("points", spec.measure.points.to_string());
+    measure.put("every-event", spec.measure.every_event.to_string());
+    section(&mut out, "[measure]", &measure);
+
+    for node in &spec.nodes {
+        if node.processing != Processing::default() {
+            let mut entries = Entries::default();
+            entries.put("processing", processing(node.processing).inline());
+            section(&mut out, &format!("[node.{}]", key(&node.name)), &entries);
+        }
+    }
+    for link in &spec.links {
+        let ends = [link.a, link.b].map(|node| text(&spec.nodes[node.0 as usize].name));
+        let (forward, backward) = (line::entries(&link.forward), line::entries(&link.backward));
+        let mut entries = Entries::default();
+        entries.put("name", text(&link.name));
+        entries.put("between", format!("[{}, {}]", ends[0], ends[1]));
+        entries.append(&forward);
+        section(&mut out, "[[link]]", &entries);
+        if forward != backward {
+            section(&mut out, "[link.reverse]", &backward);
+        }
+    }
+    let schemes = schemes(&spec.groups);
+    for (name, entries) in &schemes {
+        section(&mut out, &format!("[scheme.{}]", key(name)), entries);
+    }
+    for group in &spec.groups {
+        let names = [group.from, group.to].map(|node| spec.nodes[node.0 as usize].name.as_str());
+        section(&mut out, "[[flow]]", &flow(group, names, &schemes));
+        if let Some(access) = &group.access {
+            sides(&mut out, access);
+        }
+    }
+    out
+}
+
+fn section(out: &mut String, header: &str, entries: &Entries) {
+    out.push('\n');
+    out.push_str(header);
+    out.push('\n');
+    out.push_str(&entries.lines());
+}
+
+/// One table for each scheme's name. Of several schemes under one name the first has the table.
+fn schemes(groups: &[GroupSpec]) -> BTreeMap<&str, Entries> {
+    let mut schemes = BTreeMap::new();
+    for group in groups {
+        schemes
+            .entry(transport::name(&group.transport))
+            .or_insert_with(|| transport::entries(&group.transport));
+    }
+    schemes
+}
+
+fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entries>) -> Entries {
+    let mut entries = Entries::default();
+    entries.put("name", text(&group.name));
+    entries.put("count", group.count.to_string());
+    entries.put("from", text(from));
+    entries.put("to", text(to));
+    let (name, own) = (transport::name(&group.transport), transport::entries(&group.transport));
+    if schemes.get(name) == Some(&own) {
+        entries.put("scheme", text(name));
+    } else {
+        let mut table = Entries::default();
+        table.put("name", text(name));
+        table.append(&own);
+        entries.put("scheme", table.inline());
+    }
+    entries.put("workload", workload::value(&group.workload));
+    entries.quantity("start", group.start.since(Time::ZERO));
+    entries.quantity("spread", group.spread);
+    entries.quantity("stagger", group.stagger);
+    if let Some(stop) = group.stop {
+        entries.quantity("stop", stop.since(Time::ZERO));
+    }
+    if let Some(delay) = group.control_channel {
+        entries.quantity("control-channel", delay);
+    }
+    entries
+}
+
+fn sides(out: &mut String, access: &AccessSpec) {
+    for (side, forward, backward, host) in [
+        ("source", &access.source_forward, &access.source_backward, access.source_processing),
+        ("sink", &access.sink_forward, &access.sink_backward, access.sink_processing),
+    ] {
+        let (forward, backward) = (line::entries(forward), line::entries(backward));
+        let mut entries = forward.clone();
+        entries.put("processing", processing(host).inline());
+        section(out, &format!("[flow.access.{side}]"), &entries);
+        if forward != backward {
+            section(out, &format!("[flow.access.{side}.reverse]"), &backward);
+        }
+    }
+}
+
+fn processing(cost: Processing) -> Entries {
+    let mut entries = Entries::default();
+    entries.quantity("packet", cost.per_packet);
+    entries.quantity("byte", cost.per_byte);
+    entries
+}

@@ -1,0 +1,108 @@
+//! A scheme with all its parameters.
+
+use super::super::keys::{CountingName, RecoveryName};
+use super::super::quantity::Packets;
+use super::writer::{Entries, text};
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::Bytes;
+use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_sim::spec::TransportSpec;
+
+/// The scheme's name.
+pub fn name(transport: &TransportSpec) -> &str {
+    match transport {
+        TransportSpec::Window { scheme, .. } | TransportSpec::Datagram { scheme, .. } => scheme,
+    }
+}
+
+/// All keys of the scheme.
+pub fn entries(transport: &TransportSpec) -> Entries {
+    let mut entries = Entries::default();
+    match transport {
+        TransportSpec::Window { sender, receiver, controller, header, ack, .. } => {
+            controller_entries(controller, &mut entries);
+            size("segment", sender.segment, &mut entries);
+            size("header", *header, &mut entries);
+            size("ack", *ack, &mut entries);
+            sender_entries(sender, &mut entries);
+            receiver_entries(receiver, &mut entries);
+        }
+        TransportSpec::Datagram { segment, header, rate, .. } => {
+            entries.put("base", text("udp"));
+            size("segment", *segment, &mut entries);
+            size("header", *header, &mut entries);
+            if let Some(rate) = rate {
+                entries.quantity("rate", rate);
+            }
+        }
+    }
+    entries
+}
+
+fn size(key: &'static str, bytes: u32, entries: &mut Entries) {
+    entries.quantity(key, Bytes::new(u64::from(bytes)));
+}
+
+fn controller_entries(controller: &ControllerSpec, entries: &mut Entries) {
+    let mut begin = |base: &str, window: f64, threshold: f64| {
+        entries.put("base", text(base));
+        entries.quantity("initial-window", Packets(window));
+        entries.quantity("initial-threshold", Packets(threshold));
+    };
+    match *controller {
+        ControllerSpec::Fixed { window } => {
+            entries.put("base", text("fixed"));
+            entries.quantity("window", Packets(window));
+        }
+        ControllerSpec::SlowStart { initial_window, initial_threshold } => {
+            begin("slow-start", initial_window, initial_threshold);
+        }
+        ControllerSpec::NewReno { initial_window, initial_threshold } => {
+            begin("newreno", initial_window, initial_threshold);
+        }
+        ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma } => {
+            begin("vegas", initial_window, initial_threshold);
+            entries.quantity("alpha", Packets(alpha));
+            entries.quantity("beta", Packets(beta));
+            entries.quantity("gamma", Packets(gamma));
+        }
+        ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
+            begin("cubic", initial_window, initial_threshold);
+            entries.number("c", c);
+            entries.number("beta", beta);
+            entries.put("fast-convergence", fast_convergence.to_string());
+        }
+    }
+}
+
+fn sender_entries(sender: &SenderConfig, entries: &mut Entries) {
+    entries.put("max-window", format!("\"{} pkt\"", sender.max_window));
+    entries.put("counting", text(CountingName(sender.counting).word()));
+    entries.put("recovery", text(RecoveryName(sender.recovery).word()));
+    entries.put("duplicate-threshold", sender.duplicate_threshold.to_string());
+    let mut rto = Entries::default();
+    rto.quantity("initial", sender.rtt.initial);
+    rto.quantity("floor", sender.rtt.floor);
+    rto.quantity("ceiling", sender.rtt.ceiling);
+    rto.quantity("granularity", sender.rtt.granularity);
+    rto.put("deviations", sender.rtt.deviations.to_string());
+    entries.put("rto", rto.inline());
+    entries.put("idle-restart", sender.idle_restart.to_string());
+    if let Some(most) = sender.max_retransmissions {
+        entries.put("max-retransmissions", most.to_string());
+    }
+}
+
+fn receiver_entries(receiver: &ReceiverConfig, entries: &mut Entries) {
+    entries.quantity("receive-window", Bytes::new(receiver.window));
+    match receiver.delayed_ack {
+        Some(delayed) => {
+            let mut table = Entries::default();
+            table.quantity("delay", delayed.delay);
+            table.put("every", delayed.every.to_string());
+            entries.put("delayed-ack", table.inline());
+        }
+        None => entries.put("delayed-ack", "false"),
+    }
+    entries.put("keep-out-of-order", receiver.keep_out_of_order.to_string());
+}

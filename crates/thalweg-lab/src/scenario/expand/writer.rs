@@ -1,0 +1,69 @@
+//! Keys and values as TOML text.
+
+use std::fmt::{Display, Write as _};
+
+/// Keys with values in TOML, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entries(Vec<(&'static str, String)>);
+
+impl Entries {
+    /// Adds a key with a value in TOML.
+    pub fn put(&mut self, key: &'static str, value: impl Into<String>) {
+        self.0.push((key, value.into()));
+    }
+
+    /// Adds a key with a quantity, which prints with its unit.
+    pub fn quantity(&mut self, key: &'static str, quantity: impl Display) {
+        self.put(key, format!("\"{quantity}\""));
+    }
+
+    /// Adds a number that reads back as the same.
+    pub fn number(&mut self, key: &'static str, number: f64) {
+        self.put(key, format!("{number:?}"));
+    }
+
+    /// Adds all of `other`.
+    pub fn append(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().cloned());
+    }
+
+    /// One line for each.
+    pub fn lines(&self) -> String {
+        self.0.iter().fold(String::new(), |mut out, (key, value)| {
+            let _ = writeln!(out, "{key} = {value}");
+            out
+        })
+    }
+
+    /// All in one table on one line.
+    pub fn inline(&self) -> String {
+        let entries: Vec<String> = self.0.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        format!("{{ {} }}", entries.join(", "))
+    }
+}
+
+/// A text as TOML.
+pub fn text(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A key as TOML, in quotes where it needs them.
+pub fn key(name: &str) -> String {
+    let bare =
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    if bare { name.to_owned() } else { text(name) }
+}

@@ -1,0 +1,169 @@
+//! Reads a scenario file with the files that it builds on, and puts them together.
+
+use super::diagnostic::Report;
+use super::source::{ReadError, Source, Span, read_text};
+use super::tree::{self, Kind, Table, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The largest scenario file.
+pub const LARGEST_FILE: u64 = 16 << 20;
+
+/// Files may build on each other to this depth.
+const DEEPEST: usize = 16;
+
+/// The most files of one scenario.
+const MOST_FILES: usize = 256;
+
+/// Reads files and remembers where each came from.
+#[derive(Debug, Default)]
+pub struct Loader {
+    /// For each source of the report, the directory that files named in it are relative to.
+    pub directories: Vec<PathBuf>,
+    files: usize,
+}
+
+impl Loader {
+    /// Reads a file and all that it includes. Without an including key, what cannot be read is reported for the
+    /// file as a whole.
+    pub fn load(&mut self, path: &Path, report: &mut Report) -> Table {
+        let mut open = Vec::new();
+        self.load_from(path, None, &mut open, report)
+    }
+
+    /// Reads a text as if it stood in a file of `directory`.
+    pub fn load_text(&mut self, name: &str, text: &str, directory: &Path, report: &mut Report) -> Table {
+        let source = self.add(Source::new(name, text), directory, report);
+        if text.len() as u64 > LARGEST_FILE {
+            too_large(source, report);
+            return Table::default();
+        }
+        let mut open = Vec::new();
+        self.merged(source, directory, &mut open, report)
+    }
+
+    /// Registers a source whose file names are relative to `directory`.
+    pub fn add(&mut self, source: Source, directory: &Path, report: &mut Report) -> u32 {
+        let id = report.add_source(source);
+        self.directories.resize(id as usize + 1, directory.to_owned());
+        id
+    }
+
+    fn load_from(
+        &mut self,
+        path: &Path,
+        by: Option<Span>,
+        open: &mut Vec<PathBuf>,
+        report: &mut Report,
+    ) -> Table {
+        let name = path.display().to_string();
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        self.files += 1;
+        if self.files > MOST_FILES {
+            if self.files == MOST_FILES + 1 {
+                let message = format!("a scenario is made of at most {MOST_FILES} files");
+                report.error("scenario.include", by.unwrap_or_default(), message);
+            }
+            return Table::default();
+        }
+        match read_text(path, LARGEST_FILE) {
+            Ok(text) => {
+                let id = self.add(Source::new(name, text), &directory, report);
+                // Files are told apart by what the system says is their true path.
+                let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+                if open.contains(&real) || open.len() >= DEEPEST {
+                    let why = if open.contains(&real) { "includes itself" } else { "is included too deep" };
+                    let message = format!("`{}` {why}", path.display());
+                    report.error("scenario.include", by.unwrap_or(Span::whole(id)), message);
+                    return Table::default();
+                }
+                open.push(real);
+                let table = self.merged(id, &directory, open, report);
+                open.pop();
+                table
+            }
+            Err(error) => {
+                let span = match by {
+                    Some(span) => span,
+                    None => Span::whole(self.add(Source::new(name, ""), &directory, report)),
+                };
+                match error {
+                    ReadError::TooLarge { limit } => {
+                        let message = format!("`{}` is larger than {} MiB", path.display(), limit >> 20);
+                        report
+                            .error("scenario.size", span, message)
+                            .help("long lists belong in files of their own: `loss.file`, `trace`");
+                    }
+                    error => {
+                        report.error(
+                            "scenario.file",
+                            span,
+                            format!("cannot read `{}`: {error}", path.display()),
+                        );
+                    }
+                }
+                Table::default()
+            }
+        }
+    }
+
+    /// The tables of a source over those of the files that it includes.
+    fn merged(
+        &mut self,
+        source: u32,
+        directory: &Path,
+        open: &mut Vec<PathBuf>,
+        report: &mut Report,
+    ) -> Table {
+        let own = tree::parse(source, report);
+        let mut base = Table::default();
+        if let Some(Value { kind: Kind::Array(names), .. }) = own.get("include") {
+            // What is not text is found when the key is decoded.
+            for name in names {
+                if let Kind::String(file) = &name.kind {
+                    let table = self.load_from(&directory.join(file), Some(name.span), open, report);
+                    merge(&mut base, table);
+                }
+            }
+        }
+        base.entries.retain(|(key, _)| key.name != "include");
+        merge(&mut base, own);
+        base
+    }
+}
+
+fn too_large(source: u32, report: &mut Report) {
+    let message = format!("the scenario is larger than {} MiB", LARGEST_FILE >> 20);
+    report.error("scenario.size", Span::whole(source), message);
+}
+
+/// Lays `over` over `base`: tables are merged key by key, lists of tables are put together, all else is replaced.
+fn merge(base: &mut Table, over: Table) {
+    let places: BTreeMap<String, usize> =
+        base.entries.iter().enumerate().map(|(place, (key, _))| (key.name.clone(), place)).collect();
+    for (key, value) in over.entries {
+        let Some(&place) = places.get(&key.name) else {
+            base.entries.push((key, value));
+            continue;
+        };
+        let (old_key, old) = &mut base.entries[place];
+        match (&mut old.kind, value.kind) {
+            (Kind::Table(old_table), Kind::Table(table)) => {
+                merge(old_table, table);
+                old.span = value.span;
+            }
+            (Kind::Array(list), Kind::Array(more)) if is_tables(list) && is_tables(&more) => {
+                list.extend(more);
+            }
+            (kind, new) => {
+                *kind = new;
+                old.span = value.span;
+                *old_key = key;
+            }
+        }
+    }
+}
+
+fn is_tables(list: &[Value]) -> bool {
+    !list.is_empty() && list.iter().all(|value| matches!(value.kind, Kind::Table(_)))
+}

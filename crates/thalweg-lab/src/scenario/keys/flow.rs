@@ -1,0 +1,69 @@
+//! Groups of flows, and the hosts of their own that flows may have.
+
+use super::super::quantity::Name;
+use super::super::table::table;
+use super::ProcessingTable;
+use super::line::Line;
+use super::scheme::SchemeRef;
+use super::workload::Workload;
+use thalweg_proto::units::Duration;
+
+table! {
+    /// What every group of flows shares that does not say otherwise.
+    FlowDefaults "flow defaults" {
+        /// The scheme: a built-in name, one of `[scheme.NAME]`, or a table with `base`.
+        scheme: SchemeRef = "scheme" or r#""cubic""#;
+        /// What the application does.
+        workload: Workload = "workload" or r#""bulk""#;
+        /// When the flows start.
+        start: Duration = "start" or r#""0 s""#;
+        /// Each flow starts at a random time, uniform in this span after `start`.
+        spread: Duration = "spread" or r#""0 s""#;
+        /// Each flow starts this much later than the one before.
+        stagger: Duration = "stagger" or r#""0 s""#;
+        /// When the applications stop writing; at the end of the run without.
+        stop: Duration = "stop";
+        /// Gives each flow a source and a sink host of its own, on lines of their own.
+        access: Access = "access";
+        /// Acknowledgements skip the network and arrive after this delay, without loss.
+        control_channel: Duration = "control-channel";
+    }
+}
+
+table! {
+    /// A group of flows that are alike.
+    Flow "flow" {
+        /// The group's name; without one it is `flow-` and its position, from 1.
+        name: Name = "name";
+        /// How many flows.
+        count: u32 = "count" or "1";
+        /// The node where data comes from.
+        from: Name = "from" (required);
+        /// The node where data goes.
+        to: Name = "to" (required);
+        ..shared: FlowDefaults;
+    }
+}
+
+table! {
+    /// The lines between a flow's own hosts and the network. The keys of a line hold for both hosts and both
+    /// directions, apart from what `source` and `sink` say.
+    Access "access" {
+        /// What is different at the source host.
+        source: Side = "source";
+        /// What is different at the sink host.
+        sink: Side = "sink";
+        ..line: Line;
+    }
+}
+
+table! {
+    /// A host of a flow's own and its line; data of the source host leaves over it, data for the sink host comes.
+    Side "access side" {
+        /// What is different in the direction in which acknowledgements go.
+        reverse: Line = "reverse";
+        /// How long the host's processor works on each packet that it sends or receives.
+        processing: ProcessingTable = "processing";
+        ..line: Line;
+    }
+}

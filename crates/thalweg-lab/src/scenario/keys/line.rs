@@ -1,0 +1,80 @@
+//! Links, and the keys of one direction of a line.
+
+use super::super::quantity::{Name, Probability};
+use super::super::table::{At, Fields, table};
+use super::loss::{Loss, Reorder};
+use super::queue::Queue;
+use super::workload::Trace;
+use thalweg_proto::units::{Duration, Rate};
+
+table! {
+    /// A line: a transmitter with its queue, and a wire.
+    Line "line" {
+        /// The transmitter's rate.
+        rate: Rate = "rate";
+        /// How long a packet is on the wire.
+        delay: Duration = "delay";
+        /// The queue before the transmitter: its capacity, or a table with its discipline.
+        queue: Queue = "queue";
+        /// Which packets the wire loses.
+        loss: Loss = "loss" or "0.0";
+        /// The probability that a packet arrives twice.
+        duplicate: Probability = "duplicate" or "0.0";
+        /// The probability that a packet arrives damaged, so that its receiver drops it.
+        corrupt: Probability = "corrupt" or "0.0";
+        /// Packets that are held back, so that later ones pass them.
+        reorder: Reorder = "reorder";
+        /// Changes while the run goes on.
+        schedule: Vec<At<ScheduleEntry>> = "schedule";
+        /// When how much may leave, in place of `rate`: a mahimahi trace file beside the scenario file, or a table.
+        trace: Trace = "trace";
+    }
+}
+
+impl Line {
+    /// Takes from `other` what this line does not say itself. Rate and trace say the same thing, so one of them
+    /// here keeps both of the other's out.
+    pub fn complete(&mut self, other: &Self) {
+        let speaks = self.rate.is_some() || self.trace.is_some();
+        let mut other = other.clone();
+        if speaks {
+            (other.rate, other.trace) = (None, None);
+        }
+        self.inherit(&other);
+    }
+}
+
+table! {
+    /// A full-duplex link. Its keys hold for both directions, apart from what `reverse` says.
+    Link "link" {
+        /// Its name; without one it is its ends, joined by `-`.
+        name: Name = "name";
+        /// The nodes at its ends, two names.
+        between: Vec<At<Name>> = "between" (required);
+        /// What is different in the direction from the second node to the first.
+        reverse: Line = "reverse";
+        ..line: Line;
+    }
+}
+
+table! {
+    /// A change of a line while the run goes on. What is not given stays.
+    ScheduleEntry "schedule entry" {
+        /// When.
+        at: Duration = "at" (required);
+        /// The new rate.
+        rate: Rate = "rate";
+        /// The new delay, for packets that leave from now on.
+        delay: Duration = "delay";
+        /// The new loss.
+        loss: Loss = "loss";
+        /// The new probability that a packet arrives twice.
+        duplicate: Probability = "duplicate";
+        /// The new probability that a packet arrives damaged.
+        corrupt: Probability = "corrupt";
+        /// Packets that are held back from now on.
+        reorder: Reorder = "reorder";
+        /// The transmitter stops for this long, and its queue waits; then the rate is what it was.
+        outage: Duration = "outage";
+    }
+}

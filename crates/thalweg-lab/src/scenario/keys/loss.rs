@@ -1,0 +1,99 @@
+//! What a wire does to packets: loss, and packets held back.
+
+use super::super::diagnostic::Report;
+use super::super::quantity::Probability;
+use super::super::schema::Definitions;
+use super::super::table::{At, Decode, choice, table, wrong_type};
+use super::super::tree::{Kind, Value};
+use serde_json::json;
+use thalweg_proto::units::Duration;
+
+table! {
+    /// Each packet is lost with the same probability, independently of all others.
+    UniformLoss "uniform loss" {
+        /// The probability.
+        probability: Probability = "probability" (required);
+    }
+}
+
+table! {
+    /// Losses in bursts: a chain of a good and a bad state that steps with each packet (Gilbert 1960, Elliott 1963).
+    GilbertElliott "gilbert-elliott loss" {
+        /// The probability to go from the good to the bad state.
+        good_to_bad: Probability = "good-to-bad" (required);
+        /// The probability to go from the bad to the good state.
+        bad_to_good: Probability = "bad-to-good" (required);
+        /// The probability of a loss in the good state.
+        loss_good: Probability = "loss-good" or "0.0";
+        /// The probability of a loss in the bad state.
+        loss_bad: Probability = "loss-bad" or "1.0";
+    }
+}
+
+table! {
+    /// Exactly the packets listed are lost.
+    ListLoss "list of losses" {
+        /// Packets by number, from 1, in the order in which they enter the wire.
+        packets: Vec<At<u64>> = "packets";
+        /// A text file of such numbers, one a line, beside the scenario file.
+        file: String = "file";
+    }
+}
+
+choice! {
+    /// A model of loss.
+    LossTable "loss" by "model" {
+        "uniform" => Uniform(UniformLoss),
+        "gilbert-elliott" => GilbertElliott(GilbertElliott),
+        "list" => List(ListLoss),
+    }
+}
+
+/// Loss: a probability, or a table.
+#[derive(Clone, Debug)]
+pub enum Loss {
+    /// The same for each packet.
+    Probability(Probability),
+    /// A table.
+    Table(LossTable),
+}
+
+impl Decode for Loss {
+    fn expected() -> String {
+        format!("{}, or a table with `model`", Probability::expected())
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Table(table) => {
+                let listed = table.get("packets").is_some() || table.get("file").is_some();
+                if listed && table.get("model").is_none() {
+                    LossTable::decode_kind("list", table, value.span, report).map(Self::Table)
+                } else {
+                    LossTable::decode(value, report).map(Self::Table)
+                }
+            }
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+                Probability::decode(value, report).map(Self::Probability)
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (probability, table) = (Probability::schema(definitions), LossTable::schema(definitions));
+        let list = ListLoss::schema(definitions);
+        json!({ "anyOf": [probability, table, list] })
+    }
+}
+
+table! {
+    /// Packets that are held back, so that later ones pass them.
+    Reorder "reorder" {
+        /// The probability for each packet.
+        probability: Probability = "probability" (required);
+        /// How long it is held: uniform between zero and this.
+        delay: Duration = "delay" (required);
+    }
+}

@@ -1,0 +1,162 @@
+//! The keys of a scenario file, table by table.
+
+mod flow;
+mod line;
+mod loss;
+mod queue;
+mod scheme;
+mod workload;
+
+pub use flow::{Access, Flow, FlowDefaults, Side};
+pub use line::{Line, Link, ScheduleEntry};
+pub use loss::{Loss, LossTable, Reorder};
+pub use queue::{Capacity, Queue, QueueTable};
+pub use scheme::{
+    Common, CountingName, DelayedAckChoice, DelayedAckTable, RecoveryName, Rto, SchemeRef, SchemeTable,
+    Schemes, Sizes,
+};
+pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
+
+use super::diagnostic::Report;
+use super::quantity::{Name, name_fault};
+use super::schema::Definitions;
+use super::table::{At, Decode, decode_entry, table, wrong_type};
+use super::tree::{Kind, Value};
+use serde_json::json;
+use thalweg_proto::units::Duration;
+
+table! {
+    /// A scenario: a network, its traffic, and how long it is watched.
+    Document "scenario" {
+        /// What is shown above results.
+        title: String = "title" or r#""""#;
+        /// What the scenario is about, in a few sentences.
+        description: String = "description" or r#""""#;
+        /// When the run ends.
+        duration: Duration = "duration" or r#""60 s""#;
+        /// What happens before is not counted.
+        warmup: Duration = "warmup" or r#""0 s""#;
+        /// Names every random stream: another seed gives another run of the same scenario.
+        seed: u64 = "seed" or "1";
+        /// Files that this one builds on. What is given here wins over them; lists of tables are put together.
+        include: Vec<At<String>> = "include";
+        /// What holds for all links, flows and schemes that do not say otherwise.
+        defaults: Defaults = "defaults";
+        /// Links. Nodes exist by being named in them.
+        link: Vec<At<Link>> = "link";
+        /// Settings of nodes, by name.
+        node: Named<Node> = "node";
+        /// Schemes of one's own, by name: a built-in scheme with other parameters.
+        scheme: Schemes = "scheme";
+        /// Groups of flows that are alike.
+        flow: Vec<At<Flow>> = "flow";
+        /// What is recorded along the way.
+        measure: Measure = "measure";
+    }
+}
+
+table! {
+    /// What holds for all tables of a kind that do not say otherwise.
+    Defaults "defaults" {
+        /// For every link.
+        link: Line = "link";
+        /// For every group of flows.
+        flow: FlowDefaults = "flow";
+        /// For every scheme, built-in ones included.
+        scheme: Common = "scheme";
+    }
+}
+
+table! {
+    /// A node's settings.
+    Node "node" {
+        /// How long the node's one processor works on each packet that an endpoint there sends or receives.
+        processing: ProcessingTable = "processing";
+    }
+}
+
+table! {
+    /// The cost of handling a packet at an endpoint.
+    ProcessingTable "processing" {
+        /// For each packet.
+        packet: Duration = "packet" or r#""0 s""#;
+        /// For each byte of it.
+        byte: Duration = "byte" or r#""0 s""#;
+    }
+}
+
+table! {
+    /// What is recorded along the way: series of windows, rates, round-trip times and queues.
+    Measure "measure" {
+        /// How often series are sampled; "off" records none.
+        interval: Interval = "interval" or r#""100 ms""#;
+        /// At most this many flows have series: the first of each group in turn.
+        flows: u32 = "flows" or "32";
+        /// At most this many points a series; when it is full, every other one goes and the interval doubles.
+        points: u32 = "points" or "4000";
+        /// Record at every change, not at intervals, within the same bound.
+        every_event: bool = "every-event" or "false";
+    }
+}
+
+/// A sampling interval, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval(pub Option<Duration>);
+
+impl Decode for Interval {
+    fn expected() -> String {
+        "a time, such as \"100 ms\", or \"off\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(text) if text == "off" => Some(Self(None)),
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+                let interval = Duration::decode(value, report)?;
+                if interval.is_zero() {
+                    report
+                        .error("scenario.range", value.span, "the interval is zero")
+                        .help("\"off\" records no series");
+                    return None;
+                }
+                Some(Self(Some(interval)))
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let time = Duration::schema(definitions);
+        json!({ "anyOf": [time, { "const": "off" }] })
+    }
+}
+
+/// Tables by name, as in `[node.NAME]`.
+#[derive(Clone, Debug, Default)]
+pub struct Named<T>(pub Vec<(At<Name>, At<T>)>);
+
+impl<T: Decode> Decode for Named<T> {
+    fn expected() -> String {
+        format!("tables by name, each {}", T::expected())
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::Table(table) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        let mut named = Vec::with_capacity(table.entries.len());
+        for (key, value) in &table.entries {
+            if let Some(fault) = name_fault(&key.name) {
+                report.error("scenario.name", key.span, fault);
+            } else if let Some(decoded) = decode_entry(value, report) {
+                named.push((At { value: Name(key.name.clone()), span: key.span }, decoded));
+            }
+        }
+        Some(Self(named))
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let each = T::schema(definitions);
+        json!({ "type": "object", "additionalProperties": each })
+    }
+}

@@ -1,0 +1,363 @@
+//! Schemes: a transport with its controller and their parameters.
+
+use super::super::diagnostic::Report;
+use super::super::quantity::{Name, Number, Packets, name_fault};
+use super::super::schema::Definitions;
+use super::super::table::{At, Decode, Fields, choice, decode_tag, table, wrong_type};
+use super::super::tree::{Kind, Value};
+use serde_json::json;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+
+table! {
+    /// What all schemes have: how large packets are.
+    Sizes "packet sizes" {
+        /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers).
+        segment: Bytes = "segment";
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B).
+        header: Bytes = "header";
+    }
+}
+
+table! {
+    /// What all window schemes share.
+    Common "window scheme" {
+        /// Bytes on the wire of an acknowledgement; as many as `header` without.
+        ack: Bytes = "ack";
+        /// The largest window, whatever the controller allows.
+        max_window: Packets = "max-window" or r#""1048576 pkt""#;
+        /// What windows are counted in: "packets" of any size or "bytes".
+        counting: CountingName = "counting" or r#""packets""#;
+        /// How losses are repaired: "sack", "newreno" or "go-back-n".
+        recovery: RecoveryName = "recovery";
+        /// So many duplicate acknowledgements mean a loss.
+        duplicate_threshold: u32 = "duplicate-threshold" or "3";
+        /// The retransmission time-out.
+        rto: Rto = "rto";
+        /// After an idle time longer than the time-out the controller starts afresh.
+        idle_restart: bool = "idle-restart" or "true";
+        /// Give up after the same segment was sent so many times more; never without.
+        max_retransmissions: u32 = "max-retransmissions";
+        /// How much the receiver accepts beyond what it delivered.
+        receive_window: Bytes = "receive-window" or r#""1 GiB""#;
+        /// Wait before acknowledging: false, true (40 ms, every 2nd packet) or a table.
+        delayed_ack: DelayedAckChoice = "delayed-ack" or "false";
+        /// The receiver keeps what arrives out of order.
+        keep_out_of_order: bool = "keep-out-of-order" or "true";
+        ..sizes: Sizes;
+    }
+}
+
+table! {
+    /// The retransmission time-out (RFC 6298).
+    Rto "rto" {
+        /// Before the first measurement.
+        initial: Duration = "initial" or r#""1 s""#;
+        /// The shortest time-out.
+        floor: Duration = "floor" or r#""200 ms""#;
+        /// The longest time-out, also of the doubling back-off.
+        ceiling: Duration = "ceiling" or r#""60 s""#;
+        /// The clock's tick: measurements are rounded up to it.
+        granularity: Duration = "granularity" or r#""0 s""#;
+        /// How many mean deviations are added to the smoothed time.
+        deviations: u32 = "deviations" or "4";
+    }
+}
+
+table! {
+    /// When a receiver acknowledges.
+    DelayedAckTable "delayed-ack" {
+        /// At the latest after this time.
+        delay: Duration = "delay" or r#""40 ms""#;
+        /// At the latest after so many packets in order.
+        every: u32 = "every" or "2";
+    }
+}
+
+table! {
+    /// A window that never changes.
+    Fixed "fixed scheme" {
+        /// The window.
+        window: Packets = "window" or r#""32 pkt""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Slow Start with congestion avoidance (Jacobson 1988): Tahoe.
+    SlowStart "slow-start scheme" {
+        /// The window at the start.
+        initial_window: Packets = "initial-window" or r#""1 pkt""#;
+        /// The first slow-start threshold.
+        initial_threshold: Packets = "initial-threshold" or r#""unlimited""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// NewReno (RFC 5681, RFC 6582).
+    NewReno "newreno scheme" {
+        /// The window at the start (RFC 6928).
+        initial_window: Packets = "initial-window" or r#""10 pkt""#;
+        /// The first slow-start threshold.
+        initial_threshold: Packets = "initial-threshold" or r#""unlimited""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Vegas (Brakmo and Peterson 1995).
+    Vegas "vegas scheme" {
+        /// The window at the start.
+        initial_window: Packets = "initial-window" or r#""2 pkt""#;
+        /// The first slow-start threshold.
+        initial_threshold: Packets = "initial-threshold" or r#""unlimited""#;
+        /// The window grows while fewer packets than this are queued in the network.
+        alpha: Packets = "alpha" or r#""1 pkt""#;
+        /// The window shrinks while more packets than this are queued in the network.
+        beta: Packets = "beta" or r#""3 pkt""#;
+        /// Slow start ends when more packets than this are queued.
+        gamma: Packets = "gamma" or r#""1 pkt""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// CUBIC (RFC 9438).
+    Cubic "cubic scheme" {
+        /// The window at the start (RFC 6928).
+        initial_window: Packets = "initial-window" or r#""10 pkt""#;
+        /// The first slow-start threshold.
+        initial_threshold: Packets = "initial-threshold" or r#""unlimited""#;
+        /// The scale of the cubic function.
+        c: Number = "c" or "0.4";
+        /// What a loss multiplies the window by.
+        beta: Number = "beta" or "0.7";
+        /// Give up part of the window to newcomers.
+        fast_convergence: bool = "fast-convergence" or "true";
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Unreliable datagrams.
+    Datagram "udp scheme" {
+        /// Datagrams leave at no more than this rate, headers counted.
+        rate: Rate = "rate";
+        ..sizes: Sizes;
+    }
+}
+
+choice! {
+    /// A scheme: a built-in one with parameters.
+    SchemeTable "scheme" by "base" {
+        "fixed" => Fixed(Fixed),
+        "slow-start" => SlowStart(SlowStart),
+        "newreno" => NewReno(NewReno),
+        "vegas" => Vegas(Vegas),
+        "cubic" => Cubic(Cubic),
+        "udp" => Datagram(Datagram),
+    }
+}
+
+impl SchemeTable {
+    /// A built-in scheme as it is.
+    pub fn builtin(name: &str) -> Option<Self> {
+        let empty = super::super::tree::Table::default();
+        Self::decode_kind(name, &empty, super::super::source::Span::DEFAULT, &mut Report::default())
+    }
+}
+
+impl Common {
+    /// Takes from `other` what this scheme does not say itself, also within its tables.
+    pub fn complete(&mut self, other: &Self) {
+        if let (Some(own), Some(other)) = (&mut self.rto, &other.rto) {
+            own.value.inherit(&other.value);
+        }
+        self.inherit(other);
+    }
+}
+
+/// The tables `[scheme.NAME]`. One named like a built-in scheme needs no `base` and takes that scheme's place.
+#[derive(Clone, Debug, Default)]
+pub struct Schemes(pub Vec<(At<Name>, Option<At<SchemeTable>>)>);
+
+impl Decode for Schemes {
+    fn expected() -> String {
+        "tables by name, each a scheme".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::Table(table) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        let mut schemes = Vec::with_capacity(table.entries.len());
+        for (key, value) in &table.entries {
+            if let Some(fault) = name_fault(&key.name) {
+                report.error("scenario.name", key.span, fault);
+                continue;
+            }
+            // A scheme that is wrong keeps its name, so that the flows that use it are not accused.
+            let scheme = decode_scheme(value, Some(&key.name), &[], report);
+            schemes.push((
+                At { value: Name(key.name.clone()), span: key.span },
+                scheme.map(|scheme| At { value: scheme, span: value.span }),
+            ));
+        }
+        Some(Self(schemes))
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let each = SchemeTable::schema(definitions);
+        let mut own = serde_json::Map::new();
+        for &kind in SchemeTable::KINDS {
+            own.insert(kind.to_owned(), definitions.without_tag(kind, "scheme", "base"));
+        }
+        json!({ "type": "object", "properties": own, "additionalProperties": each })
+    }
+}
+
+fn decode_scheme(
+    value: &Value,
+    name: Option<&str>,
+    skip: &[&str],
+    report: &mut Report,
+) -> Option<SchemeTable> {
+    let Kind::Table(table) = &value.kind else {
+        wrong_type::<SchemeTable>(value, report);
+        return None;
+    };
+    let mut table = table.clone();
+    table.entries.retain(|(key, _)| !skip.contains(&key.name.as_str()));
+    let base = match name.filter(|name| table.get("base").is_none() && SchemeTable::KINDS.contains(name)) {
+        Some(name) => name,
+        None => decode_tag(&table, value.span, "scheme", "base", SchemeTable::KINDS, report)?,
+    };
+    SchemeTable::decode_kind(base, &table, value.span, report)
+}
+
+/// A flow's scheme: a name, or a table of its own.
+#[derive(Clone, Debug)]
+pub enum SchemeRef {
+    /// A built-in scheme or one of `[scheme.NAME]`.
+    Name(Name),
+    /// A table, under the name that it gives or else its base's.
+    Table(Name, SchemeTable),
+}
+
+impl Decode for SchemeRef {
+    fn expected() -> String {
+        "the name of a scheme, or a table with `base`".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(_) => Name::decode(value, report).map(Self::Name),
+            Kind::Table(table) => {
+                let name = match table.get("name").or_else(|| table.get("base")) {
+                    Some(name) => Name::decode(name, report)?,
+                    None => Name(String::new()), // Then it has no base either, which is told below.
+                };
+                let scheme = decode_scheme(value, None, &["name"], report)?;
+                Some(Self::Table(name, scheme))
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let name = Name::schema(definitions);
+        // A table in place may have a name beside its parameters.
+        let table = SchemeTable::schema(definitions);
+        let named = definitions.with_name("inline scheme", "scheme");
+        json!({ "anyOf": [name, table, named] })
+    }
+}
+
+/// One of a few words.
+macro_rules! words {
+    ($(#[doc = $about:literal])+ $Name:ident: $Type:ty { $($word:literal => $value:expr,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $Name(pub $Type);
+
+        impl $Name {
+            /// The word.
+            pub fn word(self) -> &'static str {
+                $(if self.0 == $value {
+                    return $word;
+                })+
+                ""
+            }
+        }
+
+        impl Decode for $Name {
+            fn expected() -> String {
+                [$(concat!("\"", $word, "\"")),+].join(" or ")
+            }
+            fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+                let Kind::String(text) = &value.kind else {
+                    wrong_type::<Self>(value, report);
+                    return None;
+                };
+                match text.as_str() {
+                    $($word => Some(Self($value)),)+
+                    _ => {
+                        let message = format!("expected {}, found \"{text}\"", Self::expected());
+                        report.error("scenario.unknown-name", value.span, message).names(text, [$($word),+]);
+                        None
+                    }
+                }
+            }
+            fn schema(_: &mut Definitions) -> serde_json::Value {
+                json!({ "enum": [$($word),+] })
+            }
+        }
+    };
+}
+
+words! {
+    /// What windows are counted in.
+    CountingName: thalweg_proto::window::Counting {
+        "packets" => thalweg_proto::window::Counting::Packets,
+        "bytes" => thalweg_proto::window::Counting::Bytes,
+    }
+}
+
+words! {
+    /// How losses are repaired.
+    RecoveryName: thalweg_proto::window::Recovery {
+        "sack" => thalweg_proto::window::Recovery::Sack,
+        "newreno" => thalweg_proto::window::Recovery::NewReno,
+        "go-back-n" => thalweg_proto::window::Recovery::GoBackN,
+    }
+}
+
+/// Whether acknowledgements wait.
+#[derive(Clone, Debug)]
+pub enum DelayedAckChoice {
+    /// Each packet is acknowledged at once.
+    Off,
+    /// As in the table.
+    On(DelayedAckTable),
+}
+
+impl Decode for DelayedAckChoice {
+    fn expected() -> String {
+        "true, false or a table with `delay` and `every`".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Boolean(false) => Some(Self::Off),
+            Kind::Boolean(true) => Some(Self::On(DelayedAckTable::default())),
+            Kind::Table(_) => DelayedAckTable::decode(value, report).map(Self::On),
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let table = DelayedAckTable::schema(definitions);
+        json!({ "anyOf": [{ "type": "boolean" }, table] })
+    }
+}

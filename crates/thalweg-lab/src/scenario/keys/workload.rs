@@ -1,0 +1,305 @@
+//! What applications do, how large transfers are, and traces of both traffic and capacity.
+
+use super::super::diagnostic::Report;
+use super::super::quantity::Number;
+use super::super::schema::Definitions;
+use super::super::table::{At, Decode, choice, table, wrong_type};
+use super::super::tree::{Kind, Value};
+use serde_json::json;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+
+table! {
+    /// Sends a fixed amount and ends.
+    Transfer "transfer workload" {
+        /// How much.
+        size: Bytes = "size" (required);
+    }
+}
+
+table! {
+    /// One packet, then an exponential gap; the clock stands still while the window is closed.
+    Telnet "telnet workload" {
+        /// The size of each write.
+        packet: Bytes = "packet" (required);
+        /// The mean gap.
+        gap: Duration = "gap" (required);
+    }
+}
+
+table! {
+    /// Sends during `on`, is silent during `off`, and again.
+    OnOff "on-off workload" {
+        /// How long it sends.
+        on: Duration = "on" (required);
+        /// How long it is silent.
+        off: Duration = "off" (required);
+        /// The rate while on; as much as it can without.
+        rate: Rate = "rate";
+        /// The size of each write.
+        packet: Bytes = "packet" or r#""1000 B""#;
+        /// Both times are means of exponential distributions.
+        random: bool = "random" or "false";
+    }
+}
+
+table! {
+    /// One write of fixed size every fixed time.
+    ConstantRate "cbr workload" {
+        /// The rate of written bytes.
+        rate: Rate = "rate" (required);
+        /// The size of each write.
+        packet: Bytes = "packet" or r#""1000 B""#;
+    }
+}
+
+table! {
+    /// Finite transfers that arrive at random, each a connection of its own. Give `gap` or `load`.
+    Poisson "poisson workload" {
+        /// The mean time between arrivals.
+        gap: Duration = "gap";
+        /// The mean rate that arrives, in place of `gap`.
+        load: Rate = "load";
+        /// How large each transfer is.
+        size: SizeChoice = "size" (required);
+    }
+}
+
+table! {
+    /// The source asks, the sink answers, the source thinks, and again.
+    RequestResponse "request-response workload" {
+        /// The size of a question.
+        request: Bytes = "request" (required);
+        /// The size of an answer.
+        response: SizeChoice = "response" (required);
+        /// The mean of the exponential pause before the next question.
+        think: Duration = "think" or r#""0 s""#;
+    }
+}
+
+table! {
+    /// Writes recorded elsewhere. Give `file` or `writes`.
+    TraceWorkload "trace workload" {
+        /// A file beside the scenario file: a time from the flow's start and a size on each line, `0.5 s, 10 kB`.
+        file: String = "file";
+        /// The same as a list of pairs, `["0.5 s", "10 kB"]`.
+        writes: Vec<At<Write>> = "writes";
+    }
+}
+
+choice! {
+    /// What an application does.
+    WorkloadTable "workload" by "kind" {
+        "transfer" => Transfer(Transfer),
+        "telnet" => Telnet(Telnet),
+        "on-off" => OnOff(OnOff),
+        "cbr" => ConstantRate(ConstantRate),
+        "poisson" => Poisson(Poisson),
+        "request-response" => RequestResponse(RequestResponse),
+        "trace" => Trace(TraceWorkload),
+    }
+}
+
+/// What an application does: `bulk`, an amount, or a table.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// Always has more to send.
+    Bulk,
+    /// Sends this much and ends.
+    Transfer(Bytes),
+    /// A table.
+    Table(WorkloadTable),
+}
+
+impl Decode for Workload {
+    fn expected() -> String {
+        "\"bulk\", an amount such as \"10 MB\", or a table with `kind`".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(text) if text == "bulk" => Some(Self::Bulk),
+            Kind::String(text) if text.starts_with(|c: char| c.is_alphabetic()) => {
+                let message = format!("expected {}, found \"{text}\"", Self::expected());
+                let found = report.error("scenario.type", value.span, message);
+                if WorkloadTable::KINDS.contains(&text.as_str()) {
+                    found.help(format!("this kind has parameters: {{ kind = \"{text}\", ... }}"));
+                } else {
+                    found.names(text, WorkloadTable::KINDS.iter().copied().chain(["bulk"]));
+                }
+                None
+            }
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+                Bytes::decode(value, report).map(Self::Transfer)
+            }
+            Kind::Table(_) => WorkloadTable::decode(value, report).map(Self::Table),
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (size, table) = (Bytes::schema(definitions), WorkloadTable::schema(definitions));
+        json!({ "anyOf": [{ "const": "bulk" }, size, table] })
+    }
+}
+
+table! {
+    /// Always the same size.
+    FixedSize "fixed size" {
+        /// The size.
+        size: Bytes = "size" (required);
+    }
+}
+
+table! {
+    /// Exponentially distributed sizes, at least 1 byte.
+    ExponentialSize "exponential size" {
+        /// The mean.
+        mean: Bytes = "mean" (required);
+    }
+}
+
+table! {
+    /// Heavy-tailed sizes.
+    ParetoSize "pareto size" {
+        /// The smallest size.
+        min: Bytes = "min" (required);
+        /// The shape: below 2 the variance is infinite, below 1 the mean.
+        shape: Number = "shape" (required);
+        /// Larger draws are cut to this.
+        max: Bytes = "max" (required);
+    }
+}
+
+table! {
+    /// Sizes whose logarithm is normally distributed.
+    LogNormalSize "log-normal size" {
+        /// The median.
+        median: Bytes = "median" (required);
+        /// The standard deviation of the natural logarithm.
+        sigma: Number = "sigma" (required);
+    }
+}
+
+table! {
+    /// All sizes between two are equally likely.
+    UniformSize "uniform size" {
+        /// The smallest size.
+        min: Bytes = "min" (required);
+        /// The largest size.
+        max: Bytes = "max" (required);
+    }
+}
+
+choice! {
+    /// A distribution of sizes.
+    SizeTable "size distribution" by "distribution" {
+        "fixed" => Fixed(FixedSize),
+        "exponential" => Exponential(ExponentialSize),
+        "pareto" => Pareto(ParetoSize),
+        "log-normal" => LogNormal(LogNormalSize),
+        "uniform" => Uniform(UniformSize),
+    }
+}
+
+/// How large something is: a size, or a distribution of sizes.
+#[derive(Clone, Debug)]
+pub enum SizeChoice {
+    /// Always the same.
+    Fixed(Bytes),
+    /// A distribution.
+    Table(SizeTable),
+}
+
+impl Decode for SizeChoice {
+    fn expected() -> String {
+        "a size, such as \"64 kB\", or a table with `distribution`".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Table(_) => SizeTable::decode(value, report).map(Self::Table),
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+                Bytes::decode(value, report).map(Self::Fixed)
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (size, table) = (Bytes::schema(definitions), SizeTable::schema(definitions));
+        json!({ "anyOf": [size, table] })
+    }
+}
+
+/// One recorded write: when, from the flow's start, and how much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Write(pub Duration, pub Bytes);
+
+impl Decode for Write {
+    fn expected() -> String {
+        "a pair of a time and a size, such as [\"0.5 s\", \"10 kB\"]".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Array(pair) if pair.len() == 2 => {
+                let (at, size) = (Duration::decode(&pair[0], report), Bytes::decode(&pair[1], report));
+                Some(Self(at?, size?))
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (time, size) = (Duration::schema(definitions), Bytes::schema(definitions));
+        json!({ "type": "array", "prefixItems": [time, size], "minItems": 2, "maxItems": 2 })
+    }
+}
+
+table! {
+    /// When how much may leave a line: opportunities, each for up to so many bytes. The trace repeats when it ends.
+    TraceTable "capacity trace" {
+        /// A mahimahi trace file beside the scenario file; then nothing else but `bytes` is given.
+        file: String = "file";
+        /// What the times are counted in.
+        tick: Duration = "tick";
+        /// When the opportunities are, ascending.
+        times: Vec<At<u64>> = "times";
+        /// How long the trace is.
+        period: Duration = "period";
+        /// How much an opportunity lets go.
+        bytes: Bytes = "bytes" or r#""1500 B""#;
+    }
+}
+
+/// A capacity trace: a file name, or a table.
+#[derive(Clone, Debug)]
+pub enum Trace {
+    /// A mahimahi trace file.
+    File(String),
+    /// A table.
+    Table(Box<TraceTable>),
+}
+
+impl Decode for Trace {
+    fn expected() -> String {
+        "the name of a trace file, or a table".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(file) => Some(Self::File(file.clone())),
+            Kind::Table(_) => TraceTable::decode(value, report).map(|table| Self::Table(Box::new(table))),
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let table = TraceTable::schema(definitions);
+        json!({ "anyOf": [{ "type": "string" }, table] })
+    }
+}

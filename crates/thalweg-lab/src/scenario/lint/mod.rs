@@ -1,0 +1,39 @@
+//! What is probably not meant, or cannot work, in a scenario that can be read.
+
+mod links;
+mod memory;
+mod random;
+mod traffic;
+
+pub(super) use links::{about, bytes};
+pub use memory::{Memory, memory};
+pub use random::is_random;
+
+use super::diagnostic::Report;
+use super::path::Paths;
+use super::resolve::Origins;
+use thalweg_sim::spec::Spec;
+
+/// What all checks look at.
+struct Checked<'a> {
+    spec: &'a Spec,
+    origins: &'a Origins,
+    paths: &'a Paths,
+}
+
+/// Checks a resolved scenario; what cannot work is an error, what is doubtful a warning.
+pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) {
+    let checked = Checked { spec, origins, paths };
+    links::rates(&checked, report);
+    traffic::routes(&checked, report);
+    if report.errors() > 0 {
+        return; // Round-trip times and what follows from them mean nothing.
+    }
+    links::queues(&checked, report);
+    links::schedules(&checked, report);
+    traffic::times(&checked, report);
+    traffic::windows(&checked, report);
+    for (message, span) in &origins.unused {
+        report.warn("scenario.unused", *span, message.clone());
+    }
+}

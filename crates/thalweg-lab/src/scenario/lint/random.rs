@@ -1,0 +1,44 @@
+//! Whether another seed gives another run.
+
+use thalweg_queue::{DisciplineSpec, ImpairmentSpec, LossSpec};
+use thalweg_sim::spec::{DirectionSpec, SizeSpec, Spec, WorkloadSpec};
+
+/// True if anything in the scenario is drawn at random, so that replications differ.
+pub fn is_random(spec: &Spec) -> bool {
+    let links = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+    let access = spec.groups.iter().filter_map(|group| group.access.as_ref()).flat_map(|access| {
+        [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
+    });
+    links.chain(access).any(random_line)
+        || spec.groups.iter().any(|group| !group.spread.is_zero() || random_workload(&group.workload))
+}
+
+fn random_line(line: &DirectionSpec) -> bool {
+    matches!(line.queue, DisciplineSpec::RandomDrop { .. })
+        || random_impairment(&line.impairment)
+        || line.schedule.iter().filter_map(|change| change.impairment.as_ref()).any(random_impairment)
+}
+
+fn random_impairment(impairment: &ImpairmentSpec) -> bool {
+    let chance = |p: f64| p > 0.0 && p < 1.0;
+    let loss = match impairment.loss {
+        LossSpec::None | LossSpec::List(_) => false,
+        LossSpec::Uniform { probability } => chance(probability),
+        LossSpec::GilbertElliott { .. } => true,
+    };
+    loss || chance(impairment.duplicate) || chance(impairment.corrupt) || impairment.reorder.is_some()
+}
+
+fn random_workload(workload: &WorkloadSpec) -> bool {
+    match workload {
+        WorkloadSpec::Telnet { .. } | WorkloadSpec::Poisson { .. } => true,
+        WorkloadSpec::OnOff { random, .. } => *random,
+        WorkloadSpec::RequestResponse { response, think, .. } => {
+            !think.is_zero() || !matches!(response, SizeSpec::Fixed(_))
+        }
+        WorkloadSpec::Bulk
+        | WorkloadSpec::Transfer(_)
+        | WorkloadSpec::ConstantRate { .. }
+        | WorkloadSpec::Trace(_) => false,
+    }
+}

@@ -1,0 +1,105 @@
+//! Routes, times and windows of flows.
+
+use super::super::diagnostic::Report;
+use super::super::path::GroupPath;
+use super::Checked;
+use std::collections::BTreeMap;
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::{Bytes, Time};
+use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
+
+/// Flows between nodes that no links connect.
+pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
+    {
+        if path.is_none() {
+            let name = |node: thalweg_sim::spec::NodeId| &spec.nodes[node.0 as usize].name;
+            let (from, to) = (name(group.from), name(group.to));
+            report
+                .error("scenario.route", origin.table, format!("no route leads from `{from}` to `{to}`"))
+                .help("the links form parts that are not connected");
+        }
+    }
+}
+
+/// Warm-up, starts and stops that leave nothing to see.
+pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
+    let (spec, origins) = (checked.spec, checked.origins);
+    let end = Time::ZERO + spec.duration;
+    if spec.warmup >= spec.duration {
+        let span = origins.warmup.unwrap_or(origins.whole);
+        let message =
+            format!("the warm-up ({}) is not shorter than the run ({})", spec.warmup, spec.duration);
+        report.warn("scenario.warmup", span, message).help("nothing is counted");
+    }
+    if spec.groups.is_empty() {
+        report.warn("scenario.empty", origins.whole, "the scenario has no flows").help("add a [[flow]]");
+    }
+    for (group, origin) in spec.groups.iter().zip(&origins.groups) {
+        let name = &group.name;
+        let last = group.start + group.stagger * u64::from(group.count - 1);
+        if group.start >= end {
+            let message =
+                format!("`{name}` starts at {}, but the run ends at {}", group.start, spec.duration);
+            report.warn("scenario.never-starts", origin.start, message);
+        } else if last >= end {
+            let message =
+                format!("the last flow of `{name}` would start at {last}, after the run ({})", spec.duration);
+            report.warn("scenario.never-starts", origin.start, message);
+        }
+        if let Some(stop) = group.stop.filter(|&stop| stop <= group.start) {
+            let message = format!("`{name}` stops at {stop}, before it starts ({})", group.start);
+            report.warn("scenario.never-starts", origin.stop, message);
+        }
+    }
+}
+
+/// Windows that together cannot fill the path.
+pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    // For each direction of a link: the windows of all flows over it, unless some are not bound by windows.
+    let mut together: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+    for (group, path) in spec.groups.iter().zip(&checked.paths.groups) {
+        let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
+        let sum = together.entry(hop).or_insert(Some(0));
+        *sum = sum.zip(window(group)).map(|(sum, window)| sum.saturating_add(window));
+    }
+    for (origin, path) in checked.origins.groups.iter().zip(&checked.paths.groups) {
+        let Some(path) = path else { continue };
+        let Some(hop) = path.bottleneck_hop() else { continue };
+        let bdp = path.bdp();
+        if let Some(Some(sum)) = together.get(&hop)
+            && *sum < bdp.get()
+        {
+            let message = format!(
+                "the windows over `{}` add up to {}, {:.0} % of the bandwidth-delay product ({})",
+                path.bottleneck,
+                super::links::about(Bytes::new(*sum)),
+                *sum as f64 / bdp.get() as f64 * 100.0,
+                super::links::about(bdp)
+            );
+            report
+                .warn("scenario.window", origin.scheme, message)
+                .help("the flows cannot fill the path; see `max-window` and `receive-window`");
+            together.insert(hop, None); // Once is enough.
+        }
+    }
+}
+
+/// The most bytes on the wire that a group's flows may have outstanding; `None` for flows that windows do not
+/// bind, or that may not want to fill the path.
+fn window(group: &GroupSpec) -> Option<u64> {
+    let TransportSpec::Window { sender, receiver, controller, header, .. } = &group.transport else {
+        return None;
+    };
+    if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_)) {
+        return None;
+    }
+    let mut segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));
+    if let ControllerSpec::Fixed { window } = controller {
+        segments = segments.min(*window as u64);
+    }
+    let bytes = segments.saturating_mul(u64::from(sender.segment + header));
+    Some(bytes.saturating_mul(u64::from(group.count)))
+}

@@ -1,0 +1,198 @@
+//! What can be said of a scenario's paths before it runs: routes, unloaded round-trip times, bandwidth-delay
+//! products.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_sim::route::{DirectionId, Routes};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
+
+/// The paths of all groups.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// Each group's path; `None` where no route exists.
+    pub groups: Vec<Option<GroupPath>>,
+    /// The longest unloaded round-trip time among the groups that cross each link; zero where none does.
+    link_rtt: Vec<Duration>,
+    /// The largest packet over each direction of each link; zero where no flow crosses it.
+    packet: Vec<u32>,
+    /// The directions that are the slowest on the way of some flow's data.
+    bottleneck: Vec<bool>,
+}
+
+/// The path of the flows of a group.
+#[derive(Clone, Debug)]
+pub struct GroupPath {
+    /// The links that data crosses.
+    pub forward: Arc<[DirectionId]>,
+    /// The links that acknowledgements cross.
+    pub backward: Arc<[DirectionId]>,
+    /// How long a full data packet and its acknowledgement take when nothing else is on the way.
+    pub rtt: Duration,
+    /// The lowest rate on the way of data.
+    pub rate: Rate,
+    /// Where that is, as messages call it.
+    pub bottleneck: String,
+    /// The same as a direction of a link; `None` for a line of the flow's own.
+    bottleneck_hop: Option<DirectionId>,
+}
+
+impl GroupPath {
+    /// What fills the path: its lowest rate for one round-trip time.
+    pub fn bdp(&self) -> Bytes {
+        self.rate.bytes_in(self.rtt)
+    }
+
+    /// The slowest direction of a link on the way, unless a line of the flow's own is slower.
+    pub const fn bottleneck_hop(&self) -> Option<DirectionId> {
+        self.bottleneck_hop
+    }
+}
+
+/// The direction that a hop crosses.
+pub fn direction(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
+    let link = &spec.links[hop as usize / 2];
+    if hop.is_multiple_of(2) { &link.forward } else { &link.backward }
+}
+
+/// The rate that a direction has in the long run: for one that begins stopped, the highest that is scheduled.
+pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
+    if direction.rate.is_zero() {
+        direction.schedule.iter().filter_map(|change| change.rate).max().unwrap_or(Rate::ZERO)
+    } else {
+        direction.rate
+    }
+}
+
+/// Bytes on the wire of a full data packet and of what answers it.
+pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
+    match transport {
+        TransportSpec::Window { sender, header, ack, .. } => (sender.segment + header, *ack),
+        TransportSpec::Datagram { segment, header, .. } => (segment + header, *header),
+    }
+}
+
+impl Paths {
+    /// Finds the paths of all groups.
+    pub fn new(spec: &Spec) -> Self {
+        let found = routes(spec);
+        let mut paths = Self {
+            groups: Vec::with_capacity(spec.groups.len()),
+            link_rtt: vec![Duration::ZERO; spec.links.len()],
+            packet: vec![0; spec.links.len() * 2],
+            bottleneck: vec![false; spec.links.len() * 2],
+        };
+        for group in &spec.groups {
+            let route = |from, to| found.get(&(from, to)).cloned().flatten();
+            let ways = route(group.from, group.to).zip(route(group.to, group.from));
+            let path = ways.map(|(forward, backward)| measure(spec, group, forward, backward));
+            if let Some(path) = &path {
+                let back: &[DirectionId] = if group.control_channel.is_some() { &[] } else { &path.backward };
+                let (data, ack) = packet_sizes(&group.transport);
+                let there = path.forward.iter().map(|&hop| (hop as usize, data));
+                for (hop, packet) in there.chain(back.iter().map(|&hop| (hop as usize, ack))) {
+                    paths.link_rtt[hop / 2] = paths.link_rtt[hop / 2].max(path.rtt);
+                    paths.packet[hop] = paths.packet[hop].max(packet);
+                }
+                for &hop in path.forward.iter() {
+                    paths.bottleneck[hop as usize] |= nominal_rate(direction(spec, hop)) <= path.rate;
+                }
+            }
+            paths.groups.push(path);
+        }
+        paths
+    }
+
+    /// The bandwidth-delay product of a link's direction: its rate times the longest unloaded round-trip time of
+    /// the flows that cross the link; where none does, times twice the link's delay.
+    pub fn link_bdp(&self, spec: &Spec, link: usize, backward: bool) -> Bytes {
+        let Some(link_spec) = spec.links.get(link) else { return Bytes::ZERO };
+        let direction = if backward { &link_spec.backward } else { &link_spec.forward };
+        let rtt = match self.link_rtt[link] {
+            Duration::ZERO => link_spec.forward.delay + link_spec.backward.delay,
+            rtt => rtt,
+        };
+        nominal_rate(direction).bytes_in(rtt)
+    }
+
+    /// The bandwidth-delay product of a line of a group's access: its rate times the group's round-trip time.
+    pub fn access_bdp(&self, spec: &Spec, group: usize, line: usize) -> Bytes {
+        let Some(access) = spec.groups.get(group).and_then(|group| group.access.as_ref()) else {
+            return Bytes::ZERO;
+        };
+        let direction =
+            [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
+                [line.min(3)];
+        let rtt = self.groups.get(group).and_then(Option::as_ref).map_or(Duration::ZERO, |path| path.rtt);
+        nominal_rate(direction).bytes_in(rtt)
+    }
+
+    /// The largest packet that crosses a link in a direction; zero where none does.
+    pub fn largest_packet(&self, link: usize, backward: bool) -> u32 {
+        self.packet.get(link * 2 + usize::from(backward)).copied().unwrap_or(0)
+    }
+
+    /// True if this is the slowest line on the way of some flow's data.
+    pub fn is_bottleneck(&self, link: usize, backward: bool) -> bool {
+        self.bottleneck.get(link * 2 + usize::from(backward)).copied().unwrap_or(false)
+    }
+}
+
+/// The routes that groups take, each found once, and one search for each node that they leave from.
+fn routes(spec: &Spec) -> BTreeMap<(NodeId, NodeId), Option<Arc<[DirectionId]>>> {
+    let mut found: BTreeMap<_, _> = spec
+        .groups
+        .iter()
+        .flat_map(|group| [(group.from, group.to), (group.to, group.from)])
+        .map(|ends| (ends, None))
+        .collect();
+    let mut routes = Routes::new(spec);
+    for (&(from, to), route) in &mut found {
+        *route = routes.path(from, to).map(Into::into);
+    }
+    found
+}
+
+fn measure(
+    spec: &Spec,
+    group: &GroupSpec,
+    forward: Arc<[DirectionId]>,
+    backward: Arc<[DirectionId]>,
+) -> GroupPath {
+    let (data, ack) = packet_sizes(&group.transport);
+    let access = group.access.as_ref();
+    let one_way = |directions: &mut dyn Iterator<Item = &DirectionSpec>, size: u32| -> Duration {
+        let size = Bytes::new(u64::from(size));
+        directions.map(|direction| direction.delay + nominal_rate(direction).transmission_time(size)).sum()
+    };
+    let there = access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
+    let mut there = forward.iter().map(|&hop| direction(spec, hop)).chain(there);
+    let back = access.iter().flat_map(|access| [&access.source_backward, &access.sink_backward]);
+    let mut back = backward.iter().map(|&hop| direction(spec, hop)).chain(back);
+    let answer = group.control_channel.unwrap_or_else(|| one_way(&mut back, ack));
+    let rtt = one_way(&mut there, data) + answer + hosts(spec, group, data, ack);
+
+    // Of equally slow lines the first, links before the flow's own.
+    let mut lines: Vec<(&DirectionSpec, Option<DirectionId>)> =
+        forward.iter().map(|&hop| (direction(spec, hop), Some(hop))).collect();
+    lines.extend(
+        access.iter().flat_map(|access| [(&access.source_forward, None), (&access.sink_forward, None)]),
+    );
+    let slowest = lines.iter().min_by_key(|(line, _)| nominal_rate(line));
+    let (rate, bottleneck_hop) = slowest.map_or((Rate::MAX, None), |(line, hop)| (nominal_rate(line), *hop));
+    let bottleneck = bottleneck_hop
+        .map_or_else(|| "the access".to_owned(), |hop| spec.links[hop as usize / 2].name.clone());
+    GroupPath { forward, backward, rtt, rate, bottleneck, bottleneck_hop }
+}
+
+/// What both hosts' processors add: each handles the data packet and its acknowledgement once.
+fn hosts(spec: &Spec, group: &GroupSpec, data: u32, ack: u32) -> Duration {
+    let cost = |host: Processing| host.per_packet * 2 + host.per_byte * (u64::from(data) + u64::from(ack));
+    match &group.access {
+        Some(access) => cost(access.source_processing) + cost(access.sink_processing),
+        None => {
+            cost(spec.nodes[group.from.0 as usize].processing)
+                + cost(spec.nodes[group.to.0 as usize].processing)
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Values that a key can have: quantities with units, counts, names, and lists of them.
+
+use super::diagnostic::Report;
+use super::schema::Definitions;
+use super::table::{At, Decode, decode_entry, wrong_type};
+use super::tree::{Kind, Value};
+use serde_json::json;
+use std::fmt;
+use std::str::FromStr;
+use thalweg_proto::units::{Bytes, Duration, Rate, UnitError};
+
+/// The text of a value that may be a quantity: text as it is, a bare number as its digits.
+fn quantity_text(kind: &Kind) -> Option<&str> {
+    match kind {
+        Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Decodes text of the form that `T` parses, with `T`'s own account of what is wrong.
+pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
+    value: &Value,
+    report: &mut Report,
+) -> Option<T> {
+    let Some(text) = quantity_text(&value.kind) else {
+        wrong_type::<T>(value, report);
+        return None;
+    };
+    match text.parse() {
+        Ok(quantity) => Some(quantity),
+        Err(error) => {
+            unit_error::<T>(value, &error, report);
+            None
+        }
+    }
+}
+
+fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) {
+    match error {
+        UnitError::NoUnit { number, suggestion } => {
+            let message = format!("`{number}` has no unit");
+            let label = match T::USUAL_UNITS {
+                [] => format!("did you mean \"{suggestion}\"?"),
+                units => {
+                    let meant: Vec<String> =
+                        units.iter().map(|unit| format!("\"{number} {unit}\"")).collect();
+                    format!("did you mean {}?", meant.join(" or "))
+                }
+            };
+            report.error("scenario.unit", value.span, message).label(label);
+        }
+        UnitError::UnknownUnit { unit, known } => {
+            let message = format!("unknown unit `{unit}`");
+            let units = known.join(", ");
+            report
+                .error("scenario.unit", value.span, message)
+                .names(unit, known.iter().copied())
+                .help(format!("units here: {units}"));
+        }
+        UnitError::NotANumber { text, .. } => {
+            let message = format!("expected {}, found \"{text}\"", T::expected());
+            report.error("scenario.type", value.span, message);
+        }
+        other => {
+            report.error("scenario.range", value.span, other.to_string());
+        }
+    }
+}
+
+/// A schema of text with a number and one of these units.
+fn unit_schema(units: &str, example: &str) -> serde_json::Value {
+    json!({
+        "anyOf": [
+            { "type": "string", "pattern": format!("^\\s*[+]?[0-9._]+([eE][-+]?[0-9]+)?\\s*({units})\\s*$") },
+            { "const": 0 },
+            { "const": "0" }
+        ],
+        "examples": [example]
+    })
+}
+
+/// The units of spans of time, as a regular expression.
+const TIME_UNITS: &str = "ps|ns|us|µs|ms|s|min|h|d";
+/// The units of amounts of data.
+const SIZE_UNITS: &str = "[kMGT]?B|[KMGT]iB";
+
+impl Decode for Duration {
+    const USUAL_UNITS: &'static [&'static str] = &["ms", "s"];
+
+    fn expected() -> String {
+        "a time, such as \"50 ms\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_quantity(value, report)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("time", || unit_schema(TIME_UNITS, "50 ms"))
+    }
+}
+
+impl Decode for Rate {
+    fn expected() -> String {
+        "a rate, such as \"100 Mbit/s\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_quantity(value, report)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("rate", || unit_schema("[kMGT]?bit/s|[kMG]?B/s", "100 Mbit/s"))
+    }
+}
+
+impl Decode for Bytes {
+    const USUAL_UNITS: &'static [&'static str] = &["B", "kB"];
+
+    fn expected() -> String {
+        "a size, such as \"64 kB\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_quantity(value, report)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("size", || {
+            let mut schema = unit_schema(SIZE_UNITS, "64 kB");
+            if let Some(any) = schema["anyOf"].as_array_mut() {
+                let product = format!("^\\s*[0-9]+\\s*x\\s*[0-9._]+\\s*({SIZE_UNITS})\\s*$");
+                any.push(json!({ "type": "string", "pattern": product }));
+            }
+            schema
+        })
+    }
+}
+
+/// A number of packets or segments, perhaps with a fraction, or no limit: `30 pkt`, `unlimited`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Packets(pub f64);
+
+impl FromStr for Packets {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let text = text.trim();
+        if text == "unlimited" {
+            return Ok(Self(f64::INFINITY));
+        }
+        let (number, unit) = split(text);
+        let not_a_number = || UnitError::NotANumber { text: text.to_owned(), example: "30 pkt" };
+        let value: f64 = number.parse().map_err(|_| not_a_number())?;
+        if !value.is_finite() {
+            return Err(not_a_number());
+        }
+        if value < 0.0 {
+            return Err(UnitError::Negative);
+        }
+        match unit {
+            "pkt" => Ok(Self(value)),
+            "" if value == 0.0 => Ok(Self(value)),
+            "" => Err(UnitError::NoUnit { number: number.to_owned(), suggestion: format!("{number} pkt") }),
+            _ => Err(UnitError::UnknownUnit { unit: unit.to_owned(), known: vec!["pkt"] }),
+        }
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_finite() { write!(f, "{} pkt", self.0) } else { f.write_str("unlimited") }
+    }
+}
+
+impl Decode for Packets {
+    fn expected() -> String {
+        "a number of packets, such as \"30 pkt\", or \"unlimited\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_quantity(value, report)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("packets", || {
+            json!({ "anyOf": [
+                { "type": "string", "pattern": "^\\s*[0-9.]+\\s*pkt\\s*$" },
+                { "const": "unlimited" }
+            ], "examples": ["30 pkt"] })
+        })
+    }
+}
+
+/// The number at the start of a text, and the unit after it.
+pub(super) fn split(text: &str) -> (&str, &str) {
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
+    (&text[..end], text[end..].trim())
+}
+
+/// A probability: `0.0001`, or `"0.01 %"`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Probability(pub f64);
+
+impl Decode for Probability {
+    fn expected() -> String {
+        "a probability, such as 0.001 or \"0.1 %\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let (parsed, bare) = match &value.kind {
+            Kind::Integer(text) | Kind::Float(text) => (text.replace('_', "").parse::<f64>().ok(), true),
+            // Moving the decimal point is exact where a division by 100 is not.
+            Kind::String(text) => {
+                let percent = text.trim().strip_suffix('%').map(str::trim_end);
+                (percent.and_then(|number| format!("{number}e-2").parse().ok()), false)
+            }
+            _ => (None, false),
+        };
+        let Some(p) = parsed.filter(|p| p.is_finite()) else {
+            match &value.kind {
+                Kind::String(text) => {
+                    let message = format!("expected {}, found \"{text}\"", Self::expected());
+                    report.error("scenario.type", value.span, message);
+                }
+                _ => wrong_type::<Self>(value, report),
+            }
+            return None;
+        };
+        if !(0.0..=1.0).contains(&p) {
+            let found = report.error(
+                "scenario.range",
+                value.span,
+                "a probability lies between 0 and 1, or 0 % and 100 %",
+            );
+            if bare && (1.0..=100.0).contains(&p) {
+                found.label(format!("did you mean \"{p} %\"?"));
+            }
+            return None;
+        }
+        Some(Self(p))
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("probability", || {
+            json!({ "anyOf": [
+                { "type": "number", "minimum": 0, "maximum": 1 },
+                { "type": "string", "pattern": "^\\s*[0-9.]+\\s*%\\s*$" }
+            ], "examples": ["0.1 %"] })
+        })
+    }
+}
+
+/// A number without a unit.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Number(pub f64);
+
+impl Decode for Number {
+    fn expected() -> String {
+        "a number".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let parsed = match &value.kind {
+            Kind::Integer(text) | Kind::Float(text) => text.replace('_', "").parse::<f64>().ok(),
+            _ => None,
+        };
+        match parsed.filter(|number| number.is_finite()) {
+            Some(number) => Some(Self(number)),
+            None => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "number" })
+    }
+}
+
+impl Decode for u64 {
+    fn expected() -> String {
+        "a whole number from 0".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::Integer(text) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        let digits = text.strip_prefix('+').unwrap_or(text).replace('_', "");
+        match digits.parse() {
+            Ok(number) => Some(number),
+            Err(_) => {
+                let message = format!("expected a whole number from 0 to {}", Self::MAX);
+                report.error("scenario.range", value.span, message);
+                None
+            }
+        }
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "integer", "minimum": 0 })
+    }
+}
+
+impl Decode for u32 {
+    fn expected() -> String {
+        u64::expected()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let number = u64::decode(value, report)?;
+        let small = Self::try_from(number);
+        if small.is_err() {
+            report.error(
+                "scenario.range",
+                value.span,
+                format!("the number is too large; the largest is {}", Self::MAX),
+            );
+        }
+        small.ok()
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "integer", "minimum": 0, "maximum": Self::MAX })
+    }
+}
+
+impl Decode for bool {
+    fn expected() -> String {
+        "true or false".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::Boolean(value) = value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        Some(value)
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "boolean" })
+    }
+}
+
+impl Decode for String {
+    fn expected() -> String {
+        "text".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::String(text) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        Some(text.clone())
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "string" })
+    }
+}
+
+/// The name of a node, link, scheme or flow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(pub String);
+
+/// The longest name.
+const LONGEST_NAME: usize = 64;
+
+/// Why a text is no name, if it is none. Names go into file names and `--set` paths, so they have no dots.
+pub(super) fn name_fault(text: &str) -> Option<&'static str> {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ' ' | '+' | ':' | '#');
+    if text.is_empty() {
+        Some("a name is empty")
+    } else if text.chars().count() > LONGEST_NAME {
+        Some("a name has more than 64 characters")
+    } else if !text.chars().all(fits) {
+        Some("a name has only letters, digits, spaces and - _ / + : #")
+    } else if text.starts_with([' ', '-']) || text.ends_with(' ') {
+        Some("a name does not begin with a space or `-`, nor end with a space")
+    } else if text.bytes().all(|b| b.is_ascii_digit()) && text.len() > 1 && text.starts_with('0') {
+        Some("a name that is a number has no leading zero")
+    } else {
+        None
+    }
+}
+
+impl Decode for Name {
+    fn expected() -> String {
+        "a name".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let text = String::decode(value, report)?;
+        if let Some(fault) = name_fault(&text) {
+            report.error("scenario.name", value.span, fault);
+            return None;
+        }
+        Some(Self(text))
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("name", || {
+            json!({ "type": "string", "maxLength": LONGEST_NAME, "pattern": "^[\\p{L}\\p{N}_/+:#]([-\\p{L}\\p{N}_/+:# ]*[-\\p{L}\\p{N}_/+:#])?$" })
+        })
+    }
+}
+
+/// The most elements that a list may have.
+pub const LONGEST_LIST: usize = 1 << 20;
+
+impl<T: Decode> Decode for Vec<At<T>> {
+    fn expected() -> String {
+        format!("a list, each element {}", T::expected())
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let Kind::Array(items) = &value.kind else {
+            wrong_type::<Self>(value, report);
+            return None;
+        };
+        if items.len() > LONGEST_LIST {
+            report.error(
+                "scenario.range",
+                value.span,
+                format!("the list has more than {LONGEST_LIST} elements"),
+            );
+            return None;
+        }
+        // What is wrong with an element is in the report; the others are still looked at.
+        Some(items.iter().filter_map(|item| decode_entry(item, report)).collect())
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let items = T::schema(definitions);
+        json!({ "type": "array", "items": items })
+    }
+}

@@ -1,0 +1,61 @@
+//! The reference of all keys of a scenario file, made from the descriptions of its tables.
+
+use super::schema::{TableDoc, tables};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// All tables with their keys, as Markdown.
+pub fn reference() -> String {
+    let mut out = String::new();
+    let mut shown = BTreeSet::new();
+    for table in tables() {
+        // A kind that also stands by itself is described once.
+        if !shown.insert(table.name) {
+            continue;
+        }
+        let _ = writeln!(out, "## {}\n\n{}\n", heading(&table), sentence(table.about));
+        if table.fields.is_empty() {
+            continue;
+        }
+        out.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
+        for field in &table.fields {
+            let default = match field.default {
+                Some(default) => format!("`{default}`"),
+                None if field.required => "required".to_owned(),
+                None => String::new(),
+            };
+            let row = [format!("`{}`", field.key), (field.expected)(), default, sentence(field.about)];
+            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn heading(table: &TableDoc) -> String {
+    match &table.tag {
+        Some((tag, value)) => format!("{} (`{tag} = \"{value}\"`)", table.name),
+        None => table.name.to_owned(),
+    }
+}
+
+/// A description on one line.
+fn sentence(about: &str) -> String {
+    about.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_line() {
+        let text = reference();
+        for table in tables() {
+            for field in &table.fields {
+                assert!(text.contains(&format!("| `{}` | ", field.key)), "{} {}", table.name, field.key);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Files beside the scenario file: lists of losses, capacity traces, recorded writes.
+
+use super::super::keys::{Trace, TraceTable};
+use super::super::quantity::LONGEST_LIST;
+use super::super::source::{Source, Span, read_text};
+use super::super::table::{At, Fields};
+use super::Resolver;
+use std::sync::Arc;
+use thalweg_proto::units::{Bytes, Duration, Time};
+use thalweg_queue::{CapacityTrace, TraceError};
+
+/// The largest file that is read beside a scenario.
+const LARGEST: u64 = 64 << 20;
+
+impl Resolver<'_> {
+    /// The text of a file named in the scenario, registered so that messages can point into it.
+    fn text(&mut self, file: &At<String>) -> Option<u32> {
+        let directory = self.directories.get(file.span.source as usize)?;
+        let path = directory.join(&file.value);
+        if let Some(&id) = self.files.get(&path) {
+            return id;
+        }
+        let id = match read_text(&path, LARGEST) {
+            Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
+            Err(error) => {
+                let message = format!("cannot read `{}`: {error}", path.display());
+                self.report
+                    .error("scenario.file", file.span, message)
+                    .help("file names are relative to the file that names them");
+                None
+            }
+        };
+        self.files.insert(path, id);
+        id
+    }
+
+    /// The lines of a file that say something, trimmed, each with its place. Empty lines and those that begin with
+    /// `#` are left out.
+    fn lines(&mut self, file: &At<String>) -> Vec<(String, Span)> {
+        let Some(id) = self.text(file) else { return Vec::new() };
+        let source = Arc::clone(self.report.source(id));
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for line in source.text().split_inclusive('\n') {
+            let trimmed = line.trim();
+            if !trimmed.is_empty() && !trimmed.starts_with('#') {
+                let lead = line.len() - line.trim_start().len();
+                let span = Span::new(id, start + lead..start + lead + trimmed.len());
+                if lines.len() == LONGEST_LIST {
+                    let message = format!("the file has more than {LONGEST_LIST} lines");
+                    self.report.error("scenario.range", span, message);
+                    break;
+                }
+                lines.push((trimmed.to_owned(), span));
+            }
+            start += line.len();
+        }
+        lines
+    }
+
+    /// Packet numbers, one a line.
+    pub(super) fn loss_file(&mut self, file: &At<String>) -> Vec<(u64, Span)> {
+        let mut packets = Vec::new();
+        for (line, span) in self.lines(file) {
+            match line.parse() {
+                Ok(packet) => packets.push((packet, span)),
+                Err(_) => {
+                    self.report.error("scenario.file", span, "expected a packet number");
+                    break;
+                }
+            }
+        }
+        packets
+    }
+
+    /// Writes, one a line: a time and a size, with units, separated by a comma.
+    pub(super) fn writes_file(&mut self, file: &At<String>) -> Vec<((Duration, Bytes), Span)> {
+        let mut writes = Vec::new();
+        for (line, span) in self.lines(file) {
+            let pair = line.split_once(',');
+            let pair = pair.map(|(at, size)| (at.parse::<Duration>(), size.parse::<Bytes>()));
+            match pair {
+                Some((Ok(at), Ok(size))) => writes.push(((at, size), span)),
+                Some((Err(error), _) | (_, Err(error))) => {
+                    self.report.error("scenario.unit", span, error.to_string());
+                    break;
+                }
+                None => {
+                    let help = "such as: 0.5 s, 10 kB";
+                    self.report.error("scenario.file", span, "expected a time and a size").help(help);
+                    break;
+                }
+            }
+        }
+        writes
+    }
+
+    /// A capacity trace from a file or a table.
+    pub(super) fn capacity_trace(&mut self, trace: &At<Trace>) -> Option<Arc<CapacityTrace>> {
+        let table = match &trace.value {
+            Trace::File(file) => TraceTable {
+                file: Some(At { value: file.clone(), span: trace.span }),
+                ..TraceTable::default()
+            },
+            Trace::Table(table) => table.as_ref().clone(),
+        };
+        if table.broken {
+            return None;
+        }
+        let span = trace.span;
+        let bytes = table.bytes.clone().or_else(|| TraceTable::defaults().bytes.clone())?;
+        let Some(bytes) = super::line::small(bytes.value).filter(|&bytes| bytes > 0) else {
+            self.report.error("scenario.range", bytes.span, "an opportunity lets 1 B to 1 MiB go");
+            return None;
+        };
+        let trace = match (&table.file, &table.tick, &table.times, &table.period) {
+            (Some(file), None, None, None) => CapacityTrace { bytes, ..self.mahimahi(file)? },
+            (None, Some(tick), Some(times), Some(period)) => {
+                let opportunities = times.value.iter().map(|at| Time::ZERO + tick.value * at.value).collect();
+                CapacityTrace { opportunities, period: period.value, bytes }
+            }
+            _ => {
+                let help = "either `file`, or all of `tick`, `times` and `period`";
+                self.report.error("scenario.missing", trace.span, "this trace is not complete").help(help);
+                return None;
+            }
+        };
+        if let Err(error) = trace.check() {
+            self.report.error("scenario.range", table.times.map_or(span, |at| at.span), error.to_string());
+            return None;
+        }
+        Some(Arc::new(trace))
+    }
+
+    /// A mahimahi trace file.
+    fn mahimahi(&mut self, file: &At<String>) -> Option<CapacityTrace> {
+        let id = self.text(file)?;
+        let source = Arc::clone(self.report.source(id));
+        match CapacityTrace::parse(source.text()) {
+            Ok(trace) => Some(trace),
+            Err(error) => {
+                let line = match &error {
+                    TraceError::NotAnInteger { line, .. }
+                    | TraceError::TooLarge { line }
+                    | TraceError::Descending { line, .. }
+                    | TraceError::Io { line, .. } => *line,
+                    TraceError::Empty | TraceError::NoPeriod | TraceError::TooMany { .. } => 1,
+                };
+                let span = Span::new(id, source.line_range(usize::try_from(line).unwrap_or(1)));
+                self.report.error("scenario.file", span, error.to_string());
+                None
+            }
+        }
+    }
+}

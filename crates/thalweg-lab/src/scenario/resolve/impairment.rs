@@ -1,0 +1,105 @@
+//! Loss, duplication, damage and reordering.
+
+use super::super::keys::{Loss, LossTable, Reorder, ScheduleEntry};
+use super::super::quantity::Probability;
+use super::super::table::{At, Fields};
+use super::Resolver;
+use thalweg_queue::{ImpairmentSpec, LossSpec, ReorderSpec};
+
+fn p(at: Option<&At<Probability>>) -> f64 {
+    at.map_or(0.0, |at| at.value.0)
+}
+
+impl Resolver<'_> {
+    /// What a wire does.
+    pub(super) fn impairment(
+        &mut self,
+        loss: &Option<At<Loss>>,
+        duplicate: &Option<At<Probability>>,
+        corrupt: &Option<At<Probability>>,
+        reorder: &Option<At<Reorder>>,
+    ) -> ImpairmentSpec {
+        ImpairmentSpec {
+            loss: loss.as_ref().map_or(LossSpec::None, |loss| self.loss(loss)),
+            duplicate: p(duplicate.as_ref()),
+            corrupt: p(corrupt.as_ref()),
+            reorder: reorder.as_ref().and_then(|at| self.reorder(at)),
+        }
+    }
+
+    /// What a wire does after a schedule entry.
+    pub(super) fn changed_impairment(
+        &mut self,
+        now: &ImpairmentSpec,
+        entry: &ScheduleEntry,
+    ) -> ImpairmentSpec {
+        ImpairmentSpec {
+            loss: entry.loss.as_ref().map_or_else(|| now.loss.clone(), |loss| self.loss(loss)),
+            duplicate: entry.duplicate.as_ref().map_or(now.duplicate, |at| at.value.0),
+            corrupt: entry.corrupt.as_ref().map_or(now.corrupt, |at| at.value.0),
+            reorder: entry.reorder.as_ref().map_or(now.reorder, |at| self.reorder(at)),
+        }
+    }
+
+    /// Packets that are held back; none where that never happens.
+    fn reorder(&mut self, at: &At<Reorder>) -> Option<ReorderSpec> {
+        let probability = p(at.probability.as_ref());
+        let delay = at.delay.as_deref().copied()?;
+        (probability > 0.0).then_some(ReorderSpec { probability, delay })
+    }
+
+    fn loss(&mut self, loss: &At<Loss>) -> LossSpec {
+        let uniform = |probability: f64| {
+            if probability > 0.0 { LossSpec::Uniform { probability } } else { LossSpec::None }
+        };
+        match &loss.value {
+            Loss::Probability(probability) => uniform(probability.0),
+            Loss::Table(LossTable::Uniform(table)) => uniform(p(table.probability.as_ref())),
+            Loss::Table(LossTable::GilbertElliott(table)) => {
+                let mut table = table.as_ref().clone();
+                table.inherit(Fields::defaults());
+                LossSpec::GilbertElliott {
+                    good_to_bad: p(table.good_to_bad.as_ref()),
+                    bad_to_good: p(table.bad_to_good.as_ref()),
+                    loss_good: p(table.loss_good.as_ref()),
+                    loss_bad: p(table.loss_bad.as_ref()),
+                }
+            }
+            Loss::Table(LossTable::List(table)) => {
+                let packets = match (&table.packets, &table.file) {
+                    (Some(packets), None) => {
+                        packets.value.iter().map(|packet| (packet.value, packet.span)).collect()
+                    }
+                    (None, Some(file)) => self.loss_file(file),
+                    (None, None) if table.broken => Vec::new(),
+                    _ => {
+                        self.report.error("scenario.missing", loss.span, "give either `packets` or `file`");
+                        Vec::new()
+                    }
+                };
+                self.loss_list(packets)
+            }
+        }
+    }
+
+    fn loss_list(&mut self, packets: Vec<(u64, super::Span)>) -> LossSpec {
+        let mut last = 0;
+        for &(packet, span) in &packets {
+            if packet <= last {
+                let message = if packet == 0 {
+                    "packets are numbered from 1".to_owned()
+                } else {
+                    format!("packet numbers ascend, but {packet} follows {last}")
+                };
+                self.report.error("scenario.range", span, message);
+                break;
+            }
+            last = packet;
+        }
+        if packets.is_empty() {
+            LossSpec::None
+        } else {
+            LossSpec::List(packets.into_iter().map(|(n, _)| n).collect())
+        }
+    }
+}

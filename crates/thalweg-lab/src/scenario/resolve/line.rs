@@ -1,0 +1,276 @@
+//! Lines: rates, delays, schedules, and queues whose capacity is known only when the routes are.
+
+use super::super::diagnostic::Report;
+use super::super::keys::{Capacity, Document, Line, Link, Queue, QueueTable, ScheduleEntry};
+use super::super::path::{Paths, nominal_rate};
+use super::super::source::Span;
+use super::super::table::{At, Fields};
+use super::{LinkOrigin, Resolver};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_sim::spec::{Change, DirectionSpec, Spec};
+
+/// Which line of the scenario a queue belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// A direction of a link: its number, and 0 forward, 1 backward.
+    Link(usize, usize),
+    /// A line of a group's access: its number, and which of the four.
+    Access(usize, usize),
+}
+
+/// A queue whose capacity waits for rates and round-trip times.
+#[derive(Debug)]
+pub(super) struct PendingQueue {
+    place: Place,
+    capacity: Capacity,
+    span: Span,
+}
+
+impl PendingQueue {
+    /// Turns the capacity into packets or bytes.
+    pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
+        let bdp = match self.place {
+            Place::Link(link, direction) => paths.link_bdp(spec, link, direction == 1),
+            Place::Access(group, line) => paths.access_bdp(spec, group, line),
+        };
+        let Some(direction) = self.place.direction(spec) else { return };
+        let rate = nominal_rate(direction);
+        // A line without any rate is refused for that.
+        let hollow = rate.is_zero() && matches!(self.capacity, Capacity::Bdp(_) | Capacity::Time(_));
+        let limit = match self.capacity {
+            Capacity::Packets(packets) => Limit::Packets(packets),
+            Capacity::Bytes(bytes) => Limit::Bytes(bytes.get()),
+            Capacity::Bdp(multiple) => Limit::Bytes((bdp.get() as f64 * multiple).round() as u64),
+            Capacity::Time(time) => Limit::Bytes(rate.bytes_in(time).get()),
+            Capacity::Unlimited => Limit::Unlimited,
+        };
+        if matches!(limit, Limit::Packets(0) | Limit::Bytes(0)) && !hollow {
+            let message = "the queue holds nothing";
+            report.error("scenario.capacity", self.span, message).help("the smallest queue is \"1 pkt\"");
+        }
+        match &mut direction.queue {
+            DisciplineSpec::Fcfs { limit: place } | DisciplineSpec::RandomDrop { limit: place } => {
+                *place = limit;
+            }
+        }
+    }
+}
+
+impl Place {
+    /// The table that holds what is common to such lines.
+    const fn defaults(self) -> &'static str {
+        match self {
+            Self::Link(..) => "[defaults.link]",
+            Self::Access(..) => "[defaults.flow.access]",
+        }
+    }
+
+    fn direction(self, spec: &mut Spec) -> Option<&mut DirectionSpec> {
+        match self {
+            Self::Link(link, 0) => spec.links.get_mut(link).map(|link| &mut link.forward),
+            Self::Link(link, _) => spec.links.get_mut(link).map(|link| &mut link.backward),
+            Self::Access(group, line) => {
+                let access = spec.groups.get_mut(group)?.access.as_mut()?;
+                Some(match line {
+                    0 => &mut access.source_forward,
+                    1 => &mut access.source_backward,
+                    2 => &mut access.sink_forward,
+                    _ => &mut access.sink_backward,
+                })
+            }
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// Both directions of a link.
+    pub(super) fn link_lines(
+        &mut self,
+        link: &At<Link>,
+        name: &str,
+        document: &Document,
+        number: usize,
+        queues: &mut Vec<PendingQueue>,
+    ) -> ([DirectionSpec; 2], LinkOrigin) {
+        let mut forward = link.line.clone();
+        if let Some(line) = document.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()) {
+            forward.complete(line);
+        }
+        let mut backward = link.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+        let scheduled_rate =
+            |line: &Line| line.schedule.iter().flat_map(|at| &at.value).any(|entry| entry.rate.is_some());
+        if backward.rate.is_some() && backward.schedule.is_none() && scheduled_rate(&forward) {
+            let span = backward.rate.as_ref().map_or(link.span, |rate| rate.span);
+            self.report
+                .warn("scenario.schedule", span, format!("the schedule of `{name}` changes this rate too"))
+                .help("`reverse` may have a schedule of its own; `schedule = []` keeps its rate");
+        }
+        backward.complete(&forward);
+        let spans = |line: &Line| {
+            let rate = line.rate.as_ref().map(|at| at.span).or_else(|| line.trace.as_ref().map(|at| at.span));
+            (
+                rate.unwrap_or(link.span),
+                line.queue.as_ref().map_or(link.span, |at| at.span),
+                line.schedule.as_ref().map(|at| at.span),
+            )
+        };
+        let ((rate, queue, schedule), (rate2, queue2, schedule2)) = (spans(&forward), spans(&backward));
+        let origin =
+            LinkOrigin { rate: [rate, rate2], queue: [queue, queue2], schedule: [schedule, schedule2] };
+        let what = format!("the link `{name}`");
+        let first = self.line(&forward, &what, link.span, "\"1 bdp\"", Place::Link(number, 0), queues);
+        // What is the same in both directions is complained about once.
+        let errors = self.report.errors();
+        let second = if link.reverse.is_some() || errors == 0 {
+            self.line(&backward, &what, link.span, "\"1 bdp\"", Place::Link(number, 1), queues)
+        } else {
+            first.clone()
+        };
+        ([first, second], origin)
+    }
+
+    /// One direction of a line; `what` names it in messages.
+    pub(super) fn line(
+        &mut self,
+        line: &Line,
+        what: &str,
+        span: Span,
+        default_queue: &str,
+        place: Place,
+        queues: &mut Vec<PendingQueue>,
+    ) -> DirectionSpec {
+        let mut line = line.clone();
+        line.inherit(Line::defaults());
+        let capacity = line.trace.as_ref().and_then(|trace| self.capacity_trace(trace));
+        if let (Some(rate), Some(_)) = (&line.rate, &line.trace) {
+            let message = format!("{what} has a rate and a trace");
+            self.report
+                .error("scenario.conflict", rate.span, message)
+                .help("the trace tells the rate: leave `rate` out");
+        }
+        let rate = match (&line.rate, &capacity) {
+            (_, Some(trace)) => trace.mean_rate(),
+            (Some(rate), None) => rate.value,
+            (None, None) => {
+                if !line.broken && line.trace.is_none() {
+                    let help = format!("such as rate = \"100 Mbit/s\", here or under {}", place.defaults());
+                    self.report.error("scenario.missing", span, format!("{what} needs `rate`")).help(help);
+                }
+                Rate::MAX
+            }
+        };
+        if line.delay.is_none() && !line.broken {
+            let help = format!("such as delay = \"10 ms\", here or under {}", place.defaults());
+            self.report.error("scenario.missing", span, format!("{what} needs `delay`")).help(help);
+        }
+        let delay = line.delay.as_deref().copied().unwrap_or_default();
+        let impairment = self.impairment(&line.loss, &line.duplicate, &line.corrupt, &line.reorder);
+        let entries: &[At<ScheduleEntry>] = line.schedule.as_deref().map_or(&[], Vec::as_slice);
+        let schedule = self.schedule(entries, rate, &impairment, capacity.is_some());
+        let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
+        let queue = self.queue(queue.as_ref(), span, place, queues);
+        DirectionSpec { rate, delay, queue, impairment, schedule, capacity }
+    }
+
+    /// The discipline, with a capacity that is settled later.
+    fn queue(
+        &mut self,
+        queue: Option<&At<Queue>>,
+        span: Span,
+        place: Place,
+        queues: &mut Vec<PendingQueue>,
+    ) -> DisciplineSpec {
+        let limit = Limit::Unlimited;
+        let Some(queue) = queue else { return DisciplineSpec::Fcfs { limit } };
+        if let Some(capacity) = queue.value.capacity() {
+            let span = if super::is_default(queue.span) { span } else { queue.span };
+            queues.push(PendingQueue { place, capacity, span });
+        }
+        match &queue.value {
+            Queue::Capacity(_) | Queue::Table(QueueTable::Fcfs(_)) => DisciplineSpec::Fcfs { limit },
+            Queue::Table(QueueTable::RandomDrop(_)) => DisciplineSpec::RandomDrop { limit },
+        }
+    }
+
+    /// The changes of a line in order of time, outages taken apart into a stop and a start.
+    fn schedule(
+        &mut self,
+        entries: &[At<ScheduleEntry>],
+        rate: Rate,
+        impairment: &thalweg_queue::ImpairmentSpec,
+        traced: bool,
+    ) -> Vec<Change> {
+        let mut entries: Vec<&At<ScheduleEntry>> =
+            entries.iter().filter(|entry| entry.at.is_some()).collect();
+        entries.sort_by_key(|entry| entry.at.as_deref().copied().unwrap_or_default());
+        let (mut rate, mut impairment) = (rate, impairment.clone());
+        let mut down_until = Duration::ZERO;
+        let mut changes = Vec::new();
+        for entry in entries {
+            let at = entry.at.as_deref().copied().unwrap_or_default();
+            if at < down_until && (entry.rate.is_some() || entry.outage.is_some()) {
+                self.report.error("scenario.conflict", entry.span, "this change falls within an outage");
+                continue;
+            }
+            let nothing = entry.rate.is_none()
+                && entry.delay.is_none()
+                && entry.outage.is_none()
+                && !entry.impairs()
+                && !entry.broken;
+            if nothing {
+                self.report.error("scenario.missing", entry.span, "this schedule entry changes nothing");
+            }
+            if let (Some(new), true) = (&entry.rate, traced) {
+                let help = "an `outage` stops a traced line";
+                self.report
+                    .error("scenario.conflict", new.span, "a traced line has no rate to change")
+                    .help(help);
+            }
+            let mut change = Change {
+                at: Time::ZERO + at,
+                rate: entry.rate.as_deref().copied(),
+                delay: entry.delay.as_deref().copied(),
+                impairment: None,
+            };
+            rate = change.rate.unwrap_or(rate);
+            if entry.impairs() {
+                impairment = self.changed_impairment(&impairment, entry);
+                change.impairment = Some(impairment.clone());
+            }
+            if let Some(outage) = &entry.outage {
+                if let Some(new) = &entry.rate {
+                    self.report
+                        .error("scenario.conflict", new.span, "an outage with a rate")
+                        .help("give the outage alone");
+                }
+                down_until = at + outage.value;
+                change.rate = Some(Rate::ZERO);
+                changes.push(change);
+                changes.push(Change {
+                    at: Time::ZERO + down_until,
+                    rate: Some(rate),
+                    delay: None,
+                    impairment: None,
+                });
+            } else {
+                changes.push(change);
+            }
+        }
+        // A change of delay or loss during an outage stands between its stop and its start.
+        changes.sort_by_key(|change| change.at);
+        changes
+    }
+}
+
+impl ScheduleEntry {
+    /// True if loss or another impairment changes.
+    pub(super) fn impairs(&self) -> bool {
+        self.loss.is_some() || self.duplicate.is_some() || self.corrupt.is_some() || self.reorder.is_some()
+    }
+}
+
+/// A size in bytes that a packet header or segment can have.
+pub(super) fn small(size: Bytes) -> Option<u32> {
+    u32::try_from(size.get()).ok().filter(|&size| size <= 1 << 20)
+}

@@ -1,0 +1,251 @@
+//! From decoded tables to what the simulator runs: names become numbers, defaults are filled in, files are read.
+
+mod files;
+mod impairment;
+mod line;
+mod scheme;
+mod traffic;
+
+use super::diagnostic::Report;
+use super::keys::{Document, Link, Named, ProcessingTable, Queue, SchemeTable, Schemes};
+use super::path::Paths;
+use super::source::Span;
+use super::table::{At, Fields};
+use line::PendingQueue;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use thalweg_proto::units::Duration;
+use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec};
+
+/// The most links of a scenario: routes are found over all of them, from every node that sends.
+const MOST_LINKS: usize = 1 << 12;
+
+/// Where the parts of a resolved scenario were written, for the diagnostics of later checks.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    /// The file as a whole.
+    pub whole: Span,
+    /// The duration.
+    pub duration: Option<Span>,
+    /// The warm-up.
+    pub warmup: Option<Span>,
+    /// Each link.
+    pub links: Vec<LinkOrigin>,
+    /// Each group of flows.
+    pub groups: Vec<GroupOrigin>,
+    /// Tables that nothing refers to, with what they are.
+    pub unused: Vec<(String, Span)>,
+}
+
+/// Where a link was written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkOrigin {
+    /// The rates of both directions.
+    pub rate: [Span; 2],
+    /// The queues of both directions.
+    pub queue: [Span; 2],
+    /// The schedules of both directions, where they have any.
+    pub schedule: [Option<Span>; 2],
+}
+
+/// Where a group of flows was written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroupOrigin {
+    /// The table.
+    pub table: Span,
+    /// How many there are.
+    pub count: Span,
+    /// The start.
+    pub start: Span,
+    /// The stop.
+    pub stop: Span,
+    /// The scheme.
+    pub scheme: Span,
+    /// The rates of the access lines.
+    pub access: Span,
+}
+
+/// What is common to all steps.
+pub(super) struct Resolver<'a> {
+    pub report: &'a mut Report,
+    /// The directory that files named in each source are relative to.
+    pub directories: &'a [PathBuf],
+    pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
+    pub used_schemes: BTreeSet<String>,
+    pub nodes: BTreeMap<String, NodeId>,
+    /// Files beside the scenario, by path; none where one could not be read.
+    pub files: BTreeMap<PathBuf, Option<u32>>,
+    /// Some link's ends are not understood, so a node that is not found may be there.
+    pub nodes_incomplete: bool,
+}
+
+/// Resolves a document; what is wrong goes to the report, and then the result means nothing.
+pub fn resolve(
+    document: &Document,
+    whole: Span,
+    directories: &[PathBuf],
+    report: &mut Report,
+) -> (Spec, Origins, Paths) {
+    let mut document = document.clone();
+    document.inherit(Document::defaults());
+    let mut origins = Origins {
+        whole,
+        duration: document.duration.as_ref().map(|at| at.span).filter(|&span| !is_default(span)),
+        warmup: document.warmup.as_ref().map(|at| at.span).filter(|&span| !is_default(span)),
+        ..Origins::default()
+    };
+    let mut resolver = Resolver {
+        report,
+        directories,
+        schemes: BTreeMap::new(),
+        used_schemes: BTreeSet::new(),
+        nodes: BTreeMap::new(),
+        files: BTreeMap::new(),
+        nodes_incomplete: false,
+    };
+    let schemes = document.scheme.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+    resolver.schemes =
+        schemes.0.iter().map(|(name, scheme)| (name.value.0.clone(), scheme.clone())).collect();
+
+    let mut spec = Spec {
+        nodes: Vec::new(),
+        links: Vec::new(),
+        groups: Vec::new(),
+        duration: document.duration.as_deref().copied().unwrap_or_default(),
+        warmup: document.warmup.as_deref().copied().unwrap_or_default(),
+        seed: document.seed.as_deref().copied().unwrap_or_default(),
+        measure: measure(&document),
+    };
+    let mut queues = resolver.links(&document, &mut spec, &mut origins);
+    resolver.nodes(&document, &mut spec, &mut origins);
+    resolver.groups(&document, &mut spec, &mut origins, &mut queues);
+    unused_schemes(&schemes, &resolver.used_schemes, &mut origins);
+    if spec.duration.is_zero() {
+        let span = origins.duration.unwrap_or(whole);
+        resolver.report.error("scenario.range", span, "the run has no duration");
+    }
+    let paths = Paths::new(&spec);
+    if resolver.report.errors() == 0 {
+        for queue in queues {
+            queue.settle(&mut spec, &paths, resolver.report);
+        }
+    }
+    (spec, origins, paths)
+}
+
+/// True for the place of a default, which no file has.
+pub(super) fn is_default(span: Span) -> bool {
+    span == Span::DEFAULT
+}
+
+fn measure(document: &Document) -> MeasureSpec {
+    let mut measure = document.measure.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+    measure.inherit(Fields::defaults());
+    let plain = MeasureSpec::default();
+    MeasureSpec {
+        interval: measure.interval.map_or(plain.interval, |at| at.value.0),
+        flows: measure.flows.map_or(plain.flows, |at| at.value),
+        points: measure.points.map_or(plain.points, |at| at.value),
+        every_event: measure.every_event.map_or(plain.every_event, |at| at.value),
+    }
+}
+
+fn unused_schemes(schemes: &Schemes, used: &BTreeSet<String>, origins: &mut Origins) {
+    for (name, _) in &schemes.0 {
+        if !used.contains(&name.value.0) {
+            origins.unused.push((format!("no flow uses the scheme `{}`", name.value.0), name.span));
+        }
+    }
+}
+
+/// The processing cost in a table.
+fn processing(table: Option<&At<ProcessingTable>>) -> Processing {
+    let cost = |at: &Option<At<Duration>>| at.as_deref().copied().unwrap_or_default();
+    table.map_or_else(Processing::default, |table| Processing {
+        per_packet: cost(&table.packet),
+        per_byte: cost(&table.byte),
+    })
+}
+
+impl Resolver<'_> {
+    fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> Vec<PendingQueue> {
+        let mut queues = Vec::new();
+        let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
+        if links.len() > MOST_LINKS {
+            self.nodes_incomplete = true;
+            let span = links[MOST_LINKS].span;
+            self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
+            return queues;
+        }
+        let mut names = BTreeSet::new();
+        for link in links {
+            let Some((a, b)) = self.ends(link, spec) else {
+                self.nodes_incomplete = true;
+                continue;
+            };
+            let name = match &link.name {
+                Some(name) => name.value.0.clone(),
+                None => format!("{}-{}", spec.nodes[a.0 as usize].name, spec.nodes[b.0 as usize].name),
+            };
+            if !names.insert(name.clone()) {
+                let help = if link.name.is_none() {
+                    "give parallel links names of their own"
+                } else {
+                    "names are unique"
+                };
+                let span = link.name.as_ref().map_or(link.span, |name| name.span);
+                self.report
+                    .error("scenario.duplicate", span, format!("there is another link `{name}`"))
+                    .help(help);
+            }
+            let number = spec.links.len();
+            let (directions, origin) = self.link_lines(link, &name, document, number, &mut queues);
+            let [forward, backward] = directions;
+            origins.links.push(origin);
+            spec.links.push(LinkSpec { name, a, b, forward, backward });
+        }
+        queues
+    }
+
+    /// The nodes at a link's ends, made if they are new.
+    fn ends(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
+        let between = link.between.as_ref()?;
+        let [a, b] = between.value.as_slice() else {
+            if !link.broken {
+                self.report
+                    .error("scenario.range", between.span, "a link is between two nodes")
+                    .help("write it as between = [\"left\", \"right\"]");
+            }
+            return None;
+        };
+        if a.value == b.value {
+            self.report.error("scenario.range", b.span, format!("both ends of the link are `{}`", a.value.0));
+            return None;
+        }
+        let mut node = |name: &str| {
+            *self.nodes.entry(name.to_owned()).or_insert_with(|| {
+                let id = NodeId(u32::try_from(spec.nodes.len()).unwrap_or(u32::MAX));
+                spec.nodes.push(NodeSpec { name: name.to_owned(), processing: Processing::default() });
+                id
+            })
+        };
+        Some((node(&a.value.0), node(&b.value.0)))
+    }
+
+    fn nodes(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) {
+        let Some(At { value: Named(nodes), .. }) = &document.node else { return };
+        for (name, node) in nodes {
+            match self.nodes.get(&name.value.0) {
+                Some(id) => spec.nodes[id.0 as usize].processing = processing(node.processing.as_ref()),
+                None => {
+                    origins.unused.push((format!("no link leads to the node `{}`", name.value.0), name.span));
+                }
+            }
+        }
+    }
+
+    /// The default queue of a line: what a scenario says that says nothing.
+    pub(super) fn default_queue(text: &str) -> Option<At<Queue>> {
+        super::table::decode_default(text)
+    }
+}

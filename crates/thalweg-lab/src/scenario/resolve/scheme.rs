@@ -1,0 +1,242 @@
+//! Schemes: which transport with which parameters.
+
+use super::super::keys::{
+    Common, DelayedAckChoice, DelayedAckTable, Document, RecoveryName, Rto, SchemeRef, SchemeTable, Sizes,
+};
+use super::super::quantity::Packets;
+use super::super::source::Span;
+use super::super::table::{At, Fields};
+use super::Resolver;
+use super::line::small;
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::Bytes;
+use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_sim::spec::TransportSpec;
+
+impl Resolver<'_> {
+    /// The transport of a flow.
+    pub(super) fn transport(&mut self, scheme: &At<SchemeRef>, document: &Document) -> Option<TransportSpec> {
+        let (name, table, span) = match &scheme.value {
+            SchemeRef::Name(name) => {
+                let name = name.0.clone();
+                self.used_schemes.insert(name.clone());
+                match self.schemes.get(&name) {
+                    Some(Some(table)) => (name, table.value.clone(), table.span),
+                    Some(None) => return None, // Wrong, and said so.
+                    None => match SchemeTable::builtin(&name) {
+                        Some(table) => (name, table, scheme.span),
+                        None => {
+                            let own = self.schemes.keys().map(String::as_str);
+                            let valid = SchemeTable::KINDS.iter().copied().chain(own);
+                            let message = format!("there is no scheme `{name}`");
+                            self.report
+                                .error("scenario.unknown-name", scheme.span, message)
+                                .names(&name, valid);
+                            return None;
+                        }
+                    },
+                }
+            }
+            SchemeRef::Table(name, table) => (name.0.clone(), table.clone(), scheme.span),
+        };
+        let shared = document.defaults.as_ref().and_then(|defaults| defaults.scheme.as_ref());
+        self.build(name, table, shared.map(|at| &at.value), span)
+    }
+
+    fn build(
+        &mut self,
+        scheme: String,
+        table: SchemeTable,
+        shared: Option<&Common>,
+        span: Span,
+    ) -> Option<TransportSpec> {
+        if let SchemeTable::Datagram(mut udp) = table {
+            if let Some(shared) = shared {
+                udp.sizes.inherit(&shared.sizes);
+            }
+            let (segment, header) = self.sizes(&udp.sizes, 1472, 28)?;
+            let rate = udp.rate.as_deref().copied();
+            return Some(TransportSpec::Datagram { scheme, segment, header, rate });
+        }
+        let (controller, mut common, recovery) = self.controller(table)?;
+        if let Some(shared) = shared {
+            common.complete(shared);
+        }
+        common.inherit(Common::defaults());
+        let (segment, header) = self.sizes(&common.sizes, 1448, 52)?;
+        let ack = match &common.ack {
+            Some(at) => small(at.value).or_else(|| self.bad_size(at, "an acknowledgement")),
+            None => Some(header),
+        }?;
+        let recovery = common.recovery.as_deref().map_or(recovery, |&RecoveryName(recovery)| recovery);
+        let sender = self.sender(&common, segment, recovery, span)?;
+        let receiver = self.receiver(&common, segment, recovery)?;
+        Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
+    }
+
+    /// Segment and header in bytes.
+    fn sizes(&mut self, sizes: &Sizes, segment: u32, header: u32) -> Option<(u32, u32)> {
+        let segment = match &sizes.segment {
+            Some(at) => small(at.value).filter(|&size| size > 0).or_else(|| self.bad_size(at, "a segment")),
+            None => Some(segment),
+        };
+        let header = match &sizes.header {
+            Some(at) => small(at.value).or_else(|| self.bad_size(at, "a header")),
+            None => Some(header),
+        };
+        Some((segment?, header?))
+    }
+
+    fn bad_size(&mut self, at: &At<Bytes>, what: &str) -> Option<u32> {
+        let least = if what == "a segment" { 1 } else { 0 };
+        self.report.error("scenario.range", at.span, format!("{what} has {least} B to 1 MiB"));
+        None
+    }
+
+    /// The controller, the parameters that all window schemes share, and the scheme's own way of recovery.
+    fn controller(&mut self, table: SchemeTable) -> Option<(ControllerSpec, Common, Recovery)> {
+        let windows =
+            |initial: &Option<At<Packets>>, threshold: &Option<At<Packets>>, resolver: &mut Self| {
+                let initial = resolver.window(initial)?;
+                Some((initial, resolver.window(threshold)?))
+            };
+        Some(match table {
+            SchemeTable::Fixed(mut fixed) => {
+                fixed.inherit_own(Fields::defaults());
+                let window = self.window(&fixed.window)?;
+                (ControllerSpec::Fixed { window }, fixed.common, Recovery::GoBackN)
+            }
+            SchemeTable::SlowStart(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let (initial_window, initial_threshold) =
+                    windows(&table.initial_window, &table.initial_threshold, self)?;
+                let controller = ControllerSpec::SlowStart { initial_window, initial_threshold };
+                (controller, table.common, Recovery::GoBackN)
+            }
+            SchemeTable::NewReno(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let (initial_window, initial_threshold) =
+                    windows(&table.initial_window, &table.initial_threshold, self)?;
+                let controller = ControllerSpec::NewReno { initial_window, initial_threshold };
+                (controller, table.common, Recovery::Sack)
+            }
+            SchemeTable::Vegas(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let (initial_window, initial_threshold) =
+                    windows(&table.initial_window, &table.initial_threshold, self)?;
+                let packets = |at: &Option<At<Packets>>| at.as_ref().map_or(0.0, |at| at.value.0);
+                let (alpha, beta, gamma) =
+                    (packets(&table.alpha), packets(&table.beta), packets(&table.gamma));
+                if let Some(at) = table.alpha.as_ref().filter(|_| alpha > beta) {
+                    self.report.error("scenario.range", at.span, "alpha is larger than beta");
+                }
+                let controller =
+                    ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma };
+                (controller, table.common, Recovery::Sack)
+            }
+            SchemeTable::Cubic(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let (initial_window, initial_threshold) =
+                    windows(&table.initial_window, &table.initial_threshold, self)?;
+                let (c, beta) = (table.c.as_ref()?, table.beta.as_ref()?);
+                if c.value.0 <= 0.0 {
+                    self.report.error("scenario.range", c.span, "c is above 0");
+                }
+                if !(beta.value.0 > 0.0 && beta.value.0 < 1.0) {
+                    let help = "RFC 9438 multiplies the window by 0.7 at a loss";
+                    self.report.error("scenario.range", beta.span, "beta lies between 0 and 1").help(help);
+                }
+                let controller = ControllerSpec::Cubic {
+                    initial_window,
+                    initial_threshold,
+                    c: c.value.0,
+                    beta: beta.value.0,
+                    fast_convergence: table.fast_convergence.as_ref().is_none_or(|at| at.value),
+                };
+                (controller, table.common, Recovery::Sack)
+            }
+            SchemeTable::Datagram(_) => return None,
+        })
+    }
+
+    /// A window of at least one packet.
+    fn window(&mut self, at: &Option<At<Packets>>) -> Option<f64> {
+        let at = at.as_ref()?;
+        if at.value.0 < 1.0 {
+            let message = "a window below one packet never sends";
+            self.report.error("scenario.window", at.span, message).help("the smallest window is \"1 pkt\"");
+            return None;
+        }
+        Some(at.value.0)
+    }
+
+    fn sender(
+        &mut self,
+        common: &Common,
+        segment: u32,
+        recovery: Recovery,
+        span: Span,
+    ) -> Option<SenderConfig> {
+        let max_window = self.window(&common.max_window)?;
+        let duplicate_threshold = common.duplicate_threshold.as_ref()?;
+        if duplicate_threshold.value == 0 {
+            self.report.error("scenario.range", duplicate_threshold.span, "the threshold is at least 1");
+        }
+        Some(SenderConfig {
+            segment,
+            // Saturates: there are never more segments than that.
+            max_window: max_window as u32,
+            counting: common.counting.as_ref()?.value.0,
+            recovery,
+            duplicate_threshold: duplicate_threshold.value,
+            rtt: self.rto(common.rto.as_ref(), span)?,
+            idle_restart: common.idle_restart.as_ref()?.value,
+            max_retransmissions: common.max_retransmissions.as_deref().copied(),
+        })
+    }
+
+    fn rto(&mut self, rto: Option<&At<Rto>>, span: Span) -> Option<RttConfig> {
+        let mut table = rto.map(|at| at.value.clone()).unwrap_or_default();
+        table.inherit(Rto::defaults());
+        let span = rto.map_or(span, |at| at.span);
+        let config = RttConfig {
+            initial: table.initial.as_ref()?.value,
+            floor: table.floor.as_ref()?.value,
+            ceiling: table.ceiling.as_ref()?.value,
+            granularity: table.granularity.as_ref()?.value,
+            deviations: table.deviations.as_ref()?.value,
+        };
+        if config.ceiling < config.floor || config.ceiling.is_zero() || config.initial.is_zero() {
+            let message = "a time-out begins above zero, and its ceiling is not below its floor";
+            self.report.error("scenario.range", span, message);
+        }
+        Some(config)
+    }
+
+    fn receiver(&mut self, common: &Common, segment: u32, recovery: Recovery) -> Option<ReceiverConfig> {
+        let window = common.receive_window.as_ref()?;
+        if window.value.get() < u64::from(segment) {
+            let message = format!("a receive window of {} holds no segment of {segment} B", window.value);
+            self.report.error("scenario.window", window.span, message);
+        }
+        let delayed_ack = match common.delayed_ack.as_deref() {
+            Some(DelayedAckChoice::On(table)) => {
+                let mut table = table.clone();
+                table.inherit(DelayedAckTable::defaults());
+                let every = table.every.as_ref()?;
+                if every.value == 0 {
+                    self.report.error("scenario.range", every.span, "every is at least 1");
+                }
+                Some(DelayedAck { delay: table.delay.as_ref()?.value, every: every.value })
+            }
+            _ => None,
+        };
+        Some(ReceiverConfig {
+            window: window.value.get(),
+            delayed_ack,
+            sack: recovery == Recovery::Sack,
+            keep_out_of_order: common.keep_out_of_order.as_ref()?.value,
+            wait_for_consumption: false,
+        })
+    }
+}

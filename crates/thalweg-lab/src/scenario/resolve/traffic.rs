@@ -1,0 +1,408 @@
+//! Groups of flows: where they go, when, with what, and the hosts of their own.
+
+use super::super::keys::{
+    Access, Document, Flow, FlowDefaults, Line, Side, SizeChoice, SizeTable, Workload, WorkloadTable,
+};
+use super::super::quantity::Name;
+use super::super::source::Span;
+use super::super::table::{At, Fields};
+use super::line::{PendingQueue, Place};
+use super::{GroupOrigin, Origins, Resolver, processing};
+use std::collections::BTreeSet;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+
+/// The most groups of flows.
+const MOST_GROUPS: usize = 1 << 13;
+
+/// The most flows of a scenario.
+const MOST_FLOWS: u64 = 1 << 26;
+
+impl Resolver<'_> {
+    /// All groups of flows.
+    pub(super) fn groups(
+        &mut self,
+        document: &Document,
+        spec: &mut Spec,
+        origins: &mut Origins,
+        queues: &mut Vec<PendingQueue>,
+    ) {
+        let flows: &[At<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
+        if flows.len() > MOST_GROUPS {
+            let message = format!("there are more than {MOST_GROUPS} groups of flows");
+            self.report
+                .error("scenario.range", flows[MOST_GROUPS].span, message)
+                .help("a group may have a `count`");
+            return;
+        }
+        let mut shared = document
+            .defaults
+            .as_ref()
+            .and_then(|defaults| defaults.flow.as_ref())
+            .map(|at| at.value.clone())
+            .unwrap_or_default();
+        shared.inherit(FlowDefaults::defaults());
+        let mut names = BTreeSet::new();
+        let mut total = 0;
+        for (number, flow) in flows.iter().enumerate() {
+            let name = flow
+                .name
+                .as_ref()
+                .map_or_else(|| format!("flow-{}", number + 1), |name| name.value.0.clone());
+            if !names.insert(name.clone()) {
+                let span = flow.name.as_ref().map_or(flow.span, |name| name.span);
+                self.report.error("scenario.duplicate", span, format!("there is another flow `{name}`"));
+            }
+            let group = self.group(flow, name, &shared, document, spec.groups.len(), queues);
+            let Some((group, origin)) = group else { continue };
+            total += u64::from(group.count);
+            if total > MOST_FLOWS {
+                self.report.error(
+                    "scenario.range",
+                    origin.count,
+                    format!("there are more than {MOST_FLOWS} flows"),
+                );
+                return;
+            }
+            spec.groups.push(group);
+            origins.groups.push(origin);
+        }
+    }
+
+    fn group(
+        &mut self,
+        flow: &At<Flow>,
+        name: String,
+        shared: &FlowDefaults,
+        document: &Document,
+        number: usize,
+        queues: &mut Vec<PendingQueue>,
+    ) -> Option<(GroupSpec, GroupOrigin)> {
+        let mut keys = flow.shared.clone();
+        merge_access(&mut keys.access, &shared.access);
+        keys.inherit(shared);
+        let from = self.node(flow.from.as_ref()?);
+        let to = self.node(flow.to.as_ref()?);
+        if let (Some(from_id), Some(to_id)) = (from, to)
+            && from_id == to_id
+            && keys.access.is_none()
+        {
+            let span = flow.to.as_ref().map_or(flow.span, |to| to.span);
+            let message = format!("the flow `{name}` ends where it begins");
+            self.report
+                .error("scenario.route", span, message)
+                .help("with `access`, its hosts have lines of their own");
+        }
+        let count = flow.count.as_ref().map_or(1, |at| at.value);
+        if let Some(at) = flow.count.as_ref().filter(|at| at.value == 0) {
+            self.report.error("scenario.range", at.span, "a group has at least one flow");
+        }
+        let scheme = keys.scheme.as_ref();
+        let transport = scheme.and_then(|scheme| self.transport(scheme, document));
+        let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
+        if let (Some(transport), Some(workload)) = (&transport, &workload) {
+            self.bounded(transport, workload, keys.workload.as_ref().map_or(flow.span, |at| at.span));
+        }
+        let access = keys.access.as_ref().map(|access| self.access(access, &name, number, queues));
+        let time = |at: &Option<At<Duration>>| at.as_deref().copied().unwrap_or_default();
+        let span_of = |at: &Option<At<Duration>>| at.as_ref().map_or(flow.span, |at| at.span);
+        let origin = GroupOrigin {
+            table: flow.span,
+            count: flow.count.as_ref().map_or(flow.span, |at| at.span),
+            start: own(span_of(&keys.start), flow.span),
+            stop: own(span_of(&keys.stop), flow.span),
+            scheme: own(scheme.map_or(flow.span, |scheme| scheme.span), flow.span),
+            access: keys.access.as_ref().map_or(flow.span, |at| at.span),
+        };
+        let group = GroupSpec {
+            name,
+            count,
+            from: from?,
+            to: to?,
+            access,
+            transport: transport?,
+            workload: workload?,
+            start: Time::ZERO + time(&keys.start),
+            spread: time(&keys.spread),
+            stagger: time(&keys.stagger),
+            stop: keys.stop.as_ref().map(|at| Time::ZERO + at.value),
+            control_channel: keys.control_channel.as_deref().copied(),
+        };
+        Some((group, origin))
+    }
+
+    fn node(&mut self, name: &At<Name>) -> Option<NodeId> {
+        let found = self.nodes.get(&name.value.0).copied();
+        if found.is_none() && !self.nodes_incomplete {
+            let message = format!("there is no node `{}`", name.value.0);
+            let valid = self.nodes.keys().map(String::as_str);
+            self.report
+                .error("scenario.unknown-name", name.span, message)
+                .names(&name.value.0, valid)
+                .help("nodes exist by being named in a link");
+        }
+        found
+    }
+
+    /// Refuses what would send without end at one instant.
+    fn bounded(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
+        let greedy = matches!(workload, WorkloadSpec::Bulk | WorkloadSpec::OnOff { rate: None, .. });
+        if greedy && matches!(transport, TransportSpec::Datagram { rate: None, .. }) {
+            let help = "give the workload or the scheme a `rate`, such as scheme = { base = \"udp\", rate = \"1 Mbit/s\" }";
+            self.report
+                .error("scenario.endless", span, "udp has no window: this workload would send without end")
+                .help(help);
+        }
+    }
+
+    fn access(
+        &mut self,
+        access: &At<Access>,
+        name: &str,
+        number: usize,
+        queues: &mut Vec<PendingQueue>,
+    ) -> AccessSpec {
+        let mut side = |side: &Option<At<Side>>, which: &str, first: usize| {
+            let mut table = side.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+            table.line.complete(&access.line);
+            let span = side.as_ref().map_or(access.span, |at| at.span);
+            let which = if side.is_some() { which } else { "" };
+            let what = format!("the {which}access of `{name}`");
+            let errors = self.report.errors();
+            let mut reverse: Line = table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+            reverse.complete(&table.line);
+            let forward =
+                self.line(&table.line, &what, span, "\"unlimited\"", Place::Access(number, first), queues);
+            let backward = if self.report.errors() == errors || table.reverse.is_some() {
+                self.line(&reverse, &what, span, "\"unlimited\"", Place::Access(number, first + 1), queues)
+            } else {
+                forward.clone()
+            };
+            (forward, backward, processing(table.processing.as_ref()))
+        };
+        let (source_forward, source_backward, source_processing) = side(&access.source, "source ", 0);
+        let (sink_forward, sink_backward, sink_processing) = side(&access.sink, "sink ", 2);
+        AccessSpec {
+            source_forward,
+            source_backward,
+            sink_forward,
+            sink_backward,
+            source_processing,
+            sink_processing,
+        }
+    }
+
+    fn workload(&mut self, workload: &At<Workload>) -> Option<WorkloadSpec> {
+        let table = match &workload.value {
+            Workload::Bulk => return Some(WorkloadSpec::Bulk),
+            Workload::Transfer(size) => return self.transfer(*size, workload.span),
+            Workload::Table(table) => table.clone(),
+        };
+        Some(match table {
+            WorkloadTable::Transfer(table) => {
+                return self.transfer(table.size.as_ref()?.value, workload.span);
+            }
+            WorkloadTable::Telnet(table) => {
+                let gap = table.gap.as_ref()?;
+                if gap.value.is_zero() {
+                    let help = "a source that always has more to send is \"bulk\"";
+                    self.report.error("scenario.range", gap.span, "a gap is above 0").help(help);
+                }
+                WorkloadSpec::Telnet { packet: self.packet(table.packet.as_ref())?, gap: gap.value }
+            }
+            WorkloadTable::OnOff(mut table) => {
+                table.inherit(Fields::defaults());
+                let on = table.on.as_ref()?;
+                if on.value.is_zero() {
+                    self.report.error("scenario.range", on.span, "a source that is never on sends nothing");
+                }
+                if let Some(rate) = table.rate.as_ref() {
+                    self.rate(Some(rate))?;
+                }
+                WorkloadSpec::OnOff {
+                    on: on.value,
+                    off: table.off.as_ref()?.value,
+                    rate: table.rate.as_deref().copied(),
+                    packet: self.packet(table.packet.as_ref())?,
+                    random: table.random.as_ref()?.value,
+                }
+            }
+            WorkloadTable::ConstantRate(mut table) => {
+                table.inherit(Fields::defaults());
+                let packet = self.packet(table.packet.as_ref())?;
+                WorkloadSpec::ConstantRate { rate: self.rate(table.rate.as_ref())?, packet }
+            }
+            WorkloadTable::Poisson(table) => {
+                let size = self.size(table.size.as_ref()?)?;
+                let (gap, span) = match (&table.gap, &table.load) {
+                    (Some(gap), None) => (gap.value, gap.span),
+                    (None, Some(load)) => {
+                        let rate = self.rate(Some(load))?;
+                        (Duration::from_secs_f64(mean_size(&size) * 8.0 / rate.as_f64()), load.span)
+                    }
+                    _ => {
+                        if !table.broken {
+                            let message = "give either `gap` or `load`";
+                            self.report.error("scenario.missing", workload.span, message);
+                        }
+                        return None;
+                    }
+                };
+                if gap.is_zero() {
+                    self.report.error(
+                        "scenario.range",
+                        span,
+                        "transfers would arrive all at once, without end",
+                    );
+                }
+                WorkloadSpec::Poisson { gap, size }
+            }
+            WorkloadTable::RequestResponse(mut table) => {
+                table.inherit(Fields::defaults());
+                WorkloadSpec::RequestResponse {
+                    request: self.packet(table.request.as_ref())?,
+                    response: self.size(table.response.as_ref()?)?,
+                    think: table.think.as_ref()?.value,
+                }
+            }
+            WorkloadTable::Trace(table) => {
+                let writes = match (&table.file, &table.writes) {
+                    (Some(file), None) => self.writes_file(file),
+                    (None, Some(writes)) => writes
+                        .value
+                        .iter()
+                        .map(|write| ((write.value.0, write.value.1), write.span))
+                        .collect(),
+                    _ => {
+                        if !table.broken {
+                            let message = "give either `file` or `writes`";
+                            self.report.error("scenario.missing", workload.span, message);
+                        }
+                        return None;
+                    }
+                };
+                if let Some(pair) = writes.windows(2).find(|pair| pair[0].0.0 > pair[1].0.0) {
+                    let message = format!("times ascend, but {} follows {}", pair[1].0.0, pair[0].0.0);
+                    self.report.error("scenario.range", pair[1].1, message);
+                }
+                WorkloadSpec::Trace(writes.into_iter().map(|(write, _)| write).collect())
+            }
+        })
+    }
+
+    fn transfer(&mut self, size: Bytes, span: Span) -> Option<WorkloadSpec> {
+        if size == Bytes::ZERO {
+            self.report.error("scenario.range", span, "a transfer has at least 1 B");
+            return None;
+        }
+        Some(WorkloadSpec::Transfer(size))
+    }
+
+    fn packet(&mut self, at: Option<&At<Bytes>>) -> Option<Bytes> {
+        let at = at?;
+        if at.value == Bytes::ZERO {
+            self.report.error("scenario.range", at.span, "a write has at least 1 B");
+            return None;
+        }
+        Some(at.value)
+    }
+
+    fn rate(&mut self, at: Option<&At<Rate>>) -> Option<Rate> {
+        let at = at?;
+        if at.value.is_zero() {
+            self.report.error("scenario.range", at.span, "a source at this rate never sends");
+            return None;
+        }
+        Some(at.value)
+    }
+
+    fn size(&mut self, size: &At<SizeChoice>) -> Option<SizeSpec> {
+        let spec = match &size.value {
+            SizeChoice::Fixed(size) => SizeSpec::Fixed(*size),
+            SizeChoice::Table(SizeTable::Fixed(table)) => SizeSpec::Fixed(table.size.as_ref()?.value),
+            SizeChoice::Table(SizeTable::Exponential(table)) => {
+                SizeSpec::Exponential { mean: table.mean.as_ref()?.value }
+            }
+            SizeChoice::Table(SizeTable::Pareto(table)) => {
+                let shape = table.shape.as_ref()?;
+                if shape.value.0 <= 0.0 {
+                    self.report.error("scenario.range", shape.span, "the shape is above 0");
+                    return None;
+                }
+                SizeSpec::Pareto {
+                    min: table.min.as_ref()?.value,
+                    shape: shape.value.0,
+                    max: table.max.as_ref()?.value,
+                }
+            }
+            SizeChoice::Table(SizeTable::LogNormal(table)) => {
+                let sigma = table.sigma.as_ref()?;
+                if sigma.value.0 < 0.0 {
+                    self.report.error("scenario.range", sigma.span, "a standard deviation is not below 0");
+                    return None;
+                }
+                SizeSpec::LogNormal { median: table.median.as_ref()?.value, sigma: sigma.value.0 }
+            }
+            SizeChoice::Table(SizeTable::Uniform(table)) => {
+                SizeSpec::Uniform { min: table.min.as_ref()?.value, max: table.max.as_ref()?.value }
+            }
+        };
+        let fault = match &spec {
+            SizeSpec::Fixed(size)
+            | SizeSpec::Exponential { mean: size }
+            | SizeSpec::LogNormal { median: size, .. } => {
+                (*size == Bytes::ZERO).then_some("a size has at least 1 B")
+            }
+            SizeSpec::Pareto { min, max, .. } | SizeSpec::Uniform { min, max } => {
+                (*min == Bytes::ZERO || max < min).then_some("min is at least 1 B and not above max")
+            }
+        };
+        if let Some(fault) = fault {
+            self.report.error("scenario.range", size.span, fault);
+            return None;
+        }
+        Some(spec)
+    }
+}
+
+/// The place of a value, or of its table where the value is a default.
+fn own(span: Span, table: Span) -> Span {
+    if super::is_default(span) { table } else { span }
+}
+
+/// A flow's access takes from the common one what it does not say, host by host and key by key.
+fn merge_access(own: &mut Option<At<Access>>, common: &Option<At<Access>>) {
+    let (Some(access), Some(common)) = (own.as_mut(), common) else { return };
+    for (side, common) in
+        [(&mut access.value.source, &common.value.source), (&mut access.value.sink, &common.value.sink)]
+    {
+        if let (Some(side), Some(common)) = (side.as_mut(), common) {
+            side.value.line.complete(&common.value.line);
+            side.value.inherit(&common.value);
+        } else if side.is_none() {
+            side.clone_from(common);
+        }
+    }
+    access.value.line.complete(&common.value.line);
+}
+
+/// The mean of a distribution in bytes.
+pub(super) fn mean_size(size: &SizeSpec) -> f64 {
+    let bytes = |size: &Bytes| size.get() as f64;
+    match size {
+        SizeSpec::Fixed(size) | SizeSpec::Exponential { mean: size } => bytes(size),
+        SizeSpec::Uniform { min, max } => (bytes(min) + bytes(max)) / 2.0,
+        SizeSpec::LogNormal { median, sigma } => bytes(median) * libm::exp(sigma * sigma / 2.0),
+        SizeSpec::Pareto { min, shape, max } => {
+            // The part below the cut, and the cut itself for the rest.
+            let (low, high, a) = (bytes(min), bytes(max), *shape);
+            let beyond = libm::pow(low / high, a);
+            let below = if (a - 1.0).abs() < 1e-9 {
+                low * libm::log(high / low)
+            } else {
+                a / (a - 1.0) * (low - high * beyond)
+            };
+            below + high * beyond
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The JSON Schema of scenario files, for editors, made from the descriptions of their tables.
+
+use super::table::{Decode, Field, Fields};
+use serde_json::{Map, Value, json};
+
+/// Makes the schema of one kind of a choice: from the key that tells the kind, and its value.
+pub type Variant = fn(&mut Definitions, &str, &str) -> Value;
+
+/// The parts of a schema that are referred to by name, and the tables described on the way.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    parts: Map<String, Value>,
+    tables: Vec<TableDoc>,
+}
+
+/// A table for the reference.
+#[derive(Clone, Debug)]
+pub struct TableDoc {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// The key that tells its kind, and the value for this one.
+    pub tag: Option<(String, String)>,
+    /// Its keys.
+    pub fields: Vec<Field>,
+}
+
+impl Definitions {
+    /// Refers to the part `name`, which is made if it is not there yet.
+    pub fn named(&mut self, name: &str, make: impl FnOnce() -> Value) -> Value {
+        self.nested(name, |_| make())
+    }
+
+    /// The same, for a part that needs other parts.
+    pub fn nested(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Value) -> Value {
+        let name = part_name(name);
+        if !self.parts.contains_key(&name) {
+            self.parts.insert(name.clone(), Value::Null); // A part that contains itself ends here.
+            let part = make(self);
+            self.parts.insert(name.clone(), part);
+        }
+        json!({ "$ref": format!("#/$defs/{name}") })
+    }
+
+    /// The schema of a table.
+    pub fn table<T: Fields>(&mut self) -> Value {
+        self.nested(T::NAME, |definitions| object::<T>(None, definitions))
+    }
+
+    /// The schema of a table whose key `tag` tells its kind.
+    pub fn choice(&mut self, name: &str, about: &str, tag: &str, variants: &[(&str, Variant)]) -> Value {
+        self.nested(name, |definitions| {
+            let kinds: Vec<Value> =
+                variants.iter().map(|(value, variant)| variant(definitions, tag, value)).collect();
+            json!({ "description": about.trim(), "oneOf": kinds })
+        })
+    }
+
+    /// The part `of` under another name, with a key `name` more in each of its kinds.
+    pub fn with_name(&mut self, name: &str, of: &str) -> Value {
+        let mut part = self.parts.get(of).cloned().unwrap_or(Value::Null);
+        for kind in part["oneOf"].as_array_mut().into_iter().flatten() {
+            kind["properties"]["name"] =
+                json!({ "type": "string", "description": "The scheme's name in results." });
+        }
+        self.named(name, || part)
+    }
+
+    /// The kind `kind` of the choice `of`, in which the key that tells the kind may be missing.
+    pub fn without_tag(&self, kind: &str, of: &str, tag: &str) -> Value {
+        let kinds = self.parts.get(of).and_then(|part| part["oneOf"].as_array());
+        let mut found = kinds
+            .into_iter()
+            .flatten()
+            .find(|one| one["properties"][tag]["const"] == kind)
+            .cloned()
+            .unwrap_or_default();
+        if let Some(required) = found["required"].as_array_mut() {
+            required.retain(|key| key != tag);
+        }
+        json!({ "anyOf": [{ "$ref": format!("#/$defs/{of}") }, found] })
+    }
+}
+
+/// References are URIs, which have no spaces.
+fn part_name(name: &str) -> String {
+    name.replace(' ', "-")
+}
+
+/// One kind of a choice.
+pub(super) fn variant<T: Fields>(definitions: &mut Definitions, tag: &str, value: &str) -> Value {
+    object::<T>(Some((tag, value)), definitions)
+}
+
+fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -> Value {
+    let (about, fields) = (T::ABOUT, T::fields());
+    definitions.tables.push(TableDoc {
+        name: T::NAME,
+        about,
+        tag: tag.map(|(tag, value)| (tag.to_owned(), value.to_owned())),
+        fields: fields.clone(),
+    });
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    if let Some((tag, value)) = tag {
+        properties.insert(tag.to_owned(), json!({ "const": value }));
+        required.push(tag.to_owned());
+    }
+    for field in &fields {
+        let mut schema = (field.schema)(definitions);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), Value::from(field.about.trim()));
+            if let Some(default) = field.default.and_then(default_value) {
+                schema.insert("default".to_owned(), default);
+            }
+        }
+        properties.insert(field.key.to_owned(), schema);
+        if field.required {
+            required.push(field.key.to_owned());
+        }
+    }
+    json!({
+        "description": about.trim(),
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false
+    })
+}
+
+/// A default as JSON, where it is a plain value.
+fn default_value(toml: &str) -> Option<Value> {
+    serde_json::from_str(toml).ok()
+}
+
+/// All tables of a scenario file, the whole file first.
+pub(super) fn tables() -> Vec<TableDoc> {
+    let mut definitions = Definitions::default();
+    let _ = super::keys::Document::schema(&mut definitions);
+    definitions.tables
+}
+
+/// The JSON Schema (draft 2020-12) of a scenario file.
+pub fn schema() -> Value {
+    let mut definitions = Definitions::default();
+    let top = super::keys::Document::schema(&mut definitions);
+    let mut root = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Thalweg scenario",
+    });
+    if let (Some(root), Some(top)) = (root.as_object_mut(), top.as_object()) {
+        root.extend(top.clone());
+        root.insert("$defs".to_owned(), Value::Object(definitions.parts));
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_tables_have_the_same_name() {
+        let mut names: Vec<String> =
+            tables().iter().map(|table| format!("{} {:?}", table.name, table.tag)).collect();
+        names.sort();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn every_default_decodes() {
+        for table in tables() {
+            for field in table.fields {
+                if let Some(default) = field.default {
+                    assert!((field.decodes)(default), "{} {} = {default}", table.name, field.key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A scenario's tables and values before they are understood, each with the place that it stands at.
+
+use super::diagnostic::Report;
+use super::source::Span;
+use toml::de::{DeTable, DeValue};
+
+/// Tables and arrays inside each other to at most this depth; no description needs more than seven.
+const DEEPEST: usize = 24;
+
+/// Up to this size all syntax errors of a file are listed; in a larger one reading ends at the first.
+const LISTS_ALL_ERRORS: usize = 256 << 10;
+
+/// A value with its place.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it stands: for a table with a header of its own, the header.
+    pub span: Span,
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// Quoted text.
+    String(String),
+    /// A whole number, as digits of the decimal system where it was written so.
+    Integer(String),
+    /// A number with a point or an exponent.
+    Float(String),
+    /// `true` or `false`.
+    Boolean(bool),
+    /// A date or time; no key takes one.
+    Datetime,
+    /// An array, also one of tables.
+    Array(Vec<Value>),
+    /// A table.
+    Table(Table),
+}
+
+impl Kind {
+    /// What it is called in messages.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::String(_) => "text",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number",
+            Self::Boolean(_) => "true or false",
+            Self::Datetime => "a date",
+            Self::Array(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// A key with its place.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The key.
+    pub name: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Keys with values, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// The entries; no key occurs twice.
+    pub entries: Vec<(Key, Value)>,
+}
+
+impl Table {
+    /// The value of a key.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
+    }
+
+    /// The text value of a key.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match &self.get(name)?.kind {
+            Kind::String(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Reads source `source` as TOML; syntax errors go to the report, and what could be read is returned.
+pub fn parse(source: u32, report: &mut Report) -> Table {
+    let text = std::sync::Arc::clone(report.source(source));
+    let text = text.text();
+    if text.len() > LISTS_ALL_ERRORS {
+        return match DeTable::parse(text) {
+            Ok(table) => convert_table(table.into_inner(), source, 0, report),
+            Err(error) => {
+                syntax_error(&error, source, report);
+                Table::default()
+            }
+        };
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        syntax_error(error, source, report);
+    }
+    convert_table(table.into_inner(), source, 0, report)
+}
+
+/// Reads source `source` as a single TOML value.
+pub fn parse_value(source: u32, report: &mut Report) -> Option<Value> {
+    let text = std::sync::Arc::clone(report.source(source));
+    let value = DeValue::parse(text.text()).ok()?;
+    let span = Span::new(source, value.span());
+    Some(Value { kind: convert(value.into_inner(), span, 0, report)?, span })
+}
+
+fn syntax_error(error: &toml::de::Error, source: u32, report: &mut Report) {
+    let span = error.span().map_or(Span::whole(source), |span| Span::new(source, span));
+    report.error("scenario.syntax", span, error.message());
+}
+
+fn convert_table(table: DeTable<'_>, source: u32, depth: usize, report: &mut Report) -> Table {
+    let mut entries = Vec::with_capacity(table.len());
+    for (key, value) in table {
+        let span = Span::new(source, value.span());
+        let key = Key { span: Span::new(source, key.span()), name: key.into_inner().into_owned() };
+        if depth >= DEEPEST {
+            report.error("scenario.depth", key.span, format!("tables are nested more than {DEEPEST} deep"));
+            break;
+        }
+        // A value that recovery from a syntax error made up has been complained about already.
+        if let Some(kind) = convert(value.into_inner(), span, depth + 1, report) {
+            entries.push((key, Value { kind, span }));
+        }
+    }
+    Table { entries }
+}
+
+fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) -> Option<Kind> {
+    let source = span.source;
+    Some(match value {
+        DeValue::String(text) => Kind::String(text.into_owned()),
+        DeValue::Integer(number) => Kind::Integer(match number.radix() {
+            10 => number.as_str().to_owned(),
+            radix => u64::from_str_radix(number.as_str(), radix)
+                .map_or_else(|_| number.to_string(), |n| n.to_string()),
+        }),
+        DeValue::Float(number) => Kind::Float(number.as_str().to_owned()),
+        DeValue::Boolean(value) => Kind::Boolean(value),
+        DeValue::Datetime(_) => Kind::Datetime,
+        DeValue::Array(items) => {
+            if depth >= DEEPEST {
+                report.error("scenario.depth", span, format!("lists are nested more than {DEEPEST} deep"));
+                return None;
+            }
+            let mut values = Vec::with_capacity(items.len());
+            for item in items {
+                let span = Span::new(source, item.span());
+                values.push(Value { kind: convert(item.into_inner(), span, depth + 1, report)?, span });
+            }
+            Kind::Array(values)
+        }
+        DeValue::Table(table) => Kind::Table(convert_table(table, source, depth, report)),
+    })
+}

@@ -1,0 +1,284 @@
+//! Means, confidence intervals, paired differences and fairness.
+//!
+//! Everything here is computed with IEEE arithmetic and the `libm` crate, so that a result is the same to the last
+//! bit on every machine.
+
+use serde::{Deserialize, Serialize};
+
+/// A mean with its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The arithmetic mean.
+    pub mean: f64,
+    /// Half the width of the two-sided 95 % confidence interval by Student's t: the interval is `mean - ci95` to
+    /// `mean + ci95`. `None` for a single value.
+    pub ci95: Option<f64>,
+    /// The sample standard deviation. `None` for a single value.
+    pub std_dev: Option<f64>,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// How many values.
+    pub n: u64,
+}
+
+impl Estimate {
+    /// The estimate from independent `values`; `None` without any.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mean = mean(values)?;
+        let std_dev = variance(values).map(libm::sqrt);
+        let n = values.len() as u64;
+        let ci95 = std_dev.map(|s| student_quantile(0.975, n - 1) * s / libm::sqrt(n as f64));
+        let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some(Self { mean, ci95, std_dev, min, max, n })
+    }
+
+    /// Whether zero lies outside the interval; `None` without an interval.
+    pub fn excludes_zero(&self) -> Option<bool> {
+        self.ci95.map(|half| self.mean.abs() > half)
+    }
+}
+
+/// The arithmetic mean; `None` without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The sample variance, with n - 1 in the denominator; `None` for fewer than two values.
+pub fn variance(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
+}
+
+/// The estimate of `other - base`, taken pair by pair. Pairs in which either is missing are left out; `None` when
+/// no pair is left.
+///
+/// Where both were measured under the same random numbers, what they have in common cancels, and the interval is
+/// narrower than that of either.
+pub fn paired_difference(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Estimate> {
+    let pairs = base.iter().zip(other);
+    let differences: Vec<f64> = pairs.filter_map(|(base, other)| Some((*other)? - (*base)?)).collect();
+    Estimate::of(&differences)
+}
+
+/// Jain's fairness index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n * sum x^2)`, from 1/n (one has all) to 1 (all
+/// alike). 1 where nobody has anything.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
+}
+
+/// The fairness variance of the SEIF thesis: `(1/n) * sum (x - mean)^2`. In (kbit/s)² for throughputs in kbit/s;
+/// zero without any.
+pub fn fairness_variance(throughputs: &[f64]) -> f64 {
+    let Some(mean) = mean(throughputs) else { return 0.0 };
+    let squares: f64 = throughputs.iter().map(|x| (x - mean) * (x - mean)).sum();
+    squares / throughputs.len() as f64
+}
+
+/// The `p`-quantile (0 to 1) of `values` with linear interpolation between neighbours (definition 7 of Hyndman and
+/// Fan 1996, which R, NumPy and spreadsheets use); `None` without values.
+pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    let position = p.clamp(0.0, 1.0) * last as f64;
+    let below = position as usize;
+    let above = (below + 1).min(last);
+    Some(sorted[below] + (position - below as f64) * (sorted[above] - sorted[below]))
+}
+
+/// The `p`-quantile of Student's t distribution with `degrees` of freedom, for p strictly between 0 and 1.
+///
+/// Up to 200 degrees the distribution function is summed exactly (its series is finite for whole degrees) and
+/// inverted by bisection; beyond, four terms of the Cornish-Fisher expansion around the normal quantile are
+/// accurate to better than 1e-9 for the probabilities of confidence intervals. Zero degrees give infinity.
+pub fn student_quantile(p: f64, degrees: u64) -> f64 {
+    if p < 0.5 {
+        return -student_quantile(1.0 - p, degrees);
+    }
+    if degrees == 0 {
+        return f64::INFINITY;
+    }
+    if degrees > EXACT_DEGREES {
+        return student_expansion(normal_quantile(p), degrees as f64);
+    }
+    // The share of the distribution between -t and t.
+    let within = 2.0 * p - 1.0;
+    let mut high = 1.0;
+    while student_within(high, degrees) < within && high < 1e15 {
+        high *= 2.0;
+    }
+    bisect(0.0, high, |t| student_within(t, degrees) < within)
+}
+
+/// The share of Student's t distribution between -t and t (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+fn student_within(t: f64, degrees: u64) -> f64 {
+    let n = degrees as f64;
+    // With theta = atan(t / sqrt(n)).
+    let cos_squared = n / (n + t * t);
+    let sin = t / libm::sqrt(n + t * t);
+    let mut sum = 0.0;
+    if degrees.is_multiple_of(2) {
+        let mut term = 1.0;
+        for k in (1..=degrees / 2).map(|k| k as f64) {
+            sum += term;
+            term *= cos_squared * (2.0 * k - 1.0) / (2.0 * k);
+        }
+        sin * sum
+    } else {
+        let mut term = libm::sqrt(cos_squared);
+        for k in (1..=(degrees - 1) / 2).map(|k| k as f64) {
+            sum += term;
+            term *= cos_squared * (2.0 * k) / (2.0 * k + 1.0);
+        }
+        core::f64::consts::FRAC_2_PI * (libm::atan(t / libm::sqrt(n)) + sin * sum)
+    }
+}
+
+/// The expansion of Student's quantile in powers of 1/n around the normal quantile z (Abramowitz and Stegun, 26.7.5).
+fn student_expansion(z: f64, n: f64) -> f64 {
+    let z2 = z * z;
+    let g1 = z * (z2 + 1.0) / 4.0;
+    let g2 = z * ((5.0 * z2 + 16.0) * z2 + 3.0) / 96.0;
+    let g3 = z * (((3.0 * z2 + 19.0) * z2 + 17.0) * z2 - 15.0) / 384.0;
+    let g4 = z * ((((79.0 * z2 + 776.0) * z2 + 1482.0) * z2 - 1920.0) * z2 - 945.0) / 92_160.0;
+    z + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n
+}
+
+/// The `p`-quantile of the standard normal distribution, for 0.5 <= p < 1.
+fn normal_quantile(p: f64) -> f64 {
+    // The distribution function is 1 - erfc(z / sqrt 2) / 2.
+    bisect(0.0, 40.0, |z| libm::erfc(z * core::f64::consts::FRAC_1_SQRT_2) > 2.0 * (1.0 - p))
+}
+
+/// Where `below` turns from true to false between `low` and `high`, as exactly as doubles allow.
+fn bisect(mut low: f64, mut high: f64, below: impl Fn(f64) -> bool) -> f64 {
+    loop {
+        let middle = low + (high - low) / 2.0;
+        if middle <= low || middle >= high {
+            return middle;
+        }
+        if below(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
+/// Up to here Student's distribution is summed exactly; the sum's cost grows with the degrees of freedom.
+const EXACT_DEGREES: u64 = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn near(value: f64, expected: f64, tolerance: f64) {
+        assert!((value - expected).abs() <= tolerance, "{value} is not {expected} within {tolerance}");
+    }
+
+    /// Published tables of Student's t (for instance NIST/SEMATECH e-Handbook, 1.3.6.7.2), and exact closed forms
+    /// for one and two degrees.
+    #[test]
+    fn student_quantiles_agree_with_tables() {
+        for (p, degrees, expected) in [
+            (0.975, 1, 12.706),
+            (0.975, 2, 4.303),
+            (0.975, 3, 3.182),
+            (0.975, 4, 2.776),
+            (0.975, 5, 2.571),
+            (0.975, 9, 2.262),
+            (0.975, 10, 2.228),
+            (0.975, 29, 2.045),
+            (0.975, 30, 2.042),
+            (0.975, 100, 1.984),
+            (0.95, 7, 1.895),
+            (0.995, 10, 3.169),
+            (0.999, 3, 10.215),
+        ] {
+            near(student_quantile(p, degrees), expected, 0.000_51);
+        }
+        near(student_quantile(0.975, 1), libm::tan(0.475 * core::f64::consts::PI), 1e-12);
+        near(student_quantile(0.975, 2), 0.95 / libm::sqrt(2.0 * 0.975 * 0.025), 1e-12);
+        near(student_quantile(0.025, 4), -2.776_445_105, 1e-9);
+    }
+
+    #[test]
+    fn the_expansion_joins_the_exact_sum() {
+        for p in [0.9, 0.95, 0.975, 0.995] {
+            let expanded = student_expansion(normal_quantile(p), EXACT_DEGREES as f64);
+            near(expanded, student_quantile(p, EXACT_DEGREES), 1e-9);
+        }
+        near(student_quantile(0.975, 1_000_000_000), 1.959_963_985, 1e-8);
+    }
+
+    #[test]
+    fn mean_and_variance_of_a_textbook_sample() {
+        let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        assert_eq!(mean(&values), Some(5.0));
+        near(variance(&values).unwrap(), 32.0 / 7.0, 1e-12);
+        assert_eq!((mean(&[]), variance(&[1.0])), (None, None));
+    }
+
+    /// Student's own data (1908): hours of sleep gained by ten patients under two drugs. R's `t.test(paired = TRUE)`
+    /// gives the mean difference 1.58 and the interval 0.7001142 to 2.4598858.
+    #[test]
+    fn the_paired_difference_of_students_sleep_data() {
+        let some = |values: [f64; 10]| values.map(Some);
+        let first = some([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]);
+        let second = some([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]);
+        let difference = paired_difference(&first, &second).unwrap();
+        let half = difference.ci95.unwrap();
+        near(difference.mean, 1.58, 1e-12);
+        near(difference.mean - half, 0.700_114_2, 1e-7);
+        near(difference.mean + half, 2.459_885_8, 1e-7);
+        assert_eq!(difference.excludes_zero(), Some(true));
+    }
+
+    #[test]
+    fn a_pair_with_a_hole_is_left_out() {
+        let difference = paired_difference(&[Some(1.0), None, Some(3.0)], &[Some(2.0), Some(9.0), Some(4.0)]);
+        let difference = difference.unwrap();
+        assert_eq!((difference.mean, difference.n, difference.ci95), (1.0, 2, Some(0.0)));
+        assert_eq!(paired_difference(&[None], &[Some(1.0)]), None);
+    }
+
+    #[test]
+    fn a_single_value_has_no_interval() {
+        let estimate = Estimate::of(&[4.0]).unwrap();
+        assert_eq!((estimate.mean, estimate.ci95, estimate.n), (4.0, None, 1));
+        assert_eq!(estimate.excludes_zero(), None);
+    }
+
+    /// Jain, Chiu and Hawe 1984: where k of n users share equally and the others have nothing, the index is k/n.
+    #[test]
+    fn jain_of_a_share_of_the_users() {
+        let mut shares = vec![5.0; 20];
+        shares.resize(100, 0.0);
+        near(jain(&shares), 0.2, 1e-12);
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), 1.0);
+        assert_eq!(jain(&[0.0, 0.0]), 1.0);
+    }
+
+    #[test]
+    fn the_fairness_variance_divides_by_n() {
+        assert_eq!(fairness_variance(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), 4.0);
+        assert_eq!(fairness_variance(&[]), 0.0);
+    }
+
+    /// R: `quantile(c(1, 2, 3, 4, 10), c(0.25, 0.5, 0.9))` gives 2, 3, 7.6.
+    #[test]
+    fn quantiles_interpolate() {
+        let values = [10.0, 1.0, 4.0, 2.0, 3.0];
+        near(quantile(&values, 0.25).unwrap(), 2.0, 1e-12);
+        near(quantile(&values, 0.5).unwrap(), 3.0, 1e-12);
+        near(quantile(&values, 0.9).unwrap(), 7.6, 1e-12);
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+}

@@ -1,0 +1,273 @@
+//! Scenario files made up from all keys, valid by construction.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+fn one(of: &'static [&'static str]) -> impl Strategy<Value = String> {
+    select(of).prop_map(str::to_owned)
+}
+
+fn time() -> impl Strategy<Value = String> {
+    (0u32..5000, one(&["us", "ms", "ns"])).prop_map(|(number, unit)| format!("\"{number} {unit}\""))
+}
+
+fn rate() -> impl Strategy<Value = String> {
+    (1u32..5000, one(&["kbit/s", "Mbit/s", "kB/s"])).prop_map(|(number, unit)| format!("\"{number} {unit}\""))
+}
+
+fn size() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1u32..900, one(&["B", "kB", "KiB", "MB"])).prop_map(|(number, unit)| format!("\"{number} {unit}\"")),
+        (1u32..30, 1u32..2000).prop_map(|(count, size)| format!("\"{count} x {size} B\"")),
+    ]
+}
+
+fn probability() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (0.0..=1.0f64).prop_map(|p| format!("{p:?}")),
+        (0u32..=1000).prop_map(|tenths| format!("\"{}.{} %\"", tenths / 10, tenths % 10)),
+        one(&["0", "1"]),
+    ]
+}
+
+fn queue() -> impl Strategy<Value = String> {
+    // At least a packet of 2 MiB, the largest there is.
+    let capacity = prop_oneof![
+        (1u32..5000).prop_map(|packets| format!("\"{packets} pkt\"")),
+        (3u32..50).prop_map(|size| format!("\"{size} MB\"")),
+        one(&["\"unlimited\""]),
+    ];
+    prop_oneof![
+        capacity.clone(),
+        (one(&["fcfs", "random-drop"]), capacity)
+            .prop_map(|(kind, capacity)| format!("{{ discipline = \"{kind}\", capacity = {capacity} }}")),
+    ]
+}
+
+fn loss() -> impl Strategy<Value = String> {
+    prop_oneof![
+        probability(),
+        probability().prop_map(|p| format!("{{ model = \"uniform\", probability = {p} }}")),
+        (probability(), probability(), probability()).prop_map(|(a, b, c)| format!(
+            "{{ model = \"gilbert-elliott\", good-to-bad = {a}, bad-to-good = {b}, loss-bad = {c} }}"
+        )),
+        vec(1u64..1000, 1..5).prop_map(|mut packets| {
+            packets.sort_unstable();
+            packets.dedup();
+            format!("{{ packets = {packets:?} }}")
+        }),
+    ]
+}
+
+fn reorder() -> impl Strategy<Value = String> {
+    (probability(), time()).prop_map(|(p, delay)| format!("{{ probability = {p}, delay = {delay} }}"))
+}
+
+/// Some of these lines.
+fn some(lines: Vec<BoxedStrategy<String>>) -> impl Strategy<Value = Vec<String>> {
+    let count = lines.len();
+    (lines, subsequence((0..count).collect::<Vec<_>>(), 0..=count))
+        .prop_map(|(lines, chosen)| chosen.into_iter().map(|index| lines[index].clone()).collect())
+}
+
+fn key(name: &'static str, value: impl Strategy<Value = String> + 'static) -> BoxedStrategy<String> {
+    value.prop_map(move |value| format!("{name} = {value}")).boxed()
+}
+
+fn changes() -> impl Strategy<Value = String> {
+    let change = some(vec![
+        key("delay", time()),
+        key("loss", loss()),
+        key("duplicate", probability()),
+        key("reorder", reorder()),
+    ]);
+    vec((0u32..3000, change, time()), 0..4).prop_map(|changes| {
+        let entries: Vec<String> = changes
+            .into_iter()
+            .map(|(at, mut change, delay)| {
+                if change.is_empty() {
+                    change.push(format!("corrupt = \"1 %\", delay = {delay}"));
+                }
+                format!("{{ at = \"{at} ms\", {} }}", change.join(", "))
+            })
+            .collect();
+        format!("[{}]", entries.join(", "))
+    })
+}
+
+/// Outages that do not overlap.
+fn outages() -> impl Strategy<Value = String> {
+    vec((0u32..500, rate()), 1..4).prop_map(|outages| {
+        let entries: Vec<String> = outages
+            .into_iter()
+            .enumerate()
+            .map(|(place, (length, rate))| {
+                let at = place * 1000;
+                format!(
+                    "{{ at = \"{at} ms\", outage = \"{length} ms\" }}, {{ at = \"{} ms\", rate = {rate} }}",
+                    at + 600
+                )
+            })
+            .collect();
+        format!("[{}]", entries.join(", "))
+    })
+}
+
+fn line() -> BoxedStrategy<Vec<String>> {
+    let schedule = prop_oneof![changes(), outages()];
+    (
+        prop_oneof![
+            4 => (rate(), schedule).prop_map(|(rate, schedule)| format!("rate = {rate}\nschedule = {schedule}")),
+            1 => vec(0u32..1000, 1..6).prop_map(|mut times| {
+                times.sort_unstable();
+                format!("trace = {{ tick = \"1 ms\", times = {times:?}, period = \"1 s\" }}\nschedule = \
+                    [{{ at = \"1 s\", outage = \"200 ms\" }}, {{ at = \"1100 ms\", delay = \"5 ms\" }}]")
+            }),
+        ],
+        time(),
+        queue(),
+        some(vec![
+            key("loss", loss()),
+            key("duplicate", probability()),
+            key("corrupt", probability()),
+            key("reorder", reorder()),
+        ]),
+    )
+        .prop_map(|(rate, delay, queue, mut more)| {
+            more.extend([rate, format!("delay = {delay}"), format!("queue = {queue}")]);
+            more
+        })
+        .boxed()
+}
+
+fn common() -> impl Strategy<Value = Vec<String>> {
+    some(vec![
+        key("segment", (1u32..9000).prop_map(|size| format!("\"{size} B\""))),
+        key("header", (0u32..100).prop_map(|size| format!("\"{size} B\""))),
+        key("ack", (0u32..100).prop_map(|size| format!("\"{size} B\""))),
+        key("max-window", (1u32..1000).prop_map(|packets| format!("\"{packets} pkt\""))),
+        key("counting", one(&["\"packets\"", "\"bytes\""])),
+        key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\""])),
+        key("duplicate-threshold", one(&["1", "3", "10"])),
+        key(
+            "rto",
+            one(&["{ floor = \"1 s\" }", "{ initial = \"3 s\", granularity = \"500 ms\", deviations = 2 }"]),
+        ),
+        key("idle-restart", one(&["true", "false"])),
+        key("max-retransmissions", one(&["0", "15"])),
+        key("receive-window", one(&["\"64 KiB\"", "\"1 GB\""])),
+        key("delayed-ack", one(&["true", "false", "{ every = 3 }", "{ delay = \"100 ms\" }"])),
+        key("keep-out-of-order", one(&["true", "false"])),
+    ])
+}
+
+fn scheme_body() -> impl Strategy<Value = Vec<String>> {
+    let own = one(&[
+        "base = \"fixed\"\nwindow = \"8 pkt\"",
+        "base = \"slow-start\"",
+        "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
+        "base = \"vegas\"\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
+        "base = \"cubic\"\nc = 1\nbeta = 0.8\nfast-convergence = false",
+    ]);
+    (own, common()).prop_map(|(own, mut more)| {
+        more.insert(0, own);
+        more
+    })
+}
+
+fn sizes() -> impl Strategy<Value = String> {
+    prop_oneof![
+        size(),
+        size().prop_map(|mean| format!("{{ distribution = \"exponential\", mean = {mean} }}")),
+        (1u32..500, 500u32..5000, 0.1..3.0f64).prop_map(|(min, max, shape)| format!(
+            "{{ distribution = \"pareto\", min = \"{min} kB\", shape = {shape:?}, max = \"{max} kB\" }}"
+        )),
+        (size(), 0.0..3.0f64).prop_map(|(median, sigma)| format!(
+            "{{ distribution = \"log-normal\", median = {median}, sigma = {sigma:?} }}"
+        )),
+        (1u32..500, 500u32..5000).prop_map(|(min, max)| format!(
+            "{{ distribution = \"uniform\", min = \"{min} B\", max = \"{max} B\" }}"
+        )),
+    ]
+}
+
+fn workload() -> impl Strategy<Value = String> {
+    prop_oneof![
+        one(&["\"bulk\""]),
+        size(),
+        size().prop_map(|size| format!("{{ kind = \"transfer\", size = {size} }}")),
+        size().prop_map(|packet| format!("{{ kind = \"telnet\", packet = {packet}, gap = \"20 ms\" }}")),
+        (rate(), time()).prop_map(|(rate, off)| format!(
+            "{{ kind = \"on-off\", on = \"1 s\", off = {off}, rate = {rate}, random = true }}"
+        )),
+        rate().prop_map(|rate| format!("{{ kind = \"cbr\", rate = {rate}, packet = \"160 B\" }}")),
+        sizes().prop_map(|size| format!("{{ kind = \"poisson\", gap = \"30 ms\", size = {size} }}")),
+        (rate(), sizes())
+            .prop_map(|(load, size)| format!("{{ kind = \"poisson\", load = {load}, size = {size} }}")),
+        (size(), sizes(), time()).prop_map(|(request, response, think)| format!(
+            "{{ kind = \"request-response\", request = {request}, response = {response}, think = {think} }}"
+        )),
+        one(&["{ kind = \"trace\", writes = [[\"0 s\", \"1 kB\"], [\"1.5 s\", \"3 MB\"]] }"]),
+    ]
+}
+
+fn access() -> impl Strategy<Value = String> {
+    (rate(), time(), any::<bool>()).prop_map(|(rate, delay, sides)| {
+        let more = if sides {
+            ", source = { delay = \"3 ms\", processing = { packet = \"70 us\" } }, sink = { reverse = { rate = \"1 Mbit/s\" } }"
+        } else {
+            ""
+        };
+        format!("{{ rate = {rate}, delay = {delay}{more} }}")
+    })
+}
+
+fn flow() -> impl Strategy<Value = String> {
+    let keys = some(vec![
+        key("count", one(&["1", "7", "1000"])),
+        key("workload", workload()),
+        key("start", time()),
+        key("spread", time()),
+        key("stagger", time()),
+        key("stop", time()),
+        key("access", access()),
+        key("control-channel", time()),
+        key("scheme", one(&["\"mine\"", "\"cubic\"", "\"vegas\"", "{ base = \"newreno\", ack = \"9 B\" }"])),
+    ]);
+    (keys, any::<bool>()).prop_map(|(keys, back)| {
+        let (from, to) = if back { ("n9", "n0") } else { ("n0", "n9") };
+        format!("[[flow]]\nfrom = \"{from}\"\nto = \"{to}\"\n{}\n", keys.join("\n"))
+    })
+}
+
+/// A chain of links with flows from end to end.
+pub fn scenario() -> impl Strategy<Value = String> {
+    let top = some(vec![
+        key("title", one(&["\"a \\\"title\\\" \\\\ µ\"", "'''\n two\nlines'''"])),
+        key("duration", one(&["\"10 s\"", "\"1 min\"", "\"250 ms\""])),
+        key("warmup", time()),
+        key("seed", one(&["7", "18446744073709551615"])),
+    ]);
+    let tables = some(vec![
+        key("[measure]\ninterval", one(&["\"off\"", "\"10 ms\"\nflows = 3\nevery-event = true"])),
+        key("[node.n0]\nprocessing", one(&["{ packet = \"70 us\", byte = \"0.05 us\" }"])),
+        common().prop_map(|keys| format!("[defaults.scheme]\n{}", keys.join("\n"))).boxed(),
+        access().prop_map(|access| format!("[defaults.flow]\nscheme = \"vegas\"\naccess = {access}")).boxed(),
+        Just("[scheme.vegas]\ngamma = \"2 pkt\"".to_owned()).boxed(),
+    ]);
+    let links = vec((line(), proptest::option::of(line())), 1..4);
+    (top, tables, scheme_body(), links, vec(flow(), 1..4)).prop_map(|(top, tables, scheme, links, flows)| {
+        let mut text =
+            format!("{}\n{}\n[scheme.mine]\n{}\n", top.join("\n"), tables.join("\n"), scheme.join("\n"));
+        let count = links.len();
+        for (place, (line, reverse)) in links.into_iter().enumerate() {
+            let to = if place + 1 == count { 9 } else { place + 1 };
+            text.push_str(&format!("[[link]]\nbetween = [\"n{place}\", \"n{to}\"]\n{}\n", line.join("\n")));
+            if let Some(reverse) = reverse {
+                text.push_str(&format!("[link.reverse]\n{}\n", reverse.join("\n")));
+            }
+        }
+        text + &flows.concat()
+    })
+}

@@ -1,0 +1,188 @@
+//! What keys mean: defaults, inheritance, capacities, schedules, included files.
+
+use std::path::Path;
+use thalweg_lab::scenario::{Diagnostic, Loaded, load_text};
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::Recovery;
+use thalweg_queue::{DisciplineSpec, Limit, LossSpec};
+use thalweg_sim::spec::{TransportSpec, WorkloadSpec};
+
+#[track_caller]
+fn read(text: &str) -> Loaded {
+    load_text("test.toml", text, Path::new(""), &[])
+        .unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()))
+}
+
+/// A link of 8 Mbit/s, that is 1 byte a microsecond, and a flow over it.
+fn with_link(keys: &str) -> Loaded {
+    read(&format!(
+        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n{keys}\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {{ base = \"newreno\", segment = \"960 B\", header = \"40 B\" }}"
+    ))
+}
+
+fn forward_limit(loaded: &Loaded) -> Limit {
+    match loaded.spec().links[0].forward.queue {
+        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => limit,
+    }
+}
+
+#[test]
+fn capacities_in_every_unit() {
+    // The round trip: 1000 B and 40 B in 1.04 ms, and 10 ms of propagation.
+    for (queue, limit) in [
+        ("", Limit::Bytes(11_040)),
+        ("queue = \"2 bdp\"", Limit::Bytes(22_080)),
+        ("queue = \"50 ms\"", Limit::Bytes(50_000)),
+        ("queue = \"64 KiB\"", Limit::Bytes(65_536)),
+        ("queue = \"20 x 1000 B\"", Limit::Bytes(20_000)),
+        ("queue = \"30 pkt\"", Limit::Packets(30)),
+        ("queue = \"unlimited\"", Limit::Unlimited),
+        ("queue = { discipline = \"random-drop\", capacity = \"30 pkt\" }", Limit::Packets(30)),
+    ] {
+        assert_eq!(forward_limit(&with_link(queue)), limit, "{queue}");
+    }
+}
+
+#[test]
+fn a_link_that_no_flow_crosses_counts_its_own_delay() {
+    let loaded =
+        read("[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"1 bdp\"");
+    assert_eq!(forward_limit(&loaded), Limit::Bytes(10_000));
+    assert_eq!(loaded.warnings[0].code, "scenario.empty");
+}
+
+#[test]
+fn the_longest_round_trip_over_a_link_makes_its_bdp() {
+    let loaded = read(
+        "[defaults.link]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"1 bdp\"\n\
+         [[link]]\nbetween = [\"a\", \"b\"]\n[[link]]\nbetween = [\"b\", \"c\"]\n\
+         [defaults.scheme]\nsegment = \"960 B\"\nheader = \"40 B\"\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\n[[flow]]\nfrom = \"a\"\nto = \"c\"",
+    );
+    assert_eq!(forward_limit(&loaded), Limit::Bytes(22_080));
+}
+
+#[test]
+fn the_reverse_takes_what_it_does_not_say_from_the_link() {
+    let loaded = with_link("loss = \"1 %\"\nreverse = { rate = \"1 Mbit/s\", loss = 0 }");
+    let link = &loaded.spec().links[0];
+    assert_eq!(link.backward.rate, Rate::from_mbits_per_sec(1));
+    assert_eq!(link.backward.delay, Duration::from_millis(5));
+    assert_eq!(link.forward.impairment.loss, LossSpec::Uniform { probability: 0.01 });
+    assert_eq!(link.backward.impairment.loss, LossSpec::None);
+}
+
+#[test]
+fn an_outage_is_a_stop_and_a_start_at_the_rate_before() {
+    let loaded = with_link(
+        "schedule = [{ at = \"9 s\", outage = \"1 s\" }, { at = \"2 s\", rate = \"4 Mbit/s\" }, \
+         { at = \"9500 ms\", delay = \"1 ms\", loss = \"50 %\" }]",
+    );
+    let changes = &loaded.spec().links[0].forward.schedule;
+    let told: Vec<_> = changes.iter().map(|change| (change.at.as_secs_f64(), change.rate)).collect();
+    let slow = Some(Rate::from_mbits_per_sec(4));
+    assert_eq!(told, [(2.0, slow), (9.0, Some(Rate::ZERO)), (9.5, None), (10.0, slow)]);
+    assert_eq!(changes[2].delay, Some(Duration::from_millis(1)));
+    assert_eq!(changes[2].impairment.as_ref().unwrap().loss, LossSpec::Uniform { probability: 0.5 });
+}
+
+#[test]
+fn a_schedule_that_would_undo_the_reverse_rate_is_doubted() {
+    let loaded =
+        with_link("reverse = { rate = \"1 Mbit/s\" }\nschedule = [{ at = \"1 s\", rate = \"2 Mbit/s\" }]");
+    assert_eq!(loaded.warnings.len(), 1);
+    assert_eq!(loaded.warnings[0].code, "scenario.schedule");
+}
+
+#[test]
+fn schemes_take_from_the_defaults_what_they_do_not_say() {
+    let loaded = read(
+        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+         [defaults.scheme]\nsegment = \"500 B\"\nrto = { floor = \"1 s\", deviations = 2 }\n\
+         [scheme.mine]\nbase = \"slow-start\"\nrto = { floor = \"2 s\" }\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"mine\"\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nworkload = \"1 MB\"",
+    );
+    let TransportSpec::Window { scheme, sender, receiver, controller, header, ack } =
+        &loaded.spec().groups[0].transport
+    else {
+        panic!("slow start has windows");
+    };
+    assert_eq!((scheme.as_str(), sender.segment, *header, *ack), ("mine", 500, 52, 52));
+    assert_eq!((sender.rtt.floor, sender.rtt.deviations), (Duration::from_secs(2), 2));
+    assert_eq!(sender.rtt.ceiling, Duration::from_secs(60));
+    assert_eq!((sender.recovery, receiver.sack), (Recovery::GoBackN, false));
+    assert!(matches!(controller, ControllerSpec::SlowStart { initial_window: 1.0, .. }));
+    let udp = &loaded.spec().groups[1].transport;
+    assert!(matches!(udp, TransportSpec::Datagram { segment: 500, header: 28, rate: None, .. }), "{udp:?}");
+}
+
+#[test]
+fn built_in_schemes_have_their_textbook_parameters() {
+    for (name, window, recovery) in [
+        ("slow-start", 1.0, Recovery::GoBackN),
+        ("newreno", 10.0, Recovery::Sack),
+        ("vegas", 2.0, Recovery::Sack),
+        ("cubic", 10.0, Recovery::Sack),
+        ("fixed", 32.0, Recovery::GoBackN),
+    ] {
+        let loaded = read(&format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{name}\""
+        ));
+        let group = &loaded.spec().groups[0];
+        let TransportSpec::Window { sender, controller, header, .. } = &group.transport else {
+            panic!("{name}")
+        };
+        assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
+        assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));
+        match *controller {
+            ControllerSpec::Fixed { window: initial_window }
+            | ControllerSpec::SlowStart { initial_window, .. }
+            | ControllerSpec::NewReno { initial_window, .. } => assert_eq!(initial_window, window),
+            ControllerSpec::Vegas { initial_window, alpha, beta, gamma, .. } => {
+                assert_eq!((initial_window, alpha, beta, gamma), (window, 1.0, 3.0, 1.0));
+            }
+            ControllerSpec::Cubic { initial_window, c, beta, .. } => {
+                assert_eq!((initial_window, c, beta), (window, 0.4, 0.7));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_load_is_a_mean_gap() {
+    let loaded = read(
+        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n\
+         workload = { kind = \"poisson\", load = \"4 Mbit/s\", size = { distribution = \"uniform\", min = \"5 kB\", max = \"15 kB\" } }",
+    );
+    let WorkloadSpec::Poisson { gap, .. } = loaded.spec().groups[0].workload else { panic!() };
+    assert_eq!(gap, Duration::from_millis(20));
+}
+
+#[test]
+fn included_files_come_first_and_give_way() {
+    let folder = std::env::temp_dir().join(format!("thalweg-include-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("inner")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write(
+        "inner/base.toml",
+        "title = \"base\"\nseed = 5\nmeasure = { flows = 1, points = 7 }\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+        rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nloss = { file = \"losses\" }",
+    );
+    write("inner/losses", "1\n5\n");
+    let text = "include = [\"inner/base.toml\"]\ntitle = \"own\"\nmeasure.points = 9\n[[link]]\nbetween = [\"b\", \"c\"]\n\
+        rate = \"2 Mbit/s\"\ndelay = \"1 ms\"\n[[flow]]\nfrom = \"a\"\nto = \"c\"";
+    let loaded = load_text("own.toml", text, &folder, &[]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let loaded =
+        loaded.unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()));
+    let spec = loaded.spec();
+    assert_eq!((loaded.scenario.title.as_str(), spec.seed), ("own", 5));
+    assert_eq!((spec.measure.flows, spec.measure.points), (1, 9));
+    assert_eq!((spec.links[0].name.as_str(), spec.links[1].name.as_str()), ("a-b", "b-c"));
+    // A file that is named in an included file is looked for beside that.
+    assert_eq!(spec.links[0].forward.impairment.loss, LossSpec::List([1, 5].into()));
+}

@@ -1,0 +1,170 @@
+//! What can be said on the command line.
+
+use crate::version::version;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+/// A transport-protocol laboratory: which scheme wins on this path, and why?
+#[derive(Debug, Parser)]
+#[command(name = "thalweg", version = version(), max_term_width = 100, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  thalweg run dumbbell
+  thalweg compare dumbbell --schemes newreno,vegas,cubic --reps 5
+  thalweg run my.toml --set link.core.rate=\"50 Mbit/s\" --out results
+
+Results go to standard output, everything else to standard error. The exit code is 0 for success,
+1 when a run or check failed or was interrupted, 2 when the call or the scenario is wrong.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario and show what happened
+    Run(RunArguments),
+    /// Run a scenario with each of several schemes and tell who won
+    Compare(CompareArguments),
+    /// Run what a results folder holds again and check that every number is the same
+    Rerun(RerunArguments),
+    /// Check a scenario and explain it in words
+    Validate(ValidateArguments),
+    /// List what scenarios can use
+    List {
+        /// Of what
+        what: Kind,
+    },
+    /// Print the JSON Schema of scenario files, for editors
+    Schema,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Transport schemes
+    Schemes,
+    /// Queue disciplines
+    Queues,
+    /// What applications do
+    Workloads,
+    /// Models of packet loss
+    Losses,
+    /// Scenarios that are built in
+    Scenarios,
+}
+
+/// `thalweg run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The scenario file, or the name of a built-in scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// How.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// `thalweg compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The scenario file, or the name of a built-in scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The schemes that all flows use in turn; differences are against the first
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
+    pub schemes: Vec<String>,
+    /// How.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// How a scenario is run, and where results go.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// The seed of all that is random; without, the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Run so often, with the seeds SEED, SEED + 1, ..., and give means with 95 % intervals
+    #[arg(long, value_name = "R", default_value = "1")]
+    pub reps: NonZeroU32,
+    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print one JSON document in place of tables
+    #[arg(long, conflicts_with = "json_lines")]
+    pub json: bool,
+    /// Print one JSON record a line: the parameters, what happens while it runs, the results
+    #[arg(long)]
+    pub json_lines: bool,
+    /// Write a folder that holds the scenario, results and series, and explains itself
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Capture packets for Wireshark, into the results folder or this file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub pcap: Option<Option<PathBuf>>,
+    /// Where to capture: "source" or "sink" of the flows, or the name of a link
+    #[arg(long, value_name = "PLACE", default_value = "source", requires = "pcap")]
+    pub pcap_at: String,
+    /// Replay every packet of the run and check that the network kept its own rules
+    #[arg(long)]
+    pub verify: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `thalweg rerun`.
+#[derive(Debug, Args)]
+pub struct RerunArguments {
+    /// A folder that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Run so many simulations at a time; without, one for each processor
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `thalweg validate`.
+#[derive(Debug, Args)]
+pub struct ValidateArguments {
+    /// The scenario file, or the name of a built-in scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+}
+
+impl Arguments {
+    /// Nothing but results and errors was asked for.
+    pub fn quiet(&self) -> bool {
+        match &self.command {
+            Command::Run(run) => run.options.quiet,
+            Command::Compare(compare) => compare.options.quiet,
+            Command::Rerun(rerun) => rerun.quiet,
+            Command::Validate(_) | Command::List { .. } | Command::Schema => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,80 @@
+//! Packet captures of a batch: one file for each run.
+
+use crate::console::Error;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
+use thalweg_lab::output::pcap::{Capture, Point};
+use thalweg_lab::scenario::nearest;
+use thalweg_sim::spec::{Spec, WorkloadSpec};
+
+/// A capture into a file.
+pub type FileCapture = Capture<BufWriter<File>>;
+
+/// Where captures are made and written.
+#[derive(Clone, Debug)]
+pub struct Captures {
+    point: Point,
+    path: PathBuf,
+    /// There is more than one run, so that each needs a name of its own.
+    several: bool,
+}
+
+impl Captures {
+    /// Captures at `place` in `spec`, written to `path`, or files named like it where there are `several` runs.
+    pub fn new(place: &str, spec: &Spec, path: PathBuf, several: bool) -> Result<Self, Error> {
+        Ok(Self { point: point(place, spec)?, path, several })
+    }
+
+    /// Begins the capture of one run.
+    pub fn begin(&self, scheme: Option<&str>, seed: u64, spec: &Spec) -> io::Result<FileCapture> {
+        let file = BufWriter::new(File::create(self.file(scheme, seed))?);
+        Ok(Capture::new(file, self.point.clone())?.answering(answering(spec)))
+    }
+
+    /// `trace.pcap`, or `trace-SCHEME-SEED.pcap`.
+    fn file(&self, scheme: Option<&str>, seed: u64) -> PathBuf {
+        if !self.several {
+            return self.path.clone();
+        }
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let scheme: String =
+            scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
+        self.path.with_file_name(format!("{stem}{scheme}-{seed}.pcap"))
+    }
+}
+
+/// What `place` means: the flows' sources or sinks, or both directions of a link.
+fn point(place: &str, spec: &Spec) -> Result<Point, Error> {
+    match place {
+        "source" => return Ok(Point::Source),
+        "sink" => return Ok(Point::Sink),
+        _ => {}
+    }
+    // The simulation numbers transmitters like this: each link's forward direction, then its backward one.
+    let links = (0u32..).zip(&spec.links).filter(|(_, link)| link.name == place);
+    let transmitters: Vec<u32> = links.flat_map(|(link, _)| [2 * link, 2 * link + 1]).collect();
+    if !transmitters.is_empty() {
+        return Ok(Point::Transmitters(transmitters));
+    }
+    let names = spec.links.iter().map(|link| link.name.as_str()).chain(["source", "sink"]);
+    let hint = nearest(place, names).map_or_else(
+        || "give `source`, `sink` or the name of a link".to_owned(),
+        |name| format!("did you mean `{name}`?"),
+    );
+    Err(Error::Usage(format!("there is no link `{place}` to capture at; {hint}")))
+}
+
+/// The flows whose sinks answer.
+fn answering(spec: &Spec) -> Vec<u32> {
+    let mut flows = Vec::new();
+    let mut first = 0;
+    for group in &spec.groups {
+        if matches!(group.workload, WorkloadSpec::RequestResponse { .. }) {
+            flows.extend(first..first + group.count);
+        }
+        first += group.count;
+    }
+    flows
+}

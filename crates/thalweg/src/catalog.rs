@@ -1,0 +1,72 @@
+//! What scenarios can use, as their schema tells it.
+
+use crate::arguments::Kind;
+use crate::console::{Console, Error};
+use crate::{Done, input};
+use serde_json::Value;
+use thalweg_lab::output::{Align, Table};
+
+/// `thalweg schema`.
+pub fn schema(console: &Console) -> Done {
+    let mut text = serde_json::to_string_pretty(&thalweg_lab::scenario::schema())
+        .map_err(|error| Error::Failed(error.to_string()))?;
+    text.push('\n');
+    console.print(&text)
+}
+
+/// `thalweg list`.
+pub fn list(what: Kind, console: &Console) -> Done {
+    let rows = match what {
+        Kind::Schemes => choices("scheme", "base"),
+        Kind::Queues => choices("queue", "discipline"),
+        // The word alone is a workload too, which has no table and so no description in the schema.
+        Kind::Workloads => [("bulk".to_owned(), "Always has more to send (ftp)".to_owned())]
+            .into_iter()
+            .chain(choices("workload", "kind"))
+            .collect(),
+        Kind::Losses => choices("loss", "model"),
+        Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
+    };
+    let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
+    rows.into_iter().for_each(|(name, about)| table.row([name, about]));
+    console.print(&table.render(console.style))
+}
+
+/// The kinds of a table of the schema, which its key `tag` tells apart, with what they are.
+fn choices(table: &str, tag: &str) -> Vec<(String, String)> {
+    let schema = thalweg_lab::scenario::schema();
+    let kinds = schema["$defs"][table]["oneOf"].as_array().cloned().unwrap_or_default();
+    let kind = |kind: &Value| {
+        let name = kind["properties"][tag]["const"].as_str()?;
+        Some((name.to_owned(), first_sentence(kind["description"].as_str().unwrap_or(""))))
+    };
+    kinds.iter().filter_map(kind).collect()
+}
+
+fn first_sentence(text: &str) -> String {
+    let text = text.trim();
+    text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first).to_owned()
+}
+
+/// What a scenario file says about itself: its title.
+fn about(text: &str) -> String {
+    let title = text.lines().find_map(|line| line.strip_prefix("title = "));
+    title.map(|title| title.trim().trim_matches('"').to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_listed_is_described() {
+        for (table, tag) in
+            [("scheme", "base"), ("queue", "discipline"), ("workload", "kind"), ("loss", "model")]
+        {
+            let choices = choices(table, tag);
+            assert!(choices.len() > 1, "{table}");
+            assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");
+        }
+        assert!(input::BUILT_IN.iter().all(|of| !about(of.text).is_empty()));
+    }
+}

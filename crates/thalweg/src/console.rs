@@ -1,0 +1,98 @@
+//! Standard output and standard error.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use thalweg_lab::output::{FolderError, Style};
+use thalweg_lab::scenario::Diagnostic;
+
+/// Where results and messages go.
+#[derive(Debug)]
+pub struct Console {
+    /// What the reader of standard output can see.
+    pub style: Style,
+    quiet: bool,
+}
+
+/// Why a command ends without success.
+#[derive(Debug)]
+pub enum Error {
+    /// The call is wrong.
+    Usage(String),
+    /// The scenario is wrong.
+    Scenario(Vec<Diagnostic>),
+    /// The run or the check failed.
+    Failed(String),
+    /// Standard output cannot be written.
+    Output(io::Error),
+}
+
+impl From<FolderError> for Error {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Io(..) => Self::Failed(error.to_string()),
+            _ => Self::Usage(error.to_string()),
+        }
+    }
+}
+
+impl Console {
+    /// The console of this process; `quiet` leaves out all but results and errors.
+    pub fn new(quiet: bool) -> Self {
+        let terminal = io::stdout().is_terminal();
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        let locale = locale.map(|name| name.to_string_lossy().to_uppercase()).unwrap_or_default();
+        let unicode = terminal && (locale.contains("UTF-8") || locale.contains("UTF8"));
+        let dumb = set("TERM").is_none_or(|name| name == "dumb");
+        let colour = terminal && !dumb && set("NO_COLOR").is_none();
+        Self { style: Style { unicode, colour }, quiet }
+    }
+
+    /// Messages and progress are not wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Prints a result.
+    pub fn print(&self, text: &str) -> Result<(), Error> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
+    }
+
+    /// Says something that is not a result.
+    pub fn say(&self, text: &str) {
+        if !self.quiet {
+            complain(text);
+        }
+    }
+
+    /// Shows what there is to say about a scenario that can run.
+    pub fn warn(&self, warnings: &[Diagnostic]) {
+        for warning in warnings {
+            self.say(warning.render().trim_end());
+        }
+    }
+
+    /// Shows why a command failed; gives the exit code.
+    pub fn report(&self, error: &Error) -> ExitCode {
+        match error {
+            Error::Usage(message) => complain(&format!("error: {message}")),
+            Error::Scenario(diagnostics) => {
+                diagnostics.iter().for_each(|diagnostic| complain(diagnostic.render().trim_end()));
+            }
+            Error::Failed(message) => complain(&format!("error: {message}")),
+            // Whoever reads has seen enough, as with `thalweg run | head`.
+            Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Error::Output(error) => complain(&format!("error: cannot write results: {error}")),
+        }
+        match error {
+            Error::Usage(_) | Error::Scenario(_) => ExitCode::from(2),
+            Error::Failed(_) | Error::Output(_) => ExitCode::from(1),
+        }
+    }
+}
+
+/// Writes a line to standard error. When that is closed nobody is left to tell.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

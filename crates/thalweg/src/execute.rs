@@ -1,0 +1,246 @@
+//! Runs a batch and gathers what comes out of it.
+
+use crate::capture::{Captures, FileCapture};
+use crate::console::{Console, Error};
+use crate::lines::{self, Lines, Meter};
+use crate::progress::Bar;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use thalweg_lab::batch::{self, Job, Progress};
+use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
+use thalweg_lab::results::{Document, Header, Run};
+use thalweg_lab::scenario::Loaded;
+use thalweg_lab::verify::Verifier;
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::Spec;
+use thalweg_sim::trace::{NoTrace, Tracer};
+
+/// What is simulated under each seed.
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    /// The scheme's name where several are compared.
+    pub name: Option<String>,
+    /// What is simulated.
+    pub spec: Arc<Spec>,
+    /// The scenario with everything written out.
+    pub expanded: String,
+}
+
+impl Scheme {
+    /// A scenario as it is, or with its flows under the scheme `name`.
+    pub fn new(name: Option<&str>, loaded: &Loaded) -> Self {
+        Self {
+            name: name.map(str::to_owned),
+            spec: Arc::new(loaded.spec().clone()),
+            expanded: loaded.expanded(),
+        }
+    }
+
+    /// Stores the scenario of a compared scheme; that of a plain run is the folder's own.
+    pub fn store(&self, folder: &Folder) -> Result<(), FolderError> {
+        match &self.name {
+            Some(name) => folder.write(&Folder::scheme_file(name), &self.expanded),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A batch of runs: each scheme under each seed.
+pub struct Execution<'a> {
+    /// What is run, with its seeds.
+    pub header: Header,
+    /// One scheme without a name, or several with.
+    pub schemes: Vec<Scheme>,
+    /// How many simulations at a time; one for each processor without.
+    pub jobs: Option<NonZeroUsize>,
+    /// Where each run stops, in the order of seeds and then schemes, if it is a repetition of interrupted ones.
+    pub events: Option<Vec<u64>>,
+    /// Packet captures.
+    pub captures: Option<Captures>,
+    /// Records while it runs.
+    pub lines: Option<Arc<Lines>>,
+    /// Check every packet.
+    pub verify: bool,
+    /// Where series go.
+    pub folder: Option<&'a Folder>,
+    /// Set to end early.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Execution<'_> {
+    /// Runs the batch. Seed by seed, so that schemes can be compared also when it is interrupted.
+    pub fn run(&self, console: &Console) -> Result<Document, Error> {
+        let jobs: Vec<Job> =
+            (0..self.header.seeds.len() * self.schemes.len()).map(|run| self.job(run)).collect();
+        let progress = Progress::new(&jobs, Arc::clone(&self.stop));
+        let threads =
+            self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        let bar = Bar::new(&progress, console);
+        let mut gathered = Gathered::new(self)?;
+        if let Some(lines) = &self.lines {
+            let schemes = self.schemes.iter().filter_map(|scheme| scheme.name.as_deref()).collect();
+            let interval = lines::interval(&self.schemes[0].spec);
+            lines.write(&lines::Parameters::new(&self.header, schemes, interval));
+        }
+        let outcome = if self.captures.is_some() || self.lines.is_some() || self.verify {
+            let failed = Mutex::new(None);
+            let traces = |run| self.traces(run, &failed);
+            let each = |run, result, traces| gathered.add(run, &result, traces);
+            let outcome = batch::run(&jobs, threads, &progress, traces, each, || bar.show(&progress));
+            gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
+            outcome
+        } else {
+            let each = |run, result, trace| gathered.add(run, &result, trace);
+            batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress))
+        };
+        bar.finish(&progress, console);
+        if let Err(failed) = outcome {
+            return Err(Error::Usage(format!("the scenario cannot be simulated: {}", failed.error)));
+        }
+        gathered.document()
+    }
+
+    fn scheme(&self, run: usize) -> &Scheme {
+        &self.schemes[run % self.schemes.len()]
+    }
+
+    fn seed(&self, run: usize) -> u64 {
+        self.header.seeds[run / self.schemes.len()]
+    }
+
+    fn job(&self, run: usize) -> Job {
+        let events = self.events.as_ref().and_then(|events| events.get(run).copied());
+        Job { spec: Arc::clone(&self.scheme(run).spec), seed: self.seed(run), events }
+    }
+
+    /// What watches the packets of a run.
+    fn traces(&self, run: usize, failed: &Mutex<Option<Error>>) -> Traces {
+        let (scheme, seed) = (self.scheme(run), self.seed(run));
+        let begin = |captures: &Captures| captures.begin(scheme.name.as_deref(), seed, &scheme.spec);
+        let capture = self.captures.as_ref().map(begin).transpose().unwrap_or_else(|error| {
+            let error = Error::Failed(format!("cannot write the packet capture: {error}"));
+            failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.stop.store(true, Ordering::Relaxed);
+            None
+        });
+        let meter = self
+            .lines
+            .as_ref()
+            .map(|lines| Meter::new(Arc::clone(lines), run, scheme.name.as_deref(), seed, &scheme.spec));
+        let verifier = self.verify.then(|| Verifier::new(&scheme.spec));
+        (capture, (meter, verifier))
+    }
+}
+
+type Traces = (Option<FileCapture>, (Option<Meter>, Option<Verifier>));
+
+/// A tracer that has something to do when its run is over.
+trait Ending: Tracer {
+    fn end(self, result: &RunResult) -> Result<(), Error>;
+}
+
+impl Ending for NoTrace {
+    fn end(self, _result: &RunResult) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Ending for Traces {
+    fn end(self, result: &RunResult) -> Result<(), Error> {
+        let (capture, (meter, verifier)) = self;
+        if let Some(meter) = meter {
+            meter.finish(result.ended);
+        }
+        let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
+        finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
+        let violations = verifier.map(|verifier| verifier.finish(result)).unwrap_or_default();
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
+        Err(Error::Failed(format!(
+            "seed {}: the network broke its own rules, which is a fault of the simulator; please report it{list}",
+            result.seed
+        )))
+    }
+}
+
+/// The files of series.
+struct SeriesFiles {
+    csv: CsvSeries<BufWriter<File>>,
+    parquet: ParquetSeries<BufWriter<File>>,
+}
+
+/// What has come out of a batch so far.
+struct Gathered<'a> {
+    execution: &'a Execution<'a>,
+    runs: Vec<Vec<Run>>,
+    series: Option<SeriesFiles>,
+    failed: Option<Error>,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(execution: &'a Execution<'a>) -> Result<Self, Error> {
+        let begin = |folder: &Folder| -> Result<SeriesFiles, Error> {
+            let csv = CsvSeries::new(folder.file("series.csv")?).map_err(|error| cannot_write(&error))?;
+            let parquet = ParquetSeries::new(folder.file("series.parquet")?);
+            Ok(SeriesFiles { csv, parquet: parquet.map_err(|error| cannot_write(&error))? })
+        };
+        let series = execution.folder.map(begin).transpose()?;
+        Ok(Self { execution, runs: vec![Vec::new(); execution.schemes.len()], series, failed: None })
+    }
+
+    /// Takes the results of run number `run`; they come in order.
+    fn add(&mut self, run: usize, result: &RunResult, trace: impl Ending) {
+        let ended = trace
+            .end(result)
+            .and_then(|()| self.add_series(run, result).map_err(|error| cannot_write(&error)));
+        if let Err(error) = ended {
+            self.execution.stop.store(true, Ordering::Relaxed);
+            self.failed.get_or_insert(error);
+        }
+        if let Some(lines) = &self.execution.lines {
+            lines.next();
+        }
+        let schemes = self.runs.len();
+        self.runs[run % schemes].push(Run::of(result));
+    }
+
+    fn add_series(&mut self, run: usize, result: &RunResult) -> io::Result<()> {
+        let scheme = self.execution.scheme(run).name.as_deref().unwrap_or("");
+        let Some(series) = &mut self.series else { return Ok(()) };
+        let key = RunKey { scheme, seed: result.seed };
+        series.csv.add(key, result)?;
+        series.parquet.add(key, result)
+    }
+
+    fn document(self) -> Result<Document, Error> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if let Some(error) = self.execution.lines.as_ref().and_then(|lines| lines.error()) {
+            return Err(Error::Output(error));
+        }
+        if let Some(SeriesFiles { csv, parquet }) = self.series {
+            let finished = csv.finish().map(drop).and_then(|()| parquet.finish().map(drop));
+            finished.map_err(|error| cannot_write(&error))?;
+        }
+        if self.runs.iter().all(Vec::is_empty) {
+            return Err(Error::Failed("interrupted before anything was run".to_owned()));
+        }
+        let header = self.execution.header.clone();
+        let names: Option<Vec<String>> =
+            self.execution.schemes.iter().map(|scheme| scheme.name.clone()).collect();
+        Ok(match names {
+            Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
+            None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
+        })
+    }
+}
+
+fn cannot_write(error: &io::Error) -> Error {
+    Error::Failed(format!("cannot write series: {error}"))
+}

@@ -1,0 +1,170 @@
+//! Scenarios: files, and those that are built in.
+
+use crate::Done;
+use crate::arguments::ValidateArguments;
+use crate::console::{Console, Error};
+use std::fs;
+use std::path::{Path, PathBuf};
+use thalweg_lab::scenario::nearest;
+use thalweg_lab::scenario::{self, Loaded};
+
+/// A scenario that can be named anywhere.
+#[derive(Debug)]
+pub struct BuiltIn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+    /// Files that it names, with their texts.
+    files: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! built_in {
+    ($($name:literal $(with $file:literal)*,)+) => {
+        &[$(BuiltIn {
+            name: $name,
+            text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
+            files: &[$(($file, include_str!(concat!("../../../scenarios/", $file)))),*],
+        }),+]
+    };
+}
+
+/// The files of the folder `scenarios`.
+pub const BUILT_IN: &[BuiltIn] = built_in! {
+    "dumbbell",
+    "two-flows",
+    "parking-lot",
+    "slow-chain",
+    "slow-chain-two-way" with "slow-chain.toml",
+    "lossy-long-path",
+    "cellular-trace" with "cellular.trace",
+    "outage",
+    "web",
+    "ten-thousand-flows",
+};
+
+/// Where a scenario comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A file.
+    File(PathBuf),
+    /// A built-in scenario.
+    BuiltIn(&'static BuiltIn),
+}
+
+impl Source {
+    /// What `file` means: a file where there is one, otherwise a built-in scenario.
+    pub fn find(file: &Path) -> Result<Self, Error> {
+        if file.exists() {
+            return Ok(Self::File(file.to_owned()));
+        }
+        let text = file.to_string_lossy();
+        let name = text.strip_suffix(".toml").unwrap_or(&text);
+        if let Some(scenario) = BUILT_IN.iter().find(|scenario| scenario.name == name) {
+            return Ok(Self::BuiltIn(scenario));
+        }
+        let mut message =
+            format!("there is no file `{}`, and no built-in scenario of that name", file.display());
+        if let Some(suggestion) = similar(file) {
+            message.push_str(&format!("; did you mean `{suggestion}`?"));
+        } else {
+            message.push_str("; `thalweg list scenarios` shows them");
+        }
+        Err(Error::Usage(message))
+    }
+
+    /// The name shown in results, without folders.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            Self::BuiltIn(scenario) => format!("{}.toml", scenario.name),
+        }
+    }
+
+    /// The scenario, changed by `sets`.
+    pub fn load(&self, sets: &[String]) -> Result<Loaded, Error> {
+        match self {
+            Self::File(path) => scenario::load(path, sets),
+            Self::BuiltIn(built_in) => {
+                let files = Unpacked::new(built_in.files)?;
+                scenario::load_text(&self.name(), built_in.text, files.folder(), sets)
+            }
+        }
+        .map_err(Error::Scenario)
+    }
+}
+
+/// The files of a built-in scenario, on the disk while it is read.
+#[derive(Debug)]
+struct Unpacked(Option<PathBuf>);
+
+impl Unpacked {
+    fn new(files: &[(&str, &str)]) -> Result<Self, Error> {
+        if files.is_empty() {
+            return Ok(Self(None));
+        }
+        let folder = std::env::temp_dir().join(format!("thalweg-{}", std::process::id()));
+        let write = |(name, text): &(&str, &str)| fs::write(folder.join(name), text);
+        // The folder must be new, so that nobody else can have put something there.
+        let written = fs::create_dir(&folder).and_then(|()| files.iter().try_for_each(write));
+        written.map_err(|error| Error::Failed(format!("`{}`: {error}", folder.display())))?;
+        Ok(Self(Some(folder)))
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.as_deref().unwrap_or(Path::new(""))
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            // What stays in the folder for temporary files does no harm.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// The scenario file or built-in scenario with the name most like `file`.
+fn similar(file: &Path) -> Option<String> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let files = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    let is_toml = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
+    let files: Vec<PathBuf> = files.map(|entry| entry.path()).filter(is_toml).collect();
+    let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let stems: Vec<String> = files.iter().filter_map(|path| stem(path)).collect();
+    let known = stems.iter().map(String::as_str).chain(BUILT_IN.iter().map(|scenario| scenario.name));
+    let wanted = stem(file)?;
+    let found = nearest(&wanted, known)?.to_owned();
+    if stems.contains(&found) {
+        Some(file.with_file_name(format!("{found}.toml")).display().to_string())
+    } else {
+        Some(found)
+    }
+}
+
+/// `thalweg validate`.
+pub fn validate(arguments: &ValidateArguments, console: &Console) -> Done {
+    let source = Source::find(&arguments.file)?;
+    let loaded = source.load(&arguments.sets)?;
+    console.warn(&loaded.warnings);
+    console.print(&loaded.explain())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_scenario_is_correct_and_there_is_one_for_each_file() {
+        for scenario in BUILT_IN {
+            let loaded = Source::BuiltIn(scenario).load(&[]);
+            assert!(loaded.is_ok(), "{}: {loaded:?}", scenario.name);
+        }
+        let files = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).unwrap();
+        let names = files.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+        for name in names.filter_map(|name| name.strip_suffix(".toml").map(str::to_owned)) {
+            assert!(BUILT_IN.iter().any(|scenario| scenario.name == name), "{name} is not built in");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! `--json-lines`: what happens in a run, while it runs, one JSON record a line.
+
+use serde::Serialize;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thalweg_lab::results::{Document, FORMAT, Header, VERSION};
+use thalweg_proto::payload::Payload as _;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::window;
+use thalweg_sim::Pdu;
+use thalweg_sim::spec::Spec;
+use thalweg_sim::trace::{Record, Step, Tracer};
+
+/// Standard output for the records of several runs at once: those of the first unfinished run are written as they
+/// come, those of later ones wait for their turn, so that the order does not depend on threads.
+#[derive(Debug)]
+pub struct Lines {
+    state: Mutex<State>,
+    /// Set when standard output is closed, so that the batch ends.
+    stop: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct State {
+    turn: usize,
+    waiting: Vec<Vec<u8>>,
+    failed: Option<io::Error>,
+}
+
+impl Lines {
+    /// For so many runs; `stop` is set when nobody reads any more.
+    pub fn new(runs: usize, stop: Arc<AtomicBool>) -> Self {
+        let state = State { turn: 0, waiting: vec![Vec::new(); runs], failed: None };
+        Self { state: Mutex::new(state), stop }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a record of the run in turn, or of all.
+    pub fn write(&self, record: &impl Serialize) {
+        let line = line(record);
+        self.emit(&mut self.lock(), &line);
+    }
+
+    /// Writes the last record.
+    pub fn write_results(&self, document: &Document) {
+        self.write(&Results { record: "results", document });
+    }
+
+    /// Takes a record of run number `run`.
+    fn add(&self, run: usize, record: &impl Serialize) {
+        let line = line(record);
+        let mut state = self.lock();
+        if state.turn == run {
+            self.emit(&mut state, &line);
+        } else if let Some(waiting) = state.waiting.get_mut(run) {
+            waiting.extend(line);
+        }
+    }
+
+    /// The run in turn is over: the next one may write.
+    pub fn next(&self) {
+        let mut state = self.lock();
+        state.turn += 1;
+        let turn = state.turn;
+        let waiting = state.waiting.get_mut(turn).map(core::mem::take).unwrap_or_default();
+        self.emit(&mut state, &waiting);
+    }
+
+    fn emit(&self, state: &mut State, bytes: &[u8]) {
+        if state.failed.is_none() && !bytes.is_empty() {
+            let mut out = io::stdout().lock();
+            state.failed = out.write_all(bytes).and_then(|()| out.flush()).err();
+            if state.failed.is_some() {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The first error met in writing.
+    pub fn error(&self) -> Option<io::Error> {
+        self.lock().failed.take()
+    }
+}
+
+fn line(record: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(record).expect("records are plain data with text keys");
+    line.push(b'\n');
+    line
+}
+
+/// The first record: what is about to be run.
+#[derive(Debug, Serialize)]
+pub struct Parameters<'a> {
+    record: &'static str,
+    format: &'static str,
+    version: u32,
+    tool_version: &'a str,
+    title: &'a str,
+    file: &'a str,
+    duration_s: f64,
+    warmup_s: f64,
+    interval_s: f64,
+    seeds: &'a [u64],
+    schemes: Vec<&'a str>,
+}
+
+impl<'a> Parameters<'a> {
+    /// Of a batch of `schemes` (none unless several are compared).
+    pub fn new(header: &'a Header, schemes: Vec<&'a str>, interval: Duration) -> Self {
+        Self {
+            record: "parameters",
+            format: FORMAT,
+            version: VERSION,
+            tool_version: &header.tool_version,
+            title: &header.scenario.title,
+            file: &header.scenario.file,
+            duration_s: header.duration.as_secs_f64(),
+            warmup_s: header.warmup.as_secs_f64(),
+            interval_s: interval.as_secs_f64(),
+            seeds: &header.seeds,
+            schemes,
+        }
+    }
+}
+
+/// The last record: the results document.
+#[derive(Debug, Serialize)]
+struct Results<'a> {
+    record: &'static str,
+    #[serde(flatten)]
+    document: &'a Document,
+}
+
+/// The records in between: what happened in one interval of one run.
+#[derive(Debug, Serialize)]
+struct Interval<'a> {
+    record: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<&'a str>,
+    seed: u64,
+    time_s: f64,
+    interval_s: f64,
+    groups: &'a [GroupCount],
+    links: &'a [LinkCount],
+}
+
+/// What a group did in an interval.
+#[derive(Clone, Debug, Default, Serialize)]
+struct GroupCount {
+    name: String,
+    sent_packets: u64,
+    arrived_packets: u64,
+    arrived_bytes: u64,
+    arrived_bps: u64,
+    lost_packets: u64,
+}
+
+/// What a direction of a link did in an interval.
+#[derive(Clone, Debug, Default, Serialize)]
+struct LinkCount {
+    name: String,
+    from: String,
+    to: String,
+    packets: u64,
+    bytes: u64,
+    rate_bps: u64,
+    drops: u64,
+    losses: u64,
+}
+
+/// Counts what happens in a run, and writes a record for each interval of simulated time.
+#[derive(Debug)]
+pub struct Meter {
+    lines: Arc<Lines>,
+    run: usize,
+    scheme: Option<String>,
+    seed: u64,
+    interval: Duration,
+    begun: Time,
+    groups: Vec<GroupCount>,
+    /// The number of each group's first flow.
+    first_flows: Vec<u32>,
+    links: Vec<LinkCount>,
+}
+
+impl Meter {
+    /// For run number `run` of `spec`.
+    pub fn new(lines: Arc<Lines>, run: usize, scheme: Option<&str>, seed: u64, spec: &Spec) -> Self {
+        let node =
+            |id: thalweg_sim::spec::NodeId| spec.nodes.get(id.0 as usize).map(|node| node.name.clone());
+        let link = |name: &str, from, to| LinkCount {
+            name: name.to_owned(),
+            from: node(from).unwrap_or_default(),
+            to: node(to).unwrap_or_default(),
+            ..LinkCount::default()
+        };
+        let directions =
+            |of: &thalweg_sim::spec::LinkSpec| [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)];
+        let first = |first: &mut u32, count: u32| {
+            let own = *first;
+            *first += count;
+            Some(own)
+        };
+        Self {
+            lines,
+            run,
+            scheme: scheme.map(str::to_owned),
+            seed,
+            interval: interval(spec),
+            begun: Time::ZERO,
+            groups: spec
+                .groups
+                .iter()
+                .map(|group| GroupCount { name: group.name.clone(), ..GroupCount::default() })
+                .collect(),
+            first_flows: spec.groups.iter().map(|group| group.count).scan(0, first).collect(),
+            links: spec.links.iter().flat_map(directions).collect(),
+        }
+    }
+
+    /// Ends the run, at `now`.
+    pub fn finish(mut self, now: Time) {
+        self.close_until(now);
+        if now > self.begun {
+            self.close(now.since(self.begun));
+        }
+    }
+
+    /// Closes every interval that ends at or before `now`. Those in which nothing happened join the one before.
+    fn close_until(&mut self, now: Time) {
+        let whole = now.since(self.begun).as_picos() / self.interval.as_picos();
+        if whole > 0 {
+            self.close(self.interval * whole);
+        }
+    }
+
+    fn close(&mut self, length: Duration) {
+        for group in &mut self.groups {
+            group.arrived_bps =
+                Rate::from_transfer(Bytes::new(group.arrived_bytes), length).as_bits_per_sec();
+        }
+        for link in &mut self.links {
+            link.rate_bps = Rate::from_transfer(Bytes::new(link.bytes), length).as_bits_per_sec();
+        }
+        self.begun += length;
+        let record = Interval {
+            record: "interval",
+            scheme: self.scheme.as_deref(),
+            seed: self.seed,
+            time_s: self.begun.as_secs_f64(),
+            interval_s: length.as_secs_f64(),
+            groups: &self.groups,
+            links: &self.links,
+        };
+        self.lines.add(self.run, &record);
+        for group in &mut self.groups {
+            *group = GroupCount { name: core::mem::take(&mut group.name), ..GroupCount::default() };
+        }
+        for link in &mut self.links {
+            let LinkCount { name, from, to, .. } = core::mem::take(link);
+            *link = LinkCount { name, from, to, ..LinkCount::default() };
+        }
+    }
+}
+
+/// The intervals of `spec`: those of its series, or a hundredth of its duration.
+pub fn interval(spec: &Spec) -> Duration {
+    let interval = spec.measure.interval.unwrap_or(spec.duration / 100);
+    interval.max(Duration::from_picos(1))
+}
+
+impl Tracer for Meter {
+    const ENABLED: bool = true;
+
+    fn record(&mut self, record: &Record<'_>) {
+        if record.time.since(self.begun) >= self.interval {
+            self.close_until(record.time);
+        }
+        if let Some(link) = self.links.get_mut(record.link as usize) {
+            match record.step {
+                Step::Transmitted => {
+                    link.packets += 1;
+                    link.bytes += u64::from(record.size);
+                }
+                Step::Dropped => link.drops += 1,
+                Step::Lost | Step::Corrupted => link.losses += 1,
+                _ => {}
+            }
+        }
+        let group = self.first_flows.partition_point(|first| *first <= record.flow);
+        let Some(group) = group.checked_sub(1).and_then(|group| self.groups.get_mut(group)) else { return };
+        let data = match record.pdu {
+            Pdu::Window(window::Pdu::Segment(segment)) => Some(segment.payload.len()),
+            Pdu::Datagram(payload) => Some(payload.len()),
+            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => None,
+        };
+        match (record.step, data) {
+            (Step::Sent, Some(_)) => group.sent_packets += 1,
+            (Step::Delivered, Some(bytes)) => {
+                group.arrived_packets += 1;
+                group.arrived_bytes += u64::from(bytes);
+            }
+            (Step::Dropped | Step::Lost | Step::Corrupted, Some(_)) => group.lost_packets += 1,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The command `thalweg`: runs scenarios, compares schemes, and stores and checks results.
+
+mod arguments;
+mod capture;
+mod catalog;
+mod console;
+mod execute;
+mod input;
+mod lines;
+mod progress;
+mod rerun;
+mod run;
+mod version;
+
+use arguments::{Arguments, Command};
+use clap::Parser as _;
+use console::{Console, Error};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nobody is left to tell when this cannot be printed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let console = Console::new(arguments.quiet());
+    let done = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments, &console),
+        Command::Compare(arguments) => run::compare(&arguments, &console),
+        Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
+        Command::Validate(arguments) => input::validate(&arguments, &console),
+        Command::List { what } => catalog::list(what, &console),
+        Command::Schema => catalog::schema(&console),
+    };
+    done.map_or_else(|error| console.report(&error), |()| ExitCode::SUCCESS)
+}
+
+/// What a command ends with.
+type Done = Result<(), Error>;

@@ -1,0 +1,136 @@
+//! `thalweg rerun`: the same numbers again.
+
+use crate::Done;
+use crate::arguments::RerunArguments;
+use crate::console::{Console, Error};
+use crate::execute::{Execution, Scheme};
+use crate::run::interruptible;
+use crate::version::version;
+use serde_json::Value;
+use std::path::Path;
+use thalweg_lab::output::{Folder, Stored};
+use thalweg_lab::results::{Body, Document, Header, Run};
+use thalweg_lab::scenario;
+
+/// Runs what the folder holds again, each run to the event where it stopped, and compares every number.
+pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
+    let stored = Stored::open(&arguments.folder)?;
+    let document = &stored.document;
+    if document.tool.version != version() {
+        console.say(&format!(
+            "note: the results are of version {}, this is {}; results of other versions may differ",
+            document.tool.version,
+            version()
+        ));
+    }
+    let schemes = schemes(&arguments.folder, &stored)?;
+    let (duration, warmup) = (schemes[0].spec.duration, schemes[0].spec.warmup);
+    let execution = Execution {
+        header: Header {
+            tool_version: document.tool.version.clone(),
+            scenario: document.scenario.clone(),
+            duration,
+            warmup,
+            seeds: document.seeds.clone(),
+        },
+        events: Some(events(document)),
+        schemes,
+        jobs: arguments.jobs,
+        captures: None,
+        lines: None,
+        verify: false,
+        folder: None,
+        stop: interruptible()?,
+    };
+    let again = execution.run(console)?;
+    let runs = again.runs().count();
+    let different = first_difference(document, &again)?;
+    match different {
+        None => console.print(&format!("Identical: {runs} {}, every number the same\n", plural(runs))),
+        Some(difference) => Err(Error::Failed(format!("the results differ: {difference}"))),
+    }
+}
+
+fn plural(runs: usize) -> &'static str {
+    if runs == 1 { "run" } else { "runs" }
+}
+
+/// The scenarios of a folder.
+fn schemes(folder: &Path, stored: &Stored) -> Result<Vec<Scheme>, Error> {
+    let load = |path: &Path| scenario::load(path, &[]).map_err(Error::Scenario);
+    match &stored.document.body {
+        Body::Run { .. } | Body::Replications { .. } => Ok(vec![Scheme::new(None, &load(&stored.scenario)?)]),
+        Body::Comparison { schemes, .. } => {
+            let path = |scheme: &str| folder.join(Folder::scheme_file(scheme));
+            let scheme = |scheme: &str| Ok(Scheme::new(Some(scheme), &load(&path(scheme))?));
+            let schemes: Result<Vec<Scheme>, Error> = schemes.iter().map(|of| scheme(&of.scheme)).collect();
+            schemes.and_then(|schemes| match schemes.is_empty() {
+                true => Err(Error::Usage("the results compare no schemes".to_owned())),
+                false => Ok(schemes),
+            })
+        }
+    }
+}
+
+/// Where each run stopped, in the order in which they are run: seed by seed, scheme by scheme. Runs that were never
+/// begun stop before their first event.
+fn events(document: &Document) -> Vec<u64> {
+    let schemes: Vec<&[Run]> = match &document.body {
+        Body::Run { runs } | Body::Replications { runs, .. } => vec![runs],
+        Body::Comparison { schemes, .. } => schemes.iter().map(|of| of.runs.as_slice()).collect(),
+    };
+    let of_seed = |seed: &u64| {
+        let seed = *seed;
+        let find = move |runs: &&[Run]| runs.iter().find(|run| run.seed == seed).map_or(0, |run| run.events);
+        schemes.iter().map(find).collect::<Vec<u64>>()
+    };
+    document.seeds.iter().flat_map(of_seed).collect()
+}
+
+/// Where two documents first differ, apart from runs that one of them never began.
+fn first_difference(stored: &Document, again: &Document) -> Result<Option<String>, Error> {
+    for ((scheme, was), (_, is)) in stored.runs().zip(again.runs()) {
+        let (was_value, is_value) = (value(was)?, value(is)?);
+        if let Some(difference) = difference("", &was_value, &is_value) {
+            let scheme = scheme.map(|name| format!("{name}, ")).unwrap_or_default();
+            return Ok(Some(format!("{scheme}seed {}: {difference}", was.seed)));
+        }
+    }
+    if !stored.complete {
+        return Ok(None);
+    }
+    Ok(difference("", &value(stored)?, &value(again)?))
+}
+
+fn value(of: &impl serde::Serialize) -> Result<Value, Error> {
+    serde_json::to_value(of).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// The path of the first value that differs, with both values.
+fn difference(path: &str, was: &Value, is: &Value) -> Option<String> {
+    let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match (was, is) {
+        (Value::Object(was), Value::Object(is)) if was.len() == is.len() => was
+            .iter()
+            .find_map(|(key, value)| difference(&at(key), value, is.get(key).unwrap_or(&Value::Null))),
+        (Value::Array(was), Value::Array(is)) if was.len() == is.len() => {
+            let pairs = was.iter().zip(is).enumerate();
+            pairs.into_iter().find_map(|(number, (was, is))| difference(&at(&number.to_string()), was, is))
+        }
+        _ => (was != is).then(|| format!("{path} was {was}, is {is}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_first_difference_is_named_by_its_path() {
+        let was = json!({"a": [1, {"b": 2.5}], "c": null});
+        assert_eq!(difference("", &was, &was), None);
+        let is = json!({"a": [1, {"b": 2.0}], "c": null});
+        assert_eq!(difference("", &was, &is).as_deref(), Some("a.1.b was 2.5, is 2.0"));
+    }
+}

@@ -1,0 +1,234 @@
+//! `thalweg run` and `thalweg compare`.
+
+use crate::Done;
+use crate::arguments::{CompareArguments, Options, RunArguments};
+use crate::capture::Captures;
+use crate::console::{Console, Error};
+use crate::execute::{Execution, Scheme};
+use crate::input::Source;
+use crate::lines::Lines;
+use crate::version::version;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use thalweg_lab::output::{Folder, summary};
+use thalweg_lab::results::{Document, Header, Scenario};
+use thalweg_lab::scenario::{Loaded, is_random};
+use thalweg_sim::spec::TransportSpec;
+
+/// `thalweg run`.
+pub fn run(arguments: &RunArguments, console: &Console) -> Done {
+    let options = &arguments.options;
+    let source = Source::find(&arguments.file)?;
+    let loaded = source.load(&options.sets)?;
+    let scheme = Scheme::new(None, &loaded);
+    execute(&source, &loaded, vec![scheme], options, console)
+}
+
+/// `thalweg compare`.
+pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
+    let options = &arguments.options;
+    let source = Source::find(&arguments.file)?;
+    let loaded = source.load(&options.sets)?;
+    let flows = compared_flows(&loaded);
+    let mut seen = BTreeSet::new();
+    let mut schemes = Vec::new();
+    for name in &arguments.schemes {
+        let name = name.trim();
+        if !seen.insert(name) {
+            return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
+        }
+        // The sets given by the user come first, so that their numbers in messages are right.
+        let mut sets = options.sets.clone();
+        sets.extend(flows.iter().map(|flow| format!("flow.{flow}.scheme={name}")));
+        let loaded = source.load(&sets).map_err(|error| not_a_scheme(error, name))?;
+        schemes.push(Scheme::new(Some(name), &loaded));
+    }
+    execute(&source, &loaded, schemes, options, console)
+}
+
+/// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there
+/// is nothing else.
+fn compared_flows(loaded: &Loaded) -> Vec<usize> {
+    let is_window = |transport: &TransportSpec| matches!(transport, TransportSpec::Window { .. });
+    let groups = loaded.spec().groups.iter().zip(1..);
+    let windows: Vec<usize> = groups
+        .clone()
+        .filter(|(group, _)| is_window(&group.transport))
+        .map(|(_, position)| position)
+        .collect();
+    if windows.is_empty() { groups.map(|(_, position)| position).collect() } else { windows }
+}
+
+/// A mistake in the name of a scheme is one of `--schemes`, not of the changes that stand for it.
+fn not_a_scheme(error: Error, name: &str) -> Error {
+    match error {
+        Error::Scenario(diagnostics) => {
+            let of_name = diagnostics.iter().find(|diagnostic| diagnostic.file().starts_with("--set"));
+            match of_name.filter(|diagnostic| diagnostic.message.contains(name)) {
+                Some(diagnostic) => {
+                    let help = diagnostic.help.as_deref().or(diagnostic.label.as_deref()).unwrap_or_default();
+                    let separator = if help.is_empty() { "" } else { "; " };
+                    Error::Usage(format!("--schemes: {}{separator}{help}", diagnostic.message))
+                }
+                None => Error::Scenario(diagnostics),
+            }
+        }
+        error => error,
+    }
+}
+
+fn execute(
+    source: &Source,
+    loaded: &Loaded,
+    schemes: Vec<Scheme>,
+    options: &Options,
+    console: &Console,
+) -> Done {
+    warn_before(loaded, options, console)?;
+    let header = header(source, loaded, seeds(options, loaded.spec().seed)?);
+    let folder = options.out.as_deref().map(Folder::create).transpose()?;
+    let runs = schemes.len() * header.seeds.len();
+    let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
+    let stop = interruptible()?;
+    let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
+    if let Some(folder) = &folder {
+        schemes.iter().try_for_each(|scheme| scheme.store(folder))?;
+    }
+    let execution = Execution {
+        header,
+        schemes,
+        jobs: options.jobs,
+        events: None,
+        captures,
+        lines: lines.clone(),
+        verify: options.verify,
+        folder: folder.as_ref(),
+        stop,
+    };
+    let document = execution.run(console)?;
+    if let Some(folder) = folder {
+        folder.write_results(&document, &loaded.expanded())?;
+        let place = folder.commit()?;
+        console.say(&format!("Results are in {}", place.display()));
+    }
+    match lines {
+        Some(lines) => {
+            lines.write_results(&document);
+            lines.error().map_or(Ok(()), |error| Err(Error::Output(error)))?;
+        }
+        None if options.json => console.print(&document.to_json())?,
+        None => console.print(&summary(&document, console.style))?,
+    }
+    if options.verify {
+        let runs = document.runs().count();
+        console.say(&format!(
+            "Verified: every packet of {runs} run{} kept the rules",
+            if runs == 1 { "" } else { "s" }
+        ));
+    }
+    if is_random(loaded.spec()) && is_constant(&document) {
+        console.say("note: all runs gave identical results, although the scenario has random parts");
+    }
+    judge(&document)
+}
+
+/// Several runs were made, and no two runs of a scheme differ.
+fn is_constant(document: &Document) -> bool {
+    let mut different = BTreeSet::new();
+    let mut schemes = BTreeSet::new();
+    for (scheme, run) in document.runs() {
+        different.insert((scheme, &run.fingerprint));
+        schemes.insert(scheme);
+    }
+    document.runs().count() > schemes.len() && different.len() == schemes.len()
+}
+
+/// What there is to say before anything is run.
+fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
+    console.warn(&loaded.warnings);
+    if cfg!(debug_assertions) {
+        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+    }
+    console.warn(loaded.check_replications(options.reps.get()).as_slice());
+    match available_memory().and_then(|available| loaded.check_memory(available)) {
+        Some(error) => Err(Error::Scenario(vec![error])),
+        None => Ok(()),
+    }
+}
+
+/// The memory that the system says is available, where it says so.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+fn seeds(options: &Options, own: u64) -> Result<Vec<u64>, Error> {
+    let first = options.seed.unwrap_or(own);
+    let last = first.checked_add(u64::from(options.reps.get()) - 1);
+    let last =
+        last.ok_or_else(|| Error::Usage(format!("seeds from {first} on: the last ones are too large")))?;
+    Ok((first..=last).collect())
+}
+
+fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>) -> Header {
+    Header {
+        tool_version: version().to_owned(),
+        scenario: Scenario { title: loaded.scenario.title.clone(), file: source.name() },
+        duration: loaded.spec().duration,
+        warmup: loaded.spec().warmup,
+        seeds,
+    }
+}
+
+fn captures(
+    source: &Source,
+    loaded: &Loaded,
+    options: &Options,
+    folder: Option<&Folder>,
+    several: bool,
+) -> Result<Option<Captures>, Error> {
+    let Some(path) = &options.pcap else { return Ok(None) };
+    let path = match (path, folder) {
+        (Some(path), _) => path.clone(),
+        (None, Some(folder)) => folder.path("trace.pcap"),
+        (None, None) => PathBuf::from(source.name()).with_extension("pcap"),
+    };
+    Captures::new(&options.pcap_at, loaded.spec(), path, several).map(Some)
+}
+
+/// A flag that the first Ctrl-C sets. The second one ends the process at once.
+pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::flag;
+    let stop = Arc::new(AtomicBool::new(false));
+    let register = |signal| {
+        flag::register_conditional_shutdown(signal, KILLED, Arc::clone(&stop))?;
+        flag::register(signal, Arc::clone(&stop))
+    };
+    for signal in [SIGINT, SIGTERM] {
+        register(signal).map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    }
+    Ok(stop)
+}
+
+/// Whether the results can be trusted and are whole.
+fn judge(document: &Document) -> Done {
+    if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
+        return Err(Error::Failed(format!(
+            "seed {}: packets appeared or vanished, which is a fault of the simulator; please report it",
+            run.seed
+        )));
+    }
+    if document.complete {
+        Ok(())
+    } else {
+        Err(Error::Failed("interrupted: the results are partial".to_owned()))
+    }
+}
+
+/// The exit code of a process that a signal ended, as shells have it.
+const KILLED: i32 = 130;

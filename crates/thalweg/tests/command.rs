@@ -1,0 +1,261 @@
+//! The command as a user meets it: what it prints where, its exit codes, and the files that it writes.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Runs the command in `folder`.
+fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+}
+
+/// What a successful call prints.
+#[track_caller]
+fn prints(folder: &Path, arguments: &[&str]) -> String {
+    let output = thalweg(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What a failing call says, which must print nothing.
+#[track_caller]
+fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let output = thalweg(folder, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// An empty folder of this test's own.
+fn place(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+const SHORT: [&str; 3] = ["--set", "duration=2 s", "--quiet"];
+
+fn with_short<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    arguments.iter().copied().chain(SHORT).collect()
+}
+
+#[test]
+fn a_run_shows_flows_groups_and_bottlenecks() {
+    let text = prints(&place("run"), &with_short(&["run", "dumbbell"]));
+    for words in ["flows.10", "Limited by", "Jain", "left -> right", "Fingerprint"] {
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+    assert!(text.is_ascii(), "what is not a terminal gets plain text");
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+}
+
+#[test]
+fn json_is_one_document_and_the_same_for_any_number_of_threads() {
+    let place = place("json");
+    let call = |jobs| {
+        let arguments = ["run", "web", "--json", "--reps", "3", "--seed", "7", "--jobs", jobs];
+        prints(&place, &with_short(&arguments))
+    };
+    let text = call("1");
+    assert_eq!(text, call("3"));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["kind"], "replications");
+    assert_eq!(document["seeds"], serde_json::json!([7, 8, 9]));
+    assert_eq!(document["summary"]["runs"], 3);
+    assert!(document["runs"][0]["conservation"]["holds"].as_bool().unwrap());
+}
+
+#[test]
+fn json_lines_begin_with_parameters_and_end_with_results() {
+    let place = place("lines");
+    let call = |jobs| {
+        let arguments = ["run", "web", "--json-lines", "--reps", "2", "--jobs", jobs];
+        prints(&place, &with_short(&arguments))
+    };
+    let text = call("1");
+    assert_eq!(text, call("2"), "records come in the order of runs");
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = records.iter().map(|record| record["record"].as_str().unwrap()).collect();
+    assert_eq!((kinds[0], kinds[kinds.len() - 1]), ("parameters", "results"));
+    assert!(kinds[1..kinds.len() - 1].iter().all(|kind| *kind == "interval"));
+    for seed in [1, 2] {
+        let of_seed = records.iter().filter(|record| record["seed"] == seed);
+        let simulated: f64 = of_seed.map(|record| record["interval_s"].as_f64().unwrap()).sum();
+        assert!((simulated - 2.0).abs() < 1e-9, "{simulated} s");
+    }
+}
+
+#[test]
+fn a_comparison_names_the_winner() {
+    let arguments = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "2"];
+    let mut arguments = with_short(&arguments);
+    arguments.extend(["--set", "flow.flows.spread=100 ms"]);
+    let text = prints(&place("compare"), &arguments);
+    assert!(text.contains("vegas had the shortest mean delay"), "{text}");
+    assert!(text.contains("Less newreno"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+}
+
+#[test]
+fn datagrams_in_the_background_keep_their_scheme() {
+    let place = place("background");
+    let scenario = "title = \"x\"\nduration = \"1 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n\
+        delay = \"5 ms\"\nqueue = \"1 bdp\"\n[[flow]]\nname = \"file\"\nfrom = \"a\"\nto = \"b\"\n\
+        scheme = \"cubic\"\n[[flow]]\nname = \"noise\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\n\
+        workload = { kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"500 B\" }\n";
+    fs::write(place.join("mixed.toml"), scenario).unwrap();
+    let text = prints(&place, &["compare", "mixed.toml", "--schemes", "vegas,newreno", "--json", "--quiet"]);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    for (position, scheme) in ["vegas", "newreno"].into_iter().enumerate() {
+        let groups = &document["schemes"][position]["runs"][0]["groups"];
+        assert_eq!((&groups[0]["scheme"], &groups[1]["scheme"]), (&scheme.into(), &"udp".into()));
+    }
+}
+
+#[test]
+fn a_results_folder_explains_itself_and_runs_again() {
+    let place = place("folder");
+    let arguments = ["run", "web", "--reps", "2", "--out", "results", "--pcap"];
+    prints(&place, &with_short(&arguments));
+    let folder = place.join("results");
+    let names = ["README.txt", "results.json", "scenario.toml", "seeds.txt", "series.csv", "series.parquet"];
+    for name in names.into_iter().chain(["summary.txt", "trace-1.pcap", "trace-2.pcap", "version.txt"]) {
+        assert!(folder.join(name).metadata().is_ok_and(|file| file.len() > 0), "{name}");
+        assert!(!fs::read(folder.join(name)).unwrap().is_empty());
+    }
+    assert!(prints(&place, &["rerun", "results"]).starts_with("Identical: 2 runs"));
+    let results = fs::read_to_string(folder.join("results.json")).unwrap();
+    let first = results.find("\"hops\": ").unwrap() + 8;
+    let forged = format!("{}1{}", &results[..first], &results[first..]);
+    fs::write(folder.join("results.json"), forged).unwrap();
+    let error = fails(&place, &["rerun", "results"], 1);
+    assert!(error.contains("seed 1: hops was 1"), "{error}");
+}
+
+#[test]
+fn a_comparison_runs_again_scheme_by_scheme() {
+    let place = place("rerun");
+    let arguments = ["compare", "two-flows", "--schemes", "cubic,slow-start", "--out", "results"];
+    prints(&place, &with_short(&arguments));
+    assert!(place.join("results/scenario-slow-start.toml").exists());
+    assert!(prints(&place, &["rerun", "results"]).starts_with("Identical: 2 runs"));
+}
+
+#[test]
+fn foreign_folders_are_left_alone() {
+    let place = place("foreign");
+    fs::create_dir(place.join("thesis")).unwrap();
+    fs::write(place.join("thesis/chapter.txt"), "years of work").unwrap();
+    let error = fails(&place, &["run", "dumbbell", "--out", "thesis"], 2);
+    assert!(error.contains("chapter.txt"), "{error}");
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "nothing was left behind");
+}
+
+#[test]
+fn wrong_calls_say_what_would_be_right() {
+    let place = place("wrong");
+    for (arguments, expected) in [
+        (&["run", "dumbel"][..], "did you mean `dumbbell`?"),
+        (&["run", "dumbbell", "--jsn"], "--json"),
+        (&["compare", "dumbbell", "--schemes", "newreno,cubik"], "cubic"),
+        (&["compare", "dumbbell", "--schemes", "vegas,vegas"], "given twice"),
+        (&["run", "dumbbell", "--pcap", "--pcap-at", "botleneck"], "did you mean `bottleneck`?"),
+        (&["run", "dumbbell", "--set", "duration=2"], "has no unit"),
+        (&["run", "dumbbell", "--seed", "18446744073709551615", "--reps", "2"], "too large"),
+        (&["rerun", "."], "not a results folder"),
+        (&["list", "scheme"], "schemes"),
+    ] {
+        let error = fails(&place, arguments, 2);
+        assert!(error.contains(expected), "{arguments:?} says\n{error}");
+    }
+}
+
+#[test]
+fn lists_and_help_are_complete() {
+    let place = place("list");
+    for (what, expected) in [
+        ("schemes", "cubic"),
+        ("queues", "random-drop"),
+        ("workloads", "bulk"),
+        ("losses", "gilbert-elliott"),
+        ("scenarios", "parking-lot"),
+    ] {
+        assert!(prints(&place, &["list", what]).contains(expected), "{what}");
+    }
+    assert!(prints(&place, &["--version"]).starts_with("thalweg "));
+    assert!(prints(&place, &["schema"]).starts_with('{'));
+    assert!(prints(&place, &["validate", "dumbbell"]).contains("bandwidth-delay product"));
+}
+
+#[test]
+fn identical_replications_are_pointed_out() {
+    let place = place("identical");
+    let output = thalweg(&place, &["run", "dumbbell", "--reps", "2", "--set", "duration=1 s"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("nothing in this scenario is random"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_what_there_is() {
+    use std::io::Read as _;
+    let place = place("interrupted");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+        .args([
+            "run",
+            "ten-thousand-flows",
+            "--set",
+            "duration=10000 s",
+            "--quiet",
+            "--json",
+            "--out",
+            "results",
+        ])
+        .current_dir(&place)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["complete"], false);
+    assert!(document["runs"][0]["ended_s"].as_f64().unwrap() < 10_000.0);
+    assert!(prints(&place, &["rerun", "results", "--quiet"]).starts_with("Identical: 1 run"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let place = place("pipe");
+    let script = "\"$0\" run dumbbell --quiet --json-lines 2>errors | head -n 1; echo \"${PIPESTATUS[0]}\"";
+    let output =
+        Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_thalweg")]).current_dir(&place).output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert_eq!(text.lines().last(), Some("0"), "{text}");
+    assert_eq!(fs::read_to_string(place.join("errors")).unwrap(), "");
+}
+
+/// Wireshark reads the capture of a real run: it finds the flow's data, and nothing malformed.
+#[test]
+fn tshark_opens_the_capture_of_a_run() {
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: tshark is not installed");
+        return;
+    }
+    let place = place("capture");
+    prints(&place, &with_short(&["run", "two-flows", "--pcap=flows.pcap"]));
+    let count = |filter: &str| {
+        let file = place.join("flows.pcap");
+        let output = Command::new("tshark").arg("-r").arg(file).args(["-n", "-Y", filter]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().count()
+    };
+    assert!(count("tcp.dstport == 5001 && ip.src == 10.0.0.1") > 100);
+    assert!(count("tcp.srcport == 5001 && ip.dst == 10.0.0.1") > 100);
+    assert_eq!(count("_ws.malformed"), 0);
+}
