@@ -21,6 +21,7 @@ mod simulation;
 pub mod spec;
 pub mod trace;
 mod transmitter;
+pub mod verify;
 mod wheel;
 mod workload;
 
