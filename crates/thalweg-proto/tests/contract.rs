@@ -197,12 +197,13 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
     let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let time = || prop_oneof![Just(Duration::ZERO), (0u64..3000).prop_map(Duration::from_millis)];
-    let rtt = (time(), time(), time(), time(), 0u32..5).prop_map(
-        |(initial, floor, ceiling, granularity, deviations)| RttConfig {
+    let rtt = (time(), time(), time(), time(), time(), 0u32..5).prop_map(
+        |(initial, floor, ceiling, granularity, margin, deviations)| RttConfig {
             initial,
             floor,
             ceiling,
             granularity,
+            margin,
             deviations,
         },
     );

@@ -64,10 +64,16 @@ fn new_reno_follows_its_equations() {
     reno.on_loss(&loss(LossKind::Duplicates, 1));
     assert_eq!((reno.decision().window, reno.threshold()), (2.0, Some(2.0)));
     // A time-out: the loss window of one segment; the second for the same segment keeps the threshold.
+    let mut reno = NewReno::new(2.0, 20.0);
+    acks(&mut reno, 18, &ack(0));
     reno.on_loss(&loss(LossKind::Timeout, 12));
     assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
     reno.on_loss(&LossSample { repeated: true, ..loss(LossKind::Timeout, 2) });
     assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
+    // Never more than half of the window, however much is outstanding (a difference from the RFC, told with the code).
+    let mut full = NewReno::new(10.0, 5.0);
+    full.on_loss(&loss(LossKind::Duplicates, 50));
+    assert_eq!(full.threshold(), Some(5.0));
     // Idle: no more than the initial window, and no less than there is.
     reno.on_idle(&path(0, 0));
     assert_eq!(reno.decision().window, 1.0);

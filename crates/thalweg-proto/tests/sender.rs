@@ -11,7 +11,7 @@ use thalweg_proto::window::{Recovery, RttConfig, SenderConfig};
 use trace::Trace;
 
 fn config(recovery: Recovery) -> SenderConfig {
-    let rtt = RttConfig { floor: Duration::ZERO, ..RttConfig::default() };
+    let rtt = RttConfig { floor: Duration::ZERO, margin: Duration::ZERO, ..RttConfig::default() };
     SenderConfig { segment: 1000, recovery, rtt, ..SenderConfig::default() }
 }
 

@@ -1,7 +1,7 @@
 //! The event loop.
 
 use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
-use crate::flow::{Connection, Flow, Group};
+use crate::flow::{Connection, Flow, Group, Role};
 use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::{Destination, Network};
@@ -258,8 +258,18 @@ impl<T: Tracer> Simulation<T> {
             match self.poll(id) {
                 Output::Transmit(pdu) => self.send(id, pdu),
                 Output::Event(event) => self.on_event(id, &event),
-                Output::Timeout { .. } | Output::Idle => return,
+                Output::Timeout { .. } | Output::Idle => break,
             }
+        }
+        self.record_endpoint(id);
+    }
+
+    /// Records the state of an endpoint of which every change is wanted.
+    #[inline]
+    pub(crate) fn record_endpoint(&mut self, id: EndpointId) {
+        let endpoint = &self.endpoints[id as usize];
+        if endpoint.watched {
+            self.record_flow_change(endpoint.flow);
         }
     }
 
@@ -387,6 +397,8 @@ impl<T: Tracer> Simulation<T> {
                 serial: header.serial,
             },
             flow: self.endpoints[header.connection as usize * 2].flow,
+            reply: self.connections[header.connection as usize].role == Role::Reply,
+            marked: header.flags.has(Flags::MARKED),
             size: header.size,
             pdu: &pdu,
         });

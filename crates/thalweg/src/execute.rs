@@ -119,7 +119,7 @@ impl Execution<'_> {
     /// What watches the packets of a run.
     fn traces(&self, run: usize, failed: &Mutex<Option<Error>>) -> Traces {
         let (scheme, seed) = (self.scheme(run), self.seed(run));
-        let begin = |captures: &Captures| captures.begin(scheme.name.as_deref(), seed, &scheme.spec);
+        let begin = |captures: &Captures| captures.begin(scheme.name.as_deref(), seed);
         let capture = self.captures.as_ref().map(begin).transpose().unwrap_or_else(|error| {
             let error = Error::Failed(format!("cannot write the packet capture: {error}"));
             failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);

@@ -53,6 +53,8 @@ fn faults(steps: &[(u64, Step, u32)]) -> Vec<Rule> {
             link: if at_end { u32::MAX } else { 0 },
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial: *serial },
             flow: 0,
+            reply: false,
+            marked: false,
             size: 1250,
             pdu: &Pdu::Datagram(Length(1222)),
         });

@@ -8,6 +8,7 @@
 //! | RFC 9438 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | HyStart++ (RFC 9406) is recommended for slow start (section 4.10) | standard slow start | one mechanism at a time | more loss when slow start ends |
+//! | a loss multiplies what is outstanding (section 4.6) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 //! | spurious losses are undone (section 4.9) | not undone | needs a detection that the sender does not have | slower on paths that reorder |
 
 use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
@@ -133,7 +134,8 @@ impl Controller for Cubic {
         self.prior = self.window;
         self.epoch = None;
         // Section 4.6: of what is outstanding; section 4.8 for the time-out.
-        self.threshold = (f64::from(sample.path.outstanding) * self.beta).max(MIN_THRESHOLD);
+        let outstanding = f64::from(sample.path.outstanding).min(self.window);
+        self.threshold = (outstanding * self.beta).max(MIN_THRESHOLD);
         match sample.kind {
             LossKind::Duplicates => self.window = self.threshold,
             LossKind::Timeout => {

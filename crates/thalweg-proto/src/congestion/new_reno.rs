@@ -13,6 +13,7 @@
 //! | Spec | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments leave at the same times |
+//! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
 use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
 
@@ -54,7 +55,8 @@ impl Controller for NewReno {
     fn on_loss(&mut self, sample: &LossSample) {
         // RFC 5681, equation 4: half of what is outstanding, not of the window, which may not have been used.
         if !sample.repeated {
-            self.threshold = (f64::from(sample.path.outstanding) / 2.0).max(MIN_THRESHOLD);
+            let outstanding = f64::from(sample.path.outstanding).min(self.window);
+            self.threshold = (outstanding / 2.0).max(MIN_THRESHOLD);
         }
         self.window = match sample.kind {
             LossKind::Duplicates => self.threshold,

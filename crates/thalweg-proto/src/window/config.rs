@@ -35,18 +35,22 @@ pub struct RttConfig {
     pub ceiling: Duration,
     /// The clock's tick: samples are rounded up to it, and it is the least variation that counts. Zero for none.
     pub granularity: Duration,
+    /// At least this is added to the smoothed time. On a path whose round-trip time hardly varies the deviations
+    /// come to nothing, and a time-out of one round trip expires before any loss can be repaired without it.
+    pub margin: Duration,
     /// How many mean deviations are added to the smoothed time (4 in RFC 6298, 2 in 1988).
     pub deviations: u32,
 }
 
 impl Default for RttConfig {
-    /// RFC 6298 with the floor of 200 ms that all common systems use in place of its 1 s.
+    /// RFC 6298 with, in place of its floor of 1 s, a margin of 200 ms above the smoothed time, as Linux has it.
     fn default() -> Self {
         Self {
             initial: Duration::from_secs(1),
             floor: Duration::from_millis(200),
             ceiling: Duration::from_secs(60),
             granularity: Duration::ZERO,
+            margin: Duration::from_millis(200),
             deviations: 4,
         }
     }

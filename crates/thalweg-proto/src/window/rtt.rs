@@ -26,8 +26,8 @@ impl RttEstimator {
 
     /// Takes a measurement; ends any back-off (RFC 6298, section 2 and 5.7).
     pub fn sample(&mut self, config: &RttConfig, rtt: Duration) {
-        let rtt = rtt.round_up_to(config.granularity);
         self.min = self.min.min(rtt);
+        let rtt = rtt.round_up_to(config.granularity);
         if self.smoothed.is_zero() {
             self.smoothed = rtt;
             self.variation = rtt / 2;
@@ -47,7 +47,8 @@ impl RttEstimator {
     }
 
     fn computed_timeout(&self, config: &RttConfig) -> Duration {
-        let margin = (self.variation * u64::from(config.deviations)).max(config.granularity);
+        let deviations = self.variation * u64::from(config.deviations);
+        let margin = deviations.max(config.granularity).max(config.margin);
         (self.smoothed + margin).max(config.floor).min(config.ceiling)
     }
 
@@ -76,7 +77,7 @@ mod tests {
     /// The numbers follow RFC 6298, section 2, by hand.
     #[test]
     fn follows_the_rfc() {
-        let config = RttConfig { floor: Duration::ZERO, ..RttConfig::default() };
+        let config = RttConfig { floor: Duration::ZERO, margin: Duration::ZERO, ..RttConfig::default() };
         let mut rtt = RttEstimator::new(&config);
         assert_eq!(rtt.timeout(), MS(1000));
         rtt.sample(&config, MS(100));
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn a_path_without_delay_has_a_timeout_of_some_time() {
         // Without floor and tick a measured zero would give zero, a timer that is due at once, for ever.
-        let config = RttConfig { floor: Duration::ZERO, ..RttConfig::default() };
+        let config = RttConfig { floor: Duration::ZERO, margin: Duration::ZERO, ..RttConfig::default() };
         let mut rtt = RttEstimator::new(&config);
         rtt.sample(&config, Duration::ZERO);
         assert_eq!(rtt.timeout(), Duration::from_picos(1));
@@ -103,8 +104,12 @@ mod tests {
 
     #[test]
     fn floor_ceiling_and_tick() {
-        let config =
-            RttConfig { granularity: MS(100), ceiling: Duration::from_secs(2), ..RttConfig::default() };
+        let config = RttConfig {
+            granularity: MS(100),
+            margin: Duration::ZERO,
+            ceiling: Duration::from_secs(2),
+            ..RttConfig::default()
+        };
         let mut rtt = RttEstimator::new(&config);
         rtt.sample(&config, MS(3));
         // The sample counts as one tick: 100 + max(100, 4 * 50).

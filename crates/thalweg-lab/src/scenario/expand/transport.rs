@@ -85,6 +85,7 @@ fn sender_entries(sender: &SenderConfig, entries: &mut Entries) {
     rto.quantity("floor", sender.rtt.floor);
     rto.quantity("ceiling", sender.rtt.ceiling);
     rto.quantity("granularity", sender.rtt.granularity);
+    rto.quantity("margin", sender.rtt.margin);
     rto.put("deviations", sender.rtt.deviations.to_string());
     entries.put("rto", rto.inline());
     entries.put("idle-restart", sender.idle_restart.to_string());

@@ -204,6 +204,7 @@ impl Resolver<'_> {
             floor: table.floor.as_ref()?.value,
             ceiling: table.ceiling.as_ref()?.value,
             granularity: table.granularity.as_ref()?.value,
+            margin: table.margin.as_ref()?.value,
             deviations: table.deviations.as_ref()?.value,
         };
         if config.ceiling < config.floor || config.ceiling.is_zero() || config.initial.is_zero() {
