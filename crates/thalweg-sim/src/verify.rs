@@ -225,7 +225,7 @@ impl Verifier {
     fn take_from_node(&mut self, record: &Record<'_>) -> Option<Packet> {
         let tail = self.plan.link(record.link)?.tail;
         let ends = self.plan.ends(record.flow)?;
-        let starts_here = ends.nodes.contains(&tail);
+        let starts_here = ends.nodes[usize::from(record.packet.backward != record.reply)] == tail;
         let mut packet = self.take(record, |packet| match packet.place {
             Place::Sent => starts_here,
             Place::At(node) => node == tail,
@@ -390,6 +390,7 @@ impl Verifier {
     /// Packets that should have arrived before the end of the run.
     fn check_overdue(&mut self, ended: Time) {
         self.now = self.now.max(ended);
+        let ended = self.now;
         let mut late = Vec::new();
         for (id, packet) in
             self.packets.iter().flat_map(|(id, copies)| copies.iter().map(move |copy| (*id, copy)))
