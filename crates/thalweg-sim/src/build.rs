@@ -10,7 +10,7 @@ use crate::packet::{NONE, Packets};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
 use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
-use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec};
+use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
 use crate::trace::Tracer;
 use crate::transmitter::Transmitter;
 use crate::wheel::Wheel;
@@ -174,9 +174,17 @@ impl<'a> Builder<'a> {
                 (there.host, back.host) =
                     (self.add_host(access.source_processing), self.add_host(access.sink_processing));
             }
-            if let (Some(control), Some(route)) = (control, control_route) {
-                (back.first, back.route) = (self.add_transmitter(control)?, route);
-            }
+            let control = match (control, control_route) {
+                (Some(control), Some(route)) => {
+                    let mut way = || -> Result<Way, SpecError> {
+                        Ok(Way { first: self.add_transmitter(control)?, route, exit: NONE, host: NONE })
+                    };
+                    let from_sink = way()?;
+                    let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
+                    Some(Box::new([from_sink, if answers { way()? } else { from_sink }]))
+                }
+                _ => None,
+            };
             let start = group.start + group.stagger * u64::from(i) + spread.uniform_duration(group.spread);
             let seed = self.spec.seed;
             let workload = Workload::new(&group.workload, |purpose| {
@@ -186,6 +194,7 @@ impl<'a> Builder<'a> {
                 group: index,
                 forward: there,
                 backward: back,
+                control,
                 start,
                 finished: None,
                 failed: None,
@@ -230,7 +239,6 @@ impl<'a> Builder<'a> {
             network: self.network,
             endpoints: Vec::new(),
             connections: Vec::new(),
-            vacant: Vec::new(),
             flows: self.flows,
             groups: self.groups,
             hosts: self.hosts,

@@ -304,6 +304,11 @@ impl Transport {
         }
     }
 
+    /// A sender learns when everything has arrived.
+    pub fn is_reliable(&self) -> bool {
+        matches!(self, Self::Window { .. })
+    }
+
     /// The largest payload of a packet.
     pub fn segment(&self) -> u32 {
         match self {

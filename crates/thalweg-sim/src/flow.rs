@@ -55,6 +55,8 @@ pub(crate) struct Flow {
     /// How packets leave its source and its sink.
     pub forward: Way,
     pub backward: Way,
+    /// How acknowledgements travel out of band: from the sink, and from the source.
+    pub control: Option<Box<[Way; 2]>>,
     pub start: Time,
     pub finished: Option<Time>,
     pub failed: Option<Time>,
@@ -76,12 +78,12 @@ pub(crate) struct Flow {
 impl<T: Tracer> Simulation<T> {
     /// A flow starts.
     pub(crate) fn on_start(&mut self, flow: u32) {
-        let state = &mut self.flows[flow as usize];
-        let (is_transfers, has_reply) = (
-            matches!(state.workload, Workload::Poisson(_)),
-            matches!(state.workload, Workload::RequestResponse(_)),
-        );
-        if !is_transfers {
+        let state = &self.flows[flow as usize];
+        let transport = &self.transports[self.groups[state.group as usize].transport as usize];
+        // Datagrams have no connections to open and close.
+        let opens = matches!(state.workload, Workload::Poisson(_)) && transport.is_reliable();
+        let has_reply = matches!(state.workload, Workload::RequestResponse(_));
+        if !opens {
             self.flows[flow as usize].main = self.open(flow, Role::Main);
         }
         if has_reply {
@@ -123,7 +125,13 @@ impl<T: Tracer> Simulation<T> {
         if let Some(at) = reaction.timer {
             self.wheel.push(at.max(self.now), Kind::Application.key(flow));
         }
-        if let Some(size) = reaction.open {
+        let main = self.flows[flow as usize].main;
+        if let Some(size) = reaction.open
+            && main != NO_CONNECTION
+        {
+            self.write(main * 2, size);
+            self.drain(main * 2);
+        } else if let Some(size) = reaction.open {
             let connection = self.open(flow, Role::Transfer);
             self.groups[self.flows[flow as usize].group as usize].unfinished += 1;
             self.write(connection * 2, size);
@@ -155,7 +163,11 @@ impl<T: Tracer> Simulation<T> {
     /// Opens a connection with fresh engines.
     fn open(&mut self, flow: u32, role: Role) -> u32 {
         let opened = self.now;
-        let number = if let Some(number) = self.vacant.pop() {
+        let vacant = match &mut self.flows[flow as usize].workload {
+            Workload::Poisson(transfers) => transfers.vacant.pop(),
+            _ => None,
+        };
+        let number = if let Some(number) = vacant {
             self.connections[number as usize] = Connection { flow, role, opened };
             number
         } else {
@@ -172,6 +184,9 @@ impl<T: Tracer> Simulation<T> {
         let (mut there, mut back) = (state.forward, state.backward);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
+        }
+        if let Some(control) = &state.control {
+            back = Way { host: back.host, ..control[usize::from(role == Role::Reply)] };
         }
         for (id, engine, way) in [(number * 2, sender, there), (number * 2 + 1, receiver, back)] {
             let slot = &mut self.endpoints[id as usize];
@@ -194,7 +209,9 @@ impl<T: Tracer> Simulation<T> {
             slot.engine = AnyEngine::Vacant;
             slot.armed = Time::MAX;
         }
-        self.vacant.push(number);
+        if let Workload::Poisson(transfers) = &mut self.flows[flow as usize].workload {
+            transfers.vacant.push(number);
+        }
     }
 
     /// An engine tells its application something.

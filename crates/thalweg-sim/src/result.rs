@@ -127,7 +127,7 @@ pub struct LinkResult {
     pub from: String,
     /// The node at the receiving end.
     pub to: String,
-    /// The transmitter's rate at the start; zero where a capacity trace rules.
+    /// The transmitter's rate at the start; the mean rate where a capacity trace rules.
     pub rate: Rate,
     /// Packets transmitted.
     pub packets: u64,

@@ -97,8 +97,6 @@ pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) network: Network,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) connections: Vec<Connection>,
-    /// Slots of connections that have ended.
-    pub(crate) vacant: Vec<u32>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) groups: Vec<Group>,
     pub(crate) hosts: Vec<Host>,

@@ -78,7 +78,8 @@ pub struct DirectionSpec {
     pub impairment: ImpairmentSpec,
     /// Changes while the run goes on, in order of time.
     pub schedule: Vec<Change>,
-    /// Replaces `rate`: when how many bytes may leave.
+    /// Rules in place of `rate` when how many bytes may leave; `rate` is then only shown, and zero is an outage all the
+    /// same.
     pub capacity: Option<Arc<CapacityTrace>>,
 }
 
@@ -207,7 +208,8 @@ pub enum WorkloadSpec {
         /// The size of each write.
         packet: Bytes,
     },
-    /// Finite transfers that arrive at random, each a connection of its own.
+    /// Finite transfers that arrive at random, each a connection of its own. Over datagrams, where nothing tells when a
+    /// transfer has arrived, they share one and have no completion times.
     Poisson {
         /// The mean time between arrivals.
         gap: Duration,

@@ -96,7 +96,7 @@ impl Transmitter {
     /// False in an outage, and for a link that never had a rate.
     #[inline]
     pub fn can_send(&self, spec: &DirectionSpec) -> bool {
-        self.picos_per_byte != 0 || !self.rate(spec).is_zero() || spec.capacity.is_some()
+        self.picos_per_byte != 0 || !self.rate(spec).is_zero()
     }
 
     fn rate(&self, spec: &DirectionSpec) -> Rate {

@@ -358,7 +358,7 @@ impl Verifier {
             return;
         }
         let Some(state) = self.links.get_mut(&record.link) else { return };
-        state.drop_waiting(record.packet);
+        state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.dropped += 1;
         if self.overfull == Some(record.link) && !state.is_overfull() {
             self.overfull = None;

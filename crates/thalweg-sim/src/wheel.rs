@@ -37,6 +37,10 @@ pub(crate) const ENTITY_BITS: u32 = 28;
 /// The place of a key among others of the same time: the kind, then the lot.
 #[inline]
 fn rank(time: u64, key: u32) -> (u32, u64, u32) {
+    if key >> ENTITY_BITS == 0 {
+        // Scheduled changes of one time are made in the order of the schedule.
+        return (0, 0, key);
+    }
     let lot = (time ^ (u64::from(key) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (key >> ENTITY_BITS, (lot ^ (lot >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9), key)
 }

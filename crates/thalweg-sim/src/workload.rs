@@ -59,6 +59,8 @@ pub(crate) struct OnOff {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Poisson {
+    /// Slots of connections that have ended, for this flow's next ones: a late packet is then still one of this flow.
+    pub vacant: Vec<u32>,
     gap: Duration,
     size: SizeSpec,
     arrivals: Stream,
@@ -99,6 +101,7 @@ impl Workload {
                 Self::ConstantRate { packet: packet.get(), gap: rate.transmission_time(*packet) }
             }
             WorkloadSpec::Poisson { gap, size } => Self::Poisson(Box::new(Poisson {
+                vacant: Vec::new(),
                 gap: *gap,
                 size: size.clone(),
                 arrivals: stream("arrivals"),

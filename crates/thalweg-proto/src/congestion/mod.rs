@@ -32,7 +32,7 @@ use crate::units::{Duration, Rate, Time};
 pub struct Decision {
     /// The congestion window in segments, at least 1.
     pub window: f64,
-    /// Spread transmissions at this rate (of bytes on the wire); `None` sends as soon as the window allows.
+    /// Spread transmissions at this rate of payload; `None` sends as soon as the window allows.
     pub pacing_rate: Option<Rate>,
     /// How many segments may leave back to back when pacing, at least 1.
     pub burst: u32,

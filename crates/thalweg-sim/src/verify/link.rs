@@ -76,6 +76,8 @@ pub(super) struct LinkState {
     /// The transmitter is busy until then, at least.
     free_at: Time,
     waiting: VecDeque<Waiting>,
+    /// How many of those are urgent or vague: where none is, the queue need not be searched.
+    special: usize,
     bytes: u64,
     wire: Option<VecDeque<PacketId>>,
     budget: Option<Budget>,
@@ -96,6 +98,7 @@ impl LinkState {
             },
             free_at: Time::ZERO,
             waiting: VecDeque::new(),
+            special: 0,
             bytes: 0,
             wire: keeps_order(direction).then(VecDeque::new),
             budget: direction.capacity.as_ref().map(Budget::new),
@@ -105,6 +108,7 @@ impl LinkState {
     pub fn enqueue(&mut self, record: &Record<'_>) {
         let urgent = matches!(record.pdu, Pdu::Feedback(_));
         self.waiting.push_back(Waiting { packet: record.packet, size: record.size, urgent, vague: false });
+        self.special += usize::from(urgent);
         self.bytes += u64::from(record.size);
     }
 
@@ -122,25 +126,41 @@ impl LinkState {
     }
 
     fn remove(&mut self, packet: PacketId) {
-        if let Some(index) = self.waiting.iter().position(|waiting| waiting.packet == packet)
-            && let Some(waiting) = self.waiting.remove(index)
-        {
+        let found = self.waiting.iter().position(|waiting| waiting.packet == packet);
+        if let Some(waiting) = found.and_then(|index| self.waiting.remove(index)) {
+            self.special -= usize::from(waiting.urgent || waiting.vague);
             self.bytes -= u64::from(waiting.size);
         }
     }
 
-    pub fn drop_waiting(&mut self, packet: PacketId) {
+    /// A packet that waits is dropped; `copied` says that there may be copies of it.
+    pub fn drop_waiting(&mut self, packet: PacketId, copied: bool) {
+        let is_last = self.waiting.back().is_some_and(|last| last.packet == packet);
+        if is_last && !copied {
+            // The usual case, without a search: the arrival that found no room.
+            let last = self.waiting.pop_back();
+            self.special -= usize::from(last.is_some_and(|last| last.urgent || last.vague));
+            self.bytes -= last.map_or(0, |last| u64::from(last.size));
+            return;
+        }
         self.remove(packet);
-        for copy in self.waiting.iter_mut().filter(|waiting| waiting.packet == packet) {
-            copy.vague = true;
+        if copied {
+            for copy in self.waiting.iter_mut().filter(|waiting| waiting.packet == packet) {
+                self.special += usize::from(!copy.urgent && !copy.vague);
+                copy.vague = true;
+            }
         }
     }
 
     /// A packet leaves the queue, or goes past it.
     pub fn dequeue(&mut self, record: &Record<'_>, waited: bool, faults: &mut Vec<Fault>) {
         let mut certain = self.waiting.iter().filter(|waiting| !waiting.vague);
-        let first = certain.clone().find(|waiting| waiting.urgent).or_else(|| certain.next());
-        let is_vague = || self.waiting.iter().any(|waiting| waiting.vague && waiting.packet == record.packet);
+        let urgent = if self.special > 0 { certain.clone().find(|waiting| waiting.urgent) } else { None };
+        let first = urgent.or_else(|| certain.next());
+        let is_vague = || {
+            self.special > 0
+                && self.waiting.iter().any(|waiting| waiting.vague && waiting.packet == record.packet)
+        };
         if let Some(first) = first.filter(|first| self.fifo && first.packet != record.packet)
             && !is_vague()
         {

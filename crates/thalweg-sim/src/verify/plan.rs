@@ -1,6 +1,6 @@
 //! What a specification says of each link and flow, by the numbers that records use.
 
-use crate::spec::{DirectionSpec, GroupSpec, Processing, Spec};
+use crate::spec::{DirectionSpec, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
@@ -72,7 +72,13 @@ impl Plan {
                 schedule: Vec::new(),
                 capacity: None,
             });
-            let links_each = if group.access.is_some() { 4 } else { 0 } + u32::from(control.is_some());
+            // Where both ends send data, each acknowledges on a channel of its own.
+            let channels = match (&control, &group.workload) {
+                (None, _) => 0,
+                (Some(_), WorkloadSpec::RequestResponse { .. }) => 2,
+                (Some(_), _) => 1,
+            };
+            let links_each = if group.access.is_some() { 4 } else { 0 } + channels;
             let at =
                 |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();
             let work = match &group.access {
@@ -123,7 +129,11 @@ impl Plan {
             (Some(access), 1) => Some(Link { direction: &access.source_backward, tail: from, head: source }),
             (Some(access), 2) => Some(Link { direction: &access.sink_forward, tail: to, head: sink }),
             (Some(access), 3) => Some(Link { direction: &access.sink_backward, tail: sink, head: to }),
-            _ => group.control.as_ref().map(|direction| Link { direction, tail: sink, head: source }),
+            (access, number) => {
+                let answers = number > if access.is_some() { 4 } else { 0 };
+                let (tail, head) = if answers { (source, sink) } else { (sink, source) };
+                group.control.as_ref().map(|direction| Link { direction, tail, head })
+            }
         }
     }
 

@@ -1,5 +1,4 @@
-//! Faults of the simulator that are known and not mended: each test says what is right, and fails. Whoever mends one
-//! strikes out its `ignore`.
+//! Faults of the simulator that were found and mended.
 
 mod net;
 
@@ -13,7 +12,6 @@ use thalweg_sim::spec::*;
 /// Two flows of many short transfers over a wire that holds packets back: when a transfer ends, its connection's number
 /// goes to one of the other flow while packets of the old one are still under way. They still belong to the old flow.
 #[test]
-#[ignore = "the simulator takes them for the other flow's"]
 fn late_packets_belong_to_their_own_flow() {
     let reorder = Some(ReorderSpec { probability: 0.3, delay: millis(300) });
     let wire = DirectionSpec {
@@ -29,7 +27,6 @@ fn late_packets_belong_to_their_own_flow() {
 
 /// Two changes of one link at the same time: the later one in the list is in force afterwards.
 #[test]
-#[ignore = "the simulator makes them in an order of its own"]
 fn changes_at_one_time_are_made_in_their_order() {
     for at in 100..120 {
         let change = |rate| Change {
@@ -50,7 +47,6 @@ fn changes_at_one_time_are_made_in_their_order() {
 /// Every datagram of random arrivals that crosses a perfect link counts as delivered, with its delay, although its
 /// source has nothing more to do once it has left.
 #[test]
-#[ignore = "the simulator closes the connection when the datagram has left, and does not count it"]
 fn each_datagram_of_a_transfer_is_counted() {
     let arrivals = WorkloadSpec::Poisson { gap: millis(2), size: SizeSpec::Fixed(bytes(1000)) };
     let link = direction(Rate::from_mbits_per_sec(8), millis(10), Limit::Unlimited);
@@ -63,7 +59,6 @@ fn each_datagram_of_a_transfer_is_counted() {
 
 /// An outage stops a link with a capacity trace like any other.
 #[test]
-#[ignore = "a capacity trace goes on through an outage"]
 fn an_outage_stops_a_link_with_a_capacity_trace() {
     let opportunities = vec![Time::ZERO + millis(1)];
     let trace = CapacityTrace { opportunities, period: millis(1), bytes: 1500 };
@@ -82,7 +77,6 @@ fn an_outage_stops_a_link_with_a_capacity_trace() {
 
 /// A control channel is for acknowledgements and other control PDUs; the answers of requests and responses are data.
 #[test]
-#[ignore = "answers take the control channel, and the acknowledgements of them the network"]
 fn answers_do_not_take_the_control_channel() {
     let response = SizeSpec::Fixed(bytes(100_000));
     let exchange = WorkloadSpec::RequestResponse { request: bytes(300), response, think: millis(10) };
