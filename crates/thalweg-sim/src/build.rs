@@ -271,6 +271,7 @@ impl<T: Tracer> Simulation<T> {
         }
         for link in 0..core.min(MAX_WATCHED_LINKS) as u32 {
             self.watched_links.push(WatchedLink { link, recorders: self.recorders.len(), bytes: 0 });
+            self.network.transmitters[link as usize].watched = self.measure.every_event;
             self.recorders.extend(LINK_SERIES.map(|quantity| Recorder::new(quantity, link, bound)));
         }
         self.wheel.push(Time::ZERO + interval, Kind::Sample.key(0));

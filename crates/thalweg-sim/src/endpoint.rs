@@ -208,6 +208,8 @@ pub(crate) struct Endpoint {
     pub incarnation: u16,
     /// It waits for its host.
     pub waiting: bool,
+    /// Every change of its state is recorded.
+    pub watched: bool,
 }
 
 /// How packets leave an end of a flow.
@@ -234,6 +236,7 @@ impl Endpoint {
         control: 0,
         incarnation: 0,
         waiting: false,
+        watched: false,
     };
 
     /// How large a packet with this PDU is on the wire.

@@ -1,15 +1,13 @@
 //! Measurement along the way and at the end.
 
-use crate::build::FLOW_SERIES;
 use crate::endpoint::SenderCounts;
 use crate::flow::{Group, NO_CONNECTION};
 use crate::measure::Recorder;
 use crate::packet::NONE;
 use crate::result::{FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series, Summary};
-use crate::simulation::{Kind, Simulation, WatchedFlow, WatchedLink};
+use crate::simulation::Simulation;
 use crate::trace::Tracer;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::Discipline;
 
 impl<T: Tracer> Simulation<T> {
     /// The warm-up ends: what was counted is forgotten.
@@ -50,61 +48,6 @@ impl<T: Tracer> Simulation<T> {
             }
         }
         counts
-    }
-
-    /// A sample of every series.
-    pub(crate) fn on_sample(&mut self) {
-        let Some(interval) = self.measure.interval else { return };
-        let mut flows = core::mem::take(&mut self.watched_flows);
-        for watched in &mut flows {
-            self.sample_flow(watched, interval);
-        }
-        self.watched_flows = flows;
-        let mut links = core::mem::take(&mut self.watched_links);
-        for watched in &mut links {
-            self.sample_link(watched, interval);
-        }
-        self.watched_links = links;
-        self.wheel.push(self.now + interval, Kind::Sample.key(0));
-    }
-
-    fn sample_flow(&mut self, watched: &mut WatchedFlow, interval: Duration) {
-        let now = self.now;
-        let flow = &self.flows[watched.flow as usize];
-        if flow.start > now {
-            return;
-        }
-        let goodput = Rate::from_transfer(Bytes::new(flow.delivered - watched.delivered), interval);
-        watched.delivered = flow.delivered;
-        let stats = (flow.main != NO_CONNECTION)
-            .then(|| self.endpoints[flow.main as usize * 2].engine.window_stats(now))
-            .flatten();
-        let recorders = &mut self.recorders[watched.recorders..watched.recorders + FLOW_SERIES.len()];
-        if let Some(stats) = stats {
-            recorders[0].offer(now, stats.window);
-            recorders[1].offer(now, f64::from(stats.in_flight));
-            recorders[2].offer(now, stats.smoothed_rtt.as_secs_f64());
-            if let Some(rate) = stats.pacing_rate {
-                recorders[3].offer(now, rate.as_f64());
-            }
-        }
-        recorders[4].offer(now, goodput.as_f64());
-    }
-
-    fn sample_link(&mut self, watched: &mut WatchedLink, interval: Duration) {
-        let now = self.now;
-        let transmitter = &self.network.transmitters[watched.link as usize];
-        let rate = Rate::from_transfer(Bytes::new(transmitter.bytes - watched.bytes), interval);
-        watched.bytes = transmitter.bytes;
-        let (packets, bytes, drops, marks) = transmitter.queue.as_ref().map_or((0, 0, 0, 0), |waiting| {
-            let (packets, bytes) = (waiting.discipline.packets(), waiting.discipline.bytes());
-            (packets, bytes, waiting.drops_full + waiting.drops_early, waiting.marks)
-        });
-        let recorders = &mut self.recorders[watched.recorders..];
-        for (recorder, value) in recorders.iter_mut().zip([packets, bytes, drops, marks]) {
-            recorder.offer(now, value as f64);
-        }
-        recorders[4].offer(now, rate.as_f64());
     }
 
     /// Ends the run, here if it has not reached its end, and tells what was measured.

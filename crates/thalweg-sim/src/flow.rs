@@ -179,6 +179,7 @@ impl<T: Tracer> Simulation<T> {
             let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
             *slot = Endpoint { engine, way, flow, header, control, serial, incarnation, ..Endpoint::VACANT };
         }
+        self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
         number
     }
 

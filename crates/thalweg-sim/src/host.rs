@@ -106,7 +106,7 @@ impl<T: Tracer> Simulation<T> {
             match self.poll(id) {
                 Output::Transmit(pdu) => return self.begin(number, Job::Send { endpoint: id, pdu }),
                 Output::Event(event) => self.on_event(id, &event),
-                Output::Timeout { .. } | Output::Idle => return,
+                Output::Timeout { .. } | Output::Idle => return self.record_endpoint(id),
             }
             if self.hosts[number as usize].job.is_some() {
                 // The event made another endpoint of this host send: this one waits its turn.

@@ -17,6 +17,7 @@ mod pdu;
 mod prefetch;
 mod result;
 pub mod route;
+mod sampling;
 mod simulation;
 pub mod spec;
 pub mod trace;

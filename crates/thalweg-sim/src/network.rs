@@ -116,11 +116,15 @@ impl<T: Tracer> Simulation<T> {
         let waiting = transmitter.waiting(&spec.queue, measured, |purpose| link_stream(seed, purpose, link));
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
         waiting.observe(now);
+        let watched = transmitter.watched;
         if !transmitter.service_due && transmitter.can_send(spec) {
             transmitter.service_due = true;
             self.wheel.push(transmitter.busy_until.max(now), Kind::Service.key(link));
         }
         self.discard_dropped(link);
+        if watched {
+            self.record_link_change(link);
+        }
     }
 
     /// A transmitter's packet has left: the next one.
@@ -135,7 +139,7 @@ impl<T: Tracer> Simulation<T> {
         }
         let Some(waiting) = transmitter.queue.as_mut() else { return };
         let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
-        let left = waiting.discipline.packets();
+        let (left, watched) = (waiting.discipline.packets(), transmitter.watched);
         waiting.observe(now);
         if let Some(entry) = entry {
             if entry.marked {
@@ -154,6 +158,9 @@ impl<T: Tracer> Simulation<T> {
             }
         }
         self.discard_dropped(link);
+        if watched {
+            self.record_link_change(link);
+        }
     }
 
     fn discard_dropped(&mut self, link: u32) {

@@ -217,9 +217,9 @@ pub enum Quantity {
     QueuePackets,
     /// A link's queue length in bytes.
     QueueBytes,
-    /// A link's drops, from the start of the run to this point.
+    /// A link's drops so far: from the start of the run, and again from the end of the warm-up.
     Drops,
-    /// A link's marks, from the start of the run to this point.
+    /// A link's marks so far: from the start of the run, and again from the end of the warm-up.
     Marks,
     /// A link's transmitted bytes since the last point as a rate in bit/s.
     LinkRate,

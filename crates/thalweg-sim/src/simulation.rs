@@ -258,8 +258,18 @@ impl<T: Tracer> Simulation<T> {
             match self.poll(id) {
                 Output::Transmit(pdu) => self.send(id, pdu),
                 Output::Event(event) => self.on_event(id, &event),
-                Output::Timeout { .. } | Output::Idle => return,
+                Output::Timeout { .. } | Output::Idle => break,
             }
+        }
+        self.record_endpoint(id);
+    }
+
+    /// Records the state of an endpoint of which every change is wanted.
+    #[inline]
+    pub(crate) fn record_endpoint(&mut self, id: EndpointId) {
+        let endpoint = &self.endpoints[id as usize];
+        if endpoint.watched {
+            self.record_flow_change(endpoint.flow);
         }
     }
 

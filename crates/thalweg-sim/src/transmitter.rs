@@ -30,6 +30,8 @@ pub(crate) struct Transmitter {
     pub spec: u32,
     /// A service event is in the event queue.
     pub service_due: bool,
+    /// Every change of its queue is recorded.
+    pub watched: bool,
 }
 
 /// The queue of a transmitter that was busy at least once when a packet came.
@@ -87,6 +89,7 @@ impl Transmitter {
             bytes: 0,
             spec: index,
             service_due: false,
+            watched: false,
         }
     }
 

@@ -17,14 +17,16 @@ const SLOTS: usize = 1 << BITS;
 /// Eleven digits of six bits cover 64 bits.
 const LEVELS: usize = 11;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     time: u64,
     key: u32,
 }
 
-/// A slot with no more entries than this is sorted at once.
+/// Entries a chunk. A slot that needs no more than one chunk is sorted at once.
 const FEW: usize = 24;
+/// "No chunk".
+const NONE: u32 = u32::MAX;
 /// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.
 const LONG: usize = 48;
 const SHORT: usize = 16;
@@ -52,7 +54,20 @@ pub(crate) struct Wheel {
     levels: u32,
     /// One bit for each slot with an entry.
     occupied: [u64; LEVELS],
-    slots: Vec<Vec<Entry>>,
+    /// The first chunk of each slot. Only the first is not full.
+    slots: [u32; LEVELS * SLOTS],
+    chunks: Vec<Chunk>,
+    /// The first unused chunk.
+    spare: u32,
+}
+
+/// Some entries of a slot, in no order. Chunks go from slot to slot, the one freed last first, so that the memory in use
+/// is no more than what is pending, and warm.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    len: u32,
+    next: u32,
+    entries: [Entry; FEW],
 }
 
 impl Wheel {
@@ -63,7 +78,9 @@ impl Wheel {
             base: 0,
             levels: 0,
             occupied: [0; LEVELS],
-            slots: vec![Vec::new(); LEVELS * SLOTS],
+            slots: [NONE; LEVELS * SLOTS],
+            chunks: Vec::new(),
+            spare: NONE,
         }
     }
 
@@ -116,7 +133,28 @@ impl Wheel {
         let slot = (entry.time >> (level * BITS)) as usize % SLOTS;
         self.levels |= 1 << level;
         self.occupied[level as usize] |= 1 << slot;
-        self.slots[level as usize * SLOTS + slot].push(entry);
+        let index = level as usize * SLOTS + slot;
+        let mut first = self.slots[index];
+        if first == NONE || self.chunks[first as usize].len as usize == FEW {
+            first = self.add_chunk(first);
+            self.slots[index] = first;
+        }
+        let chunk = &mut self.chunks[first as usize];
+        chunk.entries[chunk.len as usize] = entry;
+        chunk.len += 1;
+    }
+
+    /// An empty chunk before `next`.
+    fn add_chunk(&mut self, next: u32) -> u32 {
+        if self.spare == NONE {
+            self.chunks.push(Chunk { len: 0, next, entries: [Entry::default(); FEW] });
+            return self.chunks.len() as u32 - 1;
+        }
+        let number = self.spare;
+        let chunk = &mut self.chunks[number as usize];
+        self.spare = chunk.next;
+        (chunk.len, chunk.next) = (0, next);
+        number
     }
 
     /// Takes the earliest entry.
@@ -146,21 +184,39 @@ impl Wheel {
             if self.occupied[level] == 0 {
                 self.levels &= self.levels - 1;
             }
-            let mut entries = core::mem::take(&mut self.slots[level * SLOTS + slot]);
+            let first = core::mem::replace(&mut self.slots[level * SLOTS + slot], NONE);
             // Only to the earliest entry, not to the slot's end: later pushes may still be earlier than the rest.
-            self.base = entries.iter().map(|entry| entry.time).min().unwrap_or(self.base);
-            if entries.len() <= FEW || level == 0 {
-                self.near.append(&mut entries);
-            } else {
-                for entry in entries.drain(..) {
-                    self.place(entry);
+            self.base = self.earliest(first);
+            let sort_now = level == 0 || self.chunks[first as usize].next == NONE;
+            let mut number = first;
+            while number != NONE {
+                let chunk = self.chunks[number as usize];
+                self.chunks[number as usize].next = core::mem::replace(&mut self.spare, number);
+                let entries = &chunk.entries[..chunk.len as usize];
+                if sort_now {
+                    self.near.extend_from_slice(entries);
+                } else {
+                    entries.iter().for_each(|&entry| self.place(entry));
                 }
+                number = chunk.next;
             }
-            self.slots[level * SLOTS + slot] = entries;
         }
         if self.near.len() > 1 {
             self.near.sort_unstable_by(|a, b| b.time.cmp(&a.time).then_with(|| b.order().cmp(&a.order())));
         }
+    }
+}
+
+impl Wheel {
+    /// The earliest time in the chunks from `number` on.
+    fn earliest(&self, mut number: u32) -> u64 {
+        let mut time = u64::MAX;
+        while number != NONE {
+            let chunk = &self.chunks[number as usize];
+            time = chunk.entries[..chunk.len as usize].iter().map(|entry| entry.time).fold(time, u64::min);
+            number = chunk.next;
+        }
+        time
     }
 }
 

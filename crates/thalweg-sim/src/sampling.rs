@@ -1,0 +1,106 @@
+//! Series along the way: at intervals, or at every change.
+
+use crate::build::{FLOW_SERIES, LINK_SERIES};
+use crate::flow::NO_CONNECTION;
+use crate::measure::Recorder;
+use crate::simulation::{Kind, Simulation, WatchedFlow, WatchedLink};
+use crate::trace::Tracer;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_queue::Discipline;
+
+impl<T: Tracer> Simulation<T> {
+    /// A sample of every series is due. Where every change is recorded, only rates are left, which need an interval.
+    pub(crate) fn on_sample(&mut self) {
+        let Some(interval) = self.measure.interval else { return };
+        let mut flows = core::mem::take(&mut self.watched_flows);
+        for watched in &mut flows {
+            self.sample_flow(watched, interval);
+        }
+        self.watched_flows = flows;
+        let mut links = core::mem::take(&mut self.watched_links);
+        for watched in &mut links {
+            self.sample_link(watched, interval);
+        }
+        self.watched_links = links;
+        self.wheel.push(self.now + interval, Kind::Sample.key(0));
+    }
+
+    fn sample_flow(&mut self, watched: &mut WatchedFlow, interval: Duration) {
+        let now = self.now;
+        let flow = &self.flows[watched.flow as usize];
+        if flow.start > now {
+            return;
+        }
+        let goodput = Rate::from_transfer(Bytes::new(flow.delivered - watched.delivered), interval);
+        watched.delivered = flow.delivered;
+        if !self.measure.every_event {
+            self.offer_flow(watched.flow, watched.recorders);
+        }
+        self.recorders[watched.recorders + 4].offer(now, goodput.as_f64());
+    }
+
+    fn sample_link(&mut self, watched: &mut WatchedLink, interval: Duration) {
+        let now = self.now;
+        let transmitter = &self.network.transmitters[watched.link as usize];
+        let rate = Rate::from_transfer(Bytes::new(transmitter.bytes - watched.bytes), interval);
+        watched.bytes = transmitter.bytes;
+        if !self.measure.every_event {
+            self.offer_link(watched.link, watched.recorders);
+        }
+        self.recorders[watched.recorders + 4].offer(now, rate.as_f64());
+    }
+
+    /// True for a flow of which every change is recorded.
+    pub(crate) fn is_watched(&self, flow: u32) -> bool {
+        self.measure.every_event && self.recorders_of_flow(flow).is_some()
+    }
+
+    /// Records what a flow's sender has become.
+    pub(crate) fn record_flow_change(&mut self, flow: u32) {
+        if let Some(recorders) = self.recorders_of_flow(flow) {
+            self.offer_flow(flow, recorders);
+        }
+    }
+
+    /// Records what a link's queue has become.
+    pub(crate) fn record_link_change(&mut self, link: u32) {
+        // The first links are watched, in order.
+        if let Some(watched) = self.watched_links.get(link as usize) {
+            self.offer_link(link, watched.recorders);
+        }
+    }
+
+    fn recorders_of_flow(&self, flow: u32) -> Option<usize> {
+        let index = self.watched_flows.binary_search_by_key(&flow, |watched| watched.flow).ok()?;
+        Some(self.watched_flows[index].recorders)
+    }
+
+    fn offer_flow(&mut self, flow: u32, recorders: usize) {
+        let now = self.now;
+        let main = self.flows[flow as usize].main;
+        if main == NO_CONNECTION {
+            return;
+        }
+        let Some(stats) = self.endpoints[main as usize * 2].engine.window_stats(now) else { return };
+        let recorders: &mut [Recorder] = &mut self.recorders[recorders..recorders + FLOW_SERIES.len()];
+        recorders[0].offer(now, stats.window);
+        recorders[1].offer(now, f64::from(stats.in_flight));
+        recorders[2].offer(now, stats.smoothed_rtt.as_secs_f64());
+        if let Some(rate) = stats.pacing_rate {
+            recorders[3].offer(now, rate.as_f64());
+        }
+    }
+
+    fn offer_link(&mut self, link: u32, recorders: usize) {
+        let now = self.now;
+        let waiting = self.network.transmitters[link as usize].queue.as_ref();
+        let (packets, bytes, drops, marks) = waiting.map_or((0, 0, 0, 0), |waiting| {
+            let (packets, bytes) = (waiting.discipline.packets(), waiting.discipline.bytes());
+            (packets, bytes, waiting.drops_full + waiting.drops_early, waiting.marks)
+        });
+        let recorders = &mut self.recorders[recorders..recorders + LINK_SERIES.len()];
+        for (recorder, value) in recorders.iter_mut().zip([packets, bytes, drops, marks]) {
+            recorder.offer(now, value as f64);
+        }
+    }
+}
