@@ -68,6 +68,7 @@ def thalweg_overrides(scenario):
         "link.bottleneck.delay": seconds(scenario["delay"]),
         "link.bottleneck.queue": f"{scenario['buffer']} pkt",
         "flow.flows.count": scenario["flows"],
+        "flow.flows.spread": "0 s",
         "flow.flows.stagger": seconds(scenario["stagger"]),
         "flow.flows.access.rate": f"{scenario['access']:.0f} bit/s",
         "flow.flows.access.delay": seconds(scenario["adelay"]),
