@@ -34,7 +34,7 @@ def runs(folder):
         "A10, 2 s": dumbbell(10, "100 Mbit/s", "625 pkt", "2 s"),
         "A100, 2 s": dumbbell(100, "100 Mbit/s", "625 pkt", "2 s"),
         "C1000, 0.3 s": dumbbell(1000, "1 Gbit/s", "6250 pkt", "300 ms"),
-        "validate 1000 lines": ["validate", str(long), "--quiet"],
+        "validate 1000 lines": ["validate", str(long)],
     }
 
 
