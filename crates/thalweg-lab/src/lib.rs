@@ -2,7 +2,6 @@
 //!
 //! - [`scenario`]: reads a scenario file into what the simulator runs, and explains and checks it.
 //! - [`batch`]: runs simulations on several threads.
-//! - [`verify`]: replays packet traces and checks that the network kept its rules.
 //! - [`statistics`]: means, intervals, fairness.
 //! - [`results`]: the results document.
 //! - [`output`]: tables for people, folders, series and packet captures.
@@ -12,4 +11,3 @@ pub mod output;
 pub mod results;
 pub mod scenario;
 pub mod statistics;
-pub mod verify;

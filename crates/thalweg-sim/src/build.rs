@@ -188,6 +188,7 @@ impl<'a> Builder<'a> {
                 backward: back,
                 start,
                 finished: None,
+                failed: None,
                 stopped: false,
                 main: NO_CONNECTION,
                 reply: NO_CONNECTION,

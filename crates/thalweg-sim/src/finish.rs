@@ -105,6 +105,7 @@ impl<T: Tracer> Simulation<T> {
             group: flow.group,
             start: flow.start,
             finished: flow.finished,
+            failed: flow.failed,
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),

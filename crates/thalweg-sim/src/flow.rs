@@ -57,6 +57,7 @@ pub(crate) struct Flow {
     pub backward: Way,
     pub start: Time,
     pub finished: Option<Time>,
+    pub failed: Option<Time>,
     pub stopped: bool,
     pub main: u32,
     pub reply: u32,
@@ -209,8 +210,9 @@ impl<T: Tracer> Simulation<T> {
                 }
             }
             Event::Finished => self.on_finished(id / 2),
-            // Gates at source nodes will listen to these.
-            Event::Congestion(_) | Event::Failed(_) => {}
+            Event::Failed(_) => self.on_failed(id / 2),
+            // What a gate at the source node listens to.
+            Event::Congestion(_) => {}
         }
     }
 
@@ -241,6 +243,18 @@ impl<T: Tracer> Simulation<T> {
         };
         if reaction != Reaction::default() {
             self.react(connection.flow, reaction);
+        }
+    }
+
+    /// A sender gave up: of many transfers this one stays unfinished, any other flow ends.
+    fn on_failed(&mut self, number: u32) {
+        let connection = self.connections[number as usize];
+        if connection.role == Role::Transfer {
+            self.close(number);
+        } else {
+            let flow = &mut self.flows[connection.flow as usize];
+            flow.failed = flow.failed.or(Some(self.now));
+            flow.stopped = true;
         }
     }
 

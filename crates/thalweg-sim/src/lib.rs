@@ -22,6 +22,7 @@ mod simulation;
 pub mod spec;
 pub mod trace;
 mod transmitter;
+pub mod verify;
 mod wheel;
 mod workload;
 

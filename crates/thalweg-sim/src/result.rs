@@ -68,6 +68,8 @@ pub struct FlowResult {
     pub start: Time,
     /// When its last byte was delivered, for flows that end; over the whole run.
     pub finished: Option<Time>,
+    /// When its sender gave up, if it did; over the whole run.
+    pub failed: Option<Time>,
     /// The time over which it was counted: from the warm-up's end or its start to its finish or the run's end.
     pub counted: Duration,
     /// Payload delivered to the application, each byte once.

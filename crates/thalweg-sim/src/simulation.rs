@@ -1,7 +1,7 @@
 //! The event loop.
 
 use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
-use crate::flow::{Connection, Flow, Group};
+use crate::flow::{Connection, Flow, Group, Role};
 use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::{Destination, Network};
@@ -397,6 +397,8 @@ impl<T: Tracer> Simulation<T> {
                 serial: header.serial,
             },
             flow: self.endpoints[header.connection as usize * 2].flow,
+            reply: self.connections[header.connection as usize].role == Role::Reply,
+            marked: header.flags.has(Flags::MARKED),
             size: header.size,
             pdu: &pdu,
         });

@@ -53,6 +53,10 @@ pub struct Record<'a> {
     pub packet: PacketId,
     /// Of which flow.
     pub flow: u32,
+    /// Its connection leads from the flow's sink to its source: the answers of requests and responses.
+    pub reply: bool,
+    /// The network has marked it.
+    pub marked: bool,
     /// Its size on the wire in bytes.
     pub size: u32,
     /// What it carries.

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 use thalweg_lab::output::pcap::{Capture, Point};
 use thalweg_lab::scenario::nearest;
-use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::spec::Spec;
 
 /// A capture into a file.
 pub type FileCapture = Capture<BufWriter<File>>;
@@ -27,9 +27,9 @@ impl Captures {
     }
 
     /// Begins the capture of one run.
-    pub fn begin(&self, scheme: Option<&str>, seed: u64, spec: &Spec) -> io::Result<FileCapture> {
+    pub fn begin(&self, scheme: Option<&str>, seed: u64) -> io::Result<FileCapture> {
         let file = BufWriter::new(File::create(self.file(scheme, seed))?);
-        Ok(Capture::new(file, self.point.clone())?.answering(answering(spec)))
+        Capture::new(file, self.point.clone())
     }
 
     /// `trace.pcap`, or `trace-SCHEME-SEED.pcap`.
@@ -64,17 +64,4 @@ fn point(place: &str, spec: &Spec) -> Result<Point, Error> {
         |name| format!("did you mean `{name}`?"),
     );
     Err(Error::Usage(format!("there is no link `{place}` to capture at; {hint}")))
-}
-
-/// The flows whose sinks answer.
-fn answering(spec: &Spec) -> Vec<u32> {
-    let mut flows = Vec::new();
-    let mut first = 0;
-    for group in &spec.groups {
-        if matches!(group.workload, WorkloadSpec::RequestResponse { .. }) {
-            flows.extend(first..first + group.count);
-        }
-        first += group.count;
-    }
-    flows
 }

@@ -13,10 +13,10 @@ use thalweg_lab::batch::{self, Job, Progress};
 use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
-use thalweg_lab::verify::Verifier;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{NoTrace, Tracer};
+use thalweg_sim::verify::Verifier;
 
 /// What is simulated under each seed.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ impl Execution<'_> {
     /// What watches the packets of a run.
     fn traces(&self, run: usize, failed: &Mutex<Option<Error>>) -> Traces {
         let (scheme, seed) = (self.scheme(run), self.seed(run));
-        let begin = |captures: &Captures| captures.begin(scheme.name.as_deref(), seed, &scheme.spec);
+        let begin = |captures: &Captures| captures.begin(scheme.name.as_deref(), seed);
         let capture = self.captures.as_ref().map(begin).transpose().unwrap_or_else(|error| {
             let error = Error::Failed(format!("cannot write the packet capture: {error}"));
             failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -156,10 +156,7 @@ impl Ending for Traces {
         }
         let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
         finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
-        let violations = verifier.map(|verifier| verifier.finish(result)).unwrap_or_default();
-        if violations.is_empty() {
-            return Ok(());
-        }
+        let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else { return Ok(()) };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
             "seed {}: the network broke its own rules, which is a fault of the simulator; please report it{list}",

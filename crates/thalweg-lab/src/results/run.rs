@@ -181,6 +181,8 @@ pub struct Flow {
     pub start_s: f64,
     /// When its last byte was delivered; missing for flows that did not end.
     pub finished_s: Option<f64>,
+    /// When its sender gave up, if it did; over the whole run.
+    pub failed_s: Option<f64>,
     /// The time over which it was counted.
     pub counted_s: f64,
     /// Payload delivered, each byte once, over the time from the warm-up's end to the run's end.
@@ -425,6 +427,7 @@ impl Flow {
             group: group.map(|group| group.name.clone()).unwrap_or_default(),
             start_s: flow.start.as_secs_f64(),
             finished_s: flow.finished.map(Time::as_secs_f64),
+            failed_s: flow.failed.map(Time::as_secs_f64),
             counted_s: flow.counted.as_secs_f64(),
             goodput_bps,
             throughput_bps: flow.throughput.as_bits_per_sec(),

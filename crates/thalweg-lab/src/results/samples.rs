@@ -28,6 +28,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         group,
         start: Time::ZERO,
         finished: None,
+        failed: None,
         counted: seconds(25),
         delivered: Rate::from_mbits_per_sec(mbits).bytes_in(seconds(25)),
         delivered_wire: Bytes::new(0),

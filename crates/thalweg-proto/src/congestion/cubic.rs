@@ -136,10 +136,14 @@ impl Controller for Cubic {
         // Section 4.6: of what is outstanding; section 4.8 for the time-out.
         let outstanding = f64::from(sample.path.outstanding).min(self.window);
         self.threshold = (outstanding * self.beta).max(MIN_THRESHOLD);
-        self.window = match sample.kind {
-            LossKind::Duplicates => self.threshold,
-            LossKind::Timeout => 1.0,
-        };
+        match sample.kind {
+            LossKind::Duplicates => self.window = self.threshold,
+            LossKind::Timeout => {
+                self.window = 1.0;
+                // Section 4.8: the next growth starts at K = 0 with the window that slow start leaves as the maximum.
+                self.w_max = 0.0;
+            }
+        }
     }
 
     fn on_idle(&mut self, _path: &Path) {

@@ -321,7 +321,7 @@ impl<'a, P: Data> Pair<'a, P> {
             match self.sender.poll(self.now) {
                 Output::Transmit(pdu) => {
                     assert!(!self.paused, "a paused sender sent {pdu:?}");
-                    self.carry(pdu);
+                    self.carry(&pdu);
                     transmitted += 1;
                     assert!(transmitted < MOST_OUTPUTS, "the sender spins");
                     if transmitted >= budget {
@@ -352,7 +352,7 @@ impl<'a, P: Data> Pair<'a, P> {
         loop {
             match self.receiver.poll(self.now) {
                 Output::Transmit(pdu) => {
-                    self.carry(pdu);
+                    self.carry(&pdu);
                     transmitted += 1;
                     assert!(transmitted < MOST_OUTPUTS, "the receiver spins");
                     if transmitted >= budget {
@@ -381,7 +381,7 @@ impl<'a, P: Data> Pair<'a, P> {
     }
 
     /// Puts a PDU into the channel.
-    fn carry(&mut self, pdu: Pdu<P>) {
+    fn carry(&mut self, pdu: &Pdu<P>) {
         let Hostility { loss, ack_loss, duplicate, reorder, delay, hold } = self.plan.hostility;
         let calm = self.now >= CALM_FROM;
         let loss = if matches!(pdu, Pdu::Segment(_)) { loss } else { ack_loss };

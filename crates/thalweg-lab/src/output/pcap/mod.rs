@@ -18,7 +18,6 @@
 
 mod packet;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use thalweg_sim::trace::{Record, Step, Tracer};
 
@@ -34,8 +33,9 @@ pub enum Point {
 }
 
 impl Point {
-    /// Whether a packet is captured here; `from_source` says that it travels from the flow's source to its sink.
-    fn sees(&self, record: &Record<'_>, from_source: bool) -> bool {
+    /// Whether a packet is captured here.
+    fn sees(&self, record: &Record<'_>) -> bool {
+        let from_source = record.packet.backward == record.reply;
         match (self, record.step) {
             (Self::Source, Step::Sent) | (Self::Sink, Step::Delivered) => from_source,
             (Self::Source, Step::Delivered) | (Self::Sink, Step::Sent) => !from_source,
@@ -51,8 +51,6 @@ pub struct Capture<W: Write> {
     to: W,
     point: Point,
     snapshot: u32,
-    /// The flows that answer, with the connection on which they ask, once it is known.
-    answering: BTreeMap<u32, Option<u32>>,
     packets: u64,
     failed: Option<io::Error>,
 }
@@ -65,7 +63,7 @@ impl<W: Write> Capture<W> {
         to.write_all(&NANOSECOND_MAGIC.to_le_bytes())?;
         to.write_all(&version)?;
         to.write_all(&words)?;
-        Ok(Self { to, point, snapshot: 0, answering: BTreeMap::new(), packets: 0, failed: None })
+        Ok(Self { to, point, snapshot: 0, packets: 0, failed: None })
     }
 
     /// Stores payloads (zeros) up to so many bytes of each packet, headers included.
@@ -73,22 +71,6 @@ impl<W: Write> Capture<W> {
     pub fn snapshot(mut self, bytes: u32) -> Self {
         self.snapshot = bytes.min(SNAPSHOT_LIMIT);
         self
-    }
-
-    /// Names the flows whose sink answers on a connection of its own (requests and responses), so that answers are
-    /// shown as coming from there.
-    #[must_use]
-    pub fn answering(mut self, flows: impl IntoIterator<Item = u32>) -> Self {
-        self.answering.extend(flows.into_iter().map(|flow| (flow, None)));
-        self
-    }
-
-    /// The packet's connection leads from the flow's sink to its source. Of a flow that answers, the first packet
-    /// is a question; what is on another connection belongs to an answer.
-    fn is_reply(&mut self, record: &Record<'_>) -> bool {
-        let connection = record.packet.connection;
-        let asks = self.answering.get_mut(&record.flow);
-        asks.is_some_and(|asks| *asks.get_or_insert(connection) != connection)
     }
 
     /// How many packets were written.
@@ -104,8 +86,8 @@ impl<W: Write> Capture<W> {
         }
     }
 
-    fn write(&mut self, record: &Record<'_>, reply: bool) -> io::Result<()> {
-        let headers = packet::headers(record, reply);
+    fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
+        let headers = packet::headers(record);
         let original = record.size.max(headers.total);
         let headers = headers.bytes();
         let header_bytes = headers.len() as u32;
@@ -126,9 +108,8 @@ impl<W: Write> Tracer for Capture<W> {
     const ENABLED: bool = true;
 
     fn record(&mut self, record: &Record<'_>) {
-        let reply = self.is_reply(record);
-        if self.failed.is_none() && self.point.sees(record, record.packet.backward == reply) {
-            self.failed = self.write(record, reply).err();
+        if self.failed.is_none() && self.point.sees(record) {
+            self.failed = self.write(record).err();
         }
     }
 }

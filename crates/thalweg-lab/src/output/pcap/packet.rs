@@ -29,9 +29,9 @@ struct Ends {
     target_port: u16,
 }
 
-/// The headers of the packet of `record`. `reply` says that its connection leads from the flow's sink to its source.
-pub(super) fn headers(record: &Record<'_>, reply: bool) -> Headers {
-    let ends = ends(record, reply);
+/// The headers of the packet of `record`.
+pub(super) fn headers(record: &Record<'_>) -> Headers {
+    let ends = ends(record);
     match record.pdu {
         Pdu::Window(window::Pdu::Segment(segment)) => {
             let mut tcp = tcp(&ends, stream(segment.sequence), stream(0), ACK, u16::MAX);
@@ -67,7 +67,8 @@ pub(super) fn headers(record: &Record<'_>, reply: bool) -> Headers {
 }
 
 /// Where a packet comes from and goes to.
-fn ends(record: &Record<'_>, reply: bool) -> Ends {
+fn ends(record: &Record<'_>) -> Ends {
+    let reply = record.reply;
     let host = |net: u32| Ipv4Addr::from(net | (record.flow.wrapping_add(1) & HOST_MASK));
     let (source, sink) = (host(SOURCES), host(SINKS));
     let PacketId { connection, incarnation, backward, .. } = record.packet;
@@ -143,7 +144,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
     part.put(&u32::try_from(kbits).unwrap_or(u32::MAX).to_be_bytes());
     let sequence = feedback.dropped.map_or(u32::MAX, stream);
     let quoted = tcp(about, sequence, 0, ACK, u16::MAX);
-    part.put(&ip_header(about, TCP, 0, 20 + quoted.length as u32));
+    part.put(&ip_header(about, TCP, 0, false, 20 + quoted.length as u32));
     part.put(&quoted.bytes[..8]);
     part
 }
@@ -171,6 +172,7 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         ends,
         protocol,
         record.packet.serial as u16,
+        record.marked,
         headers.total,
     ));
     headers.bytes[20..headers.length].copy_from_slice(&part.bytes[..part.length]);
@@ -178,9 +180,10 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
 }
 
 /// An IPv4 header without options. A total length beyond 65535 is written as zero, as segmentation offload does.
-fn ip_header(ends: &Ends, protocol: u8, identification: u16, total: u32) -> [u8; 20] {
+fn ip_header(ends: &Ends, protocol: u8, identification: u16, marked: bool, total: u32) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 4 << 4 | 5;
+    header[1] = if marked { CONGESTION_EXPERIENCED } else { 0 };
     header[2..4].copy_from_slice(&u16::try_from(total).unwrap_or(0).to_be_bytes());
     header[4..6].copy_from_slice(&identification.to_be_bytes());
     header[6] = DO_NOT_FRAGMENT;
@@ -230,6 +233,8 @@ const ANSWER_PORT: u16 = 5002;
 /// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
 const WINDOW_SCALE: u32 = 14;
 
+/// The mark of the network: CE (RFC 3168, section 5).
+const CONGESTION_EXPERIENCED: u8 = 3;
 const DO_NOT_FRAGMENT: u8 = 0x40;
 /// The time to live at the sender. Simulated routers do not count it down.
 const HOPS: u8 = 64;

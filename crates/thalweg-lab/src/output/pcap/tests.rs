@@ -29,6 +29,8 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
             link: u32::MAX,
             packet: PacketId { connection: *flow, incarnation: 0, backward: *backward, serial },
             flow: *flow,
+            reply: false,
+            marked: false,
             size: *size,
             pdu,
         });
@@ -69,10 +71,12 @@ fn a_point_sees_its_own_side_only() {
         link,
         packet: PacketId { connection: 0, incarnation: 0, backward, serial: 0 },
         flow: 0,
+        reply: false,
+        marked: false,
         size: 1040,
         pdu: &pdu,
     };
-    let sees = |point: Point, step, link, backward| point.sees(&record(step, link, backward), !backward);
+    let sees = |point: Point, step, link, backward| point.sees(&record(step, link, backward));
     assert!(sees(Point::Source, Step::Sent, u32::MAX, false));
     assert!(!sees(Point::Source, Step::Delivered, u32::MAX, false));
     assert!(sees(Point::Sink, Step::Delivered, u32::MAX, false));
@@ -82,18 +86,21 @@ fn a_point_sees_its_own_side_only() {
 
 #[test]
 fn answers_come_from_the_sink() {
-    let mut capture = Capture::new(Vec::new(), Point::Source).unwrap().answering([0]);
-    for (connection, step, expected) in [(8, Step::Sent, 1), (9, Step::Sent, 1), (9, Step::Delivered, 2)] {
+    let mut capture = Capture::new(Vec::new(), Point::Source).unwrap();
+    for (reply, step, expected) in [(false, Step::Sent, 1), (true, Step::Sent, 1), (true, Step::Delivered, 2)]
+    {
         capture.record(&Record {
             time: Time::ZERO,
             step,
             link: u32::MAX,
-            packet: PacketId { connection, incarnation: 0, backward: false, serial: 0 },
+            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial: 0 },
             flow: 0,
+            reply,
+            marked: false,
             size: 1040,
             pdu: &segment(0),
         });
-        assert_eq!(capture.packets(), expected, "connection {connection}, {step:?}");
+        assert_eq!(capture.packets(), expected, "{reply}, {step:?}");
     }
 }
 

@@ -1,0 +1,286 @@
+//! The controllers against values worked out by hand from the papers and RFCs that define them.
+
+use thalweg_proto::congestion::{
+    AckSample, Controller, Cubic, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
+};
+use thalweg_proto::units::{Duration, Time};
+
+fn path(millis: u64, outstanding: u32) -> Path {
+    Path {
+        now: Time::ZERO + Duration::from_millis(millis),
+        outstanding,
+        smoothed_rtt: Duration::from_millis(100),
+        min_rtt: Duration::from_millis(100),
+        segment: 1000,
+        next_sequence: 0,
+    }
+}
+
+fn ack(millis: u64) -> AckSample {
+    AckSample {
+        path: path(millis, 10),
+        acked: 1,
+        acked_bytes: 1000,
+        cumulative: 0,
+        rtt: Some(Duration::from_millis(100)),
+        marked: false,
+        recovering: false,
+        app_limited: false,
+    }
+}
+
+fn loss(kind: LossKind, outstanding: u32) -> LossSample {
+    LossSample { path: path(0, outstanding), kind, sent_at: Time::ZERO, repeated: false }
+}
+
+fn acks(controller: &mut impl Controller<PacketInfo = ()>, count: u32, sample: &AckSample) {
+    for _ in 0..count {
+        controller.on_ack(sample, ());
+    }
+}
+
+#[track_caller]
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!((value - expected).abs() <= tolerance, "{value} instead of {expected}");
+}
+
+/// RFC 5681, section 3.1, equations 2 to 4, and section 4.1.
+#[test]
+fn new_reno_follows_its_equations() {
+    let mut reno = NewReno::new(2.0, 8.0);
+    // Slow start: a segment for each acknowledgement, until the threshold.
+    acks(&mut reno, 6, &ack(0));
+    assert_eq!(reno.decision().window, 8.0);
+    // Congestion avoidance: 8 + 1/8 = 8.125; 8.125 + 1/8.125 = 8.248...
+    acks(&mut reno, 2, &ack(0));
+    near(reno.decision().window, 8.248_076_923, 1e-9);
+    // Neither recovery nor an application with nothing to send is a time to grow.
+    acks(&mut reno, 5, &AckSample { recovering: true, ..ack(0) });
+    acks(&mut reno, 5, &AckSample { app_limited: true, ..ack(0) });
+    near(reno.decision().window, 8.248_076_923, 1e-9);
+    // Equation 4: half of what is outstanding, not of the window; at least two segments.
+    reno.on_loss(&loss(LossKind::Duplicates, 7));
+    assert_eq!((reno.decision().window, reno.threshold()), (3.5, Some(3.5)));
+    reno.on_loss(&loss(LossKind::Duplicates, 1));
+    assert_eq!((reno.decision().window, reno.threshold()), (2.0, Some(2.0)));
+    // A time-out: the loss window of one segment; the second for the same segment keeps the threshold.
+    let mut reno = NewReno::new(2.0, 20.0);
+    acks(&mut reno, 18, &ack(0));
+    reno.on_loss(&loss(LossKind::Timeout, 12));
+    assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
+    reno.on_loss(&LossSample { repeated: true, ..loss(LossKind::Timeout, 2) });
+    assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
+    // Never more than half of the window, however much is outstanding (a difference from the RFC, told with the code).
+    let mut full = NewReno::new(10.0, 5.0);
+    full.on_loss(&loss(LossKind::Duplicates, 50));
+    assert_eq!(full.threshold(), Some(5.0));
+    // Idle: no more than the initial window, and no less than there is.
+    reno.on_idle(&path(0, 0));
+    assert_eq!(reno.decision().window, 1.0);
+    acks(&mut reno, 4, &ack(0));
+    reno.on_idle(&path(0, 0));
+    assert_eq!(reno.decision().window, 2.0);
+}
+
+/// Jacobson 1988, sections 1 and 3: slow start to half the window, then one segment a window; any loss starts over.
+#[test]
+fn slow_start_starts_over_after_any_loss() {
+    for kind in [LossKind::Duplicates, LossKind::Timeout] {
+        let mut tahoe = SlowStart::new(1.0, 64.0);
+        acks(&mut tahoe, 15, &ack(0));
+        assert_eq!(tahoe.decision().window, 16.0);
+        // Half of the window, whatever is outstanding.
+        tahoe.on_loss(&loss(kind, 3));
+        assert_eq!((tahoe.decision().window, tahoe.threshold()), (1.0, Some(8.0)));
+        acks(&mut tahoe, 7, &ack(0));
+        assert_eq!(tahoe.decision().window, 8.0);
+        // A window of acknowledgements adds a little less than a segment, as each is worth less than the one before.
+        acks(&mut tahoe, 8, &ack(0));
+        near(tahoe.decision().window, 8.95, 0.02);
+    }
+}
+
+/// Acknowledgements with this round-trip time in milliseconds; the last of them ends round `number`.
+fn vegas_round(vegas: &mut Vegas, number: u64, rtt: u64) -> f64 {
+    let window = vegas.decision().window as u32;
+    let sample = AckSample {
+        path: Path { next_sequence: (number + 1) * 1_000_000, ..path(0, window) },
+        cumulative: (number * 1_000_000).saturating_sub(1),
+        rtt: Some(Duration::from_millis(rtt)),
+        ..ack(0)
+    };
+    acks(vegas, window - 1, &sample);
+    acks(vegas, 1, &AckSample { cumulative: number * 1_000_000, ..sample });
+    vegas.decision().window
+}
+
+/// Brakmo and Peterson 1995, section 3.2: Diff = window (1 - base/rtt) segments are queued; below alpha the window grows
+/// by one, above beta it shrinks by one, in between it stays. Base is 100 ms, alpha 2, beta 4.
+#[test]
+fn vegas_keeps_its_queue_between_alpha_and_beta() {
+    // Threshold 2, so that it starts in congestion avoidance. The first acknowledgement ends a round of its own, and
+    // sets the base: nothing is queued.
+    let mut vegas = Vegas::new(9.0, 2.0, 2.0, 4.0, 1.0);
+    acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 9) }, ..ack(0) });
+    assert_eq!(vegas.decision().window, 10.0);
+    // 10 (1 - 100/120) = 1.67: grow. 11 (1 - 100/125) = 2.2: stay. 11 (1 - 100/150) = 3.67: stay.
+    assert_eq!(vegas_round(&mut vegas, 1, 120), 11.0);
+    assert_eq!(vegas_round(&mut vegas, 2, 125), 11.0);
+    assert_eq!(vegas_round(&mut vegas, 3, 150), 11.0);
+    // 11 (1 - 100/160) = 4.125: shrink. 10 (1 - 100/160) = 3.75: stay.
+    assert_eq!(vegas_round(&mut vegas, 4, 160), 10.0);
+    assert_eq!(vegas_round(&mut vegas, 5, 160), 10.0);
+}
+
+/// The same, section 3.3: slow start doubles in every other round only, so that in the round between nothing disturbs the
+/// comparison; it ends when more than gamma are queued (with seven eighths of the window, as in ns-2).
+#[test]
+fn vegas_grows_every_other_round_in_slow_start() {
+    let mut vegas = Vegas::new(4.0, 1e9, 1.0, 3.0, 1.0);
+    acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 4) }, ..ack(0) });
+    let windows: Vec<f64> = (1..=5).map(|number| vegas_round(&mut vegas, number, 100)).collect();
+    assert!(windows.windows(3).all(|w| (w[2] - 2.0 * w[0]).abs() <= 1.0 && w[1] < w[2]), "{windows:?}");
+    // A growing round from 20 to 39, of which 39 (1 - 100/130) = 9 are queued.
+    assert_eq!(windows[4], 20.0);
+    assert_eq!(vegas_round(&mut vegas, 6, 130), 39.0 * 0.875);
+    assert_eq!(vegas.threshold(), Some(2.0));
+}
+
+/// The same, section 3.1: a loss found early leaves three quarters of the window, a time-out the least.
+#[test]
+fn vegas_reacts_to_losses() {
+    let mut vegas = Vegas::new(20.0, 2.0, 1.0, 3.0, 1.0);
+    vegas.on_loss(&loss(LossKind::Duplicates, 20));
+    assert_eq!(vegas.decision().window, 15.0);
+    vegas.on_loss(&loss(LossKind::Timeout, 15));
+    assert_eq!((vegas.decision().window, vegas.threshold()), (2.0, Some(7.5)));
+}
+
+/// CUBIC after a loss at a window of 1000, with C = 0.4 and beta = 0.7.
+fn cubic_after_loss() -> Cubic {
+    let mut cubic = Cubic::new(1000.0, 500.0, 0.4, 0.7, true);
+    cubic.on_loss(&loss(LossKind::Duplicates, 1000));
+    // Section 4.6: ssthresh = 1000 * 0.7.
+    assert_eq!((cubic.decision().window, cubic.threshold()), (700.0, Some(700.0)));
+    cubic
+}
+
+/// A window of acknowledgements each 100 ms, up to this time in milliseconds.
+fn cubic_until(cubic: &mut Cubic, from: u64, until: u64) {
+    for millis in (from..=until).step_by(100) {
+        let window = cubic.decision().window as u32;
+        acks(cubic, window, &ack(millis));
+    }
+}
+
+/// RFC 9438, sections 4.2 and 4.4: K = cbrt((1000 - 700) / 0.4) = 9.0856 s, and W(t) = 0.4 (t - K)^3 + 1000. Each
+/// acknowledgement moves the window by (W(t + RTT) - window) / window, so that a window of them makes good 63 % of the
+/// difference.
+#[test]
+fn cubic_follows_its_curve() {
+    let mut cubic = cubic_after_loss();
+    // The epoch starts with the first acknowledgement. At t = 0 the curve is at 700, and NewReno's equivalent, at
+    // 700 + 0.529412 / 700, above it.
+    cubic.on_ack(&ack(0), ());
+    near(cubic.decision().window, 700.000_756, 1e-6);
+    // At 0.1 s the target is W(0.2) = 0.4 (-8.8856)^3 + 1000 = 719.379.
+    cubic.on_ack(&ack(100), ());
+    near(cubic.decision().window, 700.000_756 + (719.379 - 700.000_756) / 700.000_756, 1e-5);
+    // W(2) = 0.4 (-7.0856)^3 + 1000 = 857.7; the curve rises by 6 a round trip here, of which 63 % are made good.
+    cubic_until(&mut cubic, 200, 1900);
+    near(cubic.decision().window, 857.7, 4.0);
+    // At K it is flat, and back at the old maximum; two seconds later it is 0.4 * 2^3 above.
+    cubic_until(&mut cubic, 2000, 9000);
+    near(cubic.decision().window, 1000.0, 0.5);
+    cubic_until(&mut cubic, 9100, 11_000);
+    near(cubic.decision().window, 1003.2, 0.4);
+}
+
+/// RFC 9438, section 4.3: with few segments and short round trips the window is NewReno's equivalent, which grows by
+/// 3 (1 - 0.7) / (1 + 0.7) = 0.529 a round trip, and by 1 once it is back at the window before the loss.
+#[test]
+fn cubic_is_never_below_new_reno() {
+    let mut cubic = Cubic::new(10.0, 5.0, 0.4, 0.7, true);
+    cubic.on_loss(&loss(LossKind::Duplicates, 10));
+    assert_eq!(cubic.decision().window, 7.0);
+    // Round trips of 1 ms: the curve takes K = cbrt(3 / 0.4) = 1.96 s, NewReno's equivalent 3 / 0.529 = 5.7 round trips.
+    let quick = |millis| AckSample {
+        path: Path { smoothed_rtt: Duration::from_millis(1), ..path(millis, 10) },
+        ..ack(millis)
+    };
+    for round in 0..4 {
+        let window = cubic.decision().window;
+        acks(&mut cubic, window as u32, &quick(round));
+        near(cubic.decision().window - window, 0.529, 0.09);
+    }
+    for round in 4..10 {
+        let window = cubic.decision().window as u32;
+        acks(&mut cubic, window, &quick(round));
+    }
+    let window = cubic.decision().window;
+    assert!(window > 10.0);
+    acks(&mut cubic, window as u32, &quick(11));
+    near(cubic.decision().window - window, 1.0, 0.12);
+}
+
+/// RFC 9438, section 4.4: within a round trip the target is at most half as much again, however far the curve is.
+#[test]
+fn cubic_grows_by_half_a_window_a_round_trip_at_most() {
+    let mut cubic = cubic_after_loss();
+    cubic.on_ack(&ack(0), ());
+    // A minute later the curve is at 0.4 * 51^3 + 1000, about 54 000 segments.
+    let before = cubic.decision().window;
+    cubic.on_ack(&ack(60_000), ());
+    near(cubic.decision().window, before + 0.5, 1e-9);
+}
+
+/// RFC 9438, section 4.7: a flow that lost before it was back at its last maximum of 1000 aims at (1 + 0.7) / 2 of where
+/// it stopped: from 700 at 595, so that K = cbrt((595 - 490) / 0.4) = 6.403 s. Without, at 700: K = cbrt(210 / 0.4) = 8.067 s.
+#[test]
+fn cubic_gives_way_to_newcomers() {
+    for (fast_convergence, maximum, k) in [(true, 595.0, 6.403), (false, 700.0, 8.067)] {
+        let mut cubic = Cubic::new(1000.0, 500.0, 0.4, 0.7, fast_convergence);
+        cubic.on_loss(&loss(LossKind::Duplicates, 1000));
+        cubic.on_loss(&loss(LossKind::Duplicates, 700));
+        near(cubic.decision().window, 490.0, 1e-9);
+        let mut millis = 0;
+        cubic.on_ack(&ack(0), ());
+        while millis < (k * 1000.0) as u64 {
+            millis += 100;
+            let window = cubic.decision().window as u32;
+            acks(&mut cubic, window, &ack(millis));
+        }
+        near(cubic.decision().window, maximum, 0.5);
+    }
+}
+
+/// RFC 9438, section 4.8: after a time-out the window is one segment and the threshold 0.7 of what was outstanding; the
+/// first congestion avoidance then starts with K = 0 and the window of that moment as the maximum.
+#[test]
+fn cubic_forgets_its_maximum_after_a_timeout() {
+    let mut cubic = Cubic::new(100.0, 50.0, 0.4, 0.7, true);
+    cubic.on_loss(&loss(LossKind::Timeout, 100));
+    assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(70.0)));
+    acks(&mut cubic, 69, &ack(0));
+    assert_eq!(cubic.decision().window, 70.0);
+    // A second later W(1 s) = 0.4 + 70, and NewReno's equivalent, 10 * 0.529 above 70, is ahead of it. With the old
+    // maximum the window would be W(1 s) = 0.4 (1 - 4.217)^3 + 100 = 86.7.
+    for round in 0..10 {
+        let window = cubic.decision().window as u32;
+        acks(&mut cubic, window, &ack(100 * round));
+    }
+    near(cubic.decision().window, 75.3, 0.3);
+}
+
+/// RFC 9438, section 5.8: time in which the application had nothing to send does not let the window grow.
+#[test]
+fn cubic_does_not_grow_while_it_is_not_used() {
+    let mut cubic = cubic_after_loss();
+    cubic.on_ack(&ack(0), ());
+    let before = cubic.decision().window;
+    cubic.on_ack(&AckSample { app_limited: true, ..ack(10_000) }, ());
+    assert_eq!(cubic.decision().window, before);
+    // The curve goes on from where it stopped: a growth as at the start, not that of twenty seconds later.
+    cubic.on_ack(&ack(20_000), ());
+    near(cubic.decision().window, before + 0.529 / 700.0, 1e-4);
+}

@@ -1,0 +1,459 @@
+//! An independent check of a run: a replay of its packet trace against the specification.
+//!
+//! The [`Verifier`] shares no code with the simulator. It knows the rates, delays and limits of the specification and
+//! what the records say, and follows every packet from where it was sent to where it ended. It keeps state for the
+//! packets under way, for the links that they used, and for their endpoints, and so can follow runs of any length.
+
+mod link;
+mod plan;
+mod violation;
+
+pub use violation::{Fault, Violation};
+
+use crate::result::RunResult;
+use crate::spec::Spec;
+use crate::trace::{PacketId, Record, Step, Tracer};
+use link::{Due, LinkState};
+use plan::{Node, Plan};
+use std::collections::BTreeMap;
+use thalweg_proto::units::Time;
+
+/// Violations that are kept; of further ones only the number.
+const MAX_VIOLATIONS: usize = 100;
+
+/// What a replay counted, over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// Records.
+    pub records: u64,
+    /// Packets that endpoints sent.
+    pub sent: u64,
+    /// Copies made by wires.
+    pub duplicated: u64,
+    /// Packets that began their way over a link.
+    pub transmitted: u64,
+    /// Packets that reached their endpoint.
+    pub delivered: u64,
+    /// Packets that a queue dropped.
+    pub dropped: u64,
+    /// Packets that a wire lost.
+    pub lost: u64,
+    /// Packets that came to their endpoint damaged.
+    pub damaged: u64,
+    /// Packets that were under way at the end.
+    pub under_way: u64,
+    /// The most packets that were ever under way.
+    pub most_under_way: u64,
+}
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Its endpoint has just sent it.
+    Sent,
+    At(Node),
+    Queue(u32),
+    Wire(u32, Due),
+}
+
+/// A packet, or a copy of it.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    place: Place,
+    since: Time,
+    size: u32,
+    flow: u32,
+    damaged: bool,
+    /// A wire made it of another, so that it took no time to transmit.
+    copy: bool,
+    /// There is or was another of the same number: records do not tell which of them they are of.
+    twin: bool,
+    /// Where it came from; known from its first link on.
+    origin: Option<Node>,
+}
+
+/// Follows the packets of a run and notes whatever cannot be.
+#[derive(Clone, Debug)]
+pub struct Verifier {
+    plan: Plan,
+    now: Time,
+    /// Packets under way; more than one of a number are copies.
+    packets: BTreeMap<PacketId, Vec<Packet>>,
+    links: BTreeMap<u32, LinkState>,
+    /// The next number of each endpoint's packets.
+    serials: BTreeMap<(u32, bool), u32>,
+    /// A queue that is beyond its limit, unless the next record is a drop.
+    overfull: Option<u32>,
+    /// One of two packets of the same number was damaged; which, one cannot know.
+    damage_is_vague: bool,
+    counts: Replay,
+    violations: Vec<Violation>,
+    more: u64,
+}
+
+impl Tracer for Verifier {
+    const ENABLED: bool = true;
+
+    fn record(&mut self, record: &Record<'_>) {
+        self.counts.records += 1;
+        if record.time < self.now {
+            self.note(record, Fault::TimeWentBack { from: self.now });
+        }
+        self.now = self.now.max(record.time);
+        if self.overfull.is_some_and(|link| record.step != Step::Dropped || record.link != link) {
+            self.check_overfull();
+        }
+        if self.plan.ends(record.flow).is_none() {
+            return self.note(record, Fault::Unknown { what: "flow" });
+        }
+        if record.link != u32::MAX {
+            let Some(link) = self.plan.link(record.link) else {
+                return self.note(record, Fault::Unknown { what: "link" });
+            };
+            self.links.entry(record.link).or_insert_with(|| LinkState::new(link.direction));
+        }
+        match record.step {
+            Step::Sent => self.on_sent(record),
+            Step::Queued => self.on_queued(record),
+            Step::Transmitted => self.on_transmitted(record),
+            Step::Arrived => self.on_arrived(record),
+            Step::Dropped => self.on_dropped(record),
+            Step::Lost | Step::Corrupted | Step::Duplicated => self.on_wire(record),
+            Step::Delivered => self.on_delivered(record),
+        }
+        self.counts.most_under_way = self.counts.most_under_way.max(self.counts.under_way);
+    }
+}
+
+impl Verifier {
+    /// A replay of runs of `spec`.
+    pub fn new(spec: &Spec) -> Self {
+        Self {
+            plan: Plan::new(spec),
+            now: Time::ZERO,
+            packets: BTreeMap::new(),
+            links: BTreeMap::new(),
+            serials: BTreeMap::new(),
+            overfull: None,
+            damage_is_vague: false,
+            counts: Replay::default(),
+            violations: Vec::new(),
+            more: 0,
+        }
+    }
+
+    /// Compares with the run's result and tells what was counted.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be, in the order in which it was found; at most some hundred violations and the number of the rest.
+    pub fn finish(mut self, result: &RunResult) -> Result<Replay, Vec<Violation>> {
+        self.check_overfull();
+        self.check_overdue(result.ended);
+        self.check_counts(result);
+        if self.violations.is_empty() {
+            return Ok(self.counts);
+        }
+        if self.more > 0 {
+            let fault = Fault::More { count: self.more };
+            self.violations.push(Violation {
+                time: self.now,
+                link: None,
+                place: String::new(),
+                packet: None,
+                fault,
+            });
+        }
+        Err(self.violations)
+    }
+
+    fn add(&mut self, link: Option<u32>, packet: Option<PacketId>, fault: Fault) {
+        if self.violations.len() >= MAX_VIOLATIONS {
+            self.more += 1;
+            return;
+        }
+        let place = link.map_or(String::new(), |link| self.plan.name(link));
+        self.violations.push(Violation { time: self.now, link, place, packet, fault });
+    }
+
+    fn note(&mut self, record: &Record<'_>, fault: Fault) {
+        let link = Some(record.link).filter(|link| *link != u32::MAX);
+        self.add(link, Some(record.packet), fault);
+    }
+
+    /// Takes a packet out of the place where the record says that it is; notes when it is not there.
+    fn take(&mut self, record: &Record<'_>, is_there: impl Fn(&Packet) -> bool) -> Option<Packet> {
+        let found = self.packets.get_mut(&record.packet).and_then(|copies| {
+            let index = copies.iter().position(is_there)?;
+            // In order: of copies on one wire the one that left first arrives first.
+            Some(copies.remove(index))
+        });
+        let Some(packet) = found else {
+            self.note(record, Fault::FromNowhere { step: record.step });
+            return None;
+        };
+        if self.packets.get(&record.packet).is_some_and(Vec::is_empty) {
+            self.packets.remove(&record.packet);
+        }
+        self.counts.under_way -= 1;
+        if packet.size != record.size || packet.flow != record.flow {
+            self.note(record, Fault::Changed);
+        }
+        Some(packet)
+    }
+
+    fn put(&mut self, id: PacketId, packet: Packet) {
+        self.packets.entry(id).or_default().push(packet);
+        self.counts.under_way += 1;
+    }
+
+    fn on_sent(&mut self, record: &Record<'_>) {
+        let PacketId { connection, backward, serial, .. } = record.packet;
+        let next = self.serials.entry((connection, backward)).or_insert(0);
+        let expected = core::mem::replace(next, serial.wrapping_add(1));
+        if serial != expected {
+            self.note(record, Fault::Misnumbered { expected });
+        }
+        self.counts.sent += 1;
+        let (size, flow) = (record.size, record.flow);
+        let (place, since) = (Place::Sent, self.now);
+        let (damaged, copy, twin, origin) = (false, false, false, None);
+        self.put(record.packet, Packet { place, since, size, flow, damaged, copy, twin, origin });
+    }
+
+    /// Takes a packet that comes to a link from the node before it.
+    fn take_from_node(&mut self, record: &Record<'_>) -> Option<Packet> {
+        let tail = self.plan.link(record.link)?.tail;
+        let ends = self.plan.ends(record.flow)?;
+        let starts_here = ends.nodes[usize::from(record.packet.backward != record.reply)] == tail;
+        let mut packet = self.take(record, |packet| match packet.place {
+            Place::Sent => starts_here,
+            Place::At(node) => node == tail,
+            Place::Queue(_) | Place::Wire(..) => false,
+        })?;
+        if packet.since != self.now {
+            self.note(record, Fault::Lingered { since: packet.since });
+        }
+        packet.origin = packet.origin.or(Some(tail));
+        Some(packet)
+    }
+
+    fn on_queued(&mut self, record: &Record<'_>) {
+        let Some(packet) = self.take_from_node(record) else { return };
+        self.put(record.packet, Packet { place: Place::Queue(record.link), since: self.now, ..packet });
+        let Some(state) = self.links.get_mut(&record.link) else { return };
+        state.enqueue(record);
+        if state.is_overfull() {
+            self.overfull = Some(record.link);
+        }
+    }
+
+    fn check_overfull(&mut self) {
+        let Some(link) = self.overfull.take() else { return };
+        let Some(state) = self.links.get(&link) else { return };
+        let (packets, bytes) = state.held();
+        self.add(Some(link), None, Fault::Overfull { packets, bytes });
+    }
+
+    fn on_transmitted(&mut self, record: &Record<'_>) {
+        let queued = |packet: &Packet| packet.place == Place::Queue(record.link);
+        let waited = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(queued));
+        let packet = if waited { self.take(record, queued) } else { self.take_from_node(record) };
+        let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
+        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let mut faults = Vec::new();
+        state.dequeue(record, waited, &mut faults);
+        let due = state.transmit(record, link.direction, &mut faults);
+        self.counts.transmitted += 1;
+        self.put(
+            record.packet,
+            Packet { place: Place::Wire(record.link, due), since: self.now, copy: false, ..packet },
+        );
+        for fault in faults {
+            self.note(record, fault);
+        }
+    }
+
+    /// What a wire does to the packet that just entered it.
+    fn on_wire(&mut self, record: &Record<'_>) {
+        let now = self.now;
+        let entered = |packet: &Packet| {
+            matches!(packet.place, Place::Wire(link, _) if link == record.link) && packet.since == now
+        };
+        // Of two that entered at the same time it is the one that did so last.
+        if let Some(copies) = self.packets.get_mut(&record.packet) {
+            copies.reverse();
+        }
+        let taken = self.take(record, entered);
+        if let Some(copies) = self.packets.get_mut(&record.packet) {
+            copies.reverse();
+        }
+        let Some(packet) = taken else { return };
+        let Some(state) = self.links.get_mut(&record.link) else { return };
+        match record.step {
+            Step::Lost => {
+                state.lose(record.packet);
+                state.totals.lost += 1;
+                self.counts.lost += 1;
+            }
+            Step::Corrupted => {
+                state.totals.corrupted += 1;
+                self.damage_is_vague |= packet.twin;
+                self.put(record.packet, Packet { damaged: true, ..packet });
+            }
+            _ => {
+                state.copy(record.packet);
+                state.totals.duplicated += 1;
+                self.counts.duplicated += 1;
+                self.put(record.packet, Packet { twin: true, ..packet });
+                self.put(record.packet, Packet { twin: true, copy: true, ..packet });
+            }
+        }
+    }
+
+    fn on_arrived(&mut self, record: &Record<'_>) {
+        let now = self.now;
+        let on_this = |packet: &Packet| matches!(packet.place, Place::Wire(link, _) if link == record.link);
+        // Of copies the one that is due; any, where none is.
+        let on_time = |packet: &Packet| {
+            on_this(packet) && matches!(packet.place, Place::Wire(_, due) if due.allows(now))
+        };
+        let any_due = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(on_time));
+        let packet = self.take(record, |packet| if any_due { on_time(packet) } else { on_this(packet) });
+        let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
+        let head = link.head;
+        let Place::Wire(_, due) = packet.place else { return };
+        let Some(state) = self.links.get_mut(&record.link) else { return };
+        let mut faults = Vec::new();
+        state.arrive(record, due, &mut faults);
+        if !packet.copy {
+            state.spend(record, packet.since, due, &mut faults);
+        }
+        for fault in faults {
+            self.note(record, fault);
+        }
+        let is_end = self.plan.ends(record.flow).is_some_and(|ends| ends.nodes.contains(&head));
+        if packet.damaged && is_end && packet.origin != Some(head) {
+            // Its endpoint finds the damage and drops it, of which there is no record.
+            self.counts.damaged += 1;
+            return;
+        }
+        self.put(record.packet, Packet { place: Place::At(head), since: now, ..packet });
+    }
+
+    fn on_dropped(&mut self, record: &Record<'_>) {
+        self.counts.dropped += 1;
+        if record.link == u32::MAX {
+            // A host with too much to do.
+            let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
+            if self.counts.damaged == 0 || self.packets.contains_key(&record.packet) {
+                let _ = self.take(record, at_node);
+            } else {
+                // It was damaged, which nobody had found yet.
+                self.counts.damaged -= 1;
+            }
+            return;
+        }
+        if self.take(record, |packet| packet.place == Place::Queue(record.link)).is_none() {
+            return;
+        }
+        let Some(state) = self.links.get_mut(&record.link) else { return };
+        state.drop_waiting(record.packet);
+        state.totals.dropped += 1;
+        if self.overfull == Some(record.link) && !state.is_overfull() {
+            self.overfull = None;
+        }
+    }
+
+    fn on_delivered(&mut self, record: &Record<'_>) {
+        let Some(ends) = self.plan.ends(record.flow) else { return };
+        self.counts.delivered += 1;
+        let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
+        let is_there = self.packets.get(&record.packet).is_some_and(|copies| copies.iter().any(at_node));
+        if !is_there && self.damage_is_vague && self.counts.damaged > 0 {
+            // It was taken for damaged, when it was its twin.
+            self.counts.damaged -= 1;
+            return;
+        }
+        let Some(packet) = self.take(record, at_node) else { return };
+        let Place::At(node) = packet.place else { return };
+        let end = ends.nodes.iter().position(|end| *end == node && packet.origin != Some(node));
+        match end {
+            None => self.note(record, Fault::WrongDestination),
+            Some(end) if !ends.work[end] && packet.since != self.now && !packet.twin => {
+                self.note(record, Fault::Lingered { since: packet.since });
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Packets that should have arrived before the end of the run.
+    fn check_overdue(&mut self, ended: Time) {
+        self.now = self.now.max(ended);
+        let ended = self.now;
+        let mut late = Vec::new();
+        for (id, packet) in
+            self.packets.iter().flat_map(|(id, copies)| copies.iter().map(move |copy| (*id, copy)))
+        {
+            match packet.place {
+                Place::Wire(link, due) if due.latest() < ended => {
+                    late.push((Some(link), id, Fault::Overdue { due: due.latest() }));
+                }
+                Place::Sent if packet.since < ended => {
+                    late.push((None, id, Fault::Lingered { since: packet.since }));
+                }
+                _ => {}
+            }
+        }
+        for (link, id, fault) in late {
+            self.add(link, Some(id), fault);
+        }
+    }
+
+    /// What the run counted itself.
+    fn check_counts(&mut self, result: &RunResult) {
+        let (run, replay) = (result.conservation, self.counts);
+        let mut counts = vec![
+            ("packets sent", run.sent, replay.sent),
+            ("packets duplicated", run.duplicated, replay.duplicated),
+            ("packets delivered", run.delivered, replay.delivered),
+            ("packets dropped", run.dropped, replay.dropped),
+            (
+                "packets lost or under way",
+                run.lost + run.in_network,
+                replay.lost + replay.damaged + replay.under_way,
+            ),
+            ("packets that left a transmitter", result.hops, replay.transmitted),
+        ];
+        if !self.plan.has_working_hosts() && !self.damage_is_vague {
+            // With such hosts, damage is found some time after the arrival.
+            counts.push(("packets lost", run.lost, replay.lost + replay.damaged));
+        }
+        for (what, result, replay) in counts {
+            if result != replay {
+                self.add(None, None, Fault::Miscounted { what, result, replay });
+            }
+        }
+        if result.warmup.is_zero() {
+            self.check_links(result);
+        }
+    }
+
+    fn check_links(&mut self, result: &RunResult) {
+        for (number, link) in (0..).zip(result.links.iter().take(self.plan.core_links())) {
+            let totals = self.links.get(&number).map(|state| state.totals).unwrap_or_default();
+            for (what, result, replay) in [
+                ("packets transmitted", link.packets, totals.packets),
+                ("bytes transmitted", link.bytes.get(), totals.bytes),
+                ("packets dropped", link.drops_full + link.drops_early, totals.dropped),
+                ("packets lost", link.losses, totals.lost),
+                ("packets damaged", link.corrupted, totals.corrupted),
+                ("packets duplicated", link.duplicated, totals.duplicated),
+            ] {
+                if result != replay {
+                    self.add(Some(number), None, Fault::Miscounted { what, result, replay });
+                }
+            }
+        }
+    }
+}

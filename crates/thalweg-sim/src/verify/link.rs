@@ -1,0 +1,256 @@
+//! What a replay knows of one direction of a link.
+
+use super::plan::{Budget, hold, keeps_order, promise, service_time};
+use super::violation::Fault;
+use crate::pdu::Pdu;
+use crate::spec::DirectionSpec;
+use crate::trace::{PacketId, Record};
+use std::collections::VecDeque;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::Limit;
+
+/// When a packet on a wire may arrive: at one of two times (two where the link changed at the moment of transmission),
+/// or up to `hold` later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Due {
+    earlier: Time,
+    later: Time,
+    hold: Duration,
+    /// The times are only the delay after the transmission began: the capacity trace says the rest.
+    traced: bool,
+}
+
+impl Due {
+    pub fn allows(&self, time: Time) -> bool {
+        if self.traced {
+            return time >= self.earlier;
+        }
+        time == self.earlier
+            || time == self.later
+            || !self.hold.is_zero() && time >= self.earlier && time <= self.later + self.hold
+    }
+
+    /// The latest time; never, where a capacity trace rules.
+    pub fn latest(&self) -> Time {
+        if self.traced { Time::MAX } else { self.later + self.hold }
+    }
+}
+
+/// What one direction did, over the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub packets: u64,
+    pub bytes: u64,
+    pub dropped: u64,
+    pub lost: u64,
+    pub corrupted: u64,
+    pub duplicated: u64,
+}
+
+/// The rate, delay and hold of a link between two changes.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    rate: Rate,
+    delay: Duration,
+    hold: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    packet: PacketId,
+    size: u32,
+    urgent: bool,
+    /// A copy of it was dropped from this queue: it is at one of two places.
+    vague: bool,
+}
+
+/// The state of a direction: its queue, and its wire where that keeps the order.
+#[derive(Clone, Debug)]
+pub(super) struct LinkState {
+    pub totals: Totals,
+    limit: Limit,
+    fifo: bool,
+    /// Changes that are past.
+    past: usize,
+    setting: Setting,
+    /// The transmitter is busy until then, at least.
+    free_at: Time,
+    waiting: VecDeque<Waiting>,
+    bytes: u64,
+    wire: Option<VecDeque<PacketId>>,
+    budget: Option<Budget>,
+}
+
+impl LinkState {
+    pub fn new(direction: &DirectionSpec) -> Self {
+        let (limit, fifo) = promise(&direction.queue);
+        Self {
+            totals: Totals::default(),
+            limit,
+            fifo,
+            past: 0,
+            setting: Setting {
+                rate: direction.rate,
+                delay: direction.delay,
+                hold: hold(&direction.impairment),
+            },
+            free_at: Time::ZERO,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            wire: keeps_order(direction).then(VecDeque::new),
+            budget: direction.capacity.as_ref().map(Budget::new),
+        }
+    }
+
+    pub fn enqueue(&mut self, record: &Record<'_>) {
+        let urgent = matches!(record.pdu, Pdu::Feedback(_));
+        self.waiting.push_back(Waiting { packet: record.packet, size: record.size, urgent, vague: false });
+        self.bytes += u64::from(record.size);
+    }
+
+    /// Packets and bytes that wait.
+    pub fn held(&self) -> (u64, Bytes) {
+        (self.waiting.len() as u64, Bytes::new(self.bytes))
+    }
+
+    pub fn is_overfull(&self) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.waiting.len() as u64 > limit,
+            Limit::Bytes(limit) => self.bytes > limit,
+            Limit::Unlimited => false,
+        }
+    }
+
+    fn remove(&mut self, packet: PacketId) {
+        if let Some(index) = self.waiting.iter().position(|waiting| waiting.packet == packet)
+            && let Some(waiting) = self.waiting.remove(index)
+        {
+            self.bytes -= u64::from(waiting.size);
+        }
+    }
+
+    pub fn drop_waiting(&mut self, packet: PacketId) {
+        self.remove(packet);
+        for copy in self.waiting.iter_mut().filter(|waiting| waiting.packet == packet) {
+            copy.vague = true;
+        }
+    }
+
+    /// A packet leaves the queue, or goes past it.
+    pub fn dequeue(&mut self, record: &Record<'_>, waited: bool, faults: &mut Vec<Fault>) {
+        let mut certain = self.waiting.iter().filter(|waiting| !waiting.vague);
+        let first = certain.clone().find(|waiting| waiting.urgent).or_else(|| certain.next());
+        let is_vague = || self.waiting.iter().any(|waiting| waiting.vague && waiting.packet == record.packet);
+        if let Some(first) = first.filter(|first| self.fifo && first.packet != record.packet)
+            && !is_vague()
+        {
+            faults.push(Fault::PassedInQueue { before: first.packet });
+        }
+        if waited {
+            self.remove(record.packet);
+        }
+    }
+
+    /// A transmitter begins; tells when the packet is due at the far end.
+    pub fn transmit(
+        &mut self,
+        record: &Record<'_>,
+        direction: &DirectionSpec,
+        faults: &mut Vec<Fault>,
+    ) -> Due {
+        let now = record.time;
+        self.totals.packets += 1;
+        self.totals.bytes += u64::from(record.size);
+        if let Some(wire) = &mut self.wire {
+            wire.push_back(record.packet);
+        }
+        if now < self.free_at {
+            faults.push(Fault::AboveRate { free_at: self.free_at });
+        }
+        let traced = self.budget.is_some();
+        let mut due: Option<Due> = None;
+        let mut free_at = Time::MAX;
+        for setting in self.settings(direction, now) {
+            let service = if traced { Some(Duration::ZERO) } else { service_time(setting.rate, record.size) };
+            let Some(service) = service else { continue };
+            let (leaves, hold) = (now + service, setting.hold);
+            free_at = free_at.min(leaves);
+            let arrives = leaves + setting.delay;
+            due = Some(due.map_or(Due { earlier: arrives, later: arrives, hold, traced }, |due| Due {
+                earlier: due.earlier.min(arrives),
+                later: due.later.max(arrives),
+                hold: due.hold.max(hold),
+                traced,
+            }));
+        }
+        let Some(due) = due else {
+            faults.push(Fault::Outage);
+            return Due { earlier: now, later: Time::MAX, hold: Duration::ZERO, traced };
+        };
+        self.free_at = self.free_at.max(free_at);
+        due
+    }
+
+    /// The settings that may hold at `now`: more than one where changes are made at that very time.
+    fn settings(&mut self, direction: &DirectionSpec, now: Time) -> Vec<Setting> {
+        let applied = |setting: Setting, index: usize| {
+            let change = &direction.schedule[index];
+            Setting {
+                rate: change.rate.unwrap_or(setting.rate),
+                delay: change.delay.unwrap_or(setting.delay),
+                hold: change.impairment.as_ref().map_or(setting.hold, hold),
+            }
+        };
+        while direction.schedule.get(self.past).is_some_and(|change| change.at < now) {
+            self.setting = applied(self.setting, self.past);
+            self.past += 1;
+        }
+        let mut settings = vec![self.setting];
+        let mut next = self.past;
+        while direction.schedule.get(next).is_some_and(|change| change.at == now) {
+            settings.push(applied(settings[settings.len() - 1], next));
+            next += 1;
+        }
+        settings
+    }
+
+    pub fn lose(&mut self, packet: PacketId) {
+        if let Some(wire) = &mut self.wire
+            && let Some(index) = wire.iter().rposition(|on_wire| *on_wire == packet)
+        {
+            wire.remove(index);
+        }
+    }
+
+    pub fn copy(&mut self, packet: PacketId) {
+        if let Some(wire) = &mut self.wire {
+            wire.push_back(packet);
+        }
+    }
+
+    /// A packet arrives.
+    pub fn arrive(&mut self, record: &Record<'_>, due: Due, faults: &mut Vec<Fault>) {
+        if !due.allows(record.time) {
+            faults.push(Fault::WrongArrival { from: due.earlier, to: due.latest() });
+        }
+        if let Some(wire) = &mut self.wire
+            && let Some(index) = wire.iter().position(|on_wire| *on_wire == record.packet)
+        {
+            if index > 0 {
+                faults.push(Fault::PassedOnWire { before: wire[0] });
+            }
+            wire.remove(index);
+        }
+    }
+
+    /// A packet that began its transmission at `start` has used the capacity of the link. Where packets arrive in another
+    /// order than they left, this cannot be followed.
+    pub fn spend(&mut self, record: &Record<'_>, start: Time, due: Due, faults: &mut Vec<Fault>) {
+        if let (Some(budget), Some(_)) = (&mut self.budget, &self.wire) {
+            let left = record.time - due.earlier.since(start);
+            if !budget.lets(start, left, record.size) {
+                faults.push(Fault::AboveCapacity { left });
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a specification says of each link and flow, by the numbers that records use.
+
+use crate::spec::{DirectionSpec, GroupSpec, Processing, Spec};
+use std::sync::Arc;
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
+
+/// A place that packets come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    /// A node of the specification.
+    Core(u32),
+    /// The source host of a flow behind access links.
+    Source(u32),
+    /// Its sink host.
+    Sink(u32),
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link<'a> {
+    pub direction: &'a DirectionSpec,
+    pub tail: Node,
+    pub head: Node,
+}
+
+/// A flow's ends, and whether hosts there take time for their work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    pub nodes: [Node; 2],
+    pub work: [bool; 2],
+}
+
+/// The specification as a replay needs it.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    core: Vec<(DirectionSpec, u32, u32)>,
+    names: Vec<String>,
+    groups: Vec<Group>,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    spec: GroupSpec,
+    control: Option<DirectionSpec>,
+    first_flow: u32,
+    first_link: u32,
+    links_each: u32,
+    work: [bool; 2],
+}
+
+impl Plan {
+    pub fn new(spec: &Spec) -> Self {
+        let node = |id: u32| spec.nodes.get(id as usize).map_or("?", |node| node.name.as_str());
+        let (mut core, mut names) = (Vec::new(), Vec::new());
+        for link in &spec.links {
+            let ends = (link.a.0, link.b.0);
+            for (direction, (a, b)) in [(&link.forward, ends), (&link.backward, (ends.1, ends.0))] {
+                core.push((direction.clone(), a, b));
+                names.push(format!("link `{}` from {} to {}", link.name, node(a), node(b)));
+            }
+        }
+        let (mut flow, mut link) = (0, core.len() as u32);
+        let takes_time = |work: Processing| !work.per_packet.is_zero() || !work.per_byte.is_zero();
+        let mut groups = Vec::new();
+        for group in &spec.groups {
+            let control = group.control_channel.map(|delay| DirectionSpec {
+                rate: Rate::MAX,
+                delay,
+                queue: DisciplineSpec::Fcfs { limit: Limit::Unlimited },
+                impairment: ImpairmentSpec::default(),
+                schedule: Vec::new(),
+                capacity: None,
+            });
+            let links_each = if group.access.is_some() { 4 } else { 0 } + u32::from(control.is_some());
+            let at =
+                |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();
+            let work = match &group.access {
+                Some(access) => [access.source_processing, access.sink_processing],
+                None => [at(group.from.0), at(group.to.0)],
+            };
+            let work = work.map(takes_time);
+            let spec = group.clone();
+            groups.push(Group { spec, control, first_flow: flow, first_link: link, links_each, work });
+            flow += group.count;
+            link += group.count * links_each;
+        }
+        Self { core, names, groups }
+    }
+
+    /// How many directions the specification itself has.
+    pub fn core_links(&self) -> usize {
+        self.core.len()
+    }
+
+    /// True if some host takes time for its work.
+    pub fn has_working_hosts(&self) -> bool {
+        self.groups.iter().any(|group| group.work[0] || group.work[1])
+    }
+
+    pub fn name(&self, link: u32) -> String {
+        self.names.get(link as usize).cloned().unwrap_or_else(|| format!("access link {link}"))
+    }
+
+    pub fn link(&self, link: u32) -> Option<Link<'_>> {
+        if let Some((direction, a, b)) = self.core.get(link as usize) {
+            return Some(Link { direction, tail: Node::Core(*a), head: Node::Core(*b) });
+        }
+        let after = self.groups.partition_point(|group| group.first_link <= link);
+        // Groups without links of their own share the number of their first with the next group.
+        let group =
+            self.groups[..after].iter().rev().find(|group| group.links_each * group.spec.count > 0)?;
+        let number = link - group.first_link;
+        let flow = group.first_flow + number / group.links_each;
+        if number / group.links_each >= group.spec.count {
+            return None;
+        }
+        let [source, sink] = group.ends(flow);
+        let (from, to) = (Node::Core(group.spec.from.0), Node::Core(group.spec.to.0));
+        let access = group.spec.access.as_ref();
+        match (access, number % group.links_each) {
+            (Some(access), 0) => Some(Link { direction: &access.source_forward, tail: source, head: from }),
+            (Some(access), 1) => Some(Link { direction: &access.source_backward, tail: from, head: source }),
+            (Some(access), 2) => Some(Link { direction: &access.sink_forward, tail: to, head: sink }),
+            (Some(access), 3) => Some(Link { direction: &access.sink_backward, tail: sink, head: to }),
+            _ => group.control.as_ref().map(|direction| Link { direction, tail: sink, head: source }),
+        }
+    }
+
+    pub fn ends(&self, flow: u32) -> Option<Ends> {
+        let after = self.groups.partition_point(|group| group.first_flow <= flow);
+        let group = self.groups[..after].iter().rev().find(|group| group.spec.count > 0)?;
+        (flow - group.first_flow < group.spec.count)
+            .then(|| Ends { nodes: group.ends(flow), work: group.work })
+    }
+}
+
+impl Group {
+    fn ends(&self, flow: u32) -> [Node; 2] {
+        if self.spec.access.is_some() {
+            [Node::Source(flow), Node::Sink(flow)]
+        } else {
+            [Node::Core(self.spec.from.0), Node::Core(self.spec.to.0)]
+        }
+    }
+}
+
+/// A link's limit, and whether packets leave its queue in the order in which they came.
+pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
+    match *queue {
+        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => (limit, true),
+    }
+}
+
+/// True if packets arrive in the order in which they were transmitted.
+pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
+    let changes = &direction.schedule;
+    hold(&direction.impairment).is_zero()
+        && changes.iter().all(|change| {
+            change.delay.is_none() && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())
+        })
+}
+
+/// How long a wire holds packets back at most.
+pub(super) fn hold(impairment: &ImpairmentSpec) -> Duration {
+    impairment
+        .reorder
+        .filter(|reorder| reorder.probability > 0.0)
+        .map_or(Duration::ZERO, |reorder| reorder.delay)
+}
+
+/// How long a packet of `size` bytes takes at `rate`, rounded up to a picosecond; `None` in an outage.
+pub(super) fn service_time(rate: Rate, size: u32) -> Option<Duration> {
+    if rate == Rate::MAX {
+        return Some(Duration::ZERO);
+    }
+    let bits = u128::from(size) * 8 * 1_000_000_000_000;
+    let rate = u128::from(rate.as_bits_per_sec());
+    let picos = (bits + rate.checked_sub(1)?) / rate;
+    Some(Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX)))
+}
+
+/// What a link with a capacity trace has let go.
+#[derive(Clone, Debug)]
+pub(super) struct Budget {
+    trace: Arc<CapacityTrace>,
+    /// When the last packet that arrived had left.
+    last: Time,
+    /// Bytes that its opportunity has left at most.
+    left: u64,
+}
+
+impl Budget {
+    pub fn new(trace: &Arc<CapacityTrace>) -> Self {
+        Self { trace: Arc::clone(trace), last: Time::ZERO, left: 0 }
+    }
+
+    /// Opportunities up to `time`, inclusive.
+    fn until(&self, time: Time) -> u64 {
+        let (period, picos) = (self.trace.period.as_picos().max(1), time.as_picos());
+        let within = Time::from_picos(picos % period);
+        let part = self.trace.opportunities.partition_point(|&at| at <= within) as u64;
+        picos / period * self.trace.opportunities.len() as u64 + part
+    }
+
+    /// Opportunities at exactly `time`.
+    fn at(&self, time: Time) -> u64 {
+        match time.as_picos() {
+            0 => self.until(time),
+            picos => self.until(time) - self.until(Time::from_picos(picos - 1)),
+        }
+    }
+
+    /// True if the trace lets a packet of `size` bytes that began at `start` go at `left`. What lost packets used is not
+    /// known, so that the answer may be yes where it should be no, but not the other way round.
+    pub fn lets(&mut self, start: Time, left: Time, size: u32) -> bool {
+        let bytes = u64::from(self.trace.bytes);
+        if start > self.last {
+            self.last = start;
+            self.left = self.at(start) * bytes;
+        }
+        let more = self.until(left).saturating_sub(self.until(self.last)) * bytes;
+        let enough = self.left + more >= u64::from(size) && left >= self.last && self.at(left) > 0;
+        let rest = (self.left + more).saturating_sub(u64::from(size));
+        self.left = rest.min(self.at(left) * bytes);
+        self.last = self.last.max(left);
+        enough
+    }
+}

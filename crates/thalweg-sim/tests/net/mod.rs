@@ -1,0 +1,115 @@
+//! Short ways to say what a test's network and traffic are, and a runner that verifies every run.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
+use thalweg_sim::spec::*;
+use thalweg_sim::verify::Verifier;
+use thalweg_sim::{RunResult, Simulation, Status};
+
+pub fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A direction with room for so many packets, and nothing special.
+pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
+    DirectionSpec {
+        rate,
+        delay,
+        queue: DisciplineSpec::Fcfs { limit },
+        impairment: ImpairmentSpec::default(),
+        schedule: Vec::new(),
+        capacity: None,
+    }
+}
+
+/// Loses each packet with this probability.
+pub fn lossy(direction: DirectionSpec, probability: f64) -> DirectionSpec {
+    let impairment = ImpairmentSpec { loss: LossSpec::Uniform { probability }, ..ImpairmentSpec::default() };
+    DirectionSpec { impairment, ..direction }
+}
+
+/// Nodes in a row, 0, 1 ..., joined by these links.
+pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
+    let nodes = (0..=links.len())
+        .map(|number| NodeSpec { name: format!("n{number}"), processing: Processing::default() })
+        .collect();
+    let links = (0..)
+        .zip(links)
+        .map(|(number, (forward, backward))| LinkSpec {
+            name: format!("l{number}"),
+            a: NodeId(number),
+            b: NodeId(number + 1),
+            forward,
+            backward,
+        })
+        .collect();
+    Spec {
+        nodes,
+        links,
+        groups: Vec::new(),
+        duration: Duration::from_secs(10),
+        warmup: Duration::ZERO,
+        seed: 1,
+        measure: MeasureSpec { interval: None, ..MeasureSpec::default() },
+    }
+}
+
+/// Two nodes and one link, the same both ways.
+pub fn pipe(direction: DirectionSpec) -> Spec {
+    chain(vec![(direction.clone(), direction)])
+}
+
+pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSpec) -> GroupSpec {
+    GroupSpec {
+        name: name.to_owned(),
+        count: 1,
+        from: NodeId(0),
+        to: NodeId(to),
+        access: None,
+        transport,
+        workload,
+        start: Time::ZERO,
+        spread: Duration::ZERO,
+        stagger: Duration::ZERO,
+        stop: None,
+        control_channel: None,
+    }
+}
+
+/// Segments of 960 bytes with headers of 40, acknowledgements of 40.
+pub fn window(controller: ControllerSpec) -> TransportSpec {
+    TransportSpec::Window {
+        scheme: "window".to_owned(),
+        sender: SenderConfig { segment: 960, ..SenderConfig::default() },
+        receiver: ReceiverConfig::default(),
+        controller,
+        header: 40,
+        ack: 40,
+    }
+}
+
+/// Datagrams of up to 65 000 bytes without headers, sent as they are written.
+pub fn datagrams() -> TransportSpec {
+    TransportSpec::Datagram { scheme: "udp".to_owned(), segment: 65_000, header: 0, rate: None }
+}
+
+pub fn bytes(bytes: u64) -> Bytes {
+    Bytes::new(bytes)
+}
+
+/// Runs to the end under the eyes of the verifier.
+#[track_caller]
+pub fn run(spec: &Spec) -> RunResult {
+    let mut simulation = Simulation::new(spec, Verifier::new(spec)).expect("the specification is valid");
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, verifier) = simulation.finish();
+    assert!(result.conservation.holds(), "{:?}", result.conservation);
+    if let Err(violations) = verifier.finish(&result) {
+        let text: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
+        panic!("{} violations:\n{}", violations.len(), text.join("\n"));
+    }
+    result
+}
