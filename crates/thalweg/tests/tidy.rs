@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 #[test]
 fn files_are_short() {
-    let long: Vec<_> = texts().into_iter().filter(|text| text.lines() > MOST_LINES).map(|text| text.name).collect();
+    let long: Vec<_> =
+        texts().into_iter().filter(|text| text.lines() > MOST_LINES).map(|text| text.name).collect();
     assert!(long.is_empty(), "more than {MOST_LINES} lines: {long:?}; one idea a file");
 }
 
@@ -51,7 +52,8 @@ fn the_map_names_every_folder_with_source() {
         let folder = text.name.rsplit_once('/').map_or("", |(folder, _)| folder);
         // A crate stands for its own `src`; tests and examples need no signpost.
         let folder = folder.strip_suffix("/src").unwrap_or(folder);
-        let of_source = folder.starts_with("crates/") && !folder.contains("/tests") && !folder.contains("/examples");
+        let of_source =
+            folder.starts_with("crates/") && !folder.contains("/tests") && !folder.contains("/examples");
         if of_source && text.name.ends_with(".rs") && !map.contains(&format!("`{folder}`")) {
             missing.insert(folder.to_owned());
         }
@@ -114,7 +116,9 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
             let hidden = name.starts_with('.') && name != ".ci";
-            if !hidden && !["target", "thalweg-results", "__pycache__", "proptest-regressions"].contains(&&*name) {
+            if !hidden
+                && !["target", "thalweg-results", "__pycache__", "proptest-regressions"].contains(&&*name)
+            {
                 walk(&entry.path(), paths);
             }
         } else if kind.is_file() && is_text(&name) {
@@ -139,11 +143,22 @@ fn root() -> PathBuf {
 const MOST_LINES: usize = 700;
 
 /// What must give the same result wherever it runs.
-const ENGINES: [&str; 3] = ["crates/thalweg-proto/src/", "crates/thalweg-queue/src/", "crates/thalweg-sim/src/"];
+const ENGINES: [&str; 3] =
+    ["crates/thalweg-proto/src/", "crates/thalweg-queue/src/", "crates/thalweg-sim/src/"];
 
 /// Clocks, entropy, iteration in an order that differs from process to process, and output.
-const BANNED: [&str; 9] =
-    ["Instant::now", "SystemTime", "thread_rng", "from_os_rng", "HashMap", "HashSet", "std::env", "print!(", "println!("];
+const BANNED: [&str; 9] = [
+    "Instant::now",
+    "SystemTime",
+    "thread_rng",
+    "from_os_rng",
+    "HashMap",
+    "HashSet",
+    "std::env",
+    "print!(",
+    "println!(",
+];
 
 /// In two parts each, so that this file does not hold them.
-const MACHINE_PATHS: [[&str; 2]; 5] = [["/ho", "me/"], ["/ro", "ot/"], ["/wo", "rk/"], ["/Us", "ers/"], ["/tm", "p/"]];
+const MACHINE_PATHS: [[&str; 2]; 5] =
+    [["/ho", "me/"], ["/ro", "ot/"], ["/wo", "rk/"], ["/Us", "ers/"], ["/tm", "p/"]];
