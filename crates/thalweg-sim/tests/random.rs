@@ -58,7 +58,7 @@ fn schedule() -> impl Strategy<Value = Vec<Change>> {
         (0u64..4000, prop::option::of(rate), prop::option::of(delay), prop::option::of(impairment()));
     prop::collection::vec(change, 0..4).prop_map(|mut changes| {
         changes.sort_by_key(|change| change.0);
-        // See `changes_at_one_time_are_made_in_their_order`.
+        // See `changes_at_one_time_are_made_in_their_order` in `known.rs`.
         changes.dedup_by_key(|change| change.0);
         changes
             .into_iter()
@@ -207,7 +207,7 @@ fn groups(nodes: u32) -> impl Strategy<Value = Vec<GroupSpec>> {
     })
 }
 
-/// Only one flow opens connections as the run goes on: see `late_packets_belong_to_their_own_flow`.
+/// Only one flow opens connections as the run goes on: see `late_packets_belong_to_their_own_flow` in `known.rs`.
 fn keep_slots_to_one_flow(groups: &mut [GroupSpec]) {
     let is_poisson = |group: &GroupSpec| matches!(group.workload, WorkloadSpec::Poisson { .. });
     let Some(first) = groups.iter().position(is_poisson) else { return };
@@ -273,42 +273,5 @@ proptest! {
         let result = run(&spec);
         prop_assert_eq!(&run_in_steps(&spec, events), &result);
         prop_assert_eq!(&run_in_steps(&spec, 1 << 30), &result);
-    }
-}
-
-/// Two flows of many short transfers over a wire that holds packets back: when a transfer ends, its connection's number
-/// goes to one of the other flow while packets of the old one are still under way. They still belong to the old flow.
-#[test]
-#[ignore = "the simulator takes them for the other flow's"]
-fn late_packets_belong_to_their_own_flow() {
-    let reorder = Some(ReorderSpec { probability: 0.3, delay: millis(300) });
-    let wire = DirectionSpec {
-        impairment: ImpairmentSpec { duplicate: 0.3, reorder, ..ImpairmentSpec::default() },
-        ..net::direction(Rate::from_mbits_per_sec(5), millis(5), Limit::Unlimited)
-    };
-    let transfers = |size| WorkloadSpec::Poisson { gap: millis(10), size: SizeSpec::Fixed(bytes(size)) };
-    let window = || net::window(ControllerSpec::Fixed { window: 10.0 });
-    let small = group("small", 1, window(), transfers(500));
-    let large = GroupSpec { to: NodeId(0), from: NodeId(1), ..group("large", 0, window(), transfers(5000)) };
-    run(&Spec { groups: vec![small, large], duration: Duration::from_secs(2), ..net::pipe(wire) });
-}
-
-/// Two changes of one link at the same time: the later one in the list is in force afterwards.
-#[test]
-#[ignore = "the simulator makes them in an order of its own"]
-fn changes_at_one_time_are_made_in_their_order() {
-    for at in 100..120 {
-        let change = |rate| Change {
-            at: Time::ZERO + millis(at),
-            rate: Some(Rate::from_mbits_per_sec(rate)),
-            delay: None,
-            impairment: None,
-        };
-        let wire = DirectionSpec {
-            schedule: vec![change(1), change(7)],
-            ..net::direction(Rate::from_mbits_per_sec(2), millis(5), Limit::Unlimited)
-        };
-        let flow = group("flow", 1, net::window(ControllerSpec::Fixed { window: 10.0 }), WorkloadSpec::Bulk);
-        run(&Spec { groups: vec![flow], duration: Duration::from_secs(1), ..net::pipe(wire) });
     }
 }

@@ -193,7 +193,7 @@ fn lists_and_help_are_complete() {
 #[test]
 fn identical_replications_are_pointed_out() {
     let place = place("identical");
-    let output = thalweg(&place, &["run", "dumbbell", "--reps", "2", "--set", "duration=1 s"]);
+    let output = thalweg(&place, &["run", "parking-lot", "--reps", "2", "--set", "duration=1 s"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("nothing in this scenario is random"), "{said}");
 }
