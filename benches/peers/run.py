@@ -46,25 +46,53 @@ DUMBBELL = dict(delay=0.010, access=1e9, adelay=0.001, stagger=0, warmup=0, iw=1
 
 def run_thalweg(path, scenario):
     """Runs one scenario; returns the same fields as the other peers print."""
-    command = [path, "run", f"scenarios/{scenario['topology']}.toml", "--json"]
+    command = [path, "run", scenario["topology"], "--json", "--quiet"]
     for key, value in thalweg_overrides(scenario).items():
         command += ["--set", f"{key}={value}"]
-    text, usage = run_process(command, cwd=HERE.parent.parent)
+    text, usage = run_process(command)
     return usage | parse_thalweg(text)
 
 
 def thalweg_overrides(scenario):
-    """Names and values for --set."""
-    names = ["cc", "flows", "rate", "delay", "buffer", "access", "adelay", "payload", "iw",
-             "stagger", "warmup", "dip", "duration"]
-    return {name: scenario[name] for name in names if name in scenario}
+    """What to change in the built-in scenario: keys and values for --set."""
+    changes = {"duration": seconds(scenario["duration"]),
+               "warmup": seconds(scenario.get("warmup", 0))}
+    if scenario["topology"] == "parking-lot":
+        if not scenario.get("dip"):
+            changes["link.sw4-sw5.schedule"] = "[]"
+        return changes
+    base, recovery = {"sack": ("newreno", "sack"), "newreno": ("newreno", "newreno"),
+                      "vegas": ("vegas", "newreno"), "cubic": ("cubic", "sack")}[scenario["cc"]]
+    return changes | {
+        "link.bottleneck.rate": f"{scenario['rate']:.0f} bit/s",
+        "link.bottleneck.delay": seconds(scenario["delay"]),
+        "link.bottleneck.queue": f"{scenario['buffer']} pkt",
+        "flow.flows.count": scenario["flows"],
+        "flow.flows.spread": "0 s",
+        "flow.flows.stagger": seconds(scenario["stagger"]),
+        "flow.flows.access.rate": f"{scenario['access']:.0f} bit/s",
+        "flow.flows.access.delay": seconds(scenario["adelay"]),
+        "flow.flows.scheme": f'{{ base = "{base}", recovery = "{recovery}", '
+                             f'initial-window = "{scenario["iw"]} pkt", '
+                             f'segment = "{scenario["payload"]} B", header = "40 B", ack = "40 B" }}',
+    }
+
+
+def seconds(value):
+    return f"{value:g} s"
 
 
 def parse_thalweg(text):
-    """Output of Thalweg to: goodput_mbps, jain, drops, packet_hops and, if it
-    reports them, setup_cpu_s and max_rss_kb."""
-    # To be finished when the form of the JSON is settled.
-    return json.loads(text.strip().splitlines()[-1])
+    """The results document to the fields that the peers print."""
+    run = json.loads(text)["runs"][0]
+    return {
+        "goodput_mbps": run["totals"]["goodput_bps"] / 1e6,
+        "jain": run["totals"]["jain"],
+        "drops": run["conservation"]["dropped"],  # of the whole run, as the peers count them
+        "packet_hops": run["hops"],
+        "flow_wire_mbps": [round(flow["throughput_bps"] / 1e6, 3) for flow in run["flows"]]
+        if len(run["flows"]) == 5 else [],
+    }
 
 
 # ------------------------------------------------------------------ peers --
@@ -168,7 +196,7 @@ def print_table(names, results):
                   f"{result['drops']:7d} {result['cpu_seconds']:8.2f} "
                   f"{result.get('setup_cpu_s', 0):7.2f} {speed(result):9.2f} "
                   f"{result['max_rss_kb'] / 1024:8.1f} {speed(result) / base:7.2f}")
-            if "flow_wire_mbps" in result:
+            if result.get("flow_wire_mbps"):
                 print(f"{'':23} per flow: {result['flow_wire_mbps']} Mbit/s on the wire")
     print("\ngoodput: Mbit/s of payload; M hops/s: packet-hops a CPU second after the set-up;\n"
           "ratio: M hops/s over that of the first peer listed for the scenario")

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Counts the instructions of a few fixed runs and compares them with benches/instructions.json.
+
+    instructions.py             shows the counts
+    instructions.py --check     fails when one is more than 3 % above the stored one
+    instructions.py --bless     stores what was counted
+
+Instruction counts do not depend on how busy the machine is, as times do; they depend on the compiler and a little on the
+processor's kind. They are counted by valgrind; without it nothing is checked. Only the standard library is used.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from scenario_lines import scenario
+from speed import dumbbell
+
+HERE = Path(__file__).resolve().parent
+STORED = HERE / "instructions.json"
+MORE_THAN = 0.03
+
+
+def runs(folder):
+    """Name -> arguments of the command."""
+    long = Path(folder) / "long.toml"
+    long.write_text(scenario())
+    return {
+        "A10, 2 s": dumbbell(10, "100 Mbit/s", "625 pkt", "2 s"),
+        "A100, 2 s": dumbbell(100, "100 Mbit/s", "625 pkt", "2 s"),
+        "C1000, 0.3 s": dumbbell(1000, "1 Gbit/s", "6250 pkt", "300 ms"),
+        "validate 1000 lines": ["validate", str(long)],
+    }
+
+
+def count(command, folder):
+    """Instructions that a command executes."""
+    tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out"]
+    done = subprocess.run(tool + command, capture_output=True, text=True)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode != 0 or not found:
+        sys.exit(f"{' '.join(tool + command)}: exit code {done.returncode}\n{done.stderr}")
+    return int(found[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--thalweg", default=str(HERE.parent / "target/release/thalweg"), help="the executable")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", action="store_true", help="fail when a count has grown by more than 3 %%")
+    what.add_argument("--bless", action="store_true", help="store the counts")
+    args = parser.parse_args()
+    if not shutil.which("valgrind"):
+        print("valgrind is not installed: instructions are not counted")
+        return
+    if not Path(args.thalweg).exists():
+        parser.error(f"{args.thalweg} is missing: cargo build --release --locked")
+
+    stored = json.loads(STORED.read_text()) if STORED.exists() else {}
+    counts, grown = {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, arguments in runs(folder).items():
+            counts[name] = count([args.thalweg, *arguments], folder)
+            before = stored.get(name)
+            change = counts[name] / before - 1 if before else None
+            shown = f"{change:+7.2%}" if change is not None else "    new"
+            print(f"{name:20} {counts[name]:>14,} instructions {shown}", flush=True)
+            if change is None or change > MORE_THAN:
+                grown.append(name)
+    if args.bless:
+        STORED.write_text(json.dumps(counts, indent=2) + "\n")
+    elif args.check and grown:
+        sys.exit(f"more than {MORE_THAN:.0%} above what is stored, or not stored: {', '.join(grown)}\n"
+                 f"If that is meant, run {Path(__file__).name} --bless and say why in the commit.")
+
+
+if __name__ == "__main__":
+    main()

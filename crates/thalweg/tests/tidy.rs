@@ -1,0 +1,164 @@
+//! The rules of the house that a compiler does not check: short files, no hidden clocks or randomness below, no paths of
+//! somebody's machine, and a map that names every folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn files_are_short() {
+    let long: Vec<_> =
+        texts().into_iter().filter(|text| text.lines() > MOST_LINES).map(|text| text.name).collect();
+    assert!(long.is_empty(), "more than {MOST_LINES} lines: {long:?}; one idea a file");
+}
+
+#[test]
+fn what_lies_below_has_no_clock_no_entropy_no_hash_order_and_no_voice() {
+    let mut found = Vec::new();
+    for text in texts() {
+        if !ENGINES.iter().any(|folder| text.name.starts_with(folder)) {
+            continue;
+        }
+        for (number, line) in text.content.lines().enumerate() {
+            found.extend(
+                BANNED
+                    .iter()
+                    .filter(|banned| line.contains(*banned))
+                    .map(|banned| format!("{}:{}: {banned}", text.name, number + 1)),
+            );
+        }
+    }
+    assert!(found.is_empty(), "time, randomness and output are handed in and out: {found:#?}");
+}
+
+#[test]
+fn no_file_names_a_place_on_somebodys_machine() {
+    let mut found = Vec::new();
+    for text in texts() {
+        for (number, line) in text.content.lines().enumerate() {
+            if MACHINE_PATHS.iter().any(|path| line.contains(&path.concat())) {
+                found.push(format!("{}:{}: {}", text.name, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn the_map_names_every_folder_with_source() {
+    let map = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let mut missing = BTreeSet::new();
+    for text in texts() {
+        let folder = text.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        // A crate stands for its own `src`; tests and examples need no signpost.
+        let folder = folder.strip_suffix("/src").unwrap_or(folder);
+        let of_source =
+            folder.starts_with("crates/") && !folder.contains("/tests") && !folder.contains("/examples");
+        if of_source && text.name.ends_with(".rs") && !map.contains(&format!("`{folder}`")) {
+            missing.insert(folder.to_owned());
+        }
+    }
+    assert!(missing.is_empty(), "docs/architecture.md says nothing about {missing:?}");
+}
+
+#[test]
+fn the_map_names_nothing_that_is_gone() {
+    let map = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let named = map.split('`').skip(1).step_by(2).filter(|name| name.starts_with("crates/"));
+    let gone: Vec<_> = named.filter(|name| !root().join(name).exists()).collect();
+    assert!(gone.is_empty(), "docs/architecture.md names {gone:?}");
+}
+
+#[test]
+fn every_crate_says_what_it_is() {
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        let main = ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|path| path.exists());
+        let main = main.unwrap_or_else(|| panic!("{} has neither lib.rs nor main.rs", source.display()));
+        let text = fs::read_to_string(&main).unwrap();
+        assert!(text.starts_with("//! "), "{} does not begin with its documentation", main.display());
+    }
+}
+
+/// A text file of the project.
+struct Text {
+    /// Its path from the root, with slashes.
+    name: String,
+    content: String,
+}
+
+impl Text {
+    fn lines(&self) -> usize {
+        self.content.lines().count()
+    }
+}
+
+/// All that people write here; data, lock file and pictures are not.
+fn texts() -> Vec<Text> {
+    let mut paths = Vec::new();
+    walk(&root(), &mut paths);
+    paths.sort();
+    let named = paths.into_iter().map(|path| {
+        let name = path.strip_prefix(root()).unwrap().to_str().expect("names are UTF-8").replace('\\', "/");
+        let content = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        Text { name, content }
+    });
+    let texts: Vec<_> = named.collect();
+    assert!(texts.len() > 100, "only {} files found under {}", texts.len(), root().display());
+    texts
+}
+
+fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            let hidden = name.starts_with('.') && name != ".ci";
+            if !hidden
+                && !["target", "thalweg-results", "__pycache__", "proptest-regressions"].contains(&&*name)
+            {
+                walk(&entry.path(), paths);
+            }
+        } else if kind.is_file() && is_text(&name) {
+            paths.push(entry.path());
+        }
+    }
+}
+
+/// Scripts have no suffix.
+fn is_text(name: &str) -> bool {
+    match name.rsplit_once('.') {
+        None => true,
+        Some((_, suffix)) => ["rs", "md", "toml", "py", "sh", "tcl", "cc"].contains(&suffix),
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate is in crates/").to_owned()
+}
+
+/// Longer files hold more than one idea.
+const MOST_LINES: usize = 700;
+
+/// What must give the same result wherever it runs.
+const ENGINES: [&str; 3] =
+    ["crates/thalweg-proto/src/", "crates/thalweg-queue/src/", "crates/thalweg-sim/src/"];
+
+/// Clocks, entropy, iteration in an order that differs from process to process, and output.
+const BANNED: [&str; 9] = [
+    "Instant::now",
+    "SystemTime",
+    "thread_rng",
+    "from_os_rng",
+    "HashMap",
+    "HashSet",
+    "std::env",
+    "print!(",
+    "println!(",
+];
+
+/// In two parts each, so that this file does not hold them.
+const MACHINE_PATHS: [[&str; 2]; 5] =
+    [["/ho", "me/"], ["/ro", "ot/"], ["/wo", "rk/"], ["/Us", "ers/"], ["/tm", "p/"]];
