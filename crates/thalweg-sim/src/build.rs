@@ -12,7 +12,7 @@ use crate::route::Routes;
 use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
 use crate::trace::Tracer;
-use crate::transmitter::Transmitter;
+use crate::transmitter::{Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
 use crate::workload::Workload;
 use thalweg_proto::random::Stream;
@@ -60,6 +60,7 @@ impl<'a> Builder<'a> {
                 packets: Packets::new(),
                 transmitters: Vec::new(),
                 directions: Vec::new(),
+                speeds: Vec::new(),
                 routes: Vec::new(),
                 names: Vec::new(),
                 changes: Vec::new(),
@@ -88,6 +89,7 @@ impl<'a> Builder<'a> {
     }
 
     fn describe(&mut self, direction: DirectionSpec) -> u32 {
+        self.network.speeds.push(picos_per_byte(&direction));
         self.network.directions.push(direction);
         self.network.directions.len() as u32 - 1
     }
@@ -100,7 +102,8 @@ impl<'a> Builder<'a> {
         let spec = &self.network.directions[direction as usize];
         let seed = self.spec.seed;
         let stream = |purpose: &'static str| link_stream(seed, purpose, number);
-        self.network.transmitters.push(Transmitter::new(spec, direction, stream));
+        let measured = (number as usize) < 2 * self.spec.links.len();
+        self.network.transmitters.push(Transmitter::new(spec, direction, measured, stream));
         for change in &spec.schedule {
             let index = self.network.changes.len() as u32;
             if index >= MAX_ENTITIES {
@@ -206,7 +209,7 @@ impl<'a> Builder<'a> {
                 delivered_before: 0,
                 drops: 0,
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(Box::default),
-                ended: Default::default(),
+                ended: None,
                 before: None,
             });
             self.wheel.push(start, Kind::Start.key(number));

@@ -1,12 +1,13 @@
 //! Measurement along the way and at the end.
 
-use crate::endpoint::SenderCounts;
-use crate::flow::{Group, NO_CONNECTION};
+use crate::endpoint::{AnyEngine, SenderCounts};
+use crate::flow::{Flow, Group, NO_CONNECTION};
 use crate::measure::Recorder;
-use crate::packet::NONE;
+use crate::packet::{NONE, Packets};
 use crate::result::{FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series, Summary};
 use crate::simulation::Simulation;
 use crate::trace::Tracer;
+use crate::wheel::Wheel;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 impl<T: Tracer> Simulation<T> {
@@ -41,7 +42,7 @@ impl<T: Tracer> Simulation<T> {
     /// All of a flow's senders, over the whole run.
     fn sender_counts(&self, flow: usize) -> SenderCounts {
         let flow = &self.flows[flow];
-        let mut counts = flow.ended;
+        let mut counts = flow.ended.as_deref().copied().unwrap_or_default();
         for connection in [flow.main, flow.reply] {
             if connection != NO_CONNECTION {
                 counts.add(&self.endpoints[connection as usize * 2].engine.sender_counts(self.now));
@@ -56,8 +57,18 @@ impl<T: Tracer> Simulation<T> {
         let warmup = Time::ZERO + self.warmup;
         let counted = ended.since(warmup);
         self.conservation.in_network = self.network.packets.live();
-        let flows: Vec<FlowResult> =
-            (0..self.flows.len()).map(|flow| self.flow_result(flow, counted)).collect();
+        // What is not needed any more makes room for the results, which are as large in a network of many flows.
+        self.network.packets = Packets::new();
+        self.wheel = Wheel::new();
+        let mut flows = Vec::with_capacity(self.flows.len());
+        for flow in 0..self.flows.len() {
+            flows.push(self.flow_result(flow, counted));
+            let Flow { main, reply, .. } = self.flows[flow];
+            for connection in [main, reply].into_iter().filter(|&connection| connection != NO_CONNECTION) {
+                self.endpoints[connection as usize * 2].engine = AnyEngine::Vacant;
+                self.endpoints[connection as usize * 2 + 1].engine = AnyEngine::Vacant;
+            }
+        }
         let groups = (0..self.groups.len()).map(|group| self.group_result(group, &flows)).collect();
         let links = self.link_results(counted);
         let series: Vec<Series> = core::mem::take(&mut self.recorders)

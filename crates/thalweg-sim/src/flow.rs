@@ -71,7 +71,7 @@ pub(crate) struct Flow {
     /// One-way delays, where the group does not keep them.
     pub delay: Option<Box<Histogram>>,
     /// Of connections that have ended, and of all when counting began.
-    pub ended: SenderCounts,
+    pub ended: Option<Box<SenderCounts>>,
     pub before: Option<Box<SenderCounts>>,
 }
 
@@ -203,7 +203,7 @@ impl<T: Tracer> Simulation<T> {
     fn close(&mut self, number: u32) {
         let flow = self.connections[number as usize].flow;
         let counts = self.endpoints[number as usize * 2].engine.sender_counts(self.now);
-        self.flows[flow as usize].ended.add(&counts);
+        self.flows[flow as usize].ended.get_or_insert_default().add(&counts);
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];
             slot.engine = AnyEngine::Vacant;

@@ -1,7 +1,7 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::endpoint::EndpointId;
-use crate::packet::{Flags, NONE, Packets};
+use crate::packet::{Flags, NONE, Packet, Packets};
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
@@ -23,6 +23,8 @@ pub(crate) struct Network {
     pub transmitters: Vec<Transmitter>,
     /// What transmitters are described by; those of access links share theirs.
     pub directions: Vec<DirectionSpec>,
+    /// [`picos_per_byte`](crate::transmitter::picos_per_byte) of each of those.
+    pub speeds: Vec<u64>,
     /// Routes: transmitters and perhaps [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
     /// Names of the links and nodes of the specification's directions.
@@ -53,6 +55,33 @@ impl Network {
             END => Destination::Endpoint(packet.destination()),
             EXIT => Destination::Link(packet.exit),
             next => Destination::Link(next),
+        }
+    }
+}
+
+impl Network {
+    /// A packet joins a line: at its end, or, if it is urgent, behind the urgent ones at its head.
+    fn line_up(&mut self, link: u32, packet: u32) {
+        let transmitter = &mut self.transmitters[link as usize];
+        let is_urgent = |packets: &Packets, packet: u32| packets.get(packet).flags.has(Flags::URGENT);
+        let mut before = NONE;
+        if transmitter.line_first != NONE && !is_urgent(&self.packets, packet) {
+            before = transmitter.line_last;
+        } else {
+            let mut at = transmitter.line_first;
+            while at != NONE && is_urgent(&self.packets, at) {
+                before = at;
+                at = self.packets.get(at).next;
+            }
+        }
+        let behind = if before == NONE {
+            core::mem::replace(&mut transmitter.line_first, packet)
+        } else {
+            core::mem::replace(&mut self.packets.get_mut(before).next, packet)
+        };
+        self.packets.get_mut(packet).next = behind;
+        if behind == NONE {
+            transmitter.line_last = packet;
         }
     }
 }
@@ -100,6 +129,12 @@ impl<T: Tracer> Simulation<T> {
     /// A packet meets a busy transmitter.
     fn enqueue(&mut self, link: u32, packet: u32) {
         let now = self.now;
+        self.trace(Step::Queued, link, packet);
+        if self.network.transmitters[link as usize].is_line {
+            self.network.line_up(link, packet);
+            self.expect_service(link);
+            return;
+        }
         let header = self.network.packets.get(packet);
         let entry = Entry {
             packet,
@@ -109,7 +144,6 @@ impl<T: Tracer> Simulation<T> {
             markable: header.flags.has(Flags::MARKABLE),
             marked: false,
         };
-        self.trace(Step::Queued, link, packet);
         let transmitter = &mut self.network.transmitters[link as usize];
         let spec = &self.network.directions[transmitter.spec as usize];
         let (seed, measured) = (self.seed, (link as usize) < self.network.names.len());
@@ -117,13 +151,20 @@ impl<T: Tracer> Simulation<T> {
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
         waiting.observe(now);
         let watched = transmitter.watched;
-        if !transmitter.service_due && transmitter.can_send(spec) {
-            transmitter.service_due = true;
-            self.wheel.push(transmitter.busy_until.max(now), Kind::Service.key(link));
-        }
+        self.expect_service(link);
         self.discard_dropped(link);
         if watched {
             self.record_link_change(link);
+        }
+    }
+
+    /// Packets wait: the first of them is served when the transmitter is free.
+    fn expect_service(&mut self, link: u32) {
+        let transmitter = &mut self.network.transmitters[link as usize];
+        let spec = &self.network.directions[transmitter.spec as usize];
+        if !transmitter.service_due && transmitter.can_send(spec) {
+            transmitter.service_due = true;
+            self.wheel.push(transmitter.busy_until.max(self.now), Kind::Service.key(link));
         }
     }
 
@@ -135,6 +176,10 @@ impl<T: Tracer> Simulation<T> {
         let spec = &self.network.directions[transmitter.spec as usize];
         if !transmitter.can_send(spec) {
             // An outage began; the change that ends it asks again.
+            return;
+        }
+        if transmitter.is_line {
+            self.serve_line(link);
             return;
         }
         let Some(waiting) = transmitter.queue.as_mut() else { return };
@@ -163,6 +208,22 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
+    /// The first of a line enters service.
+    fn serve_line(&mut self, link: u32) {
+        let transmitter = &mut self.network.transmitters[link as usize];
+        let packet = transmitter.line_first;
+        if packet == NONE {
+            return;
+        }
+        let Packet { next, size, .. } = *self.network.packets.get(packet);
+        transmitter.line_first = next;
+        self.transmit(link, packet, size);
+        if next != NONE {
+            self.network.packets.expect(next);
+            self.expect_service(link);
+        }
+    }
+
     fn discard_dropped(&mut self, link: u32) {
         if self.network.dropped.is_empty() {
             return;
@@ -186,7 +247,8 @@ impl<T: Tracer> Simulation<T> {
         self.trace(Step::Transmitted, link, packet);
         let transmitter = &mut self.network.transmitters[link as usize];
         let spec = &self.network.directions[transmitter.spec as usize];
-        let (_, arrives) = transmitter.serve(self.now, size, spec);
+        let speed = self.network.speeds[transmitter.spec as usize];
+        let arrives = transmitter.serve(self.now, size, spec, speed);
         self.network.hops += 1;
         if transmitter.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent()) {
             self.impair(link, packet, arrives);
@@ -285,11 +347,9 @@ impl<T: Tracer> Simulation<T> {
 
     /// A scheduled change takes place.
     pub(crate) fn on_change(&mut self, index: u32) {
-        let now = self.now;
         let (link, change) = self.network.changes[index as usize].clone();
         let seed = self.seed;
         let transmitter = &mut self.network.transmitters[link as usize];
-        let spec = &self.network.directions[transmitter.spec as usize];
         if let Some(extra) = &mut transmitter.extra {
             extra.rate = change.rate.unwrap_or(extra.rate);
             extra.delay = change.delay.unwrap_or(extra.delay);
@@ -297,10 +357,8 @@ impl<T: Tracer> Simulation<T> {
                 extra.impairment.set(impairment, |purpose| link_stream(seed, purpose, link));
             }
         }
-        let waits = transmitter.queue.as_ref().is_some_and(|waiting| waiting.discipline.packets() > 0);
-        if waits && transmitter.can_send(spec) && !transmitter.service_due {
-            transmitter.service_due = true;
-            self.wheel.push(transmitter.busy_until.max(now), Kind::Service.key(link));
+        if transmitter.queue.as_ref().is_some_and(|waiting| waiting.discipline.packets() > 0) {
+            self.expect_service(link);
         }
     }
 }

@@ -6,22 +6,36 @@ use crate::spec::DirectionSpec;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::{Any, CapacityClock, Discipline, DisciplineSpec, Impairment};
+use thalweg_queue::{Any, CapacityClock, Discipline, DisciplineSpec, Impairment, Limit};
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
+
+/// A direction that does nothing but queue, transmit and delay.
+fn is_plain(spec: &DirectionSpec) -> bool {
+    spec.impairment.is_transparent() && spec.capacity.is_none() && spec.schedule.is_empty()
+}
+
+/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes; 0 otherwise.
+pub(crate) fn picos_per_byte(spec: &DirectionSpec) -> u64 {
+    let bits = spec.rate.as_bits_per_sec();
+    let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
+    if whole && is_plain(spec) { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }
+}
 
 /// The hot part of a direction: one cache line. A simulation may have millions of them, most of which never hold a
 /// queue: what only busy ones need is made when they first need it.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Transmitter {
-    /// Picoseconds a byte, where that is a whole number and never changes; 0 otherwise.
-    picos_per_byte: u64,
     /// The packet in service has left by then.
     pub busy_until: Time,
     /// The packets on the wire, in the order of their arrival.
     pub first: u32,
     pub last: u32,
+    /// The packets that wait, where they do so in a mere line.
+    pub line_first: u32,
+    pub line_last: u32,
+    /// The packets that wait anywhere else.
     pub queue: Option<Box<Waiting>>,
     pub extra: Option<Box<Extra>>,
     pub packets: u64,
@@ -32,6 +46,9 @@ pub(crate) struct Transmitter {
     pub service_due: bool,
     /// Every change of its queue is recorded.
     pub watched: bool,
+    /// It has no queue but a line: no limit, no discipline, no measurement, as access links are by default. A line is
+    /// made of the packets themselves.
+    pub is_line: bool,
 }
 
 /// The queue of a transmitter that was busy at least once when a packet came.
@@ -60,10 +77,15 @@ pub(crate) struct Extra {
 }
 
 impl Transmitter {
-    /// An idle transmitter as `spec`, number `index`, describes; `stream` makes random streams by purpose.
-    pub fn new(spec: &DirectionSpec, index: u32, stream: impl Fn(&'static str) -> Stream) -> Self {
-        let plain = spec.impairment.is_transparent() && spec.capacity.is_none() && spec.schedule.is_empty();
-        let extra = (!plain).then(|| {
+    /// An idle transmitter as `spec`, number `index`, describes, whose queue is `measured` or not; `stream` makes random
+    /// streams by purpose.
+    pub fn new(
+        spec: &DirectionSpec,
+        index: u32,
+        measured: bool,
+        stream: impl Fn(&'static str) -> Stream,
+    ) -> Self {
+        let extra = (!is_plain(spec)).then(|| {
             Box::new(Extra {
                 rate: spec.rate,
                 delay: spec.delay,
@@ -76,14 +98,15 @@ impl Transmitter {
                 duplicated: 0,
             })
         });
-        let bits = spec.rate.as_bits_per_sec();
-        let whole = plain && bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
+        let unlimited = spec.queue == DisciplineSpec::Fcfs { limit: Limit::Unlimited };
         Self {
-            picos_per_byte: if whole { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 },
             busy_until: Time::ZERO,
             first: NONE,
             last: NONE,
+            line_first: NONE,
+            line_last: NONE,
             queue: None,
+            is_line: !measured && unlimited && extra.is_none(),
             extra,
             packets: 0,
             bytes: 0,
@@ -96,25 +119,26 @@ impl Transmitter {
     /// False in an outage, and for a link that never had a rate.
     #[inline]
     pub fn can_send(&self, spec: &DirectionSpec) -> bool {
-        self.picos_per_byte != 0 || !self.rate(spec).is_zero()
+        !self.rate(spec).is_zero()
     }
 
     fn rate(&self, spec: &DirectionSpec) -> Rate {
         self.extra.as_ref().map_or(spec.rate, |extra| extra.rate)
     }
 
-    /// A packet of `size` bytes enters service at `now`: when it has left, and when it is at the far end.
+    /// A packet of `size` bytes enters service at `now`: when it is at the far end. `picos` is what [`picos_per_byte`]
+    /// says.
     #[inline]
-    pub fn serve(&mut self, now: Time, size: u32, spec: &DirectionSpec) -> (Time, Time) {
+    pub fn serve(&mut self, now: Time, size: u32, spec: &DirectionSpec, picos: u64) -> Time {
         self.packets += 1;
         self.bytes += u64::from(size);
-        let (leaves, delay) = if self.picos_per_byte != 0 {
-            (now + Duration::from_picos(self.picos_per_byte * u64::from(size)), spec.delay)
+        let (leaves, delay) = if picos != 0 {
+            (now + Duration::from_picos(picos * u64::from(size)), spec.delay)
         } else {
             self.serve_in_general(now, size, spec)
         };
         self.busy_until = leaves;
-        (leaves, leaves + delay)
+        leaves + delay
     }
 
     fn serve_in_general(&mut self, now: Time, size: u32, spec: &DirectionSpec) -> (Time, Duration) {

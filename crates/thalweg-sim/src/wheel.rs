@@ -10,6 +10,7 @@
 //! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
 //! flows win every tie. Entries that are added for the time of the entry just taken come after all others of that time.
 
+use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
 const BITS: u32 = 6;
@@ -50,6 +51,8 @@ fn rank(time: u64, key: u32) -> (u32, u64, u32) {
 pub(crate) struct Wheel {
     /// The next entries, the first of them last. None in the wheel is earlier than any of these, or as early.
     near: Vec<Entry>,
+    /// Keys that were added for the time of the entry taken last, in order.
+    late: VecDeque<u32>,
     /// The time of the entry taken last.
     taken: u64,
     /// The time that slots are relative to; no entry in the wheel is earlier.
@@ -78,6 +81,7 @@ impl Wheel {
     pub fn new() -> Self {
         Self {
             near: Vec::with_capacity(2 * LONG),
+            late: VecDeque::new(),
             taken: 0,
             base: 0,
             levels: 0,
@@ -93,8 +97,9 @@ impl Wheel {
     pub fn push(&mut self, time: Time, key: u32) {
         let entry = Entry { time: time.as_picos(), key };
         debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
-        let bound = self.near.first().map_or(self.taken, |last| last.time);
-        if entry.time <= bound {
+        if entry.time == self.taken {
+            self.late.push_back(key);
+        } else if self.near.first().is_some_and(|last| entry.time <= last.time) {
             self.insert(entry);
         } else {
             self.place(entry);
@@ -103,15 +108,11 @@ impl Wheel {
 
     /// Adds an entry to the list.
     fn insert(&mut self, entry: Entry) {
-        let position = if entry.time == self.taken {
-            // After all of its time.
-            self.near.iter().position(|other| other.time <= entry.time)
-        } else {
-            let order = entry.order();
-            self.near.iter().position(|other| {
-                other.time < entry.time || (other.time == entry.time && other.order() < order)
-            })
-        };
+        let order = entry.order();
+        let position = self
+            .near
+            .iter()
+            .position(|other| other.time < entry.time || (other.time == entry.time && other.order() < order));
         self.near.insert(position.unwrap_or(self.near.len()), entry);
         if self.near.len() > LONG {
             self.shorten();
@@ -164,6 +165,11 @@ impl Wheel {
     /// Takes the earliest entry.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, u32)> {
+        let is_late = |near: &Entry| near.time > self.taken;
+        if !self.late.is_empty() && self.near.last().is_none_or(is_late) {
+            let key = self.late.pop_front()?;
+            return Some((Time::from_picos(self.taken), key));
+        }
         if self.near.is_empty() {
             self.fill();
         }
