@@ -38,6 +38,14 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// False for a transmitter in an outage.
+    #[inline]
+    fn can_send(&self, link: u32) -> bool {
+        let transmitter = &self.transmitters[link as usize];
+        let spec = transmitter.spec as usize;
+        self.speeds[spec] != 0 || transmitter.can_send(&self.directions[spec])
+    }
+
     /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
     pub fn route(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         self.routes[start as usize..].iter().copied().take_while(|&hop| hop != END)
@@ -118,8 +126,8 @@ impl<T: Tracer> Simulation<T> {
     #[inline]
     pub(crate) fn offer(&mut self, link: u32, packet: u32, size: u32) {
         let transmitter = &self.network.transmitters[link as usize];
-        let spec = &self.network.directions[transmitter.spec as usize];
-        if self.now >= transmitter.busy_until && !transmitter.service_due && transmitter.can_send(spec) {
+        let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
+        if is_free && self.network.can_send(link) {
             self.transmit(link, packet, size);
         } else {
             self.enqueue(link, packet);
@@ -160,9 +168,8 @@ impl<T: Tracer> Simulation<T> {
 
     /// Packets wait: the first of them is served when the transmitter is free.
     fn expect_service(&mut self, link: u32) {
-        let transmitter = &mut self.network.transmitters[link as usize];
-        let spec = &self.network.directions[transmitter.spec as usize];
-        if !transmitter.service_due && transmitter.can_send(spec) {
+        if !self.network.transmitters[link as usize].service_due && self.network.can_send(link) {
+            let transmitter = &mut self.network.transmitters[link as usize];
             transmitter.service_due = true;
             self.wheel.push(transmitter.busy_until.max(self.now), Kind::Service.key(link));
         }
