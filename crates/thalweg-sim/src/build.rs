@@ -15,6 +15,7 @@ use crate::trace::Tracer;
 use crate::transmitter::{Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
 use crate::workload::Workload;
+use std::collections::BTreeMap;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
@@ -64,6 +65,7 @@ impl<'a> Builder<'a> {
                 routes: Vec::new(),
                 names: Vec::new(),
                 changes: Vec::new(),
+                in_service: BTreeMap::new(),
                 hops: 0,
                 dropped: Vec::new(),
             },

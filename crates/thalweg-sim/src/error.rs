@@ -80,6 +80,9 @@ impl TransportSpec {
     }
 }
 
+/// Sampling more often than this in a run is taken for a mistake: it would take all the time there is.
+const MAX_SAMPLES: u64 = 100_000_000;
+
 /// Checks what building and running rely on.
 pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     let exists = |node: NodeId| (node.0 as usize) < spec.nodes.len();
@@ -93,6 +96,11 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     }
     if spec.measure.interval.is_some_and(Duration::is_zero) {
         return Err(SpecError::Zero { of: "measure".to_owned(), what: "interval" });
+    }
+    if let Some(interval) = spec.measure.interval
+        && spec.duration.as_picos() / interval.as_picos() > MAX_SAMPLES
+    {
+        return Err(SpecError::TooMany { what: "samples of each series", most: MAX_SAMPLES });
     }
     let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
     // Two connections a flow have two endpoints each.

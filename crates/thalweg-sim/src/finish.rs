@@ -15,7 +15,10 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
         let now = self.now;
-        for transmitter in &mut self.network.transmitters {
+        for (number, transmitter) in (0..).zip(&mut self.network.transmitters) {
+            if transmitter.busy_until > now && transmitter.busy_until < Time::MAX {
+                self.network.in_service.insert(number, transmitter.busy_until.since(now));
+            }
             transmitter.packets = 0;
             transmitter.bytes = 0;
             if let Some(waiting) = &mut transmitter.queue {
@@ -228,7 +231,8 @@ impl<T: Tracer> Simulation<T> {
         let waiting = transmitter.queue.as_deref();
         let extra = transmitter.extra.as_deref();
         let spec = &self.network.directions[transmitter.spec as usize];
-        let busy = transmitter.busy(self.now, spec).as_secs_f64();
+        let before = self.network.in_service.get(&(number as u32)).copied().unwrap_or_default();
+        let busy = transmitter.busy(before, self.now, spec).as_secs_f64();
         let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_secs_f64() };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
@@ -249,7 +253,8 @@ impl<T: Tracer> Simulation<T> {
             losses: extra.map_or(0, |extra| extra.losses),
             corrupted: extra.map_or(0, |extra| extra.corrupted),
             duplicated: extra.map_or(0, |extra| extra.duplicated),
-            bottleneck: drops_full + drops_early > 0,
+            bottleneck: drops_full + drops_early > 0
+                || extra.is_some_and(|extra| extra.losses + extra.corrupted > 0),
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Connection {
     pub flow: u32,
     pub role: Role,
     pub opened: Time,
+    /// When its receiver got data last.
+    pub delivered_at: Time,
 }
 
 /// Flows that are alike.
@@ -64,7 +66,7 @@ pub(crate) struct Flow {
     pub main: u32,
     pub reply: u32,
     pub workload: Workload,
-    /// Delivered to the application at the sink: over the whole run, and when counting began.
+    /// Delivered to the applications at both ends: over the whole run, and when counting began.
     pub delivered: u64,
     pub delivered_before: u64,
     pub drops: u64,
@@ -117,7 +119,7 @@ impl<T: Tracer> Simulation<T> {
     /// Does what an application wants.
     fn react(&mut self, flow: u32, reaction: Reaction) {
         if let Some(began) = reaction.completed {
-            self.complete(flow, began);
+            self.complete(flow, began, self.now);
         }
         if self.flows[flow as usize].stopped {
             return;
@@ -153,10 +155,10 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    fn complete(&mut self, flow: u32, began: Time) {
+    fn complete(&mut self, flow: u32, began: Time, ended: Time) {
         if self.counting {
             let group = self.flows[flow as usize].group;
-            self.groups[group as usize].completion.record(self.now.since(began));
+            self.groups[group as usize].completion.record(ended.since(began));
         }
     }
 
@@ -168,11 +170,11 @@ impl<T: Tracer> Simulation<T> {
             _ => None,
         };
         let number = if let Some(number) = vacant {
-            self.connections[number as usize] = Connection { flow, role, opened };
+            self.connections[number as usize] = Connection { flow, role, opened, delivered_at: opened };
             number
         } else {
             let number = self.connections.len() as u32;
-            self.connections.push(Connection { flow, role, opened });
+            self.connections.push(Connection { flow, role, opened, delivered_at: opened });
             self.endpoints.push(Endpoint::VACANT);
             self.endpoints.push(Endpoint::VACANT);
             number
@@ -245,17 +247,14 @@ impl<T: Tracer> Simulation<T> {
 
     #[inline]
     fn on_delivered(&mut self, number: u32, bytes: u64) {
-        let connection = self.connections[number as usize];
+        let connection = &mut self.connections[number as usize];
+        connection.delivered_at = self.now;
+        let connection = *connection;
         let flow = &mut self.flows[connection.flow as usize];
+        flow.delivered += bytes;
         let reaction = match connection.role {
-            Role::Main => {
-                flow.delivered += bytes;
-                flow.workload.on_delivered(bytes)
-            }
-            Role::Transfer => {
-                flow.delivered += bytes;
-                return;
-            }
+            Role::Main => flow.workload.on_delivered(bytes),
+            Role::Transfer => return,
             Role::Reply => flow.workload.on_reply(self.now, bytes),
         };
         if reaction != Reaction::default() {
@@ -281,14 +280,14 @@ impl<T: Tracer> Simulation<T> {
         match connection.role {
             Role::Main => {
                 let flow = &mut self.flows[connection.flow as usize];
-                flow.finished = Some(self.now);
+                flow.finished = Some(connection.delivered_at);
                 if !flow.stopped {
-                    self.complete(connection.flow, connection.opened);
+                    self.complete(connection.flow, connection.opened, connection.delivered_at);
                 }
             }
             Role::Reply => {}
             Role::Transfer => {
-                self.complete(connection.flow, connection.opened);
+                self.complete(connection.flow, connection.opened, connection.delivered_at);
                 let group = self.flows[connection.flow as usize].group;
                 self.groups[group as usize].unfinished -= 1;
                 self.close(number);

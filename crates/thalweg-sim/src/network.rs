@@ -6,8 +6,9 @@ use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
 use crate::transmitter::{Extra, Transmitter};
+use std::collections::BTreeMap;
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
 
 /// The hop after the last: the packet's endpoint.
@@ -31,6 +32,8 @@ pub(crate) struct Network {
     pub names: Vec<(String, String, String)>,
     /// Scheduled changes and the transmitters that they are for.
     pub changes: Vec<(u32, Change)>,
+    /// How long transmitters still worked, when counting began, on what they had in service then.
+    pub in_service: BTreeMap<u32, Duration>,
     /// Packets that have left a transmitter.
     pub hops: u64,
     /// For queues to tell what they drop; empty between two events.

@@ -72,7 +72,8 @@ pub struct FlowResult {
     pub failed: Option<Time>,
     /// The time over which it was counted: from the warm-up's end or its start to its finish or the run's end.
     pub counted: Duration,
-    /// Payload delivered to the application, each byte once.
+    /// Payload delivered to the application, each byte once, by datagrams each that arrives; of requests and responses
+    /// both directions.
     pub delivered: Bytes,
     /// Data packets whose payload was delivered, each once, with their headers: what the SEIF thesis counts.
     pub delivered_wire: Bytes,
@@ -149,7 +150,8 @@ pub struct LinkResult {
     pub corrupted: u64,
     /// Packets that the wire duplicated.
     pub duplicated: u64,
-    /// This is one of the specification's links and it was the busiest of some flow's path, or it dropped packets.
+    /// This is one of the specification's links and it was the busiest of some flow's path, or it dropped or lost
+    /// packets.
     pub bottleneck: bool,
 }
 

@@ -155,15 +155,15 @@ impl Transmitter {
         (leaves, extra.delay)
     }
 
-    /// Time in service since counting began, up to `now`.
-    pub fn busy(&self, now: Time, spec: &DirectionSpec) -> Duration {
+    /// Time in service since counting began, up to `now`; `before` is what was in service then still took.
+    pub fn busy(&self, before: Duration, now: Time, spec: &DirectionSpec) -> Duration {
         let busy = match &self.extra {
             Some(extra) => Duration::from_picos(extra.busy),
             None if spec.rate == Rate::MAX || self.bytes == 0 => Duration::ZERO,
             None => spec.rate.transmission_time(Bytes::new(self.bytes)),
         };
         // What is in service was counted to its end.
-        if self.busy_until == Time::MAX { busy } else { busy - self.busy_until.since(now) }
+        if self.busy_until == Time::MAX { before + busy } else { before + busy - self.busy_until.since(now) }
     }
 
     /// The queue, made if there was none.

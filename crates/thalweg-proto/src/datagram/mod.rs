@@ -71,11 +71,11 @@ impl<P: Payload> Source<P> {
         limits
     }
 
-    fn wait(&mut self, now: Time, limit: Limit) {
+    fn wait(&mut self, now: Time, limit: Option<Limit>) {
         if let Some(last) = self.limit {
             self.limits[last.index()] += now.since(self.limit_since);
         }
-        self.limit = Some(limit);
+        self.limit = limit;
         self.limit_since = now;
     }
 }
@@ -109,15 +109,16 @@ impl<P: Payload> Engine for Source<P> {
                 self.finished = true;
                 return Output::Event(Event::Finished);
             }
-            self.wait(now, Limit::Application);
+            // A source that has sent everything is not held back any more.
+            self.wait(now, (!self.finished).then_some(Limit::Application));
             return Output::Idle;
         }
         if self.paused {
-            self.wait(now, Limit::Paused);
+            self.wait(now, Some(Limit::Paused));
             return Output::Idle;
         }
         if self.config.rate.is_some() && self.next_send > now {
-            self.wait(now, Limit::Pacing);
+            self.wait(now, Some(Limit::Pacing));
             return Output::Timeout { at: self.next_send, reason: SourceReason::Pacing };
         }
         let Some(payload) = self.queue.take(self.config.segment) else { return Output::Idle };

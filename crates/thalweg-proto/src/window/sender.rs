@@ -465,7 +465,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let record = self.outstanding.resend(now)?;
         let bytes = record.payload.len();
         record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
-        self.repair_now = false;
+        if core::mem::take(&mut self.repair_now) {
+            // RFC 6675, section 6: without this the timer, started by the last acknowledgement of new data, expires on a
+            // long path before the answer to the repair can be there.
+            self.timer = now + self.rtt.timeout();
+        }
         self.retransmissions += 1;
         Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
     }
@@ -508,15 +512,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Pdu::Segment(segment)
     }
 
-    /// Another limit holds from `now` on: the time since the last change belongs to the one that held then.
-    fn account(&mut self, now: Time, limit: Limit) {
-        if self.limit == Some(limit) {
+    /// Another limit holds from `now` on, or none any more: the time since the last change belongs to the one that held
+    /// then.
+    fn account(&mut self, now: Time, limit: Option<Limit>) {
+        if self.limit == limit {
             return;
         }
         if let Some(last) = self.limit {
             self.limits[last.index()] += now.since(self.limit_since);
         }
-        self.limit = Some(limit);
+        self.limit = limit;
         self.limit_since = now;
     }
 
@@ -571,7 +576,8 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         if let Some(event) = self.next_event() {
             return Output::Event(event);
         }
-        if self.failed.is_some() {
+        if self.failed.is_some() || self.finished {
+            self.account(now, None);
             return Output::Idle;
         }
         let (limit, until) = match self.next_action(now) {
@@ -585,7 +591,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             },
             Action::Wait { limit, until } => (limit, until),
         };
-        self.account(now, limit);
+        self.account(now, Some(limit));
         if limit == Limit::ReceiverWindow && self.outstanding.is_empty() && self.timer == Time::MAX {
             self.timer = now + self.rtt.timeout();
         }
