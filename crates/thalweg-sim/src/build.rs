@@ -5,7 +5,8 @@ use crate::error::SpecError;
 use crate::flow::{Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
 use crate::host::Host;
 use crate::measure::{Histogram, Recorder};
-use crate::network::{END, EXIT, Network, link_stream};
+use crate::names::Names;
+use crate::network::{END, EXIT, Network};
 use crate::packet::{NONE, Packets};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
@@ -63,7 +64,7 @@ impl<'a> Builder<'a> {
                 directions: Vec::new(),
                 speeds: Vec::new(),
                 routes: Vec::new(),
-                names: Vec::new(),
+                names: Names::new(spec.seed),
                 changes: Vec::new(),
                 in_service: BTreeMap::new(),
                 hops: 0,
@@ -77,8 +78,8 @@ impl<'a> Builder<'a> {
             node_hosts: vec![NONE; spec.nodes.len()],
         };
         for LinkSpec { name: link, a, b, forward, backward } in &spec.links {
-            builder.network.names.push((link.clone(), name(*a), name(*b)));
-            builder.network.names.push((link.clone(), name(*b), name(*a)));
+            builder.network.names.links.push((link.clone(), name(*a), name(*b)));
+            builder.network.names.links.push((link.clone(), name(*b), name(*a)));
             for direction in [forward, backward] {
                 let number = builder.describe(direction.clone());
                 builder.add_transmitter(number)?;
@@ -102,8 +103,8 @@ impl<'a> Builder<'a> {
             return Err(SpecError::TooMany { what: "links", most: MAX_ENTITIES.into() });
         }
         let spec = &self.network.directions[direction as usize];
-        let seed = self.spec.seed;
-        let stream = |purpose: &'static str| link_stream(seed, purpose, number);
+        let names = &self.network.names;
+        let stream = |purpose: &'static str| names.stream(purpose, number);
         let measured = (number as usize) < 2 * self.spec.links.len();
         self.network.transmitters.push(Transmitter::new(spec, direction, measured, stream));
         for change in &spec.schedule {
@@ -147,6 +148,8 @@ impl<'a> Builder<'a> {
         }
         let directions = group.access.as_ref().map(|access| self.describe_access(access));
         let control = group.control_channel.map(|delay| self.describe(control_channel(delay)));
+        let first = self.network.transmitters.len() as u32;
+        self.network.names.begin_group(first, &group.name);
         let control_route = control.map(|_| self.add_route(Vec::new()));
         let exit = if group.access.is_some() { &[EXIT][..] } else { &[] };
         let forward = self.add_route([&forward, exit].concat());

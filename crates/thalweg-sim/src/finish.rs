@@ -175,7 +175,7 @@ impl<T: Tracer> Simulation<T> {
     }
 
     fn link_results(&self, counted: Duration) -> Vec<LinkResult> {
-        let core = self.network.names.len();
+        let core = self.network.names.links.len();
         let mut results: Vec<LinkResult> = (0..core).map(|link| self.link_result(link, counted)).collect();
         for group in &self.groups {
             let flow = &self.flows[group.first_flow as usize];
@@ -227,7 +227,7 @@ impl<T: Tracer> Simulation<T> {
 
     fn link_result(&self, number: usize, counted: Duration) -> LinkResult {
         let transmitter = &self.network.transmitters[number];
-        let (name, from, to) = self.network.names.get(number).cloned().unwrap_or_default();
+        let (name, from, to) = self.network.names.links.get(number).cloned().unwrap_or_default();
         let waiting = transmitter.queue.as_deref();
         let extra = transmitter.extra.as_deref();
         let spec = &self.network.directions[transmitter.spec as usize];

@@ -11,6 +11,7 @@ mod finish;
 mod flow;
 mod host;
 mod measure;
+mod names;
 mod network;
 mod packet;
 mod pdu;

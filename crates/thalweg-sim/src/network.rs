@@ -1,13 +1,13 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::endpoint::EndpointId;
+use crate::names::Names;
 use crate::packet::{Flags, NONE, Packet, Packets};
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
 use crate::transmitter::{Extra, Transmitter};
 use std::collections::BTreeMap;
-use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
 
@@ -28,8 +28,8 @@ pub(crate) struct Network {
     pub speeds: Vec<u64>,
     /// Routes: transmitters and perhaps [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
-    /// Names of the links and nodes of the specification's directions.
-    pub names: Vec<(String, String, String)>,
+    /// What transmitters are called.
+    pub names: Names,
     /// Scheduled changes and the transmitters that they are for.
     pub changes: Vec<(u32, Change)>,
     /// How long transmitters still worked, when counting began, on what they had in service then.
@@ -105,11 +105,6 @@ pub(crate) enum Destination {
     Unknown,
 }
 
-/// The random stream for `purpose` of transmitter number `link`.
-pub(crate) fn link_stream(seed: u64, purpose: &str, link: u32) -> Stream {
-    Stream::new(seed, purpose, u64::from(link))
-}
-
 impl<T: Tracer> Simulation<T> {
     /// Sends a packet on its next hop.
     #[inline]
@@ -157,8 +152,9 @@ impl<T: Tracer> Simulation<T> {
         };
         let transmitter = &mut self.network.transmitters[link as usize];
         let spec = &self.network.directions[transmitter.spec as usize];
-        let (seed, measured) = (self.seed, (link as usize) < self.network.names.len());
-        let waiting = transmitter.waiting(&spec.queue, measured, |purpose| link_stream(seed, purpose, link));
+        let names = &self.network.names;
+        let stream = |purpose| names.stream(purpose, link);
+        let waiting = transmitter.waiting(&spec.queue, names.is_link(link), stream);
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
         waiting.observe(now);
         let watched = transmitter.watched;
@@ -358,13 +354,13 @@ impl<T: Tracer> Simulation<T> {
     /// A scheduled change takes place.
     pub(crate) fn on_change(&mut self, index: u32) {
         let (link, change) = self.network.changes[index as usize].clone();
-        let seed = self.seed;
         let transmitter = &mut self.network.transmitters[link as usize];
         if let Some(extra) = &mut transmitter.extra {
             extra.rate = change.rate.unwrap_or(extra.rate);
             extra.delay = change.delay.unwrap_or(extra.delay);
             if let Some(impairment) = &change.impairment {
-                extra.impairment.set(impairment, |purpose| link_stream(seed, purpose, link));
+                let names = &self.network.names;
+                extra.impairment.set(impairment, |purpose| names.stream(purpose, link));
             }
         }
         if transmitter.queue.as_ref().is_some_and(|waiting| waiting.discipline.packets() > 0) {

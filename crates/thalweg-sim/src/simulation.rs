@@ -175,7 +175,7 @@ impl<T: Tracer> Simulation<T> {
     /// The table of transmitters that packet traces refer to: each direction of each link of the specification in
     /// order (forward, then backward), with the link's name and the nodes it leads from and to.
     pub fn transmitters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.network.names.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
+        self.network.names.links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
     }
 
     /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter four

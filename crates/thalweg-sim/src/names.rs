@@ -1,0 +1,71 @@
+//! What transmitters are called, for people and for random streams.
+
+use thalweg_proto::random::Stream;
+
+/// The names of all transmitters.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    seed: u64,
+    /// Each direction of each link of the specification: the link's name, and the nodes that it leads from and to.
+    pub links: Vec<(String, String, String)>,
+    /// The first transmitter of each group of flows with links of its own, and the group's name.
+    groups: Vec<(u32, String)>,
+}
+
+impl Names {
+    pub fn new(seed: u64) -> Self {
+        Self { seed, links: Vec::new(), groups: Vec::new() }
+    }
+
+    /// Transmitters from `first` on belong to the flows of `group`.
+    pub fn begin_group(&mut self, first: u32, group: &str) {
+        self.groups.push((first, group.to_owned()));
+    }
+
+    /// True for a direction of one of the specification's links.
+    pub fn is_link(&self, transmitter: u32) -> bool {
+        (transmitter as usize) < self.links.len()
+    }
+
+    /// The random stream for `purpose` of a transmitter. It is named by the link and its direction, or by the group and
+    /// the number within it, so that a link or group more does not change what others draw.
+    pub fn stream(&self, purpose: &str, transmitter: u32) -> Stream {
+        if let Some((link, _, _)) = self.links.get(transmitter as usize) {
+            return Stream::new(self.seed, &format!("{purpose}@link {link}"), u64::from(transmitter % 2));
+        }
+        let after = self.groups.partition_point(|(first, _)| *first <= transmitter);
+        let (first, group) = after.checked_sub(1).map_or((0, ""), |index| {
+            let (first, group) = &self.groups[index];
+            (*first, group.as_str())
+        });
+        Stream::new(self.seed, &format!("{purpose}@flow {group}"), u64::from(transmitter - first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A link or group before others moves their numbers, not their streams.
+    #[test]
+    fn streams_follow_names() {
+        let names = |extra: bool| {
+            let mut names = Names::new(7);
+            for link in if extra { vec!["new", "old"] } else { vec!["old"] } {
+                for _ in 0..2 {
+                    names.links.push((link.to_owned(), String::new(), String::new()));
+                }
+            }
+            let first = names.links.len() as u32;
+            names.begin_group(first, "web");
+            names
+        };
+        let draw = |names: &Names, number| names.stream("loss", number).bits();
+        let (before, after) = (names(false), names(true));
+        for (old, new) in [(0, 2), (1, 3), (2, 4), (5, 7)] {
+            assert_eq!(draw(&before, old), draw(&after, new));
+        }
+        assert_ne!(draw(&after, 0), draw(&after, 2));
+        assert_ne!(draw(&after, 2), draw(&after, 3));
+    }
+}
