@@ -28,6 +28,11 @@ struct Entry {
 const FEW: usize = 24;
 /// "No chunk".
 const NONE: u32 = u32::MAX;
+/// The list is filled up when it has no more entries than this, so that there is something to look ahead to ...
+const LOW: usize = 5;
+/// ... but then only from levels below this, which are near: what is added before the earliest entry of the wheel goes to
+/// the list, which must stay short. Four digits are 17 microseconds.
+const NEAR_LEVELS: usize = 4;
 /// A list longer than this is cut to the next: one that reaches far ahead would take in every new entry.
 const LONG: usize = 48;
 const SHORT: usize = 16;
@@ -99,7 +104,7 @@ impl Wheel {
         debug_assert!(entry.time >= self.taken, "an event in the past: {} < {}", entry.time, self.taken);
         if entry.time == self.taken {
             self.late.push_back(key);
-        } else if self.near.first().is_some_and(|last| entry.time <= last.time) {
+        } else if entry.time < self.base || self.near.first().is_some_and(|last| entry.time <= last.time) {
             self.insert(entry);
         } else {
             self.place(entry);
@@ -119,10 +124,13 @@ impl Wheel {
         }
     }
 
-    /// Gives the later entries back to the wheel, those of one time together.
+    /// Gives the later entries back to the wheel, those of one time together; those before the wheel's time stay.
     fn shorten(&mut self) {
         let mut end = self.near.len() - SHORT;
-        while end > 0 && self.near[end - 1].time == self.near[end].time {
+        let stays = |near: &[Entry], end: usize| {
+            near[end - 1].time == near[end].time || near[end - 1].time < self.base
+        };
+        while end > 0 && stays(&self.near, end) {
             end -= 1;
         }
         for index in 0..end {
@@ -170,7 +178,7 @@ impl Wheel {
             let key = self.late.pop_front()?;
             return Some((Time::from_picos(self.taken), key));
         }
-        if self.near.is_empty() {
+        if self.near.len() <= LOW && self.levels != 0 {
             self.fill();
         }
         let entry = self.near.pop()?;
@@ -185,10 +193,13 @@ impl Wheel {
         Some(self.near[index].key)
     }
 
-    /// Moves the wheel's earliest slot to the list.
+    /// Moves the wheel's earliest slots to the list.
     fn fill(&mut self) {
-        while self.levels != 0 && self.near.is_empty() {
+        while self.levels != 0 && self.near.len() <= LOW {
             let level = self.levels.trailing_zeros() as usize;
+            if level >= NEAR_LEVELS && !self.near.is_empty() {
+                return;
+            }
             let slot = self.occupied[level].trailing_zeros() as usize;
             self.occupied[level] &= self.occupied[level] - 1;
             if self.occupied[level] == 0 {
@@ -198,6 +209,7 @@ impl Wheel {
             // Only to the earliest entry, not to the slot's end: later pushes may still be earlier than the rest.
             self.base = self.earliest(first);
             let sort_now = level == 0 || self.chunks[first as usize].next == NONE;
+            let before = self.near.len();
             let mut number = first;
             while number != NONE {
                 let chunk = self.chunks[number as usize];
@@ -210,9 +222,12 @@ impl Wheel {
                 }
                 number = chunk.next;
             }
-        }
-        if self.near.len() > 1 {
-            self.near.sort_unstable_by(|a, b| b.time.cmp(&a.time).then_with(|| b.order().cmp(&a.order())));
+            // All of these are later than what was in the list.
+            let later = &mut self.near[before..];
+            if later.len() > 1 {
+                later.sort_unstable_by(|a, b| b.time.cmp(&a.time).then_with(|| b.order().cmp(&a.order())));
+            }
+            self.near.rotate_left(before);
         }
     }
 }
