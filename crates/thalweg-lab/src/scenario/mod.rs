@@ -18,6 +18,7 @@ mod set;
 mod source;
 mod table;
 mod tree;
+mod unknown_unit;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;

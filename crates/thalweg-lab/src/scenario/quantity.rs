@@ -4,6 +4,7 @@ use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, wrong_type};
 use super::tree::{Kind, Value};
+use super::unknown_unit::unknown_unit;
 use serde_json::json;
 use std::fmt;
 use std::str::FromStr;
@@ -50,12 +51,7 @@ fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) 
             report.error("scenario.unit", value.span, message).label(label);
         }
         UnitError::UnknownUnit { unit, known } => {
-            let message = format!("unknown unit `{unit}`");
-            let units = known.join(", ");
-            report
-                .error("scenario.unit", value.span, message)
-                .names(unit, known.iter().copied())
-                .help(format!("units here: {units}"));
+            unknown_unit(value, unit, known, &known.join(", "), report);
         }
         UnitError::NotANumber { text, .. } => {
             let message = format!("expected {}, found \"{text}\"", T::expected());
