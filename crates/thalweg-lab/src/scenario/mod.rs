@@ -160,6 +160,10 @@ fn finish(
 ) -> Result<Loaded, Vec<Diagnostic>> {
     set::apply(sets, &mut table, directory, &mut loader, &mut report);
     let whole = Span::whole(0);
+    let links = table.get("link").map_or(0, |value| match &value.kind {
+        tree::Kind::Array(items) => items.len(),
+        _ => 1,
+    });
     let value = tree::Value { kind: tree::Kind::Table(table), span: whole };
     let Some(document) = keys::Document::decode(&value, &mut report) else {
         return Err(report.take());
@@ -167,7 +171,7 @@ fn finish(
     if report.has_syntax_errors() {
         return Err(report.take());
     }
-    let (spec, origins, paths) = resolve::resolve(&document, whole, &loader.directories, &mut report);
+    let (spec, origins, paths) = resolve::resolve(&document, links, whole, &loader.directories, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);
     }

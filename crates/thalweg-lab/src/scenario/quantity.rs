@@ -387,13 +387,30 @@ impl Decode for Name {
 /// The most elements that a list may have.
 pub const LONGEST_LIST: usize = 1 << 20;
 
+/// The name in the header of a table that is written `[name]`.
+fn single_header(value: &Value, report: &Report) -> Option<String> {
+    let Kind::Table(_) = value.kind else { return None };
+    let text = report.source(value.span.source).text();
+    let header = text.get(value.span.start as usize..)?.strip_prefix('[')?;
+    let (name, _) = header.split_once(']')?;
+    let name = name.trim();
+    (!name.is_empty() && !name.contains(['\n', '['])).then(|| name.to_owned())
+}
+
 impl<T: Decode> Decode for Vec<At<T>> {
     fn expected() -> String {
         format!("a list, each element {}", T::expected())
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let Kind::Array(items) = &value.kind else {
-            wrong_type::<Self>(value, report);
+            match single_header(value, report) {
+                Some(name) => {
+                    let message =
+                        format!("there may be several `{name}`: each has two brackets on both sides");
+                    report.error("scenario.type", value.span, message).help(format!("write [[{name}]]"));
+                }
+                None => wrong_type::<Self>(value, report),
+            }
             return None;
         };
         if items.len() > LONGEST_LIST {
