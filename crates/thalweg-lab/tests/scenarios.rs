@@ -172,3 +172,28 @@ fn memory_is_estimated_near_what_was_measured() {
         assert!((1.0..1.4).contains(&(estimate / measured)), "{estimate} MB");
     }
 }
+
+/// A link of so many bits in flight that only what flows send keeps the packets few.
+fn long_fat(flow: &str, duration: &str) -> thalweg_lab::scenario::Loaded {
+    let text = format!(
+        "duration = \"{duration}\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"1 Tbit/s\"\ndelay = \"1 h\"\n\
+         queue = \"unlimited\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
+    );
+    thalweg_lab::scenario::load_text("long.toml", &text, std::path::Path::new(""), &[]).unwrap()
+}
+
+#[test]
+fn memory_is_bounded_by_windows_and_by_what_is_sent() {
+    for (flow, duration) in [
+        ("scheme = { base = \"fixed\", window = \"10 pkt\", max-window = \"10 pkt\" }", "9 h"),
+        ("scheme = { base = \"newreno\", receive-window = \"64 kB\" }", "9 h"),
+        ("workload = \"1 MB\"", "9 h"),
+        ("scheme = { base = \"udp\", rate = \"1 Mbit/s\" }", "10 s"),
+        ("", "1 ms"),
+    ] {
+        assert_eq!(long_fat(flow, duration).check_memory(32 << 20), None, "{flow}");
+    }
+    let found = long_fat("count = 100", "9 h").check_memory(1 << 30).expect("much is on the way");
+    let text = found.render();
+    assert!(text.contains("packets on links") && text.contains("`a-b`"), "{text}");
+}

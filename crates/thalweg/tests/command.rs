@@ -95,7 +95,7 @@ fn a_comparison_names_the_winner() {
     arguments.extend(["--set", "flow.flows.spread=100 ms"]);
     let text = prints(&place("compare"), &arguments);
     assert!(text.contains("vegas had the shortest mean delay"), "{text}");
-    assert!(text.contains("Less newreno"), "{text}");
+    assert!(text.contains("Difference to newreno"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
 }
 

@@ -11,7 +11,13 @@ pub(super) fn comparison(schemes: &[SchemeResults], differences: &[Difference], 
     let mut text = section(&schemes_table(schemes, style), style);
     text.push_str(&section(&groups_table(schemes, style), style));
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
-    text.push_str(&section(&differences_table(differences, style), style));
+    let paired = section(&differences_table(differences, style), style);
+    if let (Some(first), false) = (differences.first(), paired.is_empty()) {
+        // A line of its own: as a heading it would widen the table.
+        let against = shorten(&style.clean(&first.against), COLUMNS - 20, style);
+        text.push_str(&format!("\nDifference to {against}\n"));
+        text.push_str(&paired);
+    }
     let runs = schemes.iter().filter_map(|of| of.summary.as_ref()).map(|summary| summary.runs).min();
     match runs {
         None => text.push_str("\nNo run is complete: there is nothing to compare.\n"),
@@ -85,11 +91,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
 
 /// Paired differences against the first scheme, where there are intervals.
 fn differences_table(differences: &[Difference], style: Style) -> Table {
-    let against = differences.first().map_or("", |difference| difference.against.as_str());
-    let head = format!("Less {against}");
-    let heads = [head.as_str(), "Goodput", "Delay mean", "Delay p99", "Jain's index", "Resent"];
-    let mut table =
-        Table::new(heads.map(|head| (head, Align::Right)).with_left_first()).first_column(NAME_COLUMNS);
+    let mut table = Table::new(traffic_heads("Scheme")).first_column(NAME_COLUMNS);
     for difference in differences {
         let paired =
             difference.totals.iter().map(|(name, metric)| (name.clone(), metric.difference)).collect();
@@ -198,6 +200,11 @@ impl Verdict {
         let Some(half) = lead.ci95 else {
             return format!("{first} {won}: {mean}, {by}{relative} {than} {second}.");
         };
+        if best.always_the_same() && next.always_the_same() {
+            return format!(
+                "{first} {won}: {mean}, {by}{relative} {than} {second}; the runs are identical in this, so chance plays no part."
+            );
+        }
         // The interval of the size of the lead, so that it reads the same way where less is better.
         let lead_size = lead.mean.abs();
         let interval = difference.range(lead_size - half, lead_size + half);
@@ -229,6 +236,13 @@ struct Rival<'a> {
     scheme: &'a str,
     mean: f64,
     values: Vec<Option<f64>>,
+}
+
+impl Rival<'_> {
+    /// True if every run gave the same value.
+    fn always_the_same(&self) -> bool {
+        self.values.windows(2).all(|pair| pair[0] == pair[1])
+    }
 }
 
 /// `sentence` in lines of at most 100 columns.

@@ -80,6 +80,20 @@ fn a_lead_within_chance_is_called_so() {
 }
 
 #[test]
+fn runs_that_are_all_alike_leave_nothing_to_chance() {
+    let schemes = vec![("a".to_owned(), runs(&[70, 70, 70])), ("b".to_owned(), runs(&[75, 75, 75]))];
+    let text = summary(&Document::of_comparison(header(&[1, 2, 3]), schemes), Style::PLAIN);
+    assert!(text.contains("Difference to a"), "{text}");
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        joined.contains("more than a; the runs are identical in this, so chance plays no part."),
+        "{text}"
+    );
+    assert!(!text.contains("zero"), "{text}");
+    fits(&text);
+}
+
+#[test]
 fn many_flows_are_told_by_their_extremes() {
     let mut result = result(1, 75);
     let pattern = result.flows[0].clone();

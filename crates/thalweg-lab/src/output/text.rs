@@ -85,12 +85,12 @@ impl Scale {
     fn digits(self, number: f64) -> String {
         let counts = matches!(self.unit, "" | "pkt");
         let decimals = if counts && number.trunc() == number { 0 } else { decimals_for(number, 4) };
-        format!("{number:.decimals$}")
+        fixed(number, decimals)
     }
 
     /// `value` with so many `decimals`.
     pub(super) fn fixed(self, value: f64, decimals: usize) -> String {
-        self.with_unit(&format!("{:.decimals$}", value / self.factor))
+        self.with_unit(&fixed(value / self.factor, decimals))
     }
 
     /// A mean with its interval, to the digits that the interval makes meaningful.
@@ -102,14 +102,24 @@ impl Scale {
             return self.with_unit(&format!("{} {} 0", self.digits(mean), style.plus_minus()));
         }
         let decimals = decimals_for(half, 2).min(4);
-        self.with_unit(&format!("{mean:.decimals$} {} {half:.decimals$}", style.plus_minus()))
+        let (mean, half) = (fixed(mean, decimals), fixed(half, decimals));
+        self.with_unit(&format!("{mean} {} {half}", style.plus_minus()))
     }
 
     /// The two ends of an interval.
     pub(super) fn range(self, low: f64, high: f64) -> String {
         let (low, high) = (low / self.factor, high / self.factor);
         let decimals = decimals_for(low.abs().max(high.abs()), 3);
-        self.with_unit(&format!("{low:.decimals$} to {high:.decimals$}"))
+        self.with_unit(&format!("{} to {}", fixed(low, decimals), fixed(high, decimals)))
+    }
+}
+
+/// `number` with so many `decimals`; what rounds to zero has no sign.
+fn fixed(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
     }
 }
 
@@ -160,6 +170,16 @@ mod tests {
         assert_eq!(mbits.estimate(&estimate(95_234_567.0, Some(0.0)), Style::PLAIN), "95.23 +/- 0 Mbit/s");
         assert_eq!(mbits.estimate(&estimate(95_234_567.0, None), Style::PLAIN), "95.23 Mbit/s");
         assert_eq!(Scale::COUNT.estimate(&estimate(1234.5, Some(56.7)), unicode), "1234 ± 57");
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let estimate = Estimate { mean: -0.0001, ci95: Some(0.12), std_dev: None, min: 0.0, max: 0.0, n: 5 };
+        assert_eq!(Scale::COUNT.estimate(&estimate, Style::PLAIN), "0.00 +/- 0.12");
+        assert_eq!(Scale::PERCENT.fixed(-0.000_01, 1), "0.0 %");
+        assert_eq!(Scale::COUNT.value(-0.0), "0");
+        assert_eq!(Scale::COUNT.range(-0.000_1, 1.0), "0.00 to 1.00");
+        assert_eq!(Scale::COUNT.range(-1.0, 1.0), "-1.00 to 1.00");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod set;
 mod source;
 mod table;
 mod tree;
+mod unknown_unit;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
@@ -86,17 +87,34 @@ impl Loaded {
         if needed.total() <= available {
             return None;
         }
+        let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
         let groups = self.spec().groups.iter().zip(&self.origins.groups);
         let largest = groups.max_by_key(|(group, _)| group.count);
-        let span = largest.map_or(self.origins.whole, |(_, origin)| origin.count);
-        let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
         let flows: u64 = self.spec().groups.iter().map(|group| u64::from(group.count)).sum();
+        let (mut span, mut help) = (
+            largest.map_or(self.origins.whole, |(_, origin)| origin.count),
+            format!("{flows} flows take {} of it", gigabytes(needed.flows)),
+        );
+        if needed.series > needed.flows.max(needed.links) {
+            help = format!(
+                "series take {} of it: ask for fewer `points` or `flows` under [measure]",
+                gigabytes(needed.series)
+            );
+            span = self.origins.whole;
+        } else if let Some(link) = needed.largest_link.filter(|_| needed.links > needed.flows) {
+            let name = &self.spec().links[link].name;
+            help = format!(
+                "packets on links and in their queues take {} of it, most of them at `{name}`; \
+                 a smaller queue, rate, delay or `max-window` takes less",
+                gigabytes(needed.links)
+            );
+            span = self.origins.links[link].rate[0];
+        }
         let message = format!(
             "the run takes about {}, but {} are available",
             gigabytes(needed.total()),
             gigabytes(available)
         );
-        let help = format!("{flows} flows take {} of it", gigabytes(needed.flows));
         Some(self.diagnostic(Severity::Error, "scenario.memory", span, message, help))
     }
 
@@ -159,6 +177,10 @@ fn finish(
 ) -> Result<Loaded, Vec<Diagnostic>> {
     set::apply(sets, &mut table, directory, &mut loader, &mut report);
     let whole = Span::whole(0);
+    let links = table.get("link").map_or(0, |value| match &value.kind {
+        tree::Kind::Array(items) => items.len(),
+        _ => 1,
+    });
     let value = tree::Value { kind: tree::Kind::Table(table), span: whole };
     let Some(document) = keys::Document::decode(&value, &mut report) else {
         return Err(report.take());
@@ -166,7 +188,7 @@ fn finish(
     if report.has_syntax_errors() {
         return Err(report.take());
     }
-    let (spec, origins, paths) = resolve::resolve(&document, whole, &loader.directories, &mut report);
+    let (spec, origins, paths) = resolve::resolve(&document, links, whole, &loader.directories, &mut report);
     if report.errors() == 0 {
         lint::lint(&spec, &origins, &paths, &mut report);
     }

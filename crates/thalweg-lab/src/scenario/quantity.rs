@@ -4,6 +4,7 @@ use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, wrong_type};
 use super::tree::{Kind, Value};
+use super::unknown_unit::unknown_unit;
 use serde_json::json;
 use std::fmt;
 use std::str::FromStr;
@@ -50,12 +51,7 @@ fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) 
             report.error("scenario.unit", value.span, message).label(label);
         }
         UnitError::UnknownUnit { unit, known } => {
-            let message = format!("unknown unit `{unit}`");
-            let units = known.join(", ");
-            report
-                .error("scenario.unit", value.span, message)
-                .names(unit, known.iter().copied())
-                .help(format!("units here: {units}"));
+            unknown_unit(value, unit, known, &known.join(", "), report);
         }
         UnitError::NotANumber { text, .. } => {
             let message = format!("expected {}, found \"{text}\"", T::expected());
@@ -391,13 +387,30 @@ impl Decode for Name {
 /// The most elements that a list may have.
 pub const LONGEST_LIST: usize = 1 << 20;
 
+/// The name in the header of a table that is written `[name]`.
+fn single_header(value: &Value, report: &Report) -> Option<String> {
+    let Kind::Table(_) = value.kind else { return None };
+    let text = report.source(value.span.source).text();
+    let header = text.get(value.span.start as usize..)?.strip_prefix('[')?;
+    let (name, _) = header.split_once(']')?;
+    let name = name.trim();
+    (!name.is_empty() && !name.contains(['\n', '['])).then(|| name.to_owned())
+}
+
 impl<T: Decode> Decode for Vec<At<T>> {
     fn expected() -> String {
         format!("a list, each element {}", T::expected())
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let Kind::Array(items) = &value.kind else {
-            wrong_type::<Self>(value, report);
+            match single_header(value, report) {
+                Some(name) => {
+                    let message =
+                        format!("there may be several `{name}`: each has two brackets on both sides");
+                    report.error("scenario.type", value.span, message).help(format!("write [[{name}]]"));
+                }
+                None => wrong_type::<Self>(value, report),
+            }
             return None;
         };
         if items.len() > LONGEST_LIST {

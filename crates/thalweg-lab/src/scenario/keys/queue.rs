@@ -5,8 +5,10 @@ use super::super::quantity::{Packets, split};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
+use super::super::unknown_unit::unknown_unit;
 use serde_json::json;
-use thalweg_proto::units::{Bytes, Duration};
+use std::str::FromStr;
+use thalweg_proto::units::{Bytes, Duration, UnitError};
 
 /// How much a queue holds: `625 pkt`, `64 KiB`, `1 bdp`, `50 ms` or `unlimited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +23,11 @@ pub enum Capacity {
     Time(Duration),
     /// Everything.
     Unlimited,
+}
+
+/// True if nothing but its unit keeps `text` from being a `T`.
+fn has_unknown_unit<T: FromStr<Err = UnitError>>(text: &str) -> bool {
+    matches!(text.parse::<T>(), Err(UnitError::UnknownUnit { .. }))
 }
 
 impl Decode for Capacity {
@@ -69,16 +76,13 @@ impl Decode for Capacity {
                     None
                 }
             },
-            // Products and binary prefixes ("10 x 512 B", "64 KiB") and times are told apart by their last letter.
-            _ if text.ends_with('B') => Bytes::decode(value, report).map(Self::Bytes),
-            _ if text.ends_with('s') || matches!(unit, "min" | "h") => {
-                Duration::decode(value, report).map(Self::Time)
-            }
+            // Products and binary prefixes ("10 x 512 B", "64 KiB") are told by the size's own parser.
+            _ if !has_unknown_unit::<Bytes>(text) => Bytes::decode(value, report).map(Self::Bytes),
+            _ if !has_unknown_unit::<Duration>(text) => Duration::decode(value, report).map(Self::Time),
             _ => {
-                let units = ["pkt", "B", "kB", "MB", "KiB", "MiB", "bdp", "us", "ms", "s"];
-                let message = format!("unknown unit `{unit}`");
-                let help = format!("units here: {}, or \"unlimited\"", units.join(", "));
-                report.error("scenario.unit", value.span, message).names(unit, units).help(help);
+                let units = ["pkt", "B", "kB", "MB", "GB", "KiB", "MiB", "bdp", "us", "ms", "s", "min"];
+                let all = format!("{}, or \"unlimited\"", units.join(", "));
+                unknown_unit(value, unit, &units, &all, report);
                 None
             }
         }

@@ -1,9 +1,10 @@
 //! How much memory a run takes: roughly, and rather too much than too little. For the dumbbell of ten thousand and of
 //! a hundred thousand flows the estimate is up to a third above what was measured.
 
-use super::super::path::Paths;
+use super::super::path::{GroupPath, Paths, direction, packet_sizes};
 use thalweg_proto::congestion::ControllerSpec;
-use thalweg_sim::spec::{Spec, TransportSpec};
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// A flow's endpoints, timers and statistics.
 const FLOW: u64 = 1500;
@@ -21,10 +22,12 @@ const BASE: u64 = 8 << 20;
 /// What a run takes, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Flows with their packets and own lines.
+    /// Flows with their first packets and own lines.
     pub flows: u64,
-    /// Links.
+    /// Links with the packets on them.
     pub links: u64,
+    /// The link whose packets take most.
+    pub largest_link: Option<usize>,
     /// Series.
     pub series: u64,
 }
@@ -40,25 +43,45 @@ impl Memory {
 pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let mut flows: u64 = 0;
     let mut count: u64 = 0;
-    for group in &spec.groups {
+    // The most packets that flows can have over each direction of each link, by their windows and what they send.
+    let mut most = vec![0u64; spec.links.len() * 2];
+    let mut most_together = 0u64;
+    for (group, path) in spec.groups.iter().zip(&paths.groups) {
         let lines = if group.access.is_some() { 4 * LINE } else { 0 };
-        let each = FLOW + lines + PACKET * first_window(&group.transport);
+        let rate = path.as_ref().map(|path| fastest_entry(spec, group, path));
+        let packets = most_packets(group, rate, spec.duration);
+        let each = FLOW + lines + PACKET.saturating_mul(first_window(&group.transport).min(packets.max(1)));
         flows = flows.saturating_add(each.saturating_mul(u64::from(group.count)));
         count += u64::from(group.count);
+        let packets = packets.saturating_mul(u64::from(group.count));
+        most_together = most_together.saturating_add(packets);
+        if let Some(path) = path {
+            // Acknowledgements are no more than the packets that they answer.
+            for &hop in path.forward.iter().chain(path.backward.iter()) {
+                most[hop as usize] = most[hop as usize].saturating_add(packets);
+            }
+        }
     }
-    let mut links = 0u64;
+    let mut packets = 0u64;
+    let mut largest_link = (0, None);
     for (number, link) in spec.links.iter().enumerate() {
-        // Acknowledgements are no more than the packets that they answer.
         let largest = paths.largest_packet(number, false).max(paths.largest_packet(number, true));
         let packet = u64::from(largest.max(40));
+        let mut here = 0u64;
         for (direction, back) in [(&link.forward, false), (&link.backward, true)] {
             let wire = paths.link_bdp(spec, number, back).get() / packet;
             let queue = super::links::bytes(&direction.queue, largest);
             let queue = queue.map_or(0, |queue| queue.get() / packet).min(wire.saturating_mul(64));
-            links =
-                links.saturating_add(LINE).saturating_add(PACKET.saturating_mul(wire.saturating_add(queue)));
+            let most = most[number * 2 + usize::from(back)];
+            here = here.saturating_add(wire.saturating_add(queue).min(most));
+        }
+        packets = packets.saturating_add(here);
+        if here > largest_link.0 {
+            largest_link = (here, Some(number));
         }
     }
+    let links = PACKET.saturating_mul(packets.min(most_together));
+    let links = links.saturating_add(LINE * 2 * spec.links.len() as u64);
     let measured = count.min(u64::from(spec.measure.flows));
     let points = match (spec.measure.interval, spec.measure.every_event) {
         (_, true) => u64::from(spec.measure.points),
@@ -70,7 +93,58 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     };
     let series = (measured * SERIES + spec.links.len() as u64 * 4).saturating_mul(points);
     let series = series.saturating_mul(POINT);
-    Memory { flows, links, series }
+    Memory { flows, links, largest_link: largest_link.1, series }
+}
+
+/// The rate at which a flow's packets enter the network at most.
+fn fastest_entry(spec: &Spec, group: &GroupSpec, path: &GroupPath) -> Rate {
+    let fastest = |line: &DirectionSpec| {
+        let trace = line.capacity.as_ref().map(|trace| trace.mean_rate());
+        let scheduled = line.schedule.iter().filter_map(|change| change.rate);
+        scheduled.chain(trace).fold(line.rate, Rate::max)
+    };
+    let access = group.access.as_ref().map(|access| fastest(&access.source_forward));
+    let links = path.forward.iter().map(|&hop| fastest(direction(spec, hop)));
+    // A sender never has more outstanding than leaves its first line, but for what waits there.
+    access.or_else(|| links.into_iter().next()).unwrap_or(Rate::MAX)
+}
+
+/// The most packets of a flow of `group` that can be in the network at once, if they enter it at `rate`.
+fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u64 {
+    let (data, _) = packet_sizes(&group.transport);
+    let in_time = |rate: Rate, packet: u64| rate.bytes_in(duration).get().div_ceil(packet.max(1)).max(1);
+    // Small packets are counted as if they were without payload.
+    let small = match &group.workload {
+        WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) => u64::from(data),
+        _ => 40,
+    };
+    // The first window leaves at once; then each packet that has left lets go at most two.
+    let sent = rate.map_or(u64::MAX, |rate| in_time(rate, small).saturating_mul(2));
+    let sent = sent.saturating_add(first_window(&group.transport));
+    match &group.transport {
+        TransportSpec::Datagram { rate: Some(rate), .. } => in_time(*rate, small),
+        // Nothing but the application's own rate holds these back.
+        TransportSpec::Datagram { rate: None, segment, .. } => match &group.workload {
+            WorkloadSpec::ConstantRate { rate, packet }
+            | WorkloadSpec::OnOff { rate: Some(rate), packet, .. } => {
+                in_time(*rate, packet.get().min(u64::from(*segment)))
+            }
+            _ => u64::MAX,
+        },
+        TransportSpec::Window { sender, receiver, .. } => {
+            let segment = u64::from(sender.segment.max(1));
+            let window = u64::from(sender.max_window).min(receiver.window.div_ceil(segment).max(1));
+            match &group.workload {
+                WorkloadSpec::Bulk => sent.min(window),
+                WorkloadSpec::Transfer(size) => sent.min(window).min(size.get().div_ceil(segment).max(1)),
+                WorkloadSpec::RequestResponse { .. } => u64::from(sender.max_window) * 2,
+                // Each arrival is a connection of its own.
+                WorkloadSpec::Poisson { .. } => u64::MAX,
+                // Writes may be smaller than segments, so bytes say nothing of how many packets there are.
+                _ => sent.min(u64::from(sender.max_window)),
+            }
+        }
+    }
 }
 
 /// Packets that a flow sends at once when it starts.

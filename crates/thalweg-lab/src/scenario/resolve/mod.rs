@@ -79,9 +79,11 @@ pub(super) struct Resolver<'a> {
     pub nodes_incomplete: bool,
 }
 
-/// Resolves a document; what is wrong goes to the report, and then the result means nothing.
+/// Resolves a document; what is wrong goes to the report, and then the result means nothing. The file has so many
+/// `links`, of which the document lacks those that were not understood.
 pub fn resolve(
     document: &Document,
+    links: usize,
     whole: Span,
     directories: &[PathBuf],
     report: &mut Report,
@@ -101,7 +103,7 @@ pub fn resolve(
         used_schemes: BTreeSet::new(),
         nodes: BTreeMap::new(),
         files: BTreeMap::new(),
-        nodes_incomplete: false,
+        nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len()) < links,
     };
     let schemes = document.scheme.as_ref().map(|at| at.value.clone()).unwrap_or_default();
     resolver.schemes =

@@ -101,7 +101,8 @@ impl Resolver<'_> {
         let transport = scheme.and_then(|scheme| self.transport(scheme, document));
         let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
-            self.bounded(transport, workload, keys.workload.as_ref().map_or(flow.span, |at| at.span));
+            let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
+            self.bounded(transport, workload, own(span, flow.span));
         }
         let access = keys.access.as_ref().map(|access| self.access(access, &name, number, queues));
         let time = |at: &Option<At<Duration>>| at.as_deref().copied().unwrap_or_default();

@@ -1,0 +1,112 @@
+//! What a wrong unit is answered with.
+
+use super::diagnostic::Report;
+use super::tree::Value;
+
+/// Says that there is no such unit here, which one was probably meant, and which there are (`all`, in words).
+pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str, report: &mut Report) {
+    let found = report.error("scenario.unit", value.span, format!("unknown unit `{unit}`"));
+    let found = match usual_unit(unit, known) {
+        Some(meant) => found.label(format!("did you mean `{meant}`?")),
+        None => found.names(unit, known.iter().copied()),
+    };
+    found.help(format!("units here: {all}"));
+}
+
+/// Units as others write them. The nearest name is often wrong by a factor of 8 here.
+const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
+    ("bit/s", &["bps", "b/s", "bits/s", "bit/sec"]),
+    ("kbit/s", &["kbps", "Kbps", "kb/s", "Kb/s", "Kbit/s", "kbits/s", "kbit"]),
+    ("Mbit/s", &["Mbps", "mbps", "Mb/s", "mb/s", "mbit/s", "Mbits/s", "Mbit", "mbit"]),
+    ("Gbit/s", &["Gbps", "gbps", "Gb/s", "gb/s", "gbit/s", "Gbits/s", "Gbit", "gbit"]),
+    ("Tbit/s", &["Tbps", "tbps", "Tb/s", "tb/s", "tbit/s", "Tbits/s", "Tbit", "tbit"]),
+    ("B/s", &["Bps", "bytes/s"]),
+    ("kB/s", &["kBps", "KBps", "KB/s"]),
+    ("MB/s", &["MBps"]),
+    ("GB/s", &["GBps"]),
+    ("pkt", &["pkts", "packet", "packets", "segment", "segments", "p"]),
+    ("us", &["usec", "usecs", "microsecond", "microseconds"]),
+    ("ns", &["nsec", "nsecs", "nanosecond", "nanoseconds"]),
+    ("ms", &["msec", "msecs", "millisecond", "milliseconds"]),
+    ("s", &["S", "sec", "secs", "second", "seconds"]),
+    ("min", &["m", "mins", "minute", "minutes"]),
+    ("h", &["hr", "hrs", "hour", "hours"]),
+    ("d", &["day", "days"]),
+    ("B", &["b", "byte", "bytes", "Byte", "Bytes"]),
+    ("kB", &["KB", "kb", "Kb", "K", "k"]),
+    ("MB", &["mb", "M"]),
+    ("GB", &["gb", "G"]),
+    ("KiB", &["kiB", "kib", "KIB"]),
+];
+
+/// The unit that is written as `unit` elsewhere, if it is among the `known` ones.
+fn usual_unit(unit: &str, known: &[&str]) -> Option<&'static str> {
+    let (meant, _) = OTHER_SPELLINGS.iter().find(|(_, spellings)| spellings.contains(&unit))?;
+    known.contains(meant).then_some(meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::Capacity;
+    use super::super::quantity::Packets;
+    use super::super::source::Source;
+    use super::super::table::Decode;
+    use super::*;
+    use thalweg_proto::units::{Bytes, Duration, Rate};
+
+    /// What a wrong unit is answered with: label and help.
+    fn told<T: Decode>(text: &str) -> (String, String) {
+        let mut report = Report::default();
+        let source = report.add_source(Source::new("test", format!("\"{text}\"")));
+        let value = super::super::tree::parse_value(source, &mut report).unwrap();
+        assert!(T::decode(&value, &mut report).is_none(), "{text}");
+        let found = report.take();
+        assert_eq!((found.len(), found[0].code), (1, "scenario.unit"), "{text}");
+        (found[0].label.clone().unwrap_or_default(), found[0].help.clone().unwrap_or_default())
+    }
+
+    #[track_caller]
+    fn meant<T: Decode>(pairs: &[(&str, &str)]) {
+        for (text, unit) in pairs {
+            assert_eq!(told::<T>(text).0, format!("did you mean `{unit}`?"), "{text}");
+        }
+    }
+
+    #[test]
+    fn units_as_others_write_them_are_understood_as_meant() {
+        meant::<Rate>(&[
+            ("20 Mbps", "Mbit/s"),
+            ("1 Gbps", "Gbit/s"),
+            ("100 Mb/s", "Mbit/s"),
+            ("64 kbps", "kbit/s"),
+            ("9 bps", "bit/s"),
+            ("2 MBps", "MB/s"),
+            ("2 Mbitt/s", "Mbit/s"),
+        ]);
+        meant::<Duration>(&[
+            ("1 sec", "s"),
+            ("1 secs", "s"),
+            ("1 seconds", "s"),
+            ("10 m", "min"),
+            ("5 msec", "ms"),
+        ]);
+        meant::<Bytes>(&[("64 KB", "kB"), ("10 bytes", "B")]);
+        meant::<Packets>(&[("10 packets", "pkt"), ("10 pkts", "pkt")]);
+        meant::<Capacity>(&[
+            ("10 packets", "pkt"),
+            ("10 pkts", "pkt"),
+            ("64 KB", "kB"),
+            ("10 bytes", "B"),
+            ("50 msec", "ms"),
+            ("1 seconds", "s"),
+        ]);
+    }
+
+    #[test]
+    fn a_capacity_in_an_unknown_unit_is_told_all_units() {
+        for text in ["10 parsecs", "10 fooB", "10 elephant"] {
+            let help = told::<Capacity>(text).1;
+            assert!(help.contains("pkt, B, kB") && help.contains("bdp"), "{text}: {help}");
+        }
+    }
+}
