@@ -4,9 +4,11 @@
 //! Each engine is run twice with the same inputs. One of the two is also polled when nothing is due; nothing that it
 //! does may differ from the other.
 
+mod random;
 mod steered;
 
 use proptest::prelude::*;
+use random::controller;
 use std::fmt::Debug;
 use std::sync::Arc;
 use steered::Steered;
@@ -250,28 +252,6 @@ fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
     )
 }
 
-fn controller() -> impl Strategy<Value = (ControllerSpec, Option<(Rate, u32)>)> {
-    let (initial_window, initial_threshold) = (2.0, 1e9);
-    let vegas =
-        ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 };
-    let cubic = move |fast_convergence| ControllerSpec::Cubic {
-        initial_window,
-        initial_threshold,
-        c: 0.4,
-        beta: 0.7,
-        fast_convergence,
-    };
-    let spec = prop_oneof![
-        (1.0..40.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
-        Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
-        Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
-        Just(vegas),
-        any::<bool>().prop_map(cubic),
-    ];
-    let pacing = (0u64..50, 0u32..5).prop_map(|(rate, burst)| (Rate::from_mbits_per_sec(rate), burst));
-    (spec, prop::option::weighted(0.2, pacing))
-}
-
 fn slice(length: u32) -> Slice {
     Slice::new(vec![7; length as usize])
 }
@@ -282,7 +262,7 @@ proptest! {
     #[test]
     fn the_window_sender_keeps_the_contract(
         config in sender_config(),
-        (controller, pacing) in controller(),
+        (controller, pacing) in controller(0..50),
         steps in steps(inputs(window_pdu(Length), Length)),
     ) {
         // At one moment: every segment of the window again and again new ones, each with its events.
@@ -292,7 +272,7 @@ proptest! {
     #[test]
     fn the_window_sender_of_bytes_keeps_the_contract(
         config in sender_config(),
-        (controller, pacing) in controller(),
+        (controller, pacing) in controller(0..50),
         steps in steps(inputs(window_pdu(slice), slice)),
     ) {
         run(Sender::new(Arc::new(config), Steered::new(&controller, pacing)), &steps, 1_000);

@@ -3,13 +3,15 @@
 //! virtual time.
 
 mod pair;
+mod random;
 mod steered;
 
 use pair::{Hostility, Pair, Plan, Reader};
 use proptest::prelude::*;
+use random::controller;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::payload::{Length, Slice};
-use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::units::Duration;
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -66,35 +68,13 @@ fn receiver() -> impl Strategy<Value = ReceiverConfig> {
     )
 }
 
-fn controller() -> impl Strategy<Value = (ControllerSpec, Option<(Rate, u32)>)> {
-    let (initial_window, initial_threshold) = (2.0, 1e9);
-    let vegas =
-        ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 };
-    let cubic = move |fast_convergence| ControllerSpec::Cubic {
-        initial_window,
-        initial_threshold,
-        c: 0.4,
-        beta: 0.7,
-        fast_convergence,
-    };
-    let spec = prop_oneof![
-        (1.0..40.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
-        Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
-        Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
-        Just(vegas),
-        any::<bool>().prop_map(cubic),
-    ];
-    let pacing = (1u64..100, 0u32..5).prop_map(|(rate, burst)| (Rate::from_mbits_per_sec(rate), burst));
-    (spec, prop::option::weighted(0.2, pacing))
-}
-
 fn plan() -> impl Strategy<Value = Plan> {
     let writes = prop::collection::vec(0u32..6000, 1..20);
     let reader = prop_oneof![Just(Reader::Greedy), millis(1..400).prop_map(|pause| Reader::Slow { pause })];
     let timing =
         (prop::option::of(millis(1..2000)), prop::option::of(millis(0..8000)), prop::option::of(1u32..4));
     (
-        (hostility(), sender(), receiver(), controller()),
+        (hostility(), sender(), receiver(), controller(1..100)),
         (writes, millis(0..300), reader, timing, any::<u64>()),
     )
         .prop_map(
