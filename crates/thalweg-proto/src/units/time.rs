@@ -94,7 +94,7 @@ impl Duration {
         Self(secs.saturating_mul(PICOS_PER_SEC))
     }
 
-    /// The nearest span to `secs` seconds; negative values and NaN give zero, too large ones the maximum.
+    /// `secs` seconds, rounded down to a picosecond; negative values and NaN give zero, too large ones the maximum.
     pub fn from_secs_f64(secs: f64) -> Self {
         // `as` saturates and maps NaN to zero, which is what is promised.
         Self((secs * PICOS_PER_SEC as f64) as u64)
@@ -130,7 +130,7 @@ impl Duration {
         Self(self.0.abs_diff(other.0))
     }
 
-    /// `self * factor`, rounded to the nearest picosecond.
+    /// `self * factor`, rounded down to a picosecond.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
