@@ -4,6 +4,7 @@
 //! bit on every machine.
 
 use serde::{Deserialize, Serialize};
+pub use thalweg_sim::fairness::{fairness_variance, jain};
 
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,22 +63,6 @@ pub fn paired_difference(base: &[Option<f64>], other: &[Option<f64>]) -> Option<
     let pairs = base.iter().zip(other);
     let differences: Vec<f64> = pairs.filter_map(|(base, other)| Some((*other)? - (*base)?)).collect();
     Estimate::of(&differences)
-}
-
-/// Jain's fairness index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n * sum x^2)`, from 1/n (one has all) to 1 (all
-/// alike). 1 where nobody has anything.
-pub fn jain(shares: &[f64]) -> f64 {
-    let sum: f64 = shares.iter().sum();
-    let squares: f64 = shares.iter().map(|x| x * x).sum();
-    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
-}
-
-/// The fairness variance of the SEIF thesis: `(1/n) * sum (x - mean)^2`. In (kbit/s)² for throughputs in kbit/s;
-/// zero without any.
-pub fn fairness_variance(throughputs: &[f64]) -> f64 {
-    let Some(mean) = mean(throughputs) else { return 0.0 };
-    let squares: f64 = throughputs.iter().map(|x| (x - mean) * (x - mean)).sum();
-    squares / throughputs.len() as f64
 }
 
 /// The `p`-quantile (0 to 1) of `values` with linear interpolation between neighbours (definition 7 of Hyndman and

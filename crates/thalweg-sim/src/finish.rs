@@ -1,12 +1,14 @@
 //! Measurement along the way and at the end.
 
 use crate::endpoint::{AnyEngine, SenderCounts};
+use crate::fairness::{fairness_variance, jain};
 use crate::flow::{Flow, Group, NO_CONNECTION};
 use crate::measure::Recorder;
-use crate::packet::{NONE, Packets};
+use crate::packet::Packets;
 use crate::result::{FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series, Summary};
 use crate::simulation::Simulation;
 use crate::trace::Tracer;
+use crate::transmitter::Transmitter;
 use crate::wheel::Wheel;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -142,21 +144,14 @@ impl<T: Tracer> Simulation<T> {
         let first = group.first_flow as usize;
         let members = &flows[first..first + group.flows as usize];
         let goodput: Vec<f64> = members.iter().map(|flow| flow.goodput.as_f64()).collect();
-        let sum: f64 = goodput.iter().sum();
-        let squares: f64 = goodput.iter().map(|rate| rate * rate).sum();
-        let n = members.len() as f64;
-        let jain = if squares > 0.0 { sum * sum / (n * squares) } else { 1.0 };
         let kbits: Vec<f64> = members.iter().map(|flow| flow.throughput.as_f64() / 1e3).collect();
-        let mean = kbits.iter().sum::<f64>() / n.max(1.0);
-        let fairness_variance =
-            kbits.iter().map(|rate| (rate - mean) * (rate - mean)).sum::<f64>() / n.max(1.0);
         GroupResult {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
             flows: group.flows,
-            goodput: Rate::from_bits_per_sec(sum as u64),
-            jain,
-            fairness_variance,
+            goodput: Rate::from_bits_per_sec(goodput.iter().sum::<f64>() as u64),
+            jain: jain(&goodput),
+            fairness_variance: fairness_variance(&kbits),
             completion: group.completion.summary(),
             unfinished: group.unfinished,
             delay: self.group_delay(group),
@@ -193,12 +188,12 @@ impl<T: Tracer> Simulation<T> {
                 }
             }
         }
-        results.extend(self.access_results(core, counted));
+        results.extend(self.access_results(counted));
         results
     }
 
     /// Access links at which something was lost. Those at which packets only waited a little would be noise.
-    fn access_results(&self, core: usize, counted: Duration) -> Vec<LinkResult> {
+    fn access_results(&self, counted: Duration) -> Vec<LinkResult> {
         let mut results = Vec::new();
         for group in &self.groups {
             for number in group.first_flow..group.first_flow + group.flows {
@@ -210,7 +205,9 @@ impl<T: Tracer> Simulation<T> {
                     (flow.forward.exit, "sink", "network", "sink"),
                     (flow.backward.first, "sink", "sink", "network"),
                 ] {
-                    if link == NONE || (link as usize) < core {
+                    // Most have neither a queue nor impairments, so there is nothing that could have been lost.
+                    let may_lose = |link: &Transmitter| link.queue.is_some() || link.extra.is_some();
+                    if !self.network.transmitters.get(link as usize).is_some_and(may_lose) {
                         continue;
                     }
                     let mut result = self.link_result(link as usize, counted);

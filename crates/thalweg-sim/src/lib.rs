@@ -7,6 +7,7 @@
 mod build;
 mod endpoint;
 mod error;
+pub mod fairness;
 mod finish;
 mod flow;
 mod host;

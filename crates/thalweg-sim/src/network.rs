@@ -41,21 +41,20 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// False for a transmitter in an outage.
+    /// False for a transmitter in an outage, or without any rate.
     #[inline]
     fn can_send(&self, link: u32) -> bool {
         let transmitter = &self.transmitters[link as usize];
         let spec = transmitter.spec as usize;
-        self.speeds[spec] != 0 || transmitter.can_send(&self.directions[spec])
+        // A speed is a rate above zero that never changes.
+        self.speeds[spec] != 0 || !transmitter.rate(&self.directions[spec]).is_zero()
     }
 
     /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
     pub fn route(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         self.routes[start as usize..].iter().copied().take_while(|&hop| hop != END)
     }
-}
 
-impl Network {
     /// Where the next packet to arrive at the end of `link` goes from there, unless the wire is empty.
     #[inline]
     pub fn destination(&self, link: usize) -> Destination {
@@ -68,9 +67,7 @@ impl Network {
             next => Destination::Link(next),
         }
     }
-}
 
-impl Network {
     /// A packet joins a line: at its end, or, if it is urgent, behind the urgent ones at its head.
     fn line_up(&mut self, link: u32, packet: u32) {
         let transmitter = &mut self.transmitters[link as usize];
@@ -177,13 +174,12 @@ impl<T: Tracer> Simulation<T> {
     /// A transmitter's packet has left: the next one.
     pub(crate) fn on_service(&mut self, link: u32) {
         let now = self.now;
-        let transmitter = &mut self.network.transmitters[link as usize];
-        transmitter.service_due = false;
-        let spec = &self.network.directions[transmitter.spec as usize];
-        if !transmitter.can_send(spec) {
+        self.network.transmitters[link as usize].service_due = false;
+        if !self.network.can_send(link) {
             // An outage began; the change that ends it asks again.
             return;
         }
+        let transmitter = &mut self.network.transmitters[link as usize];
         if transmitter.is_line {
             self.serve_line(link);
             return;
@@ -203,9 +199,7 @@ impl<T: Tracer> Simulation<T> {
             }
             self.transmit(link, entry.packet, entry.size);
             if left > 0 {
-                let transmitter = &mut self.network.transmitters[link as usize];
-                transmitter.service_due = true;
-                self.wheel.push(transmitter.busy_until, Kind::Service.key(link));
+                self.expect_service(link);
             }
         }
         self.discard_dropped(link);

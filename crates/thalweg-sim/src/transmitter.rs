@@ -116,13 +116,8 @@ impl Transmitter {
         }
     }
 
-    /// False in an outage, and for a link that never had a rate.
-    #[inline]
-    pub fn can_send(&self, spec: &DirectionSpec) -> bool {
-        !self.rate(spec).is_zero()
-    }
-
-    fn rate(&self, spec: &DirectionSpec) -> Rate {
+    /// Its rate now; zero in an outage.
+    pub fn rate(&self, spec: &DirectionSpec) -> Rate {
         self.extra.as_ref().map_or(spec.rate, |extra| extra.rate)
     }
 

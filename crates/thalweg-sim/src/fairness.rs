@@ -1,0 +1,20 @@
+//! How evenly flows share.
+
+/// Jain's fairness index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n * sum x^2)`, from 1/n (one has all) to 1 (all
+/// alike). 1 where nobody has anything.
+pub fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 1.0 }
+}
+
+/// The fairness variance of the SEIF thesis: `(1/n) * sum (x - mean)^2`. In (kbit/s)² for throughputs in kbit/s;
+/// zero without any.
+pub fn fairness_variance(throughputs: &[f64]) -> f64 {
+    if throughputs.is_empty() {
+        return 0.0;
+    }
+    let n = throughputs.len() as f64;
+    let mean = throughputs.iter().sum::<f64>() / n;
+    throughputs.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n
+}
