@@ -41,6 +41,8 @@ pub struct Feedback {
     pub dropped: Option<u64>,
     /// The rate that the router grants the flow, for schemes that ration.
     pub rate: Option<Rate>,
+    /// Which queue of the network speaks: a number that means nothing but tells queues apart.
+    pub queue: u32,
 }
 
 /// What an endpoint tells its application.

@@ -178,7 +178,7 @@ fn inputs<P: Payload + 'static, T: Clone + Debug>(
 ) -> impl Strategy<Value = Input<T, P>> {
     let rate = prop_oneof![Just(0), any::<u64>(), Just(8_000_000)];
     let feedback = (prop::option::of(position()), prop::option::of(rate)).prop_map(|(dropped, rate)| {
-        Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec) })
+        Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec), queue: 0 })
     });
     prop_oneof![
         20 => (pdu, any::<bool>()).prop_map(|(pdu, marked)| Input::Pdu { pdu, marked }),

@@ -329,7 +329,8 @@ fn pacing_follows_a_new_rate_at_once() {
 fn what_a_router_dropped_goes_again() {
     let mut t = Trace::new(config(Recovery::Sack), &fixed(4.0));
     assert_eq!(t.write(10), "0 1 2 3");
-    let dropped = |segment: u64| Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None });
+    let dropped =
+        |segment: u64| Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None, queue: 0 });
     t.at(50);
     assert_eq!(t.tell(dropped(1)), "!feedback r1");
     assert_eq!(t.tell(dropped(1)), "!feedback");

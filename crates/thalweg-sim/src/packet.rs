@@ -254,7 +254,7 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(ack(u64::MAX, 0))),
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
             Pdu::Datagram(Length(3)),
-            Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None }),
+            Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
         ];
         let mut packets = Packets::new();
         for round in 0..3 {

@@ -68,7 +68,7 @@ impl Trace {
 
     /// A router grants a rate.
     pub fn grant(&mut self, rate: Rate) -> String {
-        self.tell(Input::Feedback(Feedback { dropped: None, rate: Some(rate) }))
+        self.tell(Input::Feedback(Feedback { dropped: None, rate: Some(rate), queue: 0 }))
     }
 
     pub fn tell(&mut self, input: Input<Pdu<Length>, Length>) -> String {

@@ -40,8 +40,8 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
 }
 
 fn packets() -> Vec<(u32, bool, u32, Pdu)> {
-    let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)) };
-    let drop = Feedback { dropped: Some(4000), rate: None };
+    let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)), queue: 0 };
+    let drop = Feedback { dropped: Some(4000), rate: None, queue: 0 };
     vec![
         (0, false, 1040, segment(0)),
         (0, false, 1040, segment((1 << 32) - 1)),
