@@ -2,7 +2,7 @@
 
 use super::{
     AckSample, Controller, ControllerSpec, Cubic, Decision, FeedbackSample, Fixed, LossSample, NewReno, Path,
-    SentSample, SlowStart, Vegas,
+    Seif, SentSample, SlowStart, Vegas,
 };
 
 macro_rules! controllers {
@@ -19,7 +19,7 @@ macro_rules! controllers {
         }
     };
 }
-controllers!(Fixed, SlowStart, NewReno, Vegas, Cubic);
+controllers!(Fixed, SlowStart, NewReno, Vegas, Cubic, Seif);
 
 impl Any {
     /// The controller that `spec` describes.
@@ -38,6 +38,7 @@ impl Any {
             ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
                 Self::Cubic(Cubic::new(initial_window, initial_threshold, c, beta, fast_convergence))
             }
+            ControllerSpec::Seif(ref spec) => Self::Seif(Seif::new(spec)),
         }
     }
 }

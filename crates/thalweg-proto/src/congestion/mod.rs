@@ -12,6 +12,7 @@ mod any;
 mod cubic;
 mod fixed;
 mod new_reno;
+mod seif;
 mod slow_start;
 mod spec;
 mod vegas;
@@ -20,8 +21,9 @@ pub use any::Any;
 pub use cubic::Cubic;
 pub use fixed::Fixed;
 pub use new_reno::NewReno;
+pub use seif::{Follow, Seif, SeifSpec, State as SeifState};
 pub use slow_start::SlowStart;
-pub use spec::ControllerSpec;
+pub use spec::{ControllerSpec, FeedbackKind};
 pub use vegas::Vegas;
 
 use crate::transport::Feedback;
@@ -123,6 +125,9 @@ pub struct FeedbackSample {
     pub path: Path,
     /// The message.
     pub feedback: Feedback,
+    /// It names a packet whose loss is dealt with already: sent again after a time-out or duplicate acknowledgements,
+    /// marked as lost and waiting for the window, or acknowledged. False for a message that names none.
+    pub known: bool,
 }
 
 /// A congestion controller.

@@ -1,5 +1,7 @@
 //! Controllers as plain data.
 
+use super::SeifSpec;
+
 /// Which controller, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ControllerSpec {
@@ -48,4 +50,33 @@ pub enum ControllerSpec {
         /// Give up part of the window to newcomers when it stopped growing below its last maximum.
         fast_convergence: bool,
     },
+    /// SEIF (Liang 1991).
+    Seif(SeifSpec),
+}
+
+/// Which words of routers a controller understands. Routers speak to those flows that understand them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FeedbackKind {
+    /// Messages that name a dropped packet, or none as a warning (Liang 1991).
+    Seif,
+    /// Quenches (RFC 792; Nagle 1984).
+    SourceQuench,
+    /// The congestion bit in packets (Ramakrishnan and Jain 1988).
+    DecBit,
+    /// Messages with a granted rate (Robinson, Friedman and Steenstrup 1990).
+    Bbn,
+}
+
+impl ControllerSpec {
+    /// What routers should tell flows of this controller; `None` where they would not be understood.
+    pub const fn feedback(&self) -> Option<FeedbackKind> {
+        match self {
+            Self::Fixed { .. }
+            | Self::SlowStart { .. }
+            | Self::NewReno { .. }
+            | Self::Vegas { .. }
+            | Self::Cubic { .. } => None,
+            Self::Seif(_) => Some(FeedbackKind::Seif),
+        }
+    }
 }

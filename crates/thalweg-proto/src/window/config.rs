@@ -8,6 +8,10 @@ pub enum Recovery {
     /// After a loss everything from the oldest unacknowledged segment on is sent again (Tahoe, and the plain
     /// window protocols before it).
     GoBackN,
+    /// The third duplicate acknowledgement sends the one segment again that it names, and nothing else follows from it;
+    /// after a time-out everything from the oldest unacknowledged segment on is sent again (Jacobson 1988's fast
+    /// retransmit without a recovery after it; Liang 1991, section 3.3).
+    FastRetransmit,
     /// Only what is missing is sent again, one hole a round trip, found by partial acknowledgements
     /// (NewReno, RFC 6582).
     NewReno,
