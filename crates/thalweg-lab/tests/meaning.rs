@@ -127,6 +127,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("vegas", 2.0, Recovery::Sack),
         ("cubic", 10.0, Recovery::Sack),
         ("fixed", 32.0, Recovery::GoBackN),
+        ("seif", 1.0, Recovery::FastRetransmit),
     ] {
         let loaded = read(&format!(
             "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
@@ -147,6 +148,11 @@ fn built_in_schemes_have_their_textbook_parameters() {
             }
             ControllerSpec::Cubic { initial_window, c, beta, .. } => {
                 assert_eq!((initial_window, c, beta), (window, 0.4, 0.7));
+            }
+            ControllerSpec::Seif(seif) => {
+                assert_eq!((seif.initial_window, seif.cut_back, seif.growth_windows), (window, 0.5, 1));
+                // Half of the largest window.
+                assert_eq!((seif.initial_threshold, seif.max_window), (524_288.0, 1_048_576.0));
             }
         }
     }

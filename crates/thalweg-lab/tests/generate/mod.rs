@@ -148,7 +148,7 @@ fn common() -> impl Strategy<Value = Vec<String>> {
         key("ack", (0u32..100).prop_map(|size| format!("\"{size} B\""))),
         key("max-window", (1u32..1000).prop_map(|packets| format!("\"{packets} pkt\""))),
         key("counting", one(&["\"packets\"", "\"bytes\""])),
-        key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\""])),
+        key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\"", "\"fast-retransmit\""])),
         key("duplicate-threshold", one(&["1", "3", "10"])),
         key(
             "rto",
@@ -169,6 +169,8 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
         "base = \"vegas\"\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
         "base = \"cubic\"\nc = 1\nbeta = 0.8\nfast-convergence = false",
+        "base = \"seif\"\ncut-back = 0.3\ngrowth-windows = 2\nfollow = \"loudest\"",
+        "base = \"seif\"\ninitial-threshold = \"15 pkt\"",
     ]);
     (own, common()).prop_map(|(own, mut more)| {
         more.insert(0, own);

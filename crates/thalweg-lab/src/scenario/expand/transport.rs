@@ -1,6 +1,6 @@
 //! A scheme with all its parameters.
 
-use super::super::keys::{CountingName, RecoveryName};
+use super::super::keys::{CountingName, FollowName, RecoveryName};
 use super::super::quantity::Packets;
 use super::writer::{Entries, text};
 use thalweg_proto::congestion::ControllerSpec;
@@ -71,6 +71,12 @@ fn controller_entries(controller: &ControllerSpec, entries: &mut Entries) {
             entries.number("c", c);
             entries.number("beta", beta);
             entries.put("fast-convergence", fast_convergence.to_string());
+        }
+        ControllerSpec::Seif(seif) => {
+            begin("seif", seif.initial_window, seif.initial_threshold);
+            entries.number("cut-back", seif.cut_back);
+            entries.put("growth-windows", seif.growth_windows.to_string());
+            entries.put("follow", text(FollowName(seif.follow).word()));
         }
     }
 }

@@ -27,7 +27,7 @@ table! {
         max_window: Packets = "max-window" or r#""1048576 pkt""#;
         /// What windows are counted in: "packets" of any size or "bytes".
         counting: CountingName = "counting" or r#""packets""#;
-        /// How losses are repaired: "sack", "newreno" or "go-back-n".
+        /// How losses are repaired: "sack", "newreno", "go-back-n" or "fast-retransmit".
         recovery: RecoveryName = "recovery";
         /// So many duplicate acknowledgements mean a loss.
         duplicate_threshold: u32 = "duplicate-threshold" or "3";
@@ -141,6 +141,23 @@ table! {
 }
 
 table! {
+    /// SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991).
+    Seif "seif scheme" {
+        /// The window at the start.
+        initial_window: Packets = "initial-window" or r#""1 pkt""#;
+        /// The first threshold, up to which each acknowledgement adds a packet; half of `max-window` without.
+        initial_threshold: Packets = "initial-threshold";
+        /// What a signal multiplies the window by, from 0 to 1; the window is never below a packet.
+        cut_back: Number = "cut-back" or "0.5";
+        /// Above the threshold the window grows by a packet for so many windows of acknowledgements.
+        growth_windows: u32 = "growth-windows" or "1";
+        /// Which queues' messages cut the window: "all", or only those of the "loudest", which has sent most.
+        follow: FollowName = "follow" or r#""all""#;
+        ..common: Common;
+    }
+}
+
+table! {
     /// Unreliable datagrams.
     Datagram "udp scheme" {
         /// Datagrams leave at no more than this rate, headers counted.
@@ -157,11 +174,25 @@ choice! {
         "newreno" => NewReno(NewReno),
         "vegas" => Vegas(Vegas),
         "cubic" => Cubic(Cubic),
+        "seif" => Seif(Seif),
         "udp" => Datagram(Datagram),
     }
 }
 
 impl SchemeTable {
+    /// What it has in common with other window schemes; `None` for one without a window.
+    pub fn common(&self) -> Option<&Common> {
+        match self {
+            Self::Fixed(table) => Some(&table.common),
+            Self::SlowStart(table) => Some(&table.common),
+            Self::NewReno(table) => Some(&table.common),
+            Self::Vegas(table) => Some(&table.common),
+            Self::Cubic(table) => Some(&table.common),
+            Self::Seif(table) => Some(&table.common),
+            Self::Datagram(_) => None,
+        }
+    }
+
     /// A built-in scheme as it is.
     pub fn builtin(name: &str) -> Option<Self> {
         let empty = super::super::tree::Table::default();
@@ -331,6 +362,15 @@ words! {
         "sack" => thalweg_proto::window::Recovery::Sack,
         "newreno" => thalweg_proto::window::Recovery::NewReno,
         "go-back-n" => thalweg_proto::window::Recovery::GoBackN,
+        "fast-retransmit" => thalweg_proto::window::Recovery::FastRetransmit,
+    }
+}
+
+words! {
+    /// Which queues' messages count.
+    FollowName: thalweg_proto::congestion::Follow {
+        "all" => thalweg_proto::congestion::Follow::All,
+        "loudest" => thalweg_proto::congestion::Follow::Loudest,
     }
 }
 

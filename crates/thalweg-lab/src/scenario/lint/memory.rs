@@ -157,6 +157,7 @@ fn first_window(transport: &TransportSpec) -> u64 {
             | ControllerSpec::NewReno { initial_window, .. }
             | ControllerSpec::Vegas { initial_window, .. }
             | ControllerSpec::Cubic { initial_window, .. } => *initial_window,
+            ControllerSpec::Seif(seif) => seif.initial_window,
         },
     };
     (window as u64).clamp(1, 1 << 20)

@@ -8,7 +8,7 @@ use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::Resolver;
 use super::line::small;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerSpec, SeifSpec};
 use thalweg_proto::units::Bytes;
 use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
@@ -58,11 +58,12 @@ impl Resolver<'_> {
             let rate = udp.rate.as_deref().copied();
             return Some(TransportSpec::Datagram { scheme, segment, header, rate });
         }
-        let (controller, mut common, recovery) = self.controller(table)?;
+        let mut common = table.common()?.clone();
         if let Some(shared) = shared {
             common.complete(shared);
         }
         common.inherit(Common::defaults());
+        let (controller, recovery) = self.controller(table, &common)?;
         let (segment, header) = self.sizes(&common.sizes, 1448, 52)?;
         let ack = match &common.ack {
             Some(at) => small(at.value).or_else(|| self.bad_size(at, "an acknowledgement")),
@@ -93,8 +94,8 @@ impl Resolver<'_> {
         None
     }
 
-    /// The controller, the parameters that all window schemes share, and the scheme's own way of recovery.
-    fn controller(&mut self, table: SchemeTable) -> Option<(ControllerSpec, Common, Recovery)> {
+    /// The controller and the scheme's own way of recovery; `common` is complete.
+    fn controller(&mut self, table: SchemeTable, common: &Common) -> Option<(ControllerSpec, Recovery)> {
         let windows =
             |initial: &Option<At<Packets>>, threshold: &Option<At<Packets>>, resolver: &mut Self| {
                 let initial = resolver.window(initial)?;
@@ -104,21 +105,21 @@ impl Resolver<'_> {
             SchemeTable::Fixed(mut fixed) => {
                 fixed.inherit_own(Fields::defaults());
                 let window = self.window(&fixed.window)?;
-                (ControllerSpec::Fixed { window }, fixed.common, Recovery::GoBackN)
+                (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
             SchemeTable::SlowStart(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (initial_window, initial_threshold) =
                     windows(&table.initial_window, &table.initial_threshold, self)?;
                 let controller = ControllerSpec::SlowStart { initial_window, initial_threshold };
-                (controller, table.common, Recovery::GoBackN)
+                (controller, Recovery::GoBackN)
             }
             SchemeTable::NewReno(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (initial_window, initial_threshold) =
                     windows(&table.initial_window, &table.initial_threshold, self)?;
                 let controller = ControllerSpec::NewReno { initial_window, initial_threshold };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
             }
             SchemeTable::Vegas(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -132,7 +133,7 @@ impl Resolver<'_> {
                 }
                 let controller =
                     ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
             }
             SchemeTable::Cubic(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -153,7 +154,35 @@ impl Resolver<'_> {
                     beta: beta.value.0,
                     fast_convergence: table.fast_convergence.as_ref().is_none_or(|at| at.value),
                 };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
+            }
+            SchemeTable::Seif(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let initial_window = self.window(&table.initial_window)?;
+                let max_window = common.max_window.as_ref()?.value.0;
+                let initial_threshold = match &table.initial_threshold {
+                    None => max_window / 2.0,
+                    threshold => self.window(threshold)?,
+                };
+                let (cut_back, growth) = (table.cut_back.as_ref()?, table.growth_windows.as_ref()?);
+                if !(0.0..=1.0).contains(&cut_back.value.0) {
+                    let help = "the thesis cuts to 0.5 of the window; 0 leaves one packet";
+                    self.report
+                        .error("scenario.range", cut_back.span, "cut-back lies from 0 to 1")
+                        .help(help);
+                }
+                if growth.value == 0 {
+                    self.report.error("scenario.range", growth.span, "growth-windows is at least 1");
+                }
+                let controller = ControllerSpec::Seif(SeifSpec {
+                    initial_window,
+                    initial_threshold,
+                    max_window,
+                    cut_back: cut_back.value.0,
+                    growth_windows: growth.value,
+                    follow: table.follow.as_ref()?.value.0,
+                });
+                (controller, Recovery::FastRetransmit)
             }
             SchemeTable::Datagram(_) => return None,
         })
