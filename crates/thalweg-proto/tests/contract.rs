@@ -196,7 +196,7 @@ fn window_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Str
 }
 
 fn sender_config() -> impl Strategy<Value = SenderConfig> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let time = || prop_oneof![Just(Duration::ZERO), (0u64..3000).prop_map(Duration::from_millis)];
     let rtt = (time(), time(), time(), time(), time(), 0u32..5).prop_map(

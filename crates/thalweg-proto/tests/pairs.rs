@@ -33,7 +33,7 @@ fn hostility() -> impl Strategy<Value = Hostility> {
 }
 
 fn sender() -> impl Strategy<Value = SenderConfig> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let segment = prop_oneof![Just(1000u32), 1u32..1500];
     let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
@@ -130,7 +130,7 @@ proptest! {
 /// A perfect channel: nothing is sent twice and no timer expires, for every scheme and way of recovery.
 #[test]
 fn a_perfect_channel_sees_each_byte_once() {
-    for recovery in [Recovery::GoBackN, Recovery::NewReno, Recovery::Sack] {
+    for recovery in Recovery::ALL {
         let (initial_window, initial_threshold) = (2.0, 64.0);
         for controller in [
             ControllerSpec::SlowStart { initial_window, initial_threshold },
@@ -161,7 +161,7 @@ fn a_perfect_channel_sees_each_byte_once() {
 /// losses: on a perfect channel nothing is sent twice, however lazily both ends are drained.
 #[test]
 fn lazy_drivers_do_not_look_like_losses() {
-    for recovery in [Recovery::GoBackN, Recovery::NewReno, Recovery::Sack] {
+    for recovery in Recovery::ALL {
         for outputs_at_once in 1..4 {
             for seed in 0..20 {
                 let plan = Plan {

@@ -1,6 +1,7 @@
 //! The sender's rules as packet traces: segments of 1000 bytes are numbered from 0, `r` marks one sent again, `!` a
 //! sign of congestion. What is expected is worked out by hand from the documents named at each test.
 
+mod signals;
 mod steered;
 mod trace;
 

@@ -19,6 +19,11 @@ pub enum Recovery {
     Sack,
 }
 
+impl Recovery {
+    /// Every way of repair.
+    pub const ALL: [Self; 4] = [Self::GoBackN, Self::FastRetransmit, Self::NewReno, Self::Sack];
+}
+
 /// What a window is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counting {

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use proptest::prelude::*;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerSpec, Follow, SeifSpec};
 use thalweg_proto::units::Rate;
 
 /// Any controller, now and then paced at a rate of so many Mbit/s with a burst of so many segments.
@@ -17,12 +17,23 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerSpec, O
         beta: 0.7,
         fast_convergence,
     };
+    let seif = (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, loudest)| {
+        ControllerSpec::Seif(SeifSpec {
+            initial_window: 1.0,
+            initial_threshold: 15.0,
+            max_window: 30.0,
+            cut_back,
+            growth_windows,
+            follow: if loudest { Follow::Loudest } else { Follow::All },
+        })
+    });
     let spec = prop_oneof![
         (1.0..40.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
         Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
         Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
         Just(vegas),
         any::<bool>().prop_map(cubic),
+        seif,
     ];
     let pacing = (mbits, 0u32..5).prop_map(|(rate, burst)| (Rate::from_mbits_per_sec(rate), burst));
     (spec, prop::option::weighted(0.2, pacing))
