@@ -4,7 +4,7 @@ mod samples;
 
 use samples::{ack, acks, loss, near, path};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Cubic, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
+    AckSample, Controller, Cubic, Growth, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
 };
 use thalweg_proto::units::Duration;
 
@@ -50,7 +50,7 @@ fn new_reno_follows_its_equations() {
 #[test]
 fn slow_start_starts_over_after_any_loss() {
     for kind in [LossKind::Duplicates, LossKind::Timeout] {
-        let mut tahoe = SlowStart::new(1.0, 64.0);
+        let mut tahoe = SlowStart::new(1.0, 64.0, Growth::Fractional);
         acks(&mut tahoe, 15, &ack(0));
         assert_eq!(tahoe.decision().window, 16.0);
         // Half of the window, whatever is outstanding.

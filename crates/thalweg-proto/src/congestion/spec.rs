@@ -1,6 +1,6 @@
 //! Controllers as plain data.
 
-use super::SeifSpec;
+use super::{BbnSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
 
 /// Which controller, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub enum ControllerSpec {
         initial_window: f64,
         /// The first slow-start threshold in segments.
         initial_threshold: f64,
+        /// How the window grows in congestion avoidance.
+        growth: Growth,
     },
     /// NewReno (RFC 5681, RFC 6582).
     NewReno {
@@ -52,6 +54,19 @@ pub enum ControllerSpec {
     },
     /// SEIF (Liang 1991).
     Seif(SeifSpec),
+    /// The DEC bit (Ramakrishnan and Jain 1988).
+    DecBit(DecBitSpec),
+    /// Tri-S (Wang and Crowcroft 1991).
+    TriS(TriSSpec),
+    /// Source Quench (Nagle 1984).
+    SourceQuench {
+        /// The window in segments.
+        window: f64,
+        /// A quench closes the window until so many acknowledgements have come (10 in RFC 896).
+        acks: u32,
+    },
+    /// Rations of rate (Robinson, Friedman and Steenstrup 1990).
+    Bbn(BbnSpec),
 }
 
 /// Which words of routers a controller understands. Routers speak to those flows that understand them.
@@ -75,8 +90,12 @@ impl ControllerSpec {
             | Self::SlowStart { .. }
             | Self::NewReno { .. }
             | Self::Vegas { .. }
-            | Self::Cubic { .. } => None,
+            | Self::Cubic { .. }
+            | Self::TriS(_) => None,
             Self::Seif(_) => Some(FeedbackKind::Seif),
+            Self::DecBit(_) => Some(FeedbackKind::DecBit),
+            Self::SourceQuench { .. } => Some(FeedbackKind::SourceQuench),
+            Self::Bbn(_) => Some(FeedbackKind::Bbn),
         }
     }
 }

@@ -82,6 +82,9 @@ pub struct SenderConfig {
     pub rtt: RttConfig,
     /// After an idle time longer than the retransmission time-out the controller starts afresh (RFC 5681, 4.1).
     pub idle_restart: bool,
+    /// A segment that is not full waits while anything is unacknowledged, so that many small writes become few packets
+    /// (Nagle, RFC 896).
+    pub nagle: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
 }
@@ -96,6 +99,7 @@ impl Default for SenderConfig {
             duplicate_threshold: 3,
             rtt: RttConfig::default(),
             idle_restart: true,
+            nagle: false,
             max_retransmissions: None,
         }
     }

@@ -446,6 +446,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         (length > 0 && self.outstanding.len() < self.config.max_window).then_some(length as u32)
     }
 
+    /// True for what Nagle's rule holds back.
+    fn is_too_small(&self, length: u32) -> bool {
+        self.config.nagle && length < self.config.segment && !self.outstanding.is_empty() && !self.probe_now
+    }
+
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
         if self.paused {
@@ -456,6 +461,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Some(length) => (Action::Resend, length),
             None if self.queue.is_empty() => return wait(Limit::Application),
             None => match self.new_length() {
+                // RFC 896: what comes with the next write, or the answer to what is out, lets it go.
+                Some(length) if self.is_too_small(length) => return wait(Limit::Application),
                 Some(length) => (Action::SendNew { length }, length),
                 None => return wait(Limit::ReceiverWindow),
             },
