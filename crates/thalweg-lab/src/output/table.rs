@@ -22,6 +22,11 @@ pub struct Table {
 impl Table {
     /// A table with these columns.
     pub fn new<const N: usize>(heads: [(&str, Align); N]) -> Self {
+        Self::with_columns(heads)
+    }
+
+    /// A table with columns of which there may be any number.
+    pub fn with_columns<'a>(heads: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let heads = heads.into_iter().map(|(head, align)| (head.to_owned(), align)).collect();
         Self { heads, rows: Vec::new(), widest: usize::MAX }
     }
