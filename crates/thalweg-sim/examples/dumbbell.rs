@@ -62,6 +62,7 @@ fn main() {
         duration: Duration::from_secs(seconds),
         warmup: Duration::ZERO,
         seed: 1,
+        ties: Ties::Lot,
         measure: MeasureSpec::default(),
     };
     let begin = Instant::now();

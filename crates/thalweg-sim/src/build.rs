@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
                 hops: 0,
                 dropped: Vec::new(),
             },
-            wheel: Wheel::new(),
+            wheel: Wheel::new(spec.ties),
             flows: Vec::new(),
             groups: Vec::new(),
             hosts: Vec::new(),

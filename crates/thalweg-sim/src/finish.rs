@@ -7,6 +7,7 @@ use crate::measure::Recorder;
 use crate::packet::Packets;
 use crate::result::{FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series, Summary};
 use crate::simulation::Simulation;
+use crate::spec::Ties;
 use crate::trace::Tracer;
 use crate::transmitter::Transmitter;
 use crate::wheel::Wheel;
@@ -64,7 +65,7 @@ impl<T: Tracer> Simulation<T> {
         self.conservation.in_network = self.network.packets.live();
         // What is not needed any more makes room for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
-        self.wheel = Wheel::new();
+        self.wheel = Wheel::new(Ties::Lot);
         let mut flows = Vec::with_capacity(self.flows.len());
         for flow in 0..self.flows.len() {
             flows.push(self.flow_result(flow, counted));

@@ -28,8 +28,21 @@ pub struct Spec {
     pub warmup: Duration,
     /// Names every random stream.
     pub seed: u64,
+    /// What comes first of events of one kind at one time.
+    pub ties: Ties,
     /// What is recorded along the way.
     pub measure: MeasureSpec,
+}
+
+/// What comes first of events of one kind that happen at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ties {
+    /// Chance decides, by a hash of the time and of what the event is for. It favours no flow.
+    #[default]
+    Lot,
+    /// Links, flows and endpoints in the order of the specification, so that the first of equal flows always wins: for
+    /// symmetric experiments without chance.
+    Order,
 }
 
 /// A router or host.

@@ -4,7 +4,8 @@ use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
+    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
+    WorkloadSpec,
 };
 use thalweg_sim::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
@@ -163,6 +164,7 @@ pub(crate) fn spec() -> Spec {
         duration: Duration::from_secs(5),
         warmup: Duration::ZERO,
         seed: 0,
+        ties: Ties::Lot,
         measure: MeasureSpec::default(),
     }
 }

@@ -53,6 +53,7 @@ pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
         duration: Duration::from_secs(10),
         warmup: Duration::ZERO,
         seed: 1,
+        ties: Ties::Lot,
         measure: MeasureSpec { interval: None, ..MeasureSpec::default() },
     }
 }
