@@ -29,6 +29,9 @@ impl<T: Tracer> Simulation<T> {
                     occupancy.restart(now);
                 }
                 (waiting.drops_full, waiting.drops_early, waiting.marks) = (0, 0, 0);
+                if let Some(feedback) = &mut waiting.feedback {
+                    (feedback.messages, feedback.bytes) = (0, 0);
+                }
             }
             if let Some(extra) = &mut transmitter.extra {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
@@ -227,6 +230,7 @@ impl<T: Tracer> Simulation<T> {
         let transmitter = &self.network.transmitters[number];
         let (name, from, to) = self.network.names.links.get(number).cloned().unwrap_or_default();
         let waiting = transmitter.queue.as_deref();
+        let feedback = waiting.and_then(|waiting| waiting.feedback.as_deref());
         let extra = transmitter.extra.as_deref();
         let spec = &self.network.directions[transmitter.spec as usize];
         let before = self.network.in_service.get(&(number as u32)).copied().unwrap_or_default();
@@ -248,6 +252,8 @@ impl<T: Tracer> Simulation<T> {
             drops_full,
             drops_early,
             marks: waiting.map_or(0, |waiting| waiting.marks),
+            feedback: feedback.map_or(0, |watched| watched.messages),
+            feedback_bytes: Bytes::new(feedback.map_or(0, |watched| watched.bytes)),
             losses: extra.map_or(0, |extra| extra.losses),
             corrupted: extra.map_or(0, |extra| extra.corrupted),
             duplicated: extra.map_or(0, |extra| extra.duplicated),

@@ -65,7 +65,9 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         },
         drops_full: if bottleneck { 36 } else { 0 },
         drops_early: 0,
-        marks: 0,
+        feedback: 0,
+            feedback_bytes: Bytes::ZERO,
+            marks: 0,
         losses: 0,
         corrupted: 0,
         duplicated: 0,
@@ -130,6 +132,7 @@ pub(crate) fn spec() -> Spec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     };
     let link = LinkSpec {
         name: "link".to_owned(),

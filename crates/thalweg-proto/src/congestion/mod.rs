@@ -10,6 +10,7 @@
 
 mod any;
 mod cubic;
+mod feedback;
 mod fixed;
 mod new_reno;
 mod slow_start;
@@ -18,6 +19,7 @@ mod vegas;
 
 pub use any::Any;
 pub use cubic::Cubic;
+pub use feedback::FeedbackKind;
 pub use fixed::Fixed;
 pub use new_reno::NewReno;
 pub use slow_start::SlowStart;

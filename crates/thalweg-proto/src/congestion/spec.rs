@@ -1,5 +1,7 @@
 //! Controllers as plain data.
 
+use super::FeedbackKind;
+
 /// Which controller, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ControllerSpec {
@@ -48,4 +50,17 @@ pub enum ControllerSpec {
         /// Give up part of the window to newcomers when it stopped growing below its last maximum.
         fast_convergence: bool,
     },
+}
+
+impl ControllerSpec {
+    /// The feedback that the controller wants of routers, if any.
+    pub const fn feedback(&self) -> Option<FeedbackKind> {
+        match self {
+            Self::Fixed { .. }
+            | Self::SlowStart { .. }
+            | Self::NewReno { .. }
+            | Self::Vegas { .. }
+            | Self::Cubic { .. } => None,
+        }
+    }
 }

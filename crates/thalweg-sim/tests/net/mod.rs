@@ -22,6 +22,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     }
 }
 
