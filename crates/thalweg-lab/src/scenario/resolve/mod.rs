@@ -15,7 +15,7 @@ use line::PendingQueue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec};
+use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec, Ties};
 
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
 const MOST_LINKS: usize = 1 << 12;
@@ -116,6 +116,7 @@ pub fn resolve(
         duration: document.duration.as_deref().copied().unwrap_or_default(),
         warmup: document.warmup.as_deref().copied().unwrap_or_default(),
         seed: document.seed.as_deref().copied().unwrap_or_default(),
+        ties: document.ties.as_ref().map_or(Ties::Lot, |at| at.value.0),
         measure: measure(&document),
     };
     let mut queues = resolver.links(&document, &mut spec, &mut origins);
