@@ -64,9 +64,12 @@ impl Resolver<'_> {
             common.complete(shared);
         }
         common.inherit(Common::defaults());
-        let (segment, header) = self.sizes(&common.sizes, 1448, 52)?;
+        let sizes = self.sizes(&common.sizes, 1448, 52);
         let is_quenched = matches!(table, SchemeTable::SourceQuench(_));
+        // What is wrong with either is told before giving up.
+        let header = sizes.map_or(0, |(_, header)| header);
         let (controller, recovery) = self.controller(table, &common, header)?;
+        let (segment, header) = sizes?;
         let ack = match &common.ack {
             Some(at) => small(at.value).or_else(|| self.bad_size(at, "an acknowledgement")),
             None => Some(header),
