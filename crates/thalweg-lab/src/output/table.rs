@@ -38,6 +38,13 @@ impl Table {
         self
     }
 
+    /// Adds a column if it is wanted.
+    #[must_use]
+    pub fn column_if(mut self, wanted: bool, head: &str, align: Align) -> Self {
+        self.heads.extend(wanted.then(|| (head.to_owned(), align)));
+        self
+    }
+
     /// Adds a row: a cell for each column; missing ones are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());

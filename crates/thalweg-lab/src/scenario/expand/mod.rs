@@ -1,5 +1,6 @@
 //! Writes a scenario out in full: defaults filled in, files put together, nothing left to be looked up elsewhere.
 
+mod feedback;
 mod line;
 mod transport;
 mod workload;

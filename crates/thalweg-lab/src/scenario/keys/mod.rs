@@ -1,5 +1,6 @@
 //! The keys of a scenario file, table by table.
 
+mod feedback;
 mod flow;
 mod line;
 mod loss;
@@ -7,6 +8,9 @@ mod queue;
 mod scheme;
 mod workload;
 
+pub use feedback::{
+    AudienceName, FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName,
+};
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use line::{Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
