@@ -24,7 +24,8 @@
 //!
 //! Every combination of the values under `vary` is a run (a list of such tables is a list of sets of combinations).
 //! Its keys are those of the published results that it is for. `{}` in a change is the value itself, `{name}` the
-//! value of another varied key or of `with`. Changes apply in this order: `set`, those of the choices, `[quick]`.
+//! value of another varied key or of `with`. Changes apply in this order: `set`, those of the choices (of the scheme first,
+//! then of the other keys by name), `[quick]`.
 
 use crate::scenario::toml_as_json;
 use serde::Deserialize;
@@ -135,7 +136,8 @@ impl Plan {
             words.iter().fold(change, |change, (name, word)| change.replace(name, word))
         };
         let mut changes: Vec<String> = of.set.iter().map(|change| fill(change, None)).collect();
-        for (key, value) in keys {
+        let (scheme, others): (Vec<_>, Vec<_>) = keys.iter().partition(|(key, _)| *key == "scheme");
+        for (key, value) in scheme.into_iter().chain(others) {
             let value = word(value);
             let choices = self.choice.get(key);
             let chosen = choices.and_then(|choices| choices.get(&value).or_else(|| choices.get("*")));
@@ -183,7 +185,7 @@ mod tests {
         [choice.scheme]
         a = ["flow.*.scheme=a", "queue={x = 1, capacity = '{buffer} pkt'}"]
         b = []
-        [choice.threshold]
+        [choice.buffer_bytes]
         "*" = ["threshold={} of {buffer}"]
         [quick]
         set = ["duration=1 s"]
@@ -192,7 +194,7 @@ mod tests {
         scenario = "s.toml"
         set = ["seed={buffer}"]
         with = { buffer = 10 }
-        vary = { scheme = ["a", "b"], threshold = [0.5, 1] }
+        vary = { scheme = ["a", "b"], buffer_bytes = [0.5, 1] }
     "#;
 
     #[test]

@@ -59,7 +59,10 @@ pub struct Claim {
 impl Row {
     /// The mean of `values` with its interval.
     pub fn new(cell: Cell, values: Option<&[f64]>) -> Self {
-        let estimate = values.and_then(Estimate::of);
+        let estimate = values.and_then(Estimate::of).map(|of| {
+            // Equal values have a mean without rounding.
+            if of.min == of.max { Estimate { mean: of.min, ci95: of.ci95.map(|_| 0.0), ..of } } else { of }
+        });
         let value = estimate.map(|of| of.mean).filter(|mean| mean.is_finite());
         Self { cell, value, ci95: estimate.and_then(|of| of.ci95).filter(|half| half.is_finite()) }
     }
@@ -162,5 +165,7 @@ mod tests {
         // Student's t of two degrees is 4.303; the standard error is 1 / sqrt 3.
         assert!((replicated.ci95.unwrap() - 4.303 / 3.0_f64.sqrt()).abs() < 1e-3);
         assert_eq!(row(json!(1), &[f64::NAN]).value, None);
+        let equal = row(json!(null), &[0.1, 0.1, 0.1]);
+        assert_eq!((equal.value, equal.ci95), (Some(0.1), Some(0.0)));
     }
 }

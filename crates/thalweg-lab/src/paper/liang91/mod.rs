@@ -28,11 +28,18 @@ impl Paper for Liang91 {
     }
 
     fn scenarios(&self) -> &'static [(&'static str, &'static str)] {
-        scenario_files!("liang91": "chain.toml", "one-way.toml")
+        scenario_files!(
+            "liang91": "chain.toml", "one-way.toml", "two-way.toml", "crossing.toml", "tri-s-network.toml", "tri-s.toml",
+            "tri-s-partly.toml"
+        )
     }
 
     fn values(&self, cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
         metrics::values(cell, runs)
+    }
+
+    fn further(&self, runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
+        metrics::further(runs)
     }
 
     fn claims(&self, results: &Results) -> Vec<Claim> {
