@@ -6,7 +6,7 @@ mod net;
 use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
@@ -131,7 +131,7 @@ fn controller() -> impl Strategy<Value = ControllerSpec> {
     let (initial_window, initial_threshold) = (2.0, 1e9);
     prop_oneof![
         (1.0..30.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
-        Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
+        Just(ControllerSpec::SlowStart { initial_window, initial_threshold, growth: Growth::Fractional }),
         Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
         Just(ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 }),
         Just(ControllerSpec::Cubic {
@@ -145,7 +145,7 @@ fn controller() -> impl Strategy<Value = ControllerSpec> {
 }
 
 fn transport() -> impl Strategy<Value = TransportSpec> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let delayed = prop::option::of(Just(DelayedAck { delay: millis(40), every: 2 }));
     let window = (controller(), recovery, any::<bool>(), delayed, 1u32..1460).prop_map(
         |(controller, recovery, count_bytes, delayed_ack, segment)| TransportSpec::Window {
