@@ -212,31 +212,33 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<bool>(), most).prop_map(
-        |(
-            recovery,
-            counting,
-            segment,
-            max_window,
-            duplicate_threshold,
-            rtt,
-            idle_restart,
-            nagle,
-            max_retransmissions,
-        )| {
-            SenderConfig {
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 2]>(), most)
+        .prop_map(
+            |(
+                recovery,
+                counting,
                 segment,
                 max_window,
-                counting,
-                recovery,
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                nagle,
+                [nagle, fine_timer],
                 max_retransmissions,
-            }
-        },
-    )
+            )| {
+                SenderConfig {
+                    segment,
+                    max_window,
+                    counting,
+                    recovery,
+                    duplicate_threshold,
+                    rtt,
+                    idle_restart,
+                    nagle,
+                    fine_timer,
+                    max_retransmissions,
+                }
+            },
+        )
 }
 
 fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {

@@ -168,7 +168,7 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"fixed\"\nwindow = \"8 pkt\"",
         "base = \"slow-start\"",
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
-        "base = \"vegas\"\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
+        "base = \"vegas\"\nfine-timer = true\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
         "base = \"cubic\"\nc = 1\nbeta = 0.8\nfast-convergence = false",
         "base = \"seif\"\ncut-back = 0.3\ngrowth-windows = 2\nfollow = \"loudest\"",
         "base = \"seif\"\ninitial-threshold = \"15 pkt\"",

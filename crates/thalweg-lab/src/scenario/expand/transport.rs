@@ -21,6 +21,9 @@ pub fn entries(transport: &TransportSpec) -> Entries {
     match transport {
         TransportSpec::Window { sender, receiver, controller, header, ack, .. } => {
             controller_entries(controller, &mut entries);
+            if matches!(controller, ControllerSpec::Vegas { .. }) {
+                entries.put("fine-timer", sender.fine_timer.to_string());
+            }
             size("segment", sender.segment, &mut entries);
             size("header", *header, &mut entries);
             size("ack", *ack, &mut entries);

@@ -124,6 +124,8 @@ table! {
         beta: Packets = "beta" or r#""3 pkt""#;
         /// Slow start ends when more packets than this are queued.
         gamma: Packets = "gamma" or r#""1 pkt""#;
+        /// Losses are also looked for by a fine time-out at duplicate acknowledgements and after retransmissions.
+        fine_timer: bool = "fine-timer" or "false";
         ..common: Common;
     }
 }

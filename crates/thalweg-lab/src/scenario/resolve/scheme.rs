@@ -66,6 +66,10 @@ impl Resolver<'_> {
         common.inherit(Common::defaults());
         let sizes = self.sizes(&common.sizes, 1448, 52);
         let is_quenched = matches!(table, SchemeTable::SourceQuench(_));
+        let fine_timer = match &table {
+            SchemeTable::Vegas(table) => table.fine_timer.as_deref().copied().unwrap_or_default(),
+            _ => false,
+        };
         // What is wrong with either is told before giving up.
         let header = sizes.map_or(0, |(_, header)| header);
         let (controller, recovery) = self.controller(table, &common, header)?;
@@ -77,7 +81,7 @@ impl Resolver<'_> {
         let recovery = common.recovery.as_deref().map_or(recovery, |&RecoveryName(recovery)| recovery);
         // Quenches and the rule against small packets are one memorandum's (RFC 896).
         let nagle = common.nagle.as_deref().copied().unwrap_or(is_quenched);
-        let sender = SenderConfig { nagle, ..self.sender(&common, segment, recovery, span)? };
+        let sender = SenderConfig { nagle, fine_timer, ..self.sender(&common, segment, recovery, span)? };
         let receiver = self.receiver(&common, segment, recovery)?;
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
     }
@@ -287,6 +291,7 @@ impl Resolver<'_> {
             rtt: self.rto(common.rto.as_ref(), span)?,
             idle_restart: common.idle_restart.as_ref()?.value,
             nagle: false,
+            fine_timer: false,
             max_retransmissions: common.max_retransmissions.as_deref().copied(),
         })
     }
