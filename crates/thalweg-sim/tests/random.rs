@@ -9,6 +9,9 @@ use std::sync::Arc;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
+use thalweg_queue::feedback::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
@@ -98,7 +101,43 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
             impairment,
             schedule,
             capacity,
+            feedback: None,
         })
+}
+
+fn feedback() -> impl Strategy<Value = FeedbackSpec> {
+    let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response: millis(100), window: Duration::from_secs(1) };
+    let policy = prop_oneof![Just(SeifPolicy::Static), Just(SeifPolicy::Reacting), Just(dynamic)];
+    let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), prop::option::of(0u32..3)).prop_map(
+        |(policy, threshold, filter, mark, reach)| {
+            PolicySpec::Seif(SeifSpec {
+                policy,
+                threshold,
+                filter,
+                mark,
+                reach,
+                routing_interval: millis(700),
+            })
+        },
+    );
+    let quench = (0.0..1.0f64, any::<bool>())
+        .prop_map(|(threshold, on_drop)| PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop }));
+    let mark = (0.0..3.0f64).prop_map(|threshold| PolicySpec::DecBit(DecBitSpec { threshold }));
+    let rations = (1u64..500).prop_map(|interval| {
+        PolicySpec::Rations(RationsSpec { interval: millis(interval), ..RationsSpec::default() })
+    });
+    let policy = prop_oneof![2 => seif, 1 => quench, 1 => mark, 1 => rations];
+    (policy, 1u32..200).prop_map(|(policy, message)| FeedbackSpec {
+        policy,
+        audience: Audience::All,
+        message,
+    })
+}
+
+/// A direction of a link, whose queue may speak.
+fn speaking() -> impl Strategy<Value = DirectionSpec> {
+    (direction(), prop::option::weighted(0.4, feedback()))
+        .prop_map(|(direction, feedback)| DirectionSpec { feedback, ..direction })
 }
 
 fn controller() -> impl Strategy<Value = ControllerSpec> {
@@ -225,7 +264,7 @@ fn spec() -> impl Strategy<Value = Spec> {
     (1usize..4)
         .prop_flat_map(|links| {
             (
-                prop::collection::vec((direction(), direction()), links),
+                prop::collection::vec((speaking(), speaking()), links),
                 groups(links as u32 + 1),
                 0u64..2000,
                 prop::option::weighted(0.3, 0u64..3),

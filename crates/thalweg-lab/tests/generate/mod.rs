@@ -257,6 +257,7 @@ pub fn scenario() -> impl Strategy<Value = String> {
         key("duration", one(&["\"10 s\"", "\"1 min\"", "\"250 ms\""])),
         key("warmup", time()),
         key("seed", one(&["7", "18446744073709551615"])),
+        key("ties", one(&["\"lot\"", "\"order\""])),
     ]);
     let tables = some(vec![
         key("[measure]\ninterval", one(&["\"off\"", "\"10 ms\"\nflows = 3\nevery-event = true"])),

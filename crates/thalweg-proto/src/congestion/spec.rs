@@ -1,6 +1,6 @@
 //! Controllers as plain data.
 
-use super::{BbnSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
+use super::{BbnSpec, DecBitSpec, FeedbackKind, Growth, SeifSpec, TriSSpec};
 
 /// Which controller, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,19 +69,6 @@ pub enum ControllerSpec {
     Bbn(BbnSpec),
 }
 
-/// Which words of routers a controller understands. Routers speak to those flows that understand them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FeedbackKind {
-    /// Messages that name a dropped packet, or none as a warning (Liang 1991).
-    Seif,
-    /// Quenches (RFC 792; Nagle 1984).
-    SourceQuench,
-    /// The congestion bit in packets (Ramakrishnan and Jain 1988).
-    DecBit,
-    /// Messages with a granted rate (Robinson, Friedman and Steenstrup 1990).
-    Bbn,
-}
-
 impl ControllerSpec {
     /// What routers should tell flows of this controller; `None` where they would not be understood.
     pub const fn feedback(&self) -> Option<FeedbackKind> {
@@ -95,7 +82,7 @@ impl ControllerSpec {
             Self::Seif(_) => Some(FeedbackKind::Seif),
             Self::DecBit(_) => Some(FeedbackKind::DecBit),
             Self::SourceQuench { .. } => Some(FeedbackKind::SourceQuench),
-            Self::Bbn(_) => Some(FeedbackKind::Bbn),
+            Self::Bbn(_) => Some(FeedbackKind::Rations),
         }
     }
 }

@@ -422,6 +422,8 @@ macro_rules! words {
     };
 }
 
+pub(super) use words;
+
 words! {
     /// What windows are counted in.
     CountingName: thalweg_proto::window::Counting {
