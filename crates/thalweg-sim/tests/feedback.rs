@@ -5,7 +5,9 @@ mod net;
 use net::{bytes, chain, direction, group, millis, run, window};
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+use thalweg_queue::feedback::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
@@ -105,4 +107,74 @@ fn feedback_is_deterministic() {
     assert_eq!(first, second);
     let other = run(&dumbbell(seif(SeifPolicy::Reacting), vec![GroupSpec { count: 5, ..greedy("a") }]));
     assert_ne!(first.fingerprint, other.fingerprint);
+}
+
+/// A scheme that listens, behind one that speaks without being told to: only listeners are told.
+fn listening(controller: ControllerSpec) -> GroupSpec {
+    group("listens", 2, window(controller), WorkloadSpec::Bulk)
+}
+
+fn to_listeners(policy: PolicySpec, groups: Vec<GroupSpec>) -> RunResult {
+    let mut spec = dumbbell(policy, groups);
+    spec.links[1].forward.feedback = Some(FeedbackSpec::new(policy));
+    run(&spec)
+}
+
+/// Sources that cut at a warning lose nothing once they have left the initialisation, and use the line.
+#[test]
+fn seif_sources_avoid_drops_and_others_are_not_told() {
+    let source = ControllerSpec::Seif(thalweg_proto::congestion::SeifSpec::new(30.0));
+    let flows = vec![GroupSpec { count: 3, ..listening(source) }];
+    let result = to_listeners(seif(SeifPolicy::Static), flows);
+    let slow = &result.links[2];
+    assert!(slow.feedback > 10 && slow.utilisation > 0.95 && slow.drops_full < 10, "{slow:?}");
+    let others = to_listeners(seif(SeifPolicy::Static), vec![greedy("a")]);
+    assert_eq!(messages(&others), 0);
+}
+
+/// A queue of ten packets is half full with five.
+#[test]
+fn quenches_answer_packets_that_find_the_queue_half_full() {
+    let quench = |on_drop| PolicySpec::SourceQuench(QuenchSpec { threshold: 0.5, on_drop });
+    let early = run(&dumbbell(quench(false), vec![greedy("a")]));
+    let late = run(&dumbbell(quench(true), vec![greedy("a")]));
+    assert_eq!(late.links[2].feedback, late.links[2].drops_full);
+    assert!(early.links[2].feedback > late.links[2].feedback);
+    // Senders that do not listen do the same whatever they are told, but for the room that messages take.
+    assert!(early.links[2].drops_full > 0);
+}
+
+/// Marks are made at the queue, and no message is sent.
+#[test]
+fn the_dec_bit_marks_packets_and_sends_nothing() {
+    let result = run(&dumbbell(PolicySpec::DecBit(DecBitSpec::default()), vec![greedy("a")]));
+    let slow = &result.links[2];
+    assert!(slow.marks > 100 && slow.marks < slow.packets, "{slow:?}");
+    assert_eq!(messages(&result), 0);
+}
+
+/// Nineteen intervals end after the first packets came; each of three sources is told its ration in each.
+#[test]
+fn rations_are_told_to_every_source_in_every_interval() {
+    let flows = vec![GroupSpec { count: 3, ..greedy("a") }];
+    let result = run(&dumbbell(PolicySpec::Rations(RationsSpec::default()), flows));
+    let slow = &result.links[2];
+    assert!((57..=60).contains(&slow.feedback), "{slow:?}");
+}
+
+/// A router that speaks to a full queue on the way back: its messages are dropped there, and nothing else for them.
+#[test]
+fn a_message_that_finds_no_room_is_dropped() {
+    // Ten times as much comes back as the slow way back holds; messages to the first source meet it.
+    let blast = |from: u32, to: u32| {
+        let workload = WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(20), packet: bytes(1000) };
+        GroupSpec { from: NodeId(from), to: NodeId(to), ..group("blast", to, net::datagrams(), workload) }
+    };
+    let mut spec = dumbbell(seif(SeifPolicy::Static), vec![greedy("a"), blast(1, 0)]);
+    spec.links[0].backward.queue = DisciplineSpec::Fcfs { limit: Limit::Packets(5) };
+    let result = run(&spec);
+    assert!(result.links[2].feedback > 0);
+    assert!(result.links[1].drops_full > 1000);
+    // The drops of messages are the router's, not the flow's: the first flow lost acknowledgements at most.
+    assert!(result.flows[1].drops > 1000);
 }
