@@ -30,7 +30,7 @@ const FEW: usize = 24;
 /// "No chunk".
 const NONE: u32 = u32::MAX;
 /// The list is filled up when it has no more entries than this, so that there is something to look ahead to ...
-const LOW: usize = 5;
+const LOW: usize = 6;
 /// ... but then only from levels below this, which are near: what is added before the earliest entry of the wheel goes to
 /// the list, which must stay short. Four digits are 17 microseconds.
 const NEAR_LEVELS: usize = 4;
@@ -199,11 +199,11 @@ impl Wheel {
         Some((Time::from_picos(entry.time), entry.key))
     }
 
-    /// The key of the entry that will be taken after `ahead` others, if it is in the list.
+    /// The keys of the next entries in the list, if there are so many.
     #[inline]
-    pub fn ahead(&self, ahead: usize) -> Option<u32> {
-        let index = self.near.len().checked_sub(ahead + 1)?;
-        Some(self.near[index].key)
+    pub fn coming<const COUNT: usize>(&self) -> Option<[u32; COUNT]> {
+        let last: &[Entry; COUNT] = self.near.last_chunk()?;
+        Some(core::array::from_fn(|ahead| last[COUNT - 1 - ahead].key))
     }
 
     /// Moves the wheel's earliest slots to the list.
