@@ -3,9 +3,9 @@
 use std::path::Path;
 use thalweg_lab::scenario::{Diagnostic, Loaded, load_text};
 use thalweg_proto::congestion::ControllerSpec;
-use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Recovery;
-use thalweg_queue::{DisciplineSpec, Limit, LossSpec};
+use thalweg_queue::{DisciplineSpec, FairQueueingConfig, Limit, LossSpec};
 use thalweg_sim::spec::{TransportSpec, WorkloadSpec};
 
 #[track_caller]
@@ -23,9 +23,7 @@ fn with_link(keys: &str) -> Loaded {
 }
 
 fn forward_limit(loaded: &Loaded) -> Limit {
-    match loaded.spec().links[0].forward.queue {
-        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => limit,
-    }
+    loaded.spec().links[0].forward.queue.limit()
 }
 
 #[test]
@@ -43,6 +41,22 @@ fn capacities_in_every_unit() {
     ] {
         assert_eq!(forward_limit(&with_link(queue)), limit, "{queue}");
     }
+}
+
+#[test]
+fn disciplines_have_their_parameters() {
+    // What is given, and what holds otherwise.
+    let limit = Limit::Packets(30);
+    let queue = |keys: &str| {
+        let table = format!("queue = {{ capacity = \"30 pkt\", {keys} }}");
+        with_link(&table).spec().links[0].forward.queue
+    };
+    let fair = |config| DisciplineSpec::FairQueueing { limit, config };
+    assert_eq!(queue("discipline = \"fq\""), fair(FairQueueingConfig::default()));
+    assert_eq!(
+        queue("discipline = \"fq\", promptness = \"500 B\", mark-above = 1.5"),
+        fair(FairQueueingConfig { promptness: Bytes::new(500), mark_above: Some(1.5) })
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! One type for every discipline.
 
-use crate::{Discipline, DisciplineSpec, Dropped, Entry, Fcfs, RandomDrop};
+use crate::{Discipline, DisciplineSpec, Dropped, Entry, FairQueueing, Fcfs, RandomDrop};
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Rate, Time};
 
 /// Any discipline, chosen when it is made and called without dynamic dispatch.
 ///
@@ -14,6 +14,19 @@ pub enum Any {
     Fcfs(Fcfs),
     /// Random Drop.
     RandomDrop(Box<RandomDrop>),
+    /// Fair Queueing.
+    FairQueueing(Box<FairQueueing>),
+}
+
+/// Calls a method of the discipline, whichever it is.
+macro_rules! each {
+    ($any:expr, $queue:ident => $call:expr) => {
+        match $any {
+            Any::Fcfs($queue) => $call,
+            Any::RandomDrop($queue) => $call,
+            Any::FairQueueing($queue) => $call,
+        }
+    };
 }
 
 impl Any {
@@ -27,6 +40,9 @@ impl Any {
             DisciplineSpec::RandomDrop { limit } => {
                 Self::RandomDrop(Box::new(RandomDrop::new(limit, stream("random-drop"))))
             }
+            DisciplineSpec::FairQueueing { limit, config } => {
+                Self::FairQueueing(Box::new(FairQueueing::new(limit, config)))
+            }
         }
     }
 }
@@ -34,42 +50,31 @@ impl Any {
 impl Discipline for Any {
     #[inline]
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
-        match self {
-            Self::Fcfs(queue) => queue.enqueue(now, entry, dropped),
-            Self::RandomDrop(queue) => queue.enqueue(now, entry, dropped),
-        }
+        each!(self, queue => queue.enqueue(now, entry, dropped));
     }
 
     #[inline]
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        match self {
-            Self::Fcfs(queue) => queue.dequeue(now, dropped),
-            Self::RandomDrop(queue) => queue.dequeue(now, dropped),
-        }
+        each!(self, queue => queue.dequeue(now, dropped))
     }
 
     #[inline]
     fn peek(&self) -> Option<&Entry> {
-        match self {
-            Self::Fcfs(queue) => queue.peek(),
-            Self::RandomDrop(queue) => queue.peek(),
-        }
+        each!(self, queue => queue.peek())
     }
 
     #[inline]
     fn packets(&self) -> u64 {
-        match self {
-            Self::Fcfs(queue) => queue.packets(),
-            Self::RandomDrop(queue) => queue.packets(),
-        }
+        each!(self, queue => queue.packets())
     }
 
     #[inline]
     fn bytes(&self) -> u64 {
-        match self {
-            Self::Fcfs(queue) => queue.bytes(),
-            Self::RandomDrop(queue) => queue.bytes(),
-        }
+        each!(self, queue => queue.bytes())
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        each!(self, queue => queue.set_rate(rate));
     }
 }
 
@@ -77,7 +82,7 @@ impl Discipline for Any {
 mod tests {
     //! Proves that the common type adds nothing: no memory, no stream that is not needed.
     use super::*;
-    use crate::Limit;
+    use crate::{FairQueueingConfig, Limit};
 
     #[test]
     fn it_is_as_small_as_the_smallest_discipline() {
@@ -90,7 +95,12 @@ mod tests {
         // The purpose names the stream, so it must not change.
         let mut asked = Vec::new();
         let limit = Limit::Packets(1);
-        for spec in [DisciplineSpec::Fcfs { limit }, DisciplineSpec::RandomDrop { limit }] {
+        let config = FairQueueingConfig::default();
+        for spec in [
+            DisciplineSpec::Fcfs { limit },
+            DisciplineSpec::RandomDrop { limit },
+            DisciplineSpec::FairQueueing { limit, config },
+        ] {
             Any::new(&spec, |purpose| {
                 asked.push(purpose);
                 Stream::new(1, purpose, 0)

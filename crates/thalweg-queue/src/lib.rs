@@ -3,8 +3,8 @@
 //! Nothing here knows what a packet is: a queue holds [`Entry`]s, small values that name a packet which its owner
 //! keeps. The simulator and live emulation use the same code.
 //!
-//! - [`Discipline`]: the contract of a queue; [`Fcfs`] and [`RandomDrop`] keep it, and [`Any`] is one of them as a
-//!   [`DisciplineSpec`] chooses.
+//! - [`Discipline`]: the contract of a queue; [`Fcfs`], [`RandomDrop`] and [`FairQueueing`] keep it, and [`Any`] is
+//!   one of them as a [`DisciplineSpec`] chooses.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, damage and reordering on a wire, as an
 //!   [`ImpairmentSpec`] says.
 //! - [`CapacityTrace`]: a link whose rate varies, in mahimahi's format; a [`CapacityClock`] plays it.
@@ -16,11 +16,15 @@ mod any;
 mod capacity;
 mod clock;
 mod discipline;
+mod fair_queueing;
 mod fcfs;
 mod impairment;
+mod lanes;
 mod loss;
 mod mahimahi;
 mod random_drop;
+mod room;
+mod rounds;
 mod spec;
 mod synthesise;
 mod trials;
@@ -29,6 +33,7 @@ pub use any::Any;
 pub use capacity::{CapacityError, CapacityTrace};
 pub use clock::CapacityClock;
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
+pub use fair_queueing::{FairQueueing, FairQueueingConfig};
 pub use fcfs::Fcfs;
 pub use impairment::{Fate, Impairment};
 pub use loss::LossProcess;

@@ -1,6 +1,6 @@
 //! Disciplines and impairments as plain data.
 
-use crate::Limit;
+use crate::{FairQueueingConfig, Limit};
 use std::fmt;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;
@@ -18,6 +18,13 @@ pub enum DisciplineSpec {
     RandomDrop {
         /// How much is held.
         limit: Limit,
+    },
+    /// Served as if bit by bit in turn, flow by flow; the flow that uses most of the buffer is dropped from.
+    FairQueueing {
+        /// How much is held.
+        limit: Limit,
+        /// The parameters.
+        config: FairQueueingConfig,
     },
 }
 
@@ -71,13 +78,63 @@ pub enum LossSpec {
 }
 
 impl DisciplineSpec {
-    /// Whether a queue can be made of it.
+    /// Whether a queue can be made of it. Any limit will do, be it zero, which holds nothing.
     ///
     /// # Errors
-    /// None today: both disciplines work with any limit, be it zero, which holds nothing.
-    pub const fn check(&self) -> Result<(), SpecError> {
+    /// [`SpecError`] names the first parameter that is out of its range.
+    pub fn check(&self) -> Result<(), SpecError> {
         match self {
             Self::Fcfs { .. } | Self::RandomDrop { .. } => Ok(()),
+            Self::FairQueueing { config, .. } => {
+                config.mark_above.map_or(Ok(()), |share| above_zero("mark_above", share))
+            }
+        }
+    }
+
+    /// How much is held.
+    pub const fn limit(&self) -> Limit {
+        match *self {
+            Self::Fcfs { limit } | Self::RandomDrop { limit } | Self::FairQueueing { limit, .. } => limit,
+        }
+    }
+
+    /// The same with another limit.
+    pub const fn set_limit(&mut self, new: Limit) {
+        match self {
+            Self::Fcfs { limit } | Self::RandomDrop { limit } | Self::FairQueueing { limit, .. } => {
+                *limit = new;
+            }
+        }
+    }
+
+    /// Whether ordinary packets leave in the order in which they came.
+    pub const fn keeps_order(&self) -> bool {
+        match self {
+            Self::Fcfs { .. } | Self::RandomDrop { .. } => true,
+            Self::FairQueueing { .. } => false,
+        }
+    }
+
+    /// Whether it drops packets for which there is room.
+    pub const fn drops_early(&self) -> bool {
+        match self {
+            Self::Fcfs { .. } | Self::RandomDrop { .. } | Self::FairQueueing { .. } => false,
+        }
+    }
+
+    /// Whether it draws random numbers.
+    pub const fn is_random(&self) -> bool {
+        match self {
+            Self::RandomDrop { .. } => true,
+            Self::Fcfs { .. } | Self::FairQueueing { .. } => false,
+        }
+    }
+
+    /// Whether it must be shown the packets that find the line free too, as its state depends on them.
+    pub const fn sees_all(&self) -> bool {
+        match self {
+            Self::Fcfs { .. } | Self::RandomDrop { .. } => false,
+            Self::FairQueueing { .. } => true,
         }
     }
 }
@@ -147,12 +204,23 @@ fn probability(what: &'static str, value: f64) -> Result<(), SpecError> {
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Probability { what, value }) }
 }
 
+fn above_zero(what: &'static str, value: f64) -> Result<(), SpecError> {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(SpecError::NotAboveZero { what, value }) }
+}
+
 /// Why a description of a queue or of impairments is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpecError {
     /// A probability is not between 0 and 1.
     Probability {
         /// The value's name, as a path from the description that was checked.
+        what: &'static str,
+        /// The value.
+        value: f64,
+    },
+    /// A parameter is not above zero, or not finite.
+    NotAboveZero {
+        /// The parameter's name.
         what: &'static str,
         /// The value.
         value: f64,
@@ -173,6 +241,9 @@ impl fmt::Display for SpecError {
         match self {
             Self::Probability { what, value } => {
                 write!(f, "`{what}` is a probability, so it must lie between 0 and 1, but it is {value}")
+            }
+            Self::NotAboveZero { what, value } => {
+                write!(f, "`{what}` must be a number above zero, but it is {value}")
             }
             Self::LossList { position, found, above: 0 } => {
                 write!(
@@ -255,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_is_a_limit() {
-        // Nothing about today's disciplines can be wrong.
+        // For every discipline.
         assert_eq!(DisciplineSpec::Fcfs { limit: Limit::Packets(0) }.check(), Ok(()));
         assert_eq!(DisciplineSpec::RandomDrop { limit: Limit::Unlimited }.check(), Ok(()));
     }

@@ -50,6 +50,16 @@ impl Network {
         self.speeds[spec] != 0 || !transmitter.rate(&self.directions[spec]).is_zero()
     }
 
+    /// Whether a packet that finds the line free may enter service without its discipline's knowledge.
+    #[inline]
+    fn can_pass(&self, link: u32) -> bool {
+        let transmitter = &self.transmitters[link as usize];
+        let spec = transmitter.spec as usize;
+        // Only a line that lets all packets pass has a speed.
+        let direction = &self.directions[spec];
+        self.speeds[spec] != 0 || !direction.queue.sees_all() && !transmitter.rate(direction).is_zero()
+    }
+
     /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
     pub fn route(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         self.routes[start as usize..].iter().copied().take_while(|&hop| hop != END)
@@ -122,14 +132,14 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn offer(&mut self, link: u32, packet: u32, size: u32) {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
-        if is_free && self.network.can_send(link) {
+        if is_free && self.network.can_pass(link) {
             self.transmit(link, packet, size);
         } else {
             self.enqueue(link, packet);
         }
     }
 
-    /// A packet meets a busy transmitter.
+    /// A packet meets a busy transmitter, or one whose discipline sees every packet.
     fn enqueue(&mut self, link: u32, packet: u32) {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
@@ -151,8 +161,14 @@ impl<T: Tracer> Simulation<T> {
         let spec = &self.network.directions[transmitter.spec as usize];
         let names = &self.network.names;
         let stream = |purpose| names.stream(purpose, link);
-        let waiting = transmitter.waiting(&spec.queue, names.is_link(link), stream);
+        let is_free = now >= transmitter.busy_until && !transmitter.service_due;
+        let is_up = !transmitter.rate(spec).is_zero();
+        let waiting = transmitter.waiting(spec, names.is_link(link), stream);
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
+        if is_free && is_up {
+            self.on_service(link);
+            return;
+        }
         waiting.observe(now);
         let watched = transmitter.watched;
         self.expect_service(link);
@@ -357,8 +373,13 @@ impl<T: Tracer> Simulation<T> {
                 extra.impairment.set(impairment, |purpose| names.stream(purpose, link));
             }
         }
-        if transmitter.queue.as_ref().is_some_and(|waiting| waiting.discipline.packets() > 0) {
-            self.expect_service(link);
+        if let Some(waiting) = &mut transmitter.queue {
+            if let Some(rate) = change.rate {
+                waiting.discipline.set_rate(rate);
+            }
+            if waiting.discipline.packets() > 0 {
+                self.expect_service(link);
+            }
         }
     }
 }

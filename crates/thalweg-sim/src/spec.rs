@@ -290,6 +290,7 @@ impl DirectionSpec {
     ///
     /// Says in words what is wrong: probabilities outside 0 to 1, an empty capacity trace, changes out of order.
     pub fn check(&self) -> Result<(), String> {
+        self.queue.check().map_err(|error| error.to_string())?;
         self.impairment.check().map_err(|error| error.to_string())?;
         if let Some(capacity) = &self.capacity {
             capacity.check().map_err(|error| error.to_string())?;

@@ -142,13 +142,12 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     };
     let _ = write!(text, ", {}", line.delay);
     let packet = paths.largest_packet(number, back);
-    let kind = match line.queue {
-        DisciplineSpec::Fcfs { .. } => "queue",
-        DisciplineSpec::RandomDrop { .. } => "random-drop queue",
-    };
+    let kind = discipline(&line.queue);
     let bdp = paths.link_bdp(spec, number, back);
     match bytes(&line.queue, packet.max(1)) {
-        None => text.push_str("; unlimited queue"),
+        None => {
+            let _ = write!(text, "; unlimited {kind}");
+        }
         Some(size) if packet == 0 => {
             let _ = write!(text, "; {kind} of {size}, crossed by no flow");
         }
@@ -178,6 +177,17 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, "; {} changes on the way", line.schedule.len());
     }
     text
+}
+
+fn discipline(queue: &DisciplineSpec) -> &'static str {
+    match queue {
+        DisciplineSpec::Fcfs { .. } => "queue",
+        DisciplineSpec::RandomDrop { .. } => "random-drop queue",
+        DisciplineSpec::FairQueueing { config, .. } if config.mark_above.is_some() => {
+            "Fair Queueing queue that sets bits"
+        }
+        DisciplineSpec::FairQueueing { .. } => "Fair Queueing queue",
+    }
 }
 
 /// An amount in packets.

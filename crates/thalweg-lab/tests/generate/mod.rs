@@ -40,7 +40,7 @@ fn queue() -> impl Strategy<Value = String> {
     ];
     prop_oneof![
         capacity.clone(),
-        (one(&["fcfs", "random-drop"]), capacity)
+        (one(&["fcfs", "random-drop", "fq"]), capacity)
             .prop_map(|(kind, capacity)| format!("{{ discipline = \"{kind}\", capacity = {capacity} }}")),
     ]
 }

@@ -1,6 +1,7 @@
 //! Writes a scenario out in full: defaults filled in, files put together, nothing left to be looked up elsewhere.
 
 mod line;
+mod queue;
 mod transport;
 mod workload;
 mod writer;

@@ -10,7 +10,7 @@ mod workload;
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use line::{Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
-pub use queue::{Capacity, Queue, QueueTable};
+pub use queue::{Capacity, FairQueue, Queue, QueueTable};
 pub use scheme::{
     Common, CountingName, DelayedAckChoice, DelayedAckTable, RecoveryName, Rto, SchemeRef, SchemeTable,
     Schemes, Sizes,

@@ -1,7 +1,7 @@
 //! Queues and how much they hold.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::{Packets, split};
+use super::super::quantity::{Number, Packets, split};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -117,11 +117,26 @@ table! {
     }
 }
 
+table! {
+    /// Fair Queueing (Demers, Keshav, Shenker 1989): flows are served as if bit by bit in turn, and the flow that uses
+    /// most of a full buffer loses its last packet.
+    FairQueue "fq queue" {
+        /// How much it holds, without the packet in service.
+        capacity: Capacity = "capacity" (required);
+        /// Promptness: a flow that has sent less than this in the current round is served earlier for it.
+        promptness: Bytes = "promptness" or r#""0 B""#;
+        /// Sets the congestion bit on packets of a flow that holds more than this many times its fair share, which is the
+        /// capacity divided by the number of flows with packets waiting. Without it no bits are set.
+        mark_above: Number = "mark-above";
+    }
+}
+
 choice! {
     /// A queue with its discipline.
     QueueTable "queue" by "discipline" {
         "fcfs" => Fcfs(FcfsQueue),
         "random-drop" => RandomDrop(RandomDropQueue),
+        "fq" => Fair(FairQueue),
     }
 }
 
@@ -141,6 +156,7 @@ impl Queue {
             Self::Capacity(capacity) => return Some(*capacity),
             Self::Table(QueueTable::Fcfs(table)) => &table.capacity,
             Self::Table(QueueTable::RandomDrop(table)) => &table.capacity,
+            Self::Table(QueueTable::Fair(table)) => &table.capacity,
         };
         capacity.as_ref().map(|At { value, .. }| *value)
     }

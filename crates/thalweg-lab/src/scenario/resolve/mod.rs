@@ -3,6 +3,7 @@
 mod files;
 mod impairment;
 mod line;
+mod queue;
 mod scheme;
 mod traffic;
 
