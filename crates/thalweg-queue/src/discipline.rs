@@ -11,6 +11,8 @@ pub struct Entry {
     pub size: u32,
     /// The flow that it belongs to.
     pub flow: u32,
+    /// The priority of that flow, 1 the highest.
+    pub priority: u8,
     /// Goes ahead of all ordinary packets (routers' feedback messages).
     pub urgent: bool,
     /// May be marked instead of dropped (ECN-capable).

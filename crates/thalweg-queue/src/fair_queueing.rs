@@ -144,12 +144,7 @@ impl Discipline for FairQueueing {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
         if entry.urgent {
-            if self.room.fits(entry.size) {
-                self.room.take(&entry);
-                self.urgent.push_back(entry);
-            } else {
-                dropped.push(Dropped { entry, reason: DropReason::Full });
-            }
+            self.room.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let lane = self.store(entry);
@@ -162,8 +157,7 @@ impl Discipline for FairQueueing {
 
     fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
         self.rounds.complete(|lane| Self::close_if_empty(&mut self.lanes, lane));
-        if let Some(entry) = self.urgent.pop_front() {
-            self.room.give_back(&entry);
+        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let (_, _, lane) = self.heads.pop_first()?;

@@ -16,7 +16,7 @@ fn plain(limit: Limit) -> FairQueueing {
 }
 
 fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-    Entry { packet, size, flow, urgent: false, markable: true, marked: false }
+    Entry { packet, size, flow, priority: 6, urgent: false, markable: true, marked: false }
 }
 
 fn us(micros: u64) -> Time {

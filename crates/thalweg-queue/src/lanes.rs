@@ -3,10 +3,12 @@
 use crate::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The queue of one flow: its packets with what the discipline notes of each, and what it notes of the flow.
+/// The queue of one flow, or of several that share a bucket: its packets with what the discipline notes of each, and
+/// what it notes of the flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lane<S, T> {
-    flow: u32,
+    /// The flow or the bucket.
+    key: u32,
     queue: VecDeque<(Entry, T)>,
     used: u64,
     pub(crate) state: S,
@@ -28,13 +30,13 @@ impl<S, T> Lane<S, T> {
     }
 }
 
-/// Lanes by flow. A lane is open from the first packet of its flow until it is closed, and its place is then used
+/// Lanes by flow or by bucket. A lane is open from its first packet until it is closed, and its place is then used
 /// again: there are never more places than there were lanes open at once, whatever the flows' numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lanes<S, T> {
     lanes: Vec<Lane<S, T>>,
     vacant: Vec<u32>,
-    by_flow: BTreeMap<u32, u32>,
+    by_key: BTreeMap<u32, u32>,
     /// Lanes that hold something, by how much they use.
     by_use: BTreeSet<(u64, u32)>,
 }
@@ -44,28 +46,33 @@ const KEPT: usize = 16;
 
 impl<S: Default, T> Lanes<S, T> {
     pub(crate) const fn new() -> Self {
-        Self { lanes: Vec::new(), vacant: Vec::new(), by_flow: BTreeMap::new(), by_use: BTreeSet::new() }
+        Self { lanes: Vec::new(), vacant: Vec::new(), by_key: BTreeMap::new(), by_use: BTreeSet::new() }
     }
 
-    /// The lane of `flow`, opened if it was not, and whether it was opened.
-    pub(crate) fn open(&mut self, flow: u32) -> (u32, bool) {
-        if let Some(&lane) = self.by_flow.get(&flow) {
+    /// The lane of `key`, a flow or a bucket, opened if it was not, and whether it was opened.
+    pub(crate) fn open(&mut self, key: u32) -> (u32, bool) {
+        if let Some(&lane) = self.by_key.get(&key) {
             return (lane, false);
         }
         let lane = self.vacant.pop().unwrap_or_else(|| {
-            self.lanes.push(Lane { flow, queue: VecDeque::new(), used: 0, state: S::default() });
+            self.lanes.push(Lane { key, queue: VecDeque::new(), used: 0, state: S::default() });
             self.lanes.len() as u32 - 1
         });
-        self.lanes[lane as usize].flow = flow;
-        self.by_flow.insert(flow, lane);
+        self.lanes[lane as usize].key = key;
+        self.by_key.insert(key, lane);
         (lane, true)
+    }
+
+    /// The lane of `key`, if it is open.
+    pub(crate) fn find(&self, key: u32) -> Option<u32> {
+        self.by_key.get(&key).copied()
     }
 
     /// Forgets an empty lane.
     pub(crate) fn close(&mut self, lane: u32) {
         let place = &mut self.lanes[lane as usize];
         debug_assert!(place.is_empty());
-        self.by_flow.remove(&place.flow);
+        self.by_key.remove(&place.key);
         place.state = S::default();
         place.queue.shrink_to(KEPT);
         self.vacant.push(lane);

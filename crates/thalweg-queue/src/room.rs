@@ -1,6 +1,7 @@
 //! What is left of a queue's limit.
 
-use crate::{Entry, Limit};
+use crate::{DropReason, Dropped, Entry, Limit};
+use std::collections::VecDeque;
 
 /// How much of a limit is taken, for disciplines that keep several queues under one limit.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,28 @@ impl Room {
     pub(crate) fn give_back(&mut self, entry: &Entry) {
         self.packets -= 1;
         self.bytes -= u64::from(entry.size);
+    }
+
+    /// An urgent arrival joins the others of its kind, if it fits.
+    pub(crate) fn store_urgent(
+        &mut self,
+        entry: Entry,
+        urgent: &mut VecDeque<Entry>,
+        dropped: &mut Vec<Dropped>,
+    ) {
+        if self.fits(entry.size) {
+            self.take(&entry);
+            urgent.push_back(entry);
+        } else {
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+
+    /// The first urgent packet leaves, if there is one.
+    pub(crate) fn take_urgent(&mut self, urgent: &mut VecDeque<Entry>) -> Option<Entry> {
+        let entry = urgent.pop_front()?;
+        self.give_back(&entry);
+        Some(entry)
     }
 
     pub(crate) const fn packets(&self) -> u64 {
