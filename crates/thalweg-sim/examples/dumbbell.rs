@@ -58,6 +58,7 @@ fn main() {
             stagger: Duration::ZERO,
             stop: None,
             control_channel: None,
+            priority: LOWEST_PRIORITY,
         }],
         duration: Duration::from_secs(seconds),
         warmup: Duration::ZERO,

@@ -159,6 +159,7 @@ impl<'a> Builder<'a> {
             name: group.name.clone(),
             scheme: group.transport.scheme().to_owned(),
             transport: index,
+            priority: group.priority,
             first_flow: self.flows.len() as u32,
             flows: group.count,
             completion: Histogram::default(),

@@ -3,7 +3,7 @@
 use crate::packet::NONE;
 use crate::pdu::Pdu;
 use crate::prefetch::prefetch_all;
-use crate::spec::TransportSpec;
+use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
@@ -210,6 +210,8 @@ pub(crate) struct Endpoint {
     pub waiting: bool,
     /// Every change of its state is recorded.
     pub watched: bool,
+    /// The priority of its flow.
+    pub priority: u8,
 }
 
 /// How packets leave an end of a flow.
@@ -237,6 +239,7 @@ impl Endpoint {
         incarnation: 0,
         waiting: false,
         watched: false,
+        priority: LOWEST_PRIORITY,
     };
 
     /// How large a packet with this PDU is on the wire.

@@ -1,6 +1,6 @@
 //! Specifications that make no sense.
 
-use crate::spec::{GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 use core::fmt;
 use thalweg_proto::units::{Bytes, Duration};
 
@@ -27,6 +27,13 @@ pub enum SpecError {
         of: String,
         /// The quantity.
         what: &'static str,
+    },
+    /// A priority is not one from 1 to [`LOWEST_PRIORITY`].
+    Priority {
+        /// The group.
+        of: String,
+        /// The priority.
+        found: u8,
     },
     /// A link's impairments or capacity are not valid.
     Link {
@@ -55,6 +62,9 @@ impl fmt::Display for SpecError {
                 write!(f, "`{group}` has no route from `{from}` to `{to}`")
             }
             Self::Zero { of, what } => write!(f, "`{of}`: the {what} must not be zero"),
+            Self::Priority { of, found } => {
+                write!(f, "`{of}` has a priority of {found}, but they go from 1 to {LOWEST_PRIORITY}")
+            }
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
             Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
         }
@@ -127,6 +137,9 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
 /// A workload that writes nothing, or writes in no time, would stand still or never let the time pass.
 fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     let zero = |what| Err(SpecError::Zero { of: group.name.clone(), what });
+    if group.priority == 0 || group.priority > LOWEST_PRIORITY {
+        return Err(SpecError::Priority { of: group.name.clone(), found: group.priority });
+    }
     if group.transport.segment() == 0 {
         return zero("segment size");
     }

@@ -42,6 +42,7 @@ pub(crate) struct Group {
     pub name: String,
     pub scheme: String,
     pub transport: u32,
+    pub priority: u8,
     pub first_flow: u32,
     pub flows: u32,
     pub completion: Histogram,
@@ -182,6 +183,7 @@ impl<T: Tracer> Simulation<T> {
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         let (sender, receiver) = transport.engines();
+        let priority = self.groups[state.group as usize].priority;
         let (header, control) = transport.overheads();
         let (mut there, mut back) = (state.forward, state.backward);
         if role == Role::Reply {
@@ -195,7 +197,17 @@ impl<T: Tracer> Simulation<T> {
             // The serial goes on, so that no packet of the run has another's identity; the incarnation tells late
             // packets of the slot's last connection from those of this one.
             let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
-            *slot = Endpoint { engine, way, flow, header, control, serial, incarnation, ..Endpoint::VACANT };
+            *slot = Endpoint {
+                engine,
+                way,
+                flow,
+                header,
+                control,
+                serial,
+                incarnation,
+                priority,
+                ..Endpoint::VACANT
+            };
         }
         self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
         number

@@ -153,6 +153,7 @@ impl<T: Tracer> Simulation<T> {
             packet,
             size: header.size,
             flow: header.connection,
+            priority: header.flags.priority(),
             urgent: header.flags.has(Flags::URGENT),
             markable: header.flags.has(Flags::MARKABLE),
             marked: false,

@@ -61,6 +61,16 @@ impl Flags {
     /// Travels from the receiver to the sender of its connection.
     pub const BACKWARD: Self = Self(16);
 
+    /// No flags, and a flow's priority in the three bits that are left.
+    pub const fn of_priority(priority: u8) -> Self {
+        Self(priority << 5)
+    }
+
+    /// The priority of the packet's flow.
+    pub const fn priority(self) -> u8 {
+        self.0 >> 5
+    }
+
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
     }

@@ -291,7 +291,7 @@ impl<T: Tracer> Simulation<T> {
         let endpoint = &mut self.endpoints[id as usize];
         let way = endpoint.way;
         let size = endpoint.wire_size(&pdu);
-        let mut flags = Flags::default();
+        let mut flags = Flags::of_priority(endpoint.priority);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }

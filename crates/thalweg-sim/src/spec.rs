@@ -123,7 +123,12 @@ pub struct GroupSpec {
     pub stop: Option<Time>,
     /// Acknowledgements and other control PDUs skip the network and arrive after this delay, without loss.
     pub control_channel: Option<Duration>,
+    /// How much the flows matter, for gates and for queues that heed it: from 1, the highest, to [`LOWEST_PRIORITY`].
+    pub priority: u8,
 }
+
+/// The lowest priority that a flow can have, and the usual one.
+pub const LOWEST_PRIORITY: u8 = 6;
 
 /// The links between a flow's own hosts and the network.
 #[derive(Clone, Debug)]

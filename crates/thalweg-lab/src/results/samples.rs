@@ -4,7 +4,8 @@ use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
+    DirectionSpec, GroupSpec, LOWEST_PRIORITY, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec,
+    WorkloadSpec,
 };
 use thalweg_sim::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
@@ -155,6 +156,7 @@ pub(crate) fn spec() -> Spec {
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        priority: LOWEST_PRIORITY,
     };
     Spec {
         nodes: vec![node("a"), node("b")],

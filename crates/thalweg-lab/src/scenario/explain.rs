@@ -5,8 +5,8 @@ use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_queue::{DisciplineSpec, LossSpec};
-use thalweg_sim::spec::{GroupSpec, LinkSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
+use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, LinkSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Explains a scenario.
 pub fn explain(loaded: &Loaded) -> String {
@@ -38,10 +38,14 @@ pub fn explain(loaded: &Loaded) -> String {
 
 fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut String) {
     let name = |node: thalweg_sim::spec::NodeId| spec.nodes[node.0 as usize].name.as_str();
+    let priority = match group.priority {
+        LOWEST_PRIORITY => String::new(),
+        priority => format!(", priority {priority}"),
+    };
     let count = if group.count == 1 { "1 flow".to_owned() } else { format!("{} flows", group.count) };
     let _ = writeln!(
         out,
-        "  {}: {count}, {}, {}",
+        "  {}: {count}, {}, {}{priority}",
         group.name,
         scheme(&group.transport),
         workload(&group.workload)
@@ -179,14 +183,25 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     text
 }
 
-fn discipline(queue: &DisciplineSpec) -> &'static str {
+/// A queue in words, with what shapes its behaviour most.
+fn discipline(queue: &DisciplineSpec) -> String {
     match queue {
-        DisciplineSpec::Fcfs { .. } => "queue",
-        DisciplineSpec::RandomDrop { .. } => "random-drop queue",
-        DisciplineSpec::FairQueueing { config, .. } if config.mark_above.is_some() => {
-            "Fair Queueing queue that sets bits"
+        DisciplineSpec::Fcfs { .. } => "queue".to_owned(),
+        DisciplineSpec::RandomDrop { .. } => "random-drop queue".to_owned(),
+        DisciplineSpec::FairQueueing { config, .. } => {
+            let bits = if config.mark_above.is_some() { " that sets bits" } else { "" };
+            format!("Fair Queueing queue{bits}")
         }
-        DisciplineSpec::FairQueueing { .. } => "Fair Queueing queue",
+        DisciplineSpec::Sfq { config, .. } => format!("SFQ queue with {} buckets", config.buckets),
+        DisciplineSpec::Drr { config, .. } => format!("DRR queue with a quantum of {}", config.quantum),
+        DisciplineSpec::Red { config, .. } => {
+            let unit = if config.unit == RedUnit::Packets { "packets" } else { "bytes" };
+            format!("RED queue, thresholds {} and {} {unit}", config.min_threshold, config.max_threshold)
+        }
+        DisciplineSpec::CoDel { config, .. } => format!("CoDel queue, target {}", config.target),
+        DisciplineSpec::FqCoDel { config, .. } => format!("FQ-CoDel queue, target {}", config.codel.target),
+        DisciplineSpec::Pie { config, .. } => format!("PIE queue, target {}", config.target),
+        DisciplineSpec::Priority { .. } => "priority queue".to_owned(),
     }
 }
 

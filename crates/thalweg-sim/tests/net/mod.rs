@@ -76,6 +76,7 @@ pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSp
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        priority: LOWEST_PRIORITY,
     }
 }
 

@@ -109,6 +109,7 @@ fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entri
     if let Some(delay) = group.control_channel {
         entries.quantity("control-channel", delay);
     }
+    entries.put("priority", group.priority.to_string());
     entries
 }
 

@@ -10,7 +10,10 @@ mod workload;
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use line::{Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
-pub use queue::{Capacity, FairQueue, Queue, QueueTable};
+pub use queue::{
+    Capacity, CoDelKeys, DrrQueue, FairQueue, FqCoDelQueue, OverflowName, PieQueue, Queue, QueueTable,
+    RedQueue, SfqQueue, Threshold,
+};
 pub use scheme::{
     Common, CountingName, DelayedAckChoice, DelayedAckTable, RecoveryName, Rto, SchemeRef, SchemeTable,
     Schemes, Sizes,

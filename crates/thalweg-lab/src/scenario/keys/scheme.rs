@@ -316,6 +316,7 @@ macro_rules! words {
         }
     };
 }
+pub(super) use words;
 
 words! {
     /// What windows are counted in.
