@@ -6,6 +6,7 @@
 //! - [`Discipline`]: the contract of a queue; [`Any`] is one of those that keep it, as a [`DisciplineSpec`] chooses:
 //!   [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`], [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue
 //!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`].
+//! - [`feedback`]: what routers tell sources of the congestion of a queue.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, damage and reordering on a wire, as an
 //!   [`ImpairmentSpec`] says.
 //! - [`CapacityTrace`]: a link whose rate varies, in mahimahi's format; a [`CapacityClock`] plays it.
@@ -22,6 +23,7 @@ mod discipline;
 mod drr;
 mod fair_queueing;
 mod fcfs;
+pub mod feedback;
 mod fq_codel;
 mod impairment;
 mod lanes;

@@ -344,6 +344,13 @@ pub enum SpecError {
         /// The value.
         value: f64,
     },
+    /// A share of something is not between 0 and 1.
+    Share {
+        /// The value's name.
+        what: &'static str,
+        /// The value.
+        value: f64,
+    },
     /// A number is larger than what is possible.
     TooMany {
         /// The parameter's name.
@@ -359,6 +366,13 @@ pub enum SpecError {
         min: f64,
         /// The maximum.
         max: f64,
+    },
+    /// A value is too small, or no number.
+    TooSmall {
+        /// The value's name.
+        what: &'static str,
+        /// The value.
+        value: f64,
     },
     /// A list of lost packets is not strictly ascending, or holds a zero.
     LossList {
@@ -386,6 +400,10 @@ impl fmt::Display for SpecError {
             Self::Thresholds { min, max } => {
                 write!(f, "the maximum threshold must be above the minimum, but they are {max} and {min}")
             }
+            Self::Share { what, value } => {
+                write!(f, "`{what}` is a share, so it must lie between 0 and 1, but it is {value}")
+            }
+            Self::TooSmall { what, value } => write!(f, "`{what}` is {value}, which is too small"),
             Self::LossList { position, found, above: 0 } => {
                 write!(
                     f,

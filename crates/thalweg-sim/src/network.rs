@@ -1,12 +1,13 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::endpoint::EndpointId;
+use crate::feedback::MessageWays;
 use crate::names::Names;
 use crate::packet::{Flags, NONE, Packet, Packets};
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
-use crate::transmitter::{Extra, Transmitter};
+use crate::transmitter::{Extra, Transmitter, Wait, Waiting};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
@@ -38,26 +39,40 @@ pub(crate) struct Network {
     pub hops: u64,
     /// For queues to tell what they drop; empty between two events.
     pub dropped: Vec<Dropped>,
+    /// What routers tell sources.
+    pub messages: MessageWays,
 }
 
 impl Network {
     /// False for a transmitter in an outage, or without any rate.
     #[inline]
-    fn can_send(&self, link: u32) -> bool {
+    pub(crate) fn can_send(&self, link: u32) -> bool {
         let transmitter = &self.transmitters[link as usize];
         let spec = transmitter.spec as usize;
         // A speed is a rate above zero that never changes.
         self.speeds[spec] != 0 || !transmitter.rate(&self.directions[spec]).is_zero()
     }
 
-    /// Whether a packet that finds the line free may enter service without its discipline's knowledge.
+    /// True for a transmitter that may send a packet at once, unseen by its queue.
     #[inline]
     fn can_pass(&self, link: u32) -> bool {
         let transmitter = &self.transmitters[link as usize];
         let spec = transmitter.spec as usize;
-        // Only a line that lets all packets pass has a speed.
+        // One whose queue sees all, or that is watched, has no speed.
         let direction = &self.directions[spec];
-        self.speeds[spec] != 0 || !direction.queue.sees_all() && !transmitter.rate(direction).is_zero()
+        self.speeds[spec] != 0
+            || transmitter.wait != Wait::Watched
+                && !direction.queue.sees_all()
+                && !transmitter.rate(direction).is_zero()
+    }
+
+    /// The queue of a transmitter, made if there was none.
+    #[inline]
+    pub fn waiting(&mut self, link: u32) -> &mut Waiting {
+        let transmitter = &mut self.transmitters[link as usize];
+        let spec = &self.directions[transmitter.spec as usize];
+        let names = &self.names;
+        transmitter.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link))
     }
 
     /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
@@ -139,15 +154,35 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// A packet meets a busy transmitter, or one whose discipline sees every packet.
+    /// A packet meets a busy transmitter, or one that sees every packet.
     fn enqueue(&mut self, link: u32, packet: u32) {
+        match self.network.transmitters[link as usize].wait {
+            Wait::Queue => {
+                let transmitter = &self.network.transmitters[link as usize];
+                let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
+                if is_free && self.network.can_send(link) {
+                    // Its discipline sees every packet.
+                    self.store(link, packet, false);
+                    self.on_service(link);
+                } else {
+                    self.store(link, packet, true);
+                    self.settle(link);
+                }
+            }
+            Wait::Line => {
+                self.trace(Step::Queued, link, packet);
+                self.network.line_up(link, packet);
+                self.expect_service(link);
+            }
+            Wait::Watched => self.offer_watched(link, packet),
+        }
+    }
+
+    /// A packet joins a queue, to wait there or only to be seen and to leave at once.
+    #[inline]
+    pub(crate) fn store(&mut self, link: u32, packet: u32, waits: bool) {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
-        if self.network.transmitters[link as usize].is_line {
-            self.network.line_up(link, packet);
-            self.expect_service(link);
-            return;
-        }
         let header = self.network.packets.get(packet);
         let entry = Entry {
             packet,
@@ -162,17 +197,18 @@ impl<T: Tracer> Simulation<T> {
         let spec = &self.network.directions[transmitter.spec as usize];
         let names = &self.network.names;
         let stream = |purpose| names.stream(purpose, link);
-        let is_free = now >= transmitter.busy_until && !transmitter.service_due;
-        let is_up = !transmitter.rate(spec).is_zero();
         let waiting = transmitter.waiting(spec, names.is_link(link), stream);
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
-        if is_free && is_up {
-            self.on_service(link);
-            return;
+        if waits {
+            waiting.observe(now);
+            self.expect_service(link);
         }
-        waiting.observe(now);
-        let watched = transmitter.watched;
-        self.expect_service(link);
+    }
+
+    /// A queue has changed: does away with what it dropped.
+    #[inline]
+    pub(crate) fn settle(&mut self, link: u32) {
+        let watched = self.network.transmitters[link as usize].watched;
         self.discard_dropped(link);
         if watched {
             self.record_link_change(link);
@@ -190,20 +226,30 @@ impl<T: Tracer> Simulation<T> {
 
     /// A transmitter's packet has left: the next one.
     pub(crate) fn on_service(&mut self, link: u32) {
-        let now = self.now;
         self.network.transmitters[link as usize].service_due = false;
         if !self.network.can_send(link) {
             // An outage began; the change that ends it asks again.
             return;
         }
-        let transmitter = &mut self.network.transmitters[link as usize];
-        if transmitter.is_line {
-            self.serve_line(link);
-            return;
+        match self.network.transmitters[link as usize].wait {
+            Wait::Queue => {
+                let (entry, left) = self.dequeue(link);
+                self.serve(link, entry, left);
+                self.settle(link);
+            }
+            Wait::Line => self.serve_line(link),
+            Wait::Watched => self.serve_watched(link),
         }
-        let Some(waiting) = transmitter.queue.as_mut() else { return };
+    }
+
+    /// Takes the next packet out of a queue; tells how many are left.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, link: u32) -> (Option<Entry>, u64) {
+        let now = self.now;
+        let transmitter = &mut self.network.transmitters[link as usize];
+        let Some(waiting) = transmitter.queue.as_mut() else { return (None, 0) };
         let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
-        let (left, watched) = (waiting.discipline.packets(), transmitter.watched);
+        let left = waiting.discipline.packets();
         waiting.observe(now);
         if let Some(entry) = entry {
             if entry.marked {
@@ -214,14 +260,17 @@ impl<T: Tracer> Simulation<T> {
                 // By the time of its service it will be in the cache.
                 self.network.packets.expect(next.packet);
             }
-            self.transmit(link, entry.packet, entry.size);
-            if left > 0 {
-                self.expect_service(link);
-            }
         }
-        self.discard_dropped(link);
-        if watched {
-            self.record_link_change(link);
+        (entry, left)
+    }
+
+    /// What came out of a queue enters service; so many are left.
+    #[inline]
+    pub(crate) fn serve(&mut self, link: u32, entry: Option<Entry>, left: u64) {
+        let Some(entry) = entry else { return };
+        self.transmit(link, entry.packet, entry.size);
+        if left > 0 {
+            self.expect_service(link);
         }
     }
 
@@ -260,7 +309,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet enters service, and then the wire.
     #[inline]
-    fn transmit(&mut self, link: u32, packet: u32, size: u32) {
+    pub(crate) fn transmit(&mut self, link: u32, packet: u32, size: u32) {
         self.trace(Step::Transmitted, link, packet);
         let transmitter = &mut self.network.transmitters[link as usize];
         let spec = &self.network.directions[transmitter.spec as usize];

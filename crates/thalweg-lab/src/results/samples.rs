@@ -4,8 +4,8 @@ use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LOWEST_PRIORITY, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec,
-    WorkloadSpec,
+    DirectionSpec, GroupSpec, LOWEST_PRIORITY, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties,
+    TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
@@ -65,6 +65,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         },
         drops_full: if bottleneck { 36 } else { 0 },
         drops_early: 0,
+        feedback: 0,
+        feedback_bytes: Bytes::ZERO,
         marks: 0,
         losses: 0,
         corrupted: 0,
@@ -130,6 +132,7 @@ pub(crate) fn spec() -> Spec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     };
     let link = LinkSpec {
         name: "link".to_owned(),
@@ -165,6 +168,7 @@ pub(crate) fn spec() -> Spec {
         duration: Duration::from_secs(5),
         warmup: Duration::ZERO,
         seed: 0,
+        ties: Ties::Lot,
         measure: MeasureSpec::default(),
     }
 }

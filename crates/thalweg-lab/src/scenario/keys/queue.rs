@@ -7,6 +7,7 @@ use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use super::super::unknown_unit::unknown_unit;
 use super::Interval;
+use super::feedback::FeedbackChoice;
 use super::scheme::words;
 use serde_json::json;
 use std::str::FromStr;
@@ -104,10 +105,19 @@ impl Decode for Capacity {
 }
 
 table! {
+    /// What all queues have.
+    Watching "queue" {
+        /// What the router tells sources: "none", a kind of feedback, or a table; without it, what the schemes of the flows want.
+        feedback: FeedbackChoice = "feedback";
+    }
+}
+
+table! {
     /// A queue that serves first come first served and drops what finds no room.
     FcfsQueue "fcfs queue" {
         /// How much it holds, without the packet in service.
         capacity: Capacity = "capacity" (required);
+        ..watching: Watching;
     }
 }
 
@@ -116,6 +126,7 @@ table! {
     RandomDropQueue "random-drop queue" {
         /// How much it holds, without the packet in service.
         capacity: Capacity = "capacity" (required);
+        ..watching: Watching;
     }
 }
 
@@ -130,6 +141,7 @@ table! {
         /// Sets the congestion bit on packets of a flow that holds more than this many times its fair share, which is the
         /// capacity divided by the number of flows with packets waiting. Without it no bits are set.
         mark_above: Number = "mark-above";
+        ..watching: Watching;
     }
 }
 
@@ -145,6 +157,7 @@ table! {
         /// Who loses a packet when there is no room: the longest queue its last ("longest-tail") or first ("longest-head")
         /// packet, or ("share") the arrival once its queue has its share.
         overflow: OverflowName = "overflow" or r#""longest-tail""#;
+        ..watching: Watching;
     }
 }
 
@@ -160,6 +173,7 @@ table! {
         /// Who loses a packet when there is no room: the longest queue its last ("longest-tail") or first ("longest-head")
         /// packet, or ("share") the arrival once its queue has its share.
         overflow: OverflowName = "overflow" or r#""longest-tail""#;
+        ..watching: Watching;
     }
 }
 
@@ -183,6 +197,7 @@ table! {
         ecn: bool = "ecn" or "true";
         /// The size of a usual packet: tells how fast the average falls in idle times, and is the measure of sizes in bytes.
         mean_packet: Bytes = "mean-packet" or r#""1000 B""#;
+        ..watching: Watching;
     }
 }
 
@@ -192,6 +207,7 @@ table! {
         /// How much it holds, without the packet in service.
         capacity: Capacity = "capacity" (required);
         ..control: CoDelKeys;
+        ..watching: Watching;
     }
 }
 
@@ -222,6 +238,7 @@ table! {
         /// When there is no room, the largest queue loses half of its bytes, but no more than so many packets.
         drop_batch: u32 = "drop-batch" or "64";
         ..control: CoDelKeys;
+        ..watching: Watching;
     }
 }
 
@@ -244,6 +261,7 @@ table! {
         ecn_threshold: Probability = "ecn-threshold" or "0.1";
         /// A queue of two such packets or less is left alone.
         mean_packet: Bytes = "mean-packet" or r#""1000 B""#;
+        ..watching: Watching;
     }
 }
 
@@ -254,6 +272,7 @@ table! {
         capacity: Capacity = "capacity" (required);
         /// An arrival that finds no room pushes out the last packets of lower priorities.
         push_out: bool = "push-out" or "true";
+        ..watching: Watching;
     }
 }
 
@@ -324,6 +343,24 @@ pub enum Queue {
 }
 
 impl Queue {
+    /// What its router tells sources, where it says so.
+    pub fn feedback(&self) -> Option<&At<FeedbackChoice>> {
+        let watching = match self {
+            Self::Capacity(_) => return None,
+            Self::Table(QueueTable::Fcfs(table)) => &table.watching,
+            Self::Table(QueueTable::RandomDrop(table)) => &table.watching,
+            Self::Table(QueueTable::Fair(table)) => &table.watching,
+            Self::Table(QueueTable::Sfq(table)) => &table.watching,
+            Self::Table(QueueTable::Drr(table)) => &table.watching,
+            Self::Table(QueueTable::Red(table)) => &table.watching,
+            Self::Table(QueueTable::CoDel(table)) => &table.watching,
+            Self::Table(QueueTable::FqCoDel(table)) => &table.watching,
+            Self::Table(QueueTable::Pie(table)) => &table.watching,
+            Self::Table(QueueTable::Priority(table)) => &table.watching,
+        };
+        watching.feedback.as_ref()
+    }
+
     /// How much it holds.
     pub fn capacity(&self) -> Option<Capacity> {
         let capacity = match self {
