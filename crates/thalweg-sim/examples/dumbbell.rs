@@ -22,7 +22,7 @@ fn main() {
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);
-    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Processing::default() };
+    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Processing::default(), gate: None };
     let spec = Spec {
         nodes: vec![node("left"), node("right")],
         links: vec![LinkSpec {

@@ -119,6 +119,15 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             direction.check().map_err(|why| SpecError::Link { of: link.name.clone(), why })?;
         }
     }
+    for node in &spec.nodes {
+        if let Some(gate) = &node.gate {
+            gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
+        }
+    }
+    let most = u64::from(crate::gate::NO_GATE);
+    if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= most {
+        return Err(SpecError::TooMany { what: "gates", most });
+    }
     if spec.measure.interval.is_some_and(Duration::is_zero) {
         return Err(SpecError::Zero { of: "measure".to_owned(), what: "interval" });
     }
@@ -169,7 +178,7 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),
-        WorkloadSpec::Transfer(size) if *size == Bytes::ZERO => zero("size"),
+        WorkloadSpec::Transfer(size) | WorkloadSpec::Deliver(size) if *size == Bytes::ZERO => zero("size"),
         WorkloadSpec::Telnet { packet, .. } | WorkloadSpec::OnOff { packet, .. }
             if *packet == Bytes::ZERO =>
         {

@@ -305,6 +305,7 @@ impl<T: Tracer> Simulation<T> {
             self.discard(victim.entry.packet, Step::Dropped, link);
         }
         self.network.dropped = dropped;
+        self.tell_gate_of_drop(link);
     }
 
     /// A packet enters service, and then the wire.

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_proto::window::{PauseConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::feedback::FeedbackSpec;
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
 
@@ -53,6 +54,18 @@ pub struct NodeSpec {
     pub name: String,
     /// The cost of handling a packet at an endpoint here.
     pub processing: Processing,
+    /// Which of the flows that begin here may send. Flows with access links of their own begin at hosts of their own, and
+    /// are none of its business.
+    pub gate: Option<GateSpec>,
+}
+
+/// The gate of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateSpec {
+    /// Which gate.
+    pub config: GateConfig,
+    /// What a pause does to the timers of window transports.
+    pub pause: PauseConfig,
 }
 
 /// How long a host's one processor works on a packet that it sends or receives; both zero for none.
@@ -201,6 +214,9 @@ pub enum WorkloadSpec {
     Bulk,
     /// Sends this much and ends.
     Transfer(Bytes),
+    /// Sends until this much has arrived, and ends: over datagrams more than that, if some are lost. What is on the way
+    /// by then still arrives.
+    Deliver(Bytes),
     /// One packet, then an exponential gap; the clock of the gap starts when the packet was sent, so it stands
     /// still while the window is closed.
     Telnet {

@@ -124,7 +124,7 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
 
 /// Random datagrams over one link.
 pub(crate) fn spec() -> Spec {
-    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default() };
+    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default(), gate: None };
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         delay: Duration::from_millis(1),

@@ -233,7 +233,7 @@ impl Resolver<'_> {
         let mut node = |name: &str| {
             *self.nodes.entry(name.to_owned()).or_insert_with(|| {
                 let id = NodeId(u32::try_from(spec.nodes.len()).unwrap_or(u32::MAX));
-                spec.nodes.push(NodeSpec { name: name.to_owned(), processing: Processing::default() });
+                spec.nodes.push(NodeSpec { name: name.to_owned(), processing: Processing::default(), gate: None });
                 id
             })
         };
