@@ -3,8 +3,9 @@
 use std::path::Path;
 use thalweg_lab::scenario::{Diagnostic, Loaded, load_text};
 use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_proto::window::Recovery;
+use thalweg_proto::window::{PauseConfig, Recovery};
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, LossSpec, Overflow,
     PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
@@ -129,6 +130,48 @@ fn disciplines_have_their_parameters() {
             DisciplineSpec::Priority { limit, config: PriorityConfig { push_out } }
         );
     }
+}
+
+#[test]
+fn gates_and_priorities() {
+    // Defaults, and all keys; a gate's pause is the node's, not the scheme's.
+    let gate = |keys: &str| {
+        let text = format!(
+            "[defaults.link]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             [node.a]\ngate = {{ {keys} }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\npriority = 2\n"
+        );
+        let loaded = read(&text);
+        assert_eq!(loaded.spec().groups[0].priority, 2);
+        loaded.spec().nodes[0].gate.unwrap()
+    };
+    let plain = gate("kind = \"congestion\"");
+    assert_eq!(plain.config, GateConfig::Congestion(CongestionGateConfig::default()));
+    assert_eq!(plain.pause, PauseConfig::default());
+    let given = gate(
+        "kind = \"congestion\", check = \"2 s\", signals = \"losses\", stops-highest = true, ageing = \"10 s\", \
+         after-service = \"stays\", timers = \"frozen\", resume = \"at-timer\"",
+    );
+    let ageing = Ageing { after: Some(Duration::from_secs(10)), then: AfterService::Stays };
+    let config = CongestionGateConfig {
+        check: Duration::from_secs(2),
+        signals: Signals::Losses,
+        stops_highest: true,
+        ageing,
+    };
+    assert_eq!(given.config, GateConfig::Congestion(config));
+    assert_eq!(given.pause, PauseConfig { freezes_timer: true, waits_for_timer: true });
+    let plain = gate("kind = \"slots\"");
+    assert_eq!(plain.config, GateConfig::Slots(SlotGateConfig::default()));
+    assert_eq!(plain.pause, PauseConfig { freezes_timer: true, waits_for_timer: false });
+    let given =
+        gate("kind = \"slots\", slot = \"2 ms\", slots = [60, 50, 40, 30, 20, 10], work-conserving = true");
+    let config = SlotGateConfig {
+        slot: Duration::from_millis(2),
+        slots: [60, 50, 40, 30, 20, 10],
+        work_conserving: true,
+        ageing: Ageing::default(),
+    };
+    assert_eq!(given.config, GateConfig::Slots(config));
 }
 
 #[test]

@@ -51,12 +51,14 @@ pub(crate) enum Kind {
     Timer = 8,
     /// A gate's timer.
     Gate = 9,
+    /// A router acts of its own accord.
+    Router = 10,
     /// A sample of all series is due.
-    Sample = 10,
+    Sample = 11,
     /// The warm-up ends.
-    Warm = 11,
+    Warm = 12,
     /// The run ends.
-    End = 12,
+    End = 13,
 }
 
 /// Entities of a kind are numbered below this.
@@ -81,8 +83,9 @@ impl Kind {
             7 => Self::Stop,
             8 => Self::Timer,
             9 => Self::Gate,
-            10 => Self::Sample,
-            11 => Self::Warm,
+            10 => Self::Router,
+            11 => Self::Sample,
+            12 => Self::Warm,
             _ => Self::End,
         }
     }
@@ -129,7 +132,7 @@ pub(crate) struct WatchedFlow {
     pub delivered: u64,
 }
 
-/// A direction with series: its recorders are the five from `recorders` on.
+/// A direction with series: its recorders are the six from `recorders` on.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedLink {
     pub link: u32,
@@ -230,6 +233,7 @@ impl<T: Tracer> Simulation<T> {
             Kind::Application => self.on_application(entity),
             Kind::Stop => self.on_stop(entity),
             Kind::Change => self.on_change(entity),
+            Kind::Router => self.on_router(entity),
             Kind::Sample => self.on_sample(),
             Kind::Warm => self.on_warm(),
             Kind::End => self.finished = true,

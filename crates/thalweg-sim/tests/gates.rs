@@ -99,8 +99,7 @@ fn a_gate_holds_datagrams_back() {
         group(name, 1, transport, WorkloadSpec::Bulk)
     };
     let slots = GateConfig::Slots(SlotGateConfig::default());
-    let result =
-        gated(Some(slots), PauseConfig::default(), Limit::Unlimited, vec![source("a"), source("b")]);
+    let result = gated(Some(slots), PauseConfig::default(), Limit::Unlimited, vec![source("a"), source("b")]);
     for flow in &result.flows {
         assert!((flow.goodput.as_f64() / 2e6 - 1.0).abs() < 0.03, "{}", flow.goodput);
     }

@@ -4,6 +4,7 @@ use super::lint::{about, bytes, memory};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
+use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
 use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, LinkSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec};
@@ -27,6 +28,7 @@ pub fn explain(loaded: &Loaded) -> String {
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
         flow(spec, group, path.as_ref(), &mut out);
     }
+    gates(spec, &mut out);
     let _ = writeln!(out, "\nLinks");
     for (number, link) in spec.links.iter().enumerate() {
         link_lines(spec, paths, number, link, &mut out);
@@ -34,6 +36,32 @@ pub fn explain(loaded: &Loaded) -> String {
     let memory = memory(spec, paths);
     let _ = writeln!(out, "\nMemory: about {} for the run.", about(Bytes::new(memory.total())));
     out
+}
+
+/// Which nodes stop flows, and by what rule.
+fn gates(spec: &Spec, out: &mut String) {
+    if spec.nodes.iter().all(|node| node.gate.is_none()) {
+        return;
+    }
+    let _ = writeln!(out, "\nGates");
+    for node in &spec.nodes {
+        let Some(gate) = &node.gate else { continue };
+        let (what, ageing) = match &gate.config {
+            GateConfig::Congestion(config) => {
+                let what =
+                    format!("under congestion stops a priority every {}, from the lowest up", config.check);
+                (what, config.ageing)
+            }
+            GateConfig::Slots(config) => {
+                let turns: Vec<String> =
+                    config.slots.iter().map(|&slots| (config.slot * u64::from(slots)).to_string()).collect();
+                (format!("one flow at a time, for {} by priority", turns.join(", ")), config.ageing)
+            }
+        };
+        let ageing = ageing.after.map_or(String::new(), |after| format!("; who waits {after} moves up"));
+        let timers = if gate.pause.freezes_timer { "stand still" } else { "run on" };
+        let _ = writeln!(out, "  {}: {what}{ageing}; timers of stopped flows {timers}", node.name);
+    }
 }
 
 fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut String) {
@@ -99,6 +127,7 @@ fn workload(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Bulk => "always more to send".to_owned(),
         WorkloadSpec::Transfer(size) => format!("{size} to send"),
+        WorkloadSpec::Deliver(size) => format!("sends until {size} have arrived"),
         WorkloadSpec::Telnet { packet, gap } => format!("{packet} with gaps of {gap} on average"),
         WorkloadSpec::OnOff { on, off, rate, random, .. } => {
             let rate = rate.map_or_else(|| "all it can".to_owned(), |rate| rate.to_string());

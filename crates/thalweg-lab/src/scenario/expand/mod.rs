@@ -1,6 +1,7 @@
 //! Writes a scenario out in full: defaults filled in, files put together, nothing left to be looked up elsewhere.
 
 mod feedback;
+mod gate;
 mod line;
 mod queue;
 mod transport;
@@ -37,9 +38,14 @@ pub fn expand(scenario: &Scenario) -> String {
     section(&mut out, "[measure]", &measure);
 
     for node in &spec.nodes {
+        let mut entries = Entries::default();
         if node.processing != Processing::default() {
-            let mut entries = Entries::default();
             entries.put("processing", processing(node.processing).inline());
+        }
+        if let Some(spec) = &node.gate {
+            entries.put("gate", gate::gate(spec).inline());
+        }
+        if entries != Entries::default() {
             section(&mut out, &format!("[node.{}]", key(&node.name)), &entries);
         }
     }

@@ -38,6 +38,7 @@ fn random_workload(workload: &WorkloadSpec) -> bool {
         }
         WorkloadSpec::Bulk
         | WorkloadSpec::Transfer(_)
+        | WorkloadSpec::Deliver(_)
         | WorkloadSpec::ConstantRate { .. }
         | WorkloadSpec::Trace(_) => false,
     }

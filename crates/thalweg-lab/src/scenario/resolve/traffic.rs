@@ -163,7 +163,10 @@ impl Resolver<'_> {
 
     /// Refuses what would send without end at one instant.
     fn bounded(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
-        let greedy = matches!(workload, WorkloadSpec::Bulk | WorkloadSpec::OnOff { rate: None, .. });
+        let greedy = matches!(
+            workload,
+            WorkloadSpec::Bulk | WorkloadSpec::Deliver(_) | WorkloadSpec::OnOff { rate: None, .. }
+        );
         if greedy && matches!(transport, TransportSpec::Datagram { rate: None, .. }) {
             let help = "give the workload or the scheme a `rate`, such as scheme = { base = \"udp\", rate = \"1 Mbit/s\" }";
             self.report
@@ -219,6 +222,7 @@ impl Resolver<'_> {
             WorkloadTable::Transfer(table) => {
                 return self.transfer(table.size.as_ref()?.value, workload.span);
             }
+            WorkloadTable::Deliver(table) => WorkloadSpec::Deliver(self.packet(table.size.as_ref())?),
             WorkloadTable::Telnet(table) => {
                 let gap = table.gap.as_ref()?;
                 if gap.value.is_zero() {
