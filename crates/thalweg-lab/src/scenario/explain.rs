@@ -6,6 +6,7 @@ use super::{Loaded, is_random};
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration};
+use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
 use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, LinkSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
@@ -196,6 +197,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
             );
         }
     }
+    if let Some(feedback) = &line.feedback {
+        let _ = write!(text, "; {}", tells(feedback));
+    }
     match &line.impairment.loss {
         LossSpec::None => {}
         LossSpec::Uniform { probability } => {
@@ -231,6 +235,58 @@ fn discipline(queue: &DisciplineSpec) -> String {
         DisciplineSpec::FqCoDel { config, .. } => format!("FQ-CoDel queue, target {}", config.codel.target),
         DisciplineSpec::Pie { config, .. } => format!("PIE queue, target {}", config.target),
         DisciplineSpec::Priority { .. } => "priority queue".to_owned(),
+    }
+}
+
+/// What a router tells sources.
+fn tells(feedback: &FeedbackSpec) -> String {
+    let whom = match feedback.audience {
+        Audience::Listening => "",
+        Audience::All => " of all flows",
+    };
+    let percent =
+        |share: f64| format!("{:.3}", share * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned();
+    let size = feedback.message;
+    match &feedback.policy {
+        PolicySpec::Seif(spec) => {
+            let when = match spec.policy {
+                SeifPolicy::Static => format!("above {} % of it", percent(spec.threshold)),
+                SeifPolicy::Reacting => "at a drop".to_owned(),
+                SeifPolicy::Dynamic { alpha, response, .. } => {
+                    format!("when more than {alpha} of what is free comes within {}", rounded(response))
+                }
+            };
+            let again = match (spec.filter, spec.policy) {
+                (false, _) => ", each time".to_owned(),
+                (true, SeifPolicy::Dynamic { .. }) => ", again when that was over".to_owned(),
+                (true, _) => format!(", again when it was below {} %", percent(spec.threshold)),
+            };
+            let reach = spec.reach.map_or_else(String::new, |reach| format!(" within {reach} links"));
+            let mark = if spec.mark { ", unless another router has" } else { "" };
+            format!("seif: warns the sources{whom}{reach} {when}{again}{mark}, in {size} B")
+        }
+        PolicySpec::SourceQuench(spec) if spec.on_drop => {
+            format!("source-quench: answers drops{whom}, in {size} B")
+        }
+        PolicySpec::SourceQuench(spec) => {
+            format!(
+                "source-quench: answers packets{whom} from {} % of it on, in {size} B",
+                percent(spec.threshold)
+            )
+        }
+        PolicySpec::DecBit(spec) => {
+            format!(
+                "dec-bit: marks packets{whom} that wait while there are more than {} on average",
+                spec.threshold
+            )
+        }
+        PolicySpec::Rations(spec) => {
+            let target = percent(spec.target);
+            format!(
+                "bbn: grants the sources{whom} rates for {target} % of the line every {}, in {size} B",
+                spec.interval
+            )
+        }
     }
 }
 

@@ -275,8 +275,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Moves between the phases of loss repair after an acknowledgement.
     fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
+        // Of what goes again with go-back-n the receiver has most, and answers with duplicates that tell of no loss.
+        // They end when something newer is acknowledged (the rule of RFC 6582, section 3.2, step 1).
+        let is_echoed = self.config.recovery == Recovery::GoBackN;
         match self.phase {
-            Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
+            Phase::Recovery { until } | Phase::Loss { until }
+                if self.unacknowledged >= until + u64::from(is_echoed) =>
+            {
                 if matches!(self.phase, Phase::Recovery { .. }) {
                     let path = self.path(now);
                     self.controller.on_recovered(&path);
