@@ -2,6 +2,7 @@
 
 use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::flow::{Connection, Flow, Group, Role};
+use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::{Destination, Network};
@@ -48,14 +49,16 @@ pub(crate) enum Kind {
     Stop = 7,
     /// An endpoint's timer.
     Timer = 8,
+    /// A gate's timer.
+    Gate = 9,
     /// A router acts of its own accord.
-    Router = 9,
+    Router = 10,
     /// A sample of all series is due.
-    Sample = 10,
+    Sample = 11,
     /// The warm-up ends.
-    Warm = 11,
+    Warm = 12,
     /// The run ends.
-    End = 12,
+    End = 13,
 }
 
 /// Entities of a kind are numbered below this.
@@ -79,9 +82,10 @@ impl Kind {
             6 => Self::Application,
             7 => Self::Stop,
             8 => Self::Timer,
-            9 => Self::Router,
-            10 => Self::Sample,
-            11 => Self::Warm,
+            9 => Self::Gate,
+            10 => Self::Router,
+            11 => Self::Sample,
+            12 => Self::Warm,
             _ => Self::End,
         }
     }
@@ -103,6 +107,9 @@ pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) flows: Vec<Flow>,
     pub(crate) groups: Vec<Group>,
     pub(crate) hosts: Vec<Host>,
+    pub(crate) gates: Vec<NodeGate>,
+    /// The gate of the node that each direction of each link of the specification leads from; empty where there are no gates.
+    pub(crate) link_gates: Vec<u16>,
     pub(crate) transports: Vec<Transport>,
     pub(crate) measure: MeasureSpec,
     pub(crate) recorders: Vec<Recorder>,
@@ -227,6 +234,7 @@ impl<T: Tracer> Simulation<T> {
             Kind::Timer => self.on_timer(entity),
             Kind::Stray => self.on_stray(entity),
             Kind::Host => self.on_host(entity),
+            Kind::Gate => self.on_gate(entity),
             Kind::Start => self.on_start(entity),
             Kind::Application => self.on_application(entity),
             Kind::Stop => self.on_stop(entity),
@@ -299,9 +307,9 @@ impl<T: Tracer> Simulation<T> {
     /// Puts a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: Pdu) {
         let endpoint = &mut self.endpoints[id as usize];
-        let way = endpoint.way;
+        let (way, gate) = (endpoint.way, endpoint.gate);
         let size = endpoint.wire_size(&pdu);
-        let mut flags = Flags::default();
+        let mut flags = Flags::of_priority(endpoint.priority);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
@@ -320,6 +328,9 @@ impl<T: Tracer> Simulation<T> {
         self.conservation.sent += 1;
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
+        if gate != NO_GATE {
+            self.tell_gate_of_data(id);
+        }
         if way.first == NONE {
             self.forward(packet);
         } else {

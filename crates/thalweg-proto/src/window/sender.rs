@@ -1,6 +1,7 @@
 //! The sending end.
 
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
+use super::pause::Pause;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
 use crate::congestion::{AckSample, Controller, FeedbackSample, LossKind, LossSample, Path, SentSample};
 use crate::engine::{Engine, Output};
@@ -111,7 +112,7 @@ pub struct Sender<P: Payload, C: Controller> {
     finished: bool,
     failed: Option<Failure>,
     failure_told: bool,
-    paused: bool,
+    pause: Pause,
     sent: u64,
     retransmissions: u64,
     timeouts: u32,
@@ -124,6 +125,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub fn new(config: Arc<SenderConfig>, controller: C) -> Self {
         Self {
             rtt: RttEstimator::new(&config.rtt),
+            pause: Pause::new(config.pause),
             config,
             controller,
             queue: P::Queue::default(),
@@ -151,7 +153,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             finished: false,
             failed: None,
             failure_told: false,
-            paused: false,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -212,6 +213,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         }
         self.silent = 0;
+        self.pause.hear();
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
         let was_refused = self.is_refused();
@@ -267,6 +269,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else if advanced {
             // RFC 6298, 5.3.
             self.timer = now + self.rtt.timeout();
+            self.pause.restart(now);
         }
     }
 
@@ -378,6 +381,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     fn on_timer(&mut self, now: Time) {
+        self.pause.hear();
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
         let Some(first) = self.outstanding.first() else {
@@ -400,7 +404,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.repair_now |= self.outstanding.mark_first_lost().is_some();
             return;
         }
-        if self.paused && fate == Fate::Lost {
+        if self.pause.is_on() && fate == Fate::Lost {
             // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
@@ -479,8 +483,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
-        if self.paused {
+        if self.pause.is_on() {
             return wait(Limit::Paused);
+        }
+        if self.pause.waits() {
+            return wait(Limit::Network);
         }
         let lost = self.outstanding.first_lost_len();
         let (action, length) = match lost {
@@ -620,15 +627,15 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 self.finishing = true;
             }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
-            Input::Pause => self.paused = true,
-            Input::Resume => self.paused = false,
+            Input::Pause => self.pause.begin(now),
+            Input::Resume => self.timer = self.pause.end(now, self.timer, !self.outstanding.is_empty()),
             // A sender has nothing to receive.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
-        if now >= self.timer {
+        if now >= self.timer && self.pause.timer_runs() {
             self.on_timer(now);
         }
         if let Some(event) = self.next_event() {
@@ -655,7 +662,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         }
         if until < self.timer {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
-        } else if self.timer < Time::MAX {
+        } else if self.timer < Time::MAX && self.pause.timer_runs() {
             Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }
         } else {
             Output::Idle
