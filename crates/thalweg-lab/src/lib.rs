@@ -5,9 +5,11 @@
 //! - [`statistics`]: means, intervals, fairness.
 //! - [`results`]: the results document.
 //! - [`output`]: tables for people, folders, series and packet captures.
+//! - [`paper`]: published studies, reproduced.
 
 pub mod batch;
 pub mod output;
+pub mod paper;
 pub mod results;
 pub mod scenario;
 pub mod statistics;

@@ -1,43 +1,12 @@
 //! The controllers against values worked out by hand from the papers and RFCs that define them.
 
+mod samples;
+
+use samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Cubic, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
+    AckSample, Controller, Cubic, Growth, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
 };
-use thalweg_proto::units::{Duration, Time};
-
-fn path(millis: u64, outstanding: u32) -> Path {
-    Path {
-        now: Time::ZERO + Duration::from_millis(millis),
-        outstanding,
-        smoothed_rtt: Duration::from_millis(100),
-        min_rtt: Duration::from_millis(100),
-        segment: 1000,
-        next_sequence: 0,
-    }
-}
-
-fn ack(millis: u64) -> AckSample {
-    AckSample {
-        path: path(millis, 10),
-        acked: 1,
-        acked_bytes: 1000,
-        cumulative: 0,
-        rtt: Some(Duration::from_millis(100)),
-        marked: false,
-        recovering: false,
-        app_limited: false,
-    }
-}
-
-fn loss(kind: LossKind, outstanding: u32) -> LossSample {
-    LossSample { path: path(0, outstanding), kind, sent_at: Time::ZERO, repeated: false }
-}
-
-fn acks(controller: &mut impl Controller<PacketInfo = ()>, count: u32, sample: &AckSample) {
-    for _ in 0..count {
-        controller.on_ack(sample, ());
-    }
-}
+use thalweg_proto::units::Duration;
 
 #[track_caller]
 fn near(value: f64, expected: f64, tolerance: f64) {
@@ -86,7 +55,7 @@ fn new_reno_follows_its_equations() {
 #[test]
 fn slow_start_starts_over_after_any_loss() {
     for kind in [LossKind::Duplicates, LossKind::Timeout] {
-        let mut tahoe = SlowStart::new(1.0, 64.0);
+        let mut tahoe = SlowStart::new(1.0, 64.0, Growth::Fractional);
         acks(&mut tahoe, 15, &ack(0));
         assert_eq!(tahoe.decision().window, 16.0);
         // Half of the window, whatever is outstanding.
@@ -154,6 +123,18 @@ fn vegas_reacts_to_losses() {
     assert_eq!(vegas.decision().window, 15.0);
     vegas.on_loss(&loss(LossKind::Timeout, 15));
     assert_eq!((vegas.decision().window, vegas.threshold()), (2.0, Some(7.5)));
+    // Only a segment sent after the last cut says something of the window since.
+    let mut vegas = Vegas::new(20.0, 2.0, 1.0, 3.0, 1.0);
+    vegas.on_loss(&LossSample { path: path(300, 20), ..loss(LossKind::Duplicates, 20) });
+    let later = |sent: u64| LossSample {
+        path: path(400, 15),
+        sent_at: path(sent, 0).now,
+        ..loss(LossKind::Duplicates, 15)
+    };
+    vegas.on_loss(&later(299));
+    assert_eq!(vegas.decision().window, 15.0);
+    vegas.on_loss(&later(300));
+    assert_eq!(vegas.decision().window, 11.25);
 }
 
 /// CUBIC after a loss at a window of 1000, with C = 0.4 and beta = 0.7.

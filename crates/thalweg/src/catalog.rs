@@ -5,6 +5,7 @@ use crate::console::{Console, Error};
 use crate::{Done, input};
 use serde_json::Value;
 use thalweg_lab::output::{Align, Table};
+use thalweg_lab::paper::PAPERS;
 
 /// `thalweg schema`.
 pub fn schema(console: &Console) -> Done {
@@ -26,6 +27,7 @@ pub fn list(what: Kind, console: &Console) -> Done {
             .collect(),
         Kind::Losses => choices("loss", "model"),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
+        Kind::Papers => PAPERS.iter().map(|of| (of.name().to_owned(), of.title().to_owned())).collect(),
     };
     let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
     rows.into_iter().for_each(|(name, about)| table.row([name, about]));

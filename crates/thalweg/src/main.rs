@@ -7,6 +7,7 @@ mod console;
 mod execute;
 mod input;
 mod lines;
+mod paper;
 mod progress;
 mod rerun;
 mod run;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &console),
         Command::Compare(arguments) => run::compare(&arguments, &console),
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
+        Command::Paper(arguments) => paper::paper(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
