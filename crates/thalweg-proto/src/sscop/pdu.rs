@@ -205,6 +205,28 @@ impl<P: Payload> Pdu<P> {
         }
     }
 
+    /// The same PDU with another kind of payload.
+    pub fn map<Q>(&self, payload: impl Fn(&P) -> Q) -> Pdu<Q> {
+        let field = |uu: &Option<P>| uu.as_ref().map(&payload);
+        match self {
+            Self::Bgn { sq, mr, uu } => Pdu::Bgn { sq: *sq, mr: *mr, uu: field(uu) },
+            Self::Bgak { mr, uu } => Pdu::Bgak { mr: *mr, uu: field(uu) },
+            Self::Bgrej { uu } => Pdu::Bgrej { uu: field(uu) },
+            Self::End { source, uu } => Pdu::End { source: *source, uu: field(uu) },
+            Self::Endak => Pdu::Endak,
+            Self::Rs { sq, mr, uu } => Pdu::Rs { sq: *sq, mr: *mr, uu: field(uu) },
+            Self::Rsak { mr } => Pdu::Rsak { mr: *mr },
+            Self::Er { sq, mr } => Pdu::Er { sq: *sq, mr: *mr },
+            Self::Erak { mr } => Pdu::Erak { mr: *mr },
+            Self::Sd { s, mu } => Pdu::Sd { s: *s, mu: payload(mu) },
+            Self::Poll { ps, s } => Pdu::Poll { ps: *ps, s: *s },
+            Self::Stat(stat) => Pdu::Stat(stat.clone()),
+            Self::Ustat(ustat) => Pdu::Ustat(*ustat),
+            Self::Ud { mu } => Pdu::Ud { mu: payload(mu) },
+            Self::Md { mu } => Pdu::Md { mu: payload(mu) },
+        }
+    }
+
     /// The size on the wire in octets, padding included: always a multiple of 4.
     pub fn wire_len(&self) -> u32 {
         let field = self.user_field().map_or(0, Payload::len).next_multiple_of(4);
