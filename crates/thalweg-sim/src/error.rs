@@ -110,6 +110,10 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
         }
         for direction in [&link.forward, &link.backward] {
             direction.check().map_err(|why| SpecError::Link { of: link.name.clone(), why })?;
+            let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
+            if interval.is_some_and(|interval| spec.duration.as_picos() / interval.as_picos() > MAX_SAMPLES) {
+                return Err(SpecError::TooMany { what: "intervals of rations", most: MAX_SAMPLES });
+            }
         }
     }
     if spec.measure.interval.is_some_and(Duration::is_zero) {

@@ -8,7 +8,7 @@
 use crate::flow::Role;
 use crate::packet::{Cargo, Flags, Packet};
 use crate::pdu::Pdu;
-use crate::simulation::Simulation;
+use crate::simulation::{Kind, Simulation};
 use crate::trace::{Step, Tracer};
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::FeedbackKind;
@@ -147,6 +147,19 @@ impl<T: Tracer> Simulation<T> {
         }
         self.serve(link, entry, left);
         self.settle(link);
+        self.post(link, outbox, &spec);
+    }
+
+    /// The policy at `link` acts of its own accord.
+    pub(crate) fn on_router(&mut self, link: u32) {
+        let Some(spec) = self.feedback_spec(link) else { return };
+        let Some(interval) = spec.policy.interval() else { return };
+        self.wheel.push(self.now + interval, Kind::Router.key(link));
+        let view = self.view(link);
+        let mut outbox = core::mem::take(&mut self.network.messages.outbox);
+        if let Some(watched) = self.watched(link) {
+            watched.watch.on_interval(&view, &mut outbox);
+        }
         self.post(link, outbox, &spec);
     }
 

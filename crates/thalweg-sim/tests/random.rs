@@ -10,7 +10,9 @@ use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+use thalweg_queue::feedback::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
@@ -121,7 +123,18 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
             })
         },
     );
-    (seif, 1u32..200).prop_map(|(policy, message)| FeedbackSpec { policy, audience: Audience::All, message })
+    let quench = (0.0..1.0f64, any::<bool>())
+        .prop_map(|(threshold, on_drop)| PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop }));
+    let mark = (0.0..3.0f64).prop_map(|threshold| PolicySpec::DecBit(DecBitSpec { threshold }));
+    let rations = (1u64..500).prop_map(|interval| {
+        PolicySpec::Rations(RationsSpec { interval: millis(interval), ..RationsSpec::default() })
+    });
+    let policy = prop_oneof![2 => seif, 1 => quench, 1 => mark, 1 => rations];
+    (policy, 1u32..200).prop_map(|(policy, message)| FeedbackSpec {
+        policy,
+        audience: Audience::All,
+        message,
+    })
 }
 
 /// A direction of a link, whose queue may speak.
