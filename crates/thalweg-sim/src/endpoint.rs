@@ -288,7 +288,7 @@ impl Endpoint {
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         match pdu {
-            Pdu::Sscop(pdu) => pdu.wire_len() + self.header,
+            Pdu::Sscop(pdu) => pdu.wire_len() + self.control,
             pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
         }
     }
@@ -356,8 +356,10 @@ impl Transport {
         match self {
             Self::Window { header, ack, .. } => (*header, *ack),
             Self::Datagram(config) => (config.header, config.header),
-            // What a router's message takes; PDUs know their own size.
-            Self::Sscop { header, .. } => (*header, *header + SSCOP_CONTROL),
+            // PDUs know their own size; beside a message they have four bytes and padding.
+            Self::Sscop { config, header } => {
+                (*header + config.segment.next_multiple_of(4) - config.segment + 4, *header)
+            }
         }
     }
 
@@ -375,9 +377,6 @@ impl Transport {
         }
     }
 }
-
-/// Bytes of most control PDUs of SSCOP.
-const SSCOP_CONTROL: u32 = 8;
 
 #[cfg(test)]
 mod tests {

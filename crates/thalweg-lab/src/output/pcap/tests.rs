@@ -146,6 +146,7 @@ fn tshark_reads_the_headers_as_meant() {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(&path).args(["-n", "-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
     tshark.args(["-o", "tcp.relative_sequence_numbers:FALSE", "-d", "udp.port==5001,sscop"]);
+    tshark.args(["-o", "sscop.payload:Data (no further dissection)"]);
     for protocol in ["ip", "tcp", "udp"] {
         tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
     }

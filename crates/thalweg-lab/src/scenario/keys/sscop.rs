@@ -61,7 +61,7 @@ table! {
         base_rate: BaseName = "base-rate";
         /// How much of the backlog above alpha goes in one period: 0.5, or 1 (literal).
         gain: Number = "gain";
-        /// Without backlog the rate grows at most to so many times what was delivered: 1.25, or no bound (literal).
+        /// Without backlog the rate grows at most to so many times what was delivered: 1.1, or no bound (literal).
         growth: Number = "growth";
         /// A POLL follows the next message (true), or goes out alone as soon as its forerunner is answered (false, literal).
         poll_behind_data: bool = "poll-behind-data";

@@ -1,7 +1,7 @@
 //! Routes, times and windows of flows.
 
 use super::super::diagnostic::Report;
-use super::super::path::GroupPath;
+use super::super::path::{GroupPath, packet_sizes};
 use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::ControllerSpec;

@@ -14,7 +14,7 @@
 //! | --- | --- | --- | --- |
 //! | the probed rate is the base of every correction | with a backlog above 1 PDU the base is the smaller of it and the rate of acknowledged PDUs ([`Base::Delivered`]) | the probe reads too much where the link is busy; it is meant for unused capacity | the queue settles, and shares become equal |
 //! | a backlog above α is corrected in one period | half of it ([`RateConfig::gain`]) | the POLL sees a correction one round trip late | no lasting oscillation |
-//! | without backlog the rate is the probed one | after the start it grows at most to a quarter above what is delivered, or by 1 PDU a period ([`RateConfig::growth`]) | all sources double at once when the queue has emptied | fewer losses after a change of capacity |
+//! | without backlog the rate is the probed one | after the start it grows at most to a tenth above what is delivered, or by 1 PDU a period ([`RateConfig::growth`]) | all sources double at once when the queue has emptied; with a quarter, links of 5 ms stay in a limit cycle | fewer losses after a change of capacity |
 //! | POLL at once when STAT has come | right behind the next SD ([`RateConfig::poll_behind_data`]) | a short POLL catches up with a larger SD at every hop and waits, so that long paths see a queue that is not there | long paths get their share |
 //! | fewer than three arrivals in a period give no rate | arrivals are kept until there are three ([`RateConfig::keep_records`]) | else a source at 1 PDU a round trip never gets any rate | slow sources start |
 
@@ -187,7 +187,7 @@ impl RateConfig {
         Self {
             base: Base::Delivered,
             gain: 0.5,
-            growth: Some(1.25),
+            growth: Some(1.1),
             poll_behind_data: true,
             keep_records: true,
             ..Self::literal()
