@@ -7,6 +7,7 @@
 //! - [`Engine`]: the one contract between an engine and its driver.
 //! - [`transport`]: the words an endpoint and its application speak.
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
+//! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
 //! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
@@ -17,6 +18,7 @@ mod engine;
 pub mod gate;
 pub mod payload;
 pub mod random;
+pub mod sscop;
 pub mod transport;
 pub mod units;
 pub mod window;

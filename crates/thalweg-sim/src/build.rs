@@ -13,7 +13,9 @@ use crate::packet::{NONE, Packets};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
 use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
-use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
+use crate::spec::{
+    AccessSpec, DirectionSpec, Framing, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec,
+};
 use crate::trace::Tracer;
 use crate::transmitter::{Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
@@ -379,6 +381,7 @@ fn control_channel(delay: Duration) -> DirectionSpec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        framing: Framing::None,
         feedback: None,
     }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
-use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::{Engine, Output, datagram, window};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::{Engine, Output, datagram, sscop, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -23,6 +23,8 @@ pub(crate) enum AnyEngine {
     WindowReceiver(Box<window::Receiver<Length>>),
     Source(Box<datagram::Source<Length>>),
     Sink(Box<datagram::Sink<Length>>),
+    /// Either end.
+    Sscop(Box<sscop::Endpoint<Length>>),
 }
 
 /// What an application or a gate tells an engine.
@@ -69,6 +71,7 @@ impl AnyEngine {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -80,6 +83,7 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => prefetch_all(engine.as_ref()),
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::Sscop(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
@@ -98,6 +102,7 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::Sscop(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
@@ -106,6 +111,7 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
+            Self::Sscop(engine) => engine.handle(now, command.into()),
             Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
@@ -117,6 +123,7 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => unify(engine.poll(now), Pdu::Window),
             Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
+            Self::Sscop(engine) => unify(engine.poll(now), Pdu::Sscop),
             Self::Vacant => Output::Idle,
         }
     }
@@ -138,17 +145,55 @@ impl AnyEngine {
             Self::Source(engine) => {
                 SenderCounts { sent: engine.sent(), limits: engine.limits(now), ..SenderCounts::default() }
             }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sscop.sent,
+                    retransmissions: stats.sscop.retransmissions,
+                    timeouts: stats.sscop.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                }
+            }
             Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => SenderCounts::default(),
         }
     }
 
     /// The state that series show; `None` for engines without one.
-    pub fn window_stats(&self, now: Time) -> Option<window::SenderStats> {
+    pub fn beliefs(&self, now: Time) -> Option<Beliefs> {
         match self {
-            Self::WindowSender(engine) => Some(engine.stats(now)),
+            Self::WindowSender(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: stats.window,
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
+                })
+            }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
+                })
+            }
             _ => None,
         }
     }
+}
+
+/// What a sending engine believes at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beliefs {
+    /// In packets.
+    pub window: f64,
+    pub in_flight: u32,
+    pub smoothed_rtt: Duration,
+    pub pacing_rate: Option<Rate>,
 }
 
 /// What sending engines count, over their whole life.
@@ -264,9 +309,8 @@ impl Endpoint {
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         match pdu {
-            Pdu::Window(window::Pdu::Segment(segment)) => segment.payload.0 + self.header,
-            Pdu::Datagram(payload) => payload.0 + self.header,
-            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => self.control,
+            Pdu::Sscop(pdu) => pdu.wire_len() + self.control,
+            pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
         }
     }
 }
@@ -282,6 +326,10 @@ pub(crate) enum Transport {
         ack: u32,
     },
     Datagram(datagram::SourceConfig),
+    Sscop {
+        config: sscop::EndpointConfig,
+        header: u32,
+    },
 }
 
 impl Transport {
@@ -296,6 +344,9 @@ impl Transport {
             },
             TransportSpec::Datagram { segment, header, rate, .. } => {
                 Self::Datagram(datagram::SourceConfig { segment: *segment, header: *header, rate: *rate })
+            }
+            TransportSpec::Sscop { config, header, .. } => {
+                Self::Sscop { config: config.clone(), header: *header }
             }
         }
     }
@@ -321,6 +372,10 @@ impl Transport {
                 AnyEngine::Source(Box::new(datagram::Source::new(*config))),
                 AnyEngine::Sink(Box::new(datagram::Sink::new())),
             ),
+            Self::Sscop { config, .. } => {
+                let end = || AnyEngine::Sscop(Box::new(sscop::Endpoint::new(config)));
+                (end(), end())
+            }
         }
     }
 
@@ -329,12 +384,16 @@ impl Transport {
         match self {
             Self::Window { header, ack, .. } => (*header, *ack),
             Self::Datagram(config) => (config.header, config.header),
+            // PDUs know their own size; beside a message they have four bytes and padding.
+            Self::Sscop { config, header } => {
+                (*header + config.segment.next_multiple_of(4) - config.segment + 4, *header)
+            }
         }
     }
 
     /// A sender learns when everything has arrived.
     pub fn is_reliable(&self) -> bool {
-        matches!(self, Self::Window { .. })
+        !matches!(self, Self::Datagram(_))
     }
 
     /// The largest payload of a packet.
@@ -342,6 +401,7 @@ impl Transport {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
+            Self::Sscop { config, .. } => config.segment,
         }
     }
 }

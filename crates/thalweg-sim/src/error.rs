@@ -79,7 +79,9 @@ impl TransportSpec {
     /// The scheme's name.
     pub fn scheme(&self) -> &str {
         match self {
-            Self::Window { scheme, .. } | Self::Datagram { scheme, .. } => scheme,
+            Self::Window { scheme, .. } | Self::Datagram { scheme, .. } | Self::Sscop { scheme, .. } => {
+                scheme
+            }
         }
     }
 
@@ -87,7 +89,7 @@ impl TransportSpec {
     pub fn feedback(&self) -> Option<FeedbackKind> {
         match self {
             Self::Window { controller, .. } => controller.feedback(),
-            Self::Datagram { .. } => None,
+            Self::Datagram { .. } | Self::Sscop { .. } => None,
         }
     }
 
@@ -101,6 +103,7 @@ impl TransportSpec {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram { segment, .. } => *segment,
+            Self::Sscop { config, .. } => config.segment,
         }
     }
 }

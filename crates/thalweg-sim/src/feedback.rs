@@ -61,7 +61,12 @@ impl<T: Tracer> Simulation<T> {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
             Cargo::Segment { sequence, .. } => Some(sequence),
-            Cargo::Ack { .. } | Cargo::Datagram(_) | Cargo::Large(_) => None,
+            Cargo::Sd { number, .. } => Some(u64::from(number)),
+            Cargo::Ack { .. }
+            | Cargo::Datagram(_)
+            | Cargo::Poll { .. }
+            | Cargo::Stat { .. }
+            | Cargo::Large(_) => None,
         };
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
         Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }

@@ -4,6 +4,8 @@ use crate::endpoint::EndpointId;
 use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
 use thalweg_proto::payload::Length;
+use thalweg_proto::sscop::rate::RateField;
+use thalweg_proto::sscop::{self, Number, Stat};
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 
@@ -39,9 +41,32 @@ pub(crate) struct Packet {
 /// A PDU in the space that is left of the line. The most frequent ones fit; others are kept beside the packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cargo {
-    Segment { sequence: u64, length: u32, retransmission: bool },
-    Ack { cumulative: u64, window: u32, marked: bool },
+    Segment {
+        sequence: u64,
+        length: u32,
+        retransmission: bool,
+    },
+    Ack {
+        cumulative: u64,
+        window: u32,
+        marked: bool,
+    },
     Datagram(u32),
+    Sd {
+        number: u32,
+        length: u32,
+    },
+    Poll {
+        poll: u32,
+        next: u32,
+    },
+    /// A STAT without a list: numbers of 24 bits, and the rate's 16, zero for none.
+    Stat {
+        poll: [u8; 3],
+        credit: [u8; 3],
+        next: [u8; 3],
+        rate: [u8; 2],
+    },
     Large(u32),
 }
 
@@ -134,6 +159,14 @@ impl Packets {
                 Cargo::Ack { cumulative, window: window as u32, marked }
             }
             Pdu::Datagram(Length(length)) => Cargo::Datagram(length),
+            Pdu::Sscop(sscop::Pdu::Sd { s, mu: Length(length) }) => Cargo::Sd { number: s.get(), length },
+            Pdu::Sscop(sscop::Pdu::Poll { ps, s }) => Cargo::Poll { poll: ps.get(), next: s.get() },
+            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps, mr, r, list, rate })) if list.is_empty() => Cargo::Stat {
+                poll: low(ps),
+                credit: low(mr),
+                next: low(r),
+                rate: rate.map_or(0, RateField::bits).to_le_bytes(),
+            },
             pdu => self.pack_large(pdu),
         }
     }
@@ -166,6 +199,19 @@ impl Packets {
                 marked,
             })),
             Cargo::Datagram(length) => Pdu::Datagram(Length(length)),
+            Cargo::Sd { number, length } => {
+                Pdu::Sscop(sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) })
+            }
+            Cargo::Poll { poll, next } => {
+                Pdu::Sscop(sscop::Pdu::Poll { ps: Number::new(poll), s: Number::new(next) })
+            }
+            Cargo::Stat { poll, credit, next, rate } => Pdu::Sscop(sscop::Pdu::Stat(Stat {
+                ps: number(poll),
+                mr: number(credit),
+                r: number(next),
+                list: Vec::new(),
+                rate: RateField::from_bits(u16::from_le_bytes(rate)),
+            })),
             Cargo::Large(index) => self.large[index as usize].clone(),
         }
     }
@@ -215,6 +261,16 @@ impl Packets {
     }
 }
 
+/// The 24 bits of a number.
+fn low(number: Number) -> [u8; 3] {
+    let [a, b, c, _] = number.get().to_le_bytes();
+    [a, b, c]
+}
+
+fn number([a, b, c]: [u8; 3]) -> Number {
+    Number::new(u32::from_le_bytes([a, b, c, 0]))
+}
+
 impl Packet {
     /// The endpoint that it is for.
     #[inline]
@@ -252,6 +308,12 @@ mod tests {
     /// Every PDU comes out as it went in, small or large, and numbers are used again.
     #[test]
     fn pdus_survive_packing() {
+        let top = Number::new(0xff_ffff);
+        let stat = |list: &[u32], bits| {
+            let list = list.iter().copied().map(Number::new).collect();
+            let rate = RateField::from_bits(bits);
+            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps: top, mr: Number::new(0x01_0203), r: top, list, rate }))
+        };
         let ack = |window, end| Ack {
             cumulative: u64::MAX,
             window,
@@ -269,6 +331,12 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
             Pdu::Datagram(Length(3)),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
+            Pdu::Sscop(sscop::Pdu::Sd { s: top, mu: Length(u32::MAX) }),
+            Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: Number::new(0x03_0201) }),
+            stat(&[], 0),
+            stat(&[], 0xfffe),
+            stat(&[1, 2], 7),
+            Pdu::Sscop(sscop::Pdu::Bgn { sq: 1, mr: top, uu: Some(Length(3)) }),
         ];
         let mut packets = Packets::new();
         for round in 0..3 {
@@ -278,7 +346,7 @@ mod tests {
             for (number, pdu) in numbers.iter().zip(&pdus) {
                 assert_eq!(packets.remove(*number), *pdu);
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 3));
+            assert_eq!((packets.live(), packets.large.len()), (0, 5));
         }
     }
 }

@@ -361,13 +361,14 @@ impl<T: Tracer> Simulation<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
         let pdu = self.network.packets.remove(packet);
+        let is_data = pdu.payload().is_some();
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
             // A late packet of a connection that has ended.
             return;
         }
         endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
-        if self.counting && !flags.has(Flags::BACKWARD) {
+        if self.counting && is_data && !flags.has(Flags::BACKWARD) {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));
         }

@@ -7,6 +7,7 @@ use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::feedback::{
@@ -100,8 +101,9 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         impairment,
         schedule,
         prop::option::weighted(0.15, capacity()),
+        prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)],
     )
-        .prop_map(|(rate, delay, queue, impairment, schedule, capacity)| DirectionSpec {
+        .prop_map(|(rate, delay, queue, impairment, schedule, capacity, framing)| DirectionSpec {
             rate,
             delay,
             queue,
@@ -109,6 +111,7 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
             schedule,
             capacity,
             feedback: None,
+            framing,
         })
 }
 
@@ -190,7 +193,19 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             rate: Some(Rate::from_bits_per_sec(rate.unwrap_or(500_000))),
         }
     });
-    prop_oneof![4 => window, 1 => datagram]
+    let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
+        let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
+        RateConfig { start: Rate::from_bits_per_sec(start), drain: Some(millis(300)), ..rules }
+    }));
+    let sscop = (1u32..1460, 1u32..100, 1u32..30, rate).prop_map(|(segment, window, max_pd, rate)| {
+        let config = sscop::Config { window, max_pd, rate, ..sscop::Config::default() };
+        TransportSpec::Sscop {
+            scheme: "sscop".to_owned(),
+            config: sscop::EndpointConfig { sscop: Arc::new(config), segment },
+            header: 8,
+        }
+    });
+    prop_oneof![4 => window, 1 => datagram, 2 => sscop]
 }
 
 fn workload() -> impl Strategy<Value = WorkloadSpec> {

@@ -12,6 +12,7 @@ macro_rules! scenario_files {
     };
 }
 
+mod chen99;
 mod liang91;
 mod plan;
 mod prepare;
@@ -61,7 +62,7 @@ pub trait Paper: Sync {
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &yang01::Yang01];
+pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static dyn Paper> {

@@ -117,6 +117,11 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
 
 fn scheme(transport: &TransportSpec) -> String {
     match transport {
+        TransportSpec::Sscop { scheme, config, .. } => {
+            let rate =
+                config.sscop.rate.map_or_else(String::new, |rate| format!(", rate from {}", rate.start));
+            format!("{scheme}, messages of {} B, credit of {}{rate}", config.segment, config.sscop.window)
+        }
         TransportSpec::Window { scheme, sender, .. } => format!("{scheme}, segments of {} B", sender.segment),
         TransportSpec::Datagram { scheme, rate, .. } => {
             rate.map_or_else(|| scheme.clone(), |rate| format!("{scheme} at most at {rate}"))

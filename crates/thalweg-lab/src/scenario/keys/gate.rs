@@ -1,12 +1,8 @@
 //! Gates of nodes.
 
-use super::super::diagnostic::Report;
-use super::super::schema::Definitions;
-use super::super::table::{At, Decode, choice, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::table::{At, choice, table};
 use super::Interval;
 use super::scheme::words;
-use serde_json::json;
 use thalweg_proto::gate::{AfterService, Signals};
 use thalweg_proto::units::Duration;
 

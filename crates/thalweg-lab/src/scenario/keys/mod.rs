@@ -7,6 +7,7 @@ mod line;
 mod loss;
 mod queue;
 mod scheme;
+mod sscop;
 mod workload;
 
 pub use feedback::{
@@ -14,7 +15,7 @@ pub use feedback::{
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
-pub use line::{Line, Link, ScheduleEntry};
+pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
 pub use queue::{
     Capacity, CoDelKeys, DrrQueue, FairQueue, FqCoDelQueue, OverflowName, PieQueue, Queue, QueueTable,
@@ -24,6 +25,7 @@ pub use scheme::{
     Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
     RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes,
 };
+pub use sscop::{BaseName, ProbingName, Sscop, SscopRate, UnitName};
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
 
 use super::diagnostic::Report;

@@ -7,6 +7,7 @@ mod impairment;
 mod line;
 mod queue;
 mod scheme;
+mod sscop;
 mod traffic;
 
 use super::diagnostic::Report;

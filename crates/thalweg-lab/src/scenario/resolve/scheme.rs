@@ -10,6 +10,7 @@ use super::super::table::{At, Fields};
 use super::Resolver;
 use super::line::small;
 use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
+use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
 use thalweg_proto::window::{DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
@@ -59,6 +60,16 @@ impl Resolver<'_> {
             let rate = udp.rate.as_deref().copied();
             return Some(TransportSpec::Datagram { scheme, segment, header, rate });
         }
+        let table = match table {
+            SchemeTable::Sscop(table) => return self.sscop(scheme, *table, shared),
+            SchemeTable::SscopRate(table) => {
+                return self.sscop_rate(scheme, *table, RateConfig::amended(), shared);
+            }
+            SchemeTable::SscopRateLiteral(table) => {
+                return self.sscop_rate(scheme, *table, RateConfig::literal(), shared);
+            }
+            table => table,
+        };
         let mut common = table.common()?.clone();
         if let Some(shared) = shared {
             common.complete(shared);
@@ -87,7 +98,7 @@ impl Resolver<'_> {
     }
 
     /// Segment and header in bytes.
-    fn sizes(&mut self, sizes: &Sizes, segment: u32, header: u32) -> Option<(u32, u32)> {
+    pub(super) fn sizes(&mut self, sizes: &Sizes, segment: u32, header: u32) -> Option<(u32, u32)> {
         let segment = match &sizes.segment {
             Some(at) => small(at.value).filter(|&size| size > 0).or_else(|| self.bad_size(at, "a segment")),
             None => Some(segment),
@@ -254,7 +265,10 @@ impl Resolver<'_> {
                 let window = self.window(&table.window)?;
                 (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
-            SchemeTable::Datagram(_) => return None,
+            SchemeTable::Datagram(_)
+            | SchemeTable::Sscop(_)
+            | SchemeTable::SscopRate(_)
+            | SchemeTable::SscopRateLiteral(_) => return None,
         })
     }
 
