@@ -8,8 +8,10 @@
 //! - [`transport`]: the words an endpoint and its application speak.
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
 //! - [`datagram`]: an unreliable source and sink.
+//! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
+pub mod aack;
 pub mod congestion;
 pub mod datagram;
 mod engine;
