@@ -8,8 +8,8 @@ use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
-use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::{Engine, Output, datagram, window};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::{Engine, Output, aack, datagram, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -22,6 +22,8 @@ pub(crate) enum AnyEngine {
     WindowReceiver(Box<window::Receiver<Length>>),
     Source(Box<datagram::Source<Length>>),
     Sink(Box<datagram::Sink<Length>>),
+    AdaptiveTransmitter(Box<aack::Transmitter<Length>>),
+    AdaptiveReceiver(Box<aack::Receiver<Length>>),
 }
 
 /// What an application tells an engine.
@@ -64,6 +66,12 @@ impl AnyEngine {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::AdaptiveTransmitter(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -75,6 +83,8 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => prefetch_all(engine.as_ref()),
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveTransmitter(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
@@ -83,7 +93,8 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
 
@@ -91,7 +102,8 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
 
@@ -102,6 +114,8 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => unify(engine.poll(now), Pdu::Window),
             Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
+            Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
+            Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::Vacant => Output::Idle,
         }
     }
@@ -123,17 +137,57 @@ impl AnyEngine {
             Self::Source(engine) => {
                 SenderCounts { sent: engine.sent(), limits: engine.limits(now), ..SenderCounts::default() }
             }
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => SenderCounts::default(),
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    timeouts: stats.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                }
+            }
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {
+                SenderCounts::default()
+            }
         }
     }
 
     /// The state that series show; `None` for engines without one.
-    pub fn window_stats(&self, now: Time) -> Option<window::SenderStats> {
+    pub fn beliefs(&self, now: Time) -> Option<Beliefs> {
         match self {
-            Self::WindowSender(engine) => Some(engine.stats(now)),
+            Self::WindowSender(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: stats.window,
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
+                })
+            }
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.outstanding,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: None,
+                })
+            }
             _ => None,
         }
     }
+}
+
+/// What a sending engine believes at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beliefs {
+    /// In packets.
+    pub window: f64,
+    pub in_flight: u32,
+    pub smoothed_rtt: Duration,
+    pub pacing_rate: Option<Rate>,
 }
 
 /// What sending engines count, over their whole life.
@@ -242,11 +296,7 @@ impl Endpoint {
     /// How large a packet with this PDU is on the wire.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
-        match pdu {
-            Pdu::Window(window::Pdu::Segment(segment)) => segment.payload.0 + self.header,
-            Pdu::Datagram(payload) => payload.0 + self.header,
-            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => self.control,
-        }
+        pdu.payload().map_or(self.control, |payload| payload + self.header)
     }
 }
 
@@ -261,6 +311,11 @@ pub(crate) enum Transport {
         ack: u32,
     },
     Datagram(datagram::SourceConfig),
+    AdaptiveAck {
+        config: Arc<aack::Config>,
+        header: u32,
+        ack: u32,
+    },
 }
 
 impl Transport {
@@ -275,6 +330,9 @@ impl Transport {
             },
             TransportSpec::Datagram { segment, header, rate, .. } => {
                 Self::Datagram(datagram::SourceConfig { segment: *segment, header: *header, rate: *rate })
+            }
+            TransportSpec::AdaptiveAck { config, header, ack, .. } => {
+                Self::AdaptiveAck { config: Arc::new(*config), header: *header, ack: *ack }
             }
         }
     }
@@ -293,20 +351,24 @@ impl Transport {
                 AnyEngine::Source(Box::new(datagram::Source::new(*config))),
                 AnyEngine::Sink(Box::new(datagram::Sink::new())),
             ),
+            Self::AdaptiveAck { config, .. } => (
+                AnyEngine::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::clone(config)))),
+                AnyEngine::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::clone(config)))),
+            ),
         }
     }
 
     /// Bytes on the wire beside a data packet's payload, and of a packet without payload.
     pub fn overheads(&self) -> (u32, u32) {
         match self {
-            Self::Window { header, ack, .. } => (*header, *ack),
+            Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
             Self::Datagram(config) => (config.header, config.header),
         }
     }
 
     /// A sender learns when everything has arrived.
     pub fn is_reliable(&self) -> bool {
-        matches!(self, Self::Window { .. })
+        !matches!(self, Self::Datagram(_))
     }
 
     /// The largest payload of a packet.
@@ -314,6 +376,7 @@ impl Transport {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
         }
     }
 }

@@ -67,7 +67,9 @@ impl TransportSpec {
     /// The scheme's name.
     pub fn scheme(&self) -> &str {
         match self {
-            Self::Window { scheme, .. } | Self::Datagram { scheme, .. } => scheme,
+            Self::Window { scheme, .. }
+            | Self::Datagram { scheme, .. }
+            | Self::AdaptiveAck { scheme, .. } => scheme,
         }
     }
 
@@ -76,6 +78,7 @@ impl TransportSpec {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram { segment, .. } => *segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
         }
     }
 }
@@ -134,6 +137,14 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         && sender.max_window == 0
     {
         return zero("largest window");
+    }
+    if let TransportSpec::AdaptiveAck { config, .. } = &group.transport {
+        if config.window == 0 {
+            return zero("window");
+        }
+        if config.normal.is_zero() || config.error.is_zero() {
+            return zero("time between reports");
+        }
     }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),

@@ -6,6 +6,7 @@ mod net;
 use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
@@ -144,7 +145,16 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             rate: Some(Rate::from_bits_per_sec(rate.unwrap_or(500_000))),
         }
     });
-    prop_oneof![4 => window, 1 => datagram]
+    let adaptive =
+        (1u32..1460, 1u32..100, 1u64..100, 1u64..40).prop_map(|(segment, window, normal, error)| {
+            TransportSpec::AdaptiveAck {
+                scheme: "adaptive-ack".to_owned(),
+                config: aack::Config { segment, window, normal: millis(normal), error: millis(error) },
+                header: 16,
+                ack: 32,
+            }
+        });
+    prop_oneof![4 => window, 1 => datagram, 1 => adaptive]
 }
 
 fn workload() -> impl Strategy<Value = WorkloadSpec> {

@@ -69,6 +69,7 @@ pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
     match transport {
         TransportSpec::Window { sender, header, ack, .. } => (sender.segment + header, *ack),
         TransportSpec::Datagram { segment, header, .. } => (segment + header, *header),
+        TransportSpec::AdaptiveAck { config, header, ack, .. } => (config.segment + header, *ack),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Real headers for simulated packets.
 
 use std::net::Ipv4Addr;
+use thalweg_proto::aack::{self, wire};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
@@ -46,12 +47,12 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
             selective(&mut tcp, ack);
             ip(record, &ends, TCP, tcp)
         }
-        Pdu::Datagram(payload) => {
-            let mut udp = Part::new(payload.len());
-            let length = u16::try_from(u64::from(payload.len()) + 8).unwrap_or(0);
-            udp.words([ends.source_port, ends.target_port, length, 0]);
-            ip(record, &ends, UDP, udp)
+        Pdu::Datagram(payload) => ip(record, &ends, UDP, udp(&ends, &[], payload.len())),
+        Pdu::AdaptiveAck(aack::Pdu::Data(data)) => {
+            let header = wire::data_header(data.sequence, data.payload.len());
+            ip(record, &ends, UDP, udp(&ends, &header, data.payload.len()))
         }
+        Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet that it is about went the other way.
             let about = Ends {
@@ -107,6 +108,15 @@ impl Part {
     fn words<const N: usize>(&mut self, words: [u16; N]) {
         words.iter().for_each(|word| self.put(&word.to_be_bytes()));
     }
+}
+
+/// A UDP header, a header of the protocol that it carries, and so much payload. A length beyond 65535 is written as zero.
+fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
+    let mut part = Part::new(payload);
+    let length = u16::try_from(u64::from(payload) + header.len() as u64 + 8).unwrap_or(0);
+    part.words([ends.source_port, ends.target_port, length, 0]);
+    part.put(header);
+    part
 }
 
 fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) -> Part {

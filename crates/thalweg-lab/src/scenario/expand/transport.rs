@@ -11,7 +11,9 @@ use thalweg_sim::spec::TransportSpec;
 /// The scheme's name.
 pub fn name(transport: &TransportSpec) -> &str {
     match transport {
-        TransportSpec::Window { scheme, .. } | TransportSpec::Datagram { scheme, .. } => scheme,
+        TransportSpec::Window { scheme, .. }
+        | TransportSpec::Datagram { scheme, .. }
+        | TransportSpec::AdaptiveAck { scheme, .. } => scheme,
     }
 }
 
@@ -34,6 +36,15 @@ pub fn entries(transport: &TransportSpec) -> Entries {
             if let Some(rate) = rate {
                 entries.quantity("rate", rate);
             }
+        }
+        TransportSpec::AdaptiveAck { config, header, ack, .. } => {
+            entries.put("base", text("adaptive-ack"));
+            entries.put("window", format!("\"{} pkt\"", config.window));
+            entries.quantity("t-normal", config.normal);
+            entries.quantity("t-error", config.error);
+            size("segment", config.segment, &mut entries);
+            size("header", *header, &mut entries);
+            size("ack", *ack, &mut entries);
         }
     }
     entries

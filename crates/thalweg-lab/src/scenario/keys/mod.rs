@@ -12,8 +12,8 @@ pub use line::{Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
 pub use queue::{Capacity, Queue, QueueTable};
 pub use scheme::{
-    Common, CountingName, DelayedAckChoice, DelayedAckTable, RecoveryName, Rto, SchemeRef, SchemeTable,
-    Schemes, Sizes,
+    AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, RecoveryName, Rto, SchemeRef,
+    SchemeTable, Schemes, Sizes,
 };
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
 

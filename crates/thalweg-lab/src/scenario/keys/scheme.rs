@@ -11,9 +11,10 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 table! {
     /// What all schemes have: how large packets are.
     Sizes "packet sizes" {
-        /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers).
+        /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers; 1008 B for
+        /// adaptive-ack).
         segment: Bytes = "segment";
-        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B).
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B, adaptive-ack 16 B).
         header: Bytes = "header";
     }
 }
@@ -149,6 +150,21 @@ table! {
     }
 }
 
+table! {
+    /// Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.
+    AdaptiveAck "adaptive-ack scheme" {
+        /// Packets that the sender keeps until they are acknowledged.
+        window: Packets = "window" or r#""400 pkt""#;
+        /// T_normal: the time between two reports of the receiver while nothing is missing.
+        t_normal: Duration = "t-normal" or r#""40 ms""#;
+        /// T_error: the time between two reports of the receiver while something is missing.
+        t_error: Duration = "t-error" or r#""5 ms""#;
+        /// Bytes on the wire of a report (32 B).
+        ack: Bytes = "ack";
+        ..sizes: Sizes;
+    }
+}
+
 choice! {
     /// A scheme: a built-in one with parameters.
     SchemeTable "scheme" by "base" {
@@ -158,6 +174,7 @@ choice! {
         "vegas" => Vegas(Vegas),
         "cubic" => Cubic(Cubic),
         "udp" => Datagram(Datagram),
+        "adaptive-ack" => AdaptiveAck(AdaptiveAck),
     }
 }
 

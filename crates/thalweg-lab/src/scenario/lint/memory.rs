@@ -131,6 +131,11 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
             }
             _ => u64::MAX,
         },
+        TransportSpec::AdaptiveAck { config, .. } => match &group.workload {
+            WorkloadSpec::Poisson { .. } => u64::MAX,
+            WorkloadSpec::RequestResponse { .. } => u64::from(config.window) * 2,
+            _ => sent.min(u64::from(config.window)),
+        },
         TransportSpec::Window { sender, receiver, .. } => {
             let segment = u64::from(sender.segment.max(1));
             let window = u64::from(sender.max_window).min(receiver.window.div_ceil(segment).max(1));
@@ -151,6 +156,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
 fn first_window(transport: &TransportSpec) -> u64 {
     let window = match transport {
         TransportSpec::Datagram { .. } => 1.0,
+        TransportSpec::AdaptiveAck { config, .. } => f64::from(config.window),
         TransportSpec::Window { controller, .. } => match controller {
             ControllerSpec::Fixed { window } => *window,
             ControllerSpec::SlowStart { initial_window, .. }
