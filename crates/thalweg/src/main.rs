@@ -5,6 +5,7 @@ mod capture;
 mod catalog;
 mod console;
 mod execute;
+mod explore;
 mod input;
 mod lines;
 mod progress;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => run::compare(&arguments, &console),
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
+        Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
     };

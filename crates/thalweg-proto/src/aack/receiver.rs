@@ -1,10 +1,12 @@
 //! The receiving end, which decides when reports go.
 
 use super::{Config, Data, Pdu, Report};
+use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input};
 use crate::units::Time;
+use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -180,6 +182,13 @@ impl<P: Payload> Receiver<P> {
         let payload = self.held.pop_front()??;
         self.deliver += 1;
         Some(payload)
+    }
+}
+
+impl<P: Payload + Hash> Digest for Receiver<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed(into, (self.deliver, self.expected, &self.held, &self.gaps, &self.due));
+        feed(into, (until(self.timer, now), self.error));
     }
 }
 

@@ -1,11 +1,13 @@
 //! The sending end.
 
 use super::{Config, Data, Pdu, Report};
+use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Feedback, Input, Limit, Signal};
 use crate::units::{Duration, Time};
 use crate::window::{RttConfig, RttEstimator};
+use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -254,6 +256,19 @@ impl<P: Payload> Transmitter<P> {
         }
         self.limit = limit;
         self.limit_since = now;
+    }
+}
+
+impl<P: Payload<Queue: Hash> + Hash> Digest for Transmitter<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed(into, (&self.queue, self.first, &self.resend, self.rtt.smoothed(), until(self.timer, now)));
+        for kept in &self.kept {
+            // Only what was sent once is measured.
+            let age = if kept.repeated { Duration::ZERO } else { now.since(kept.sent_at) };
+            feed(into, (&kept.payload, age, kept.waiting, kept.repeated));
+        }
+        feed(into, (self.kept.len(), self.signal, self.writable));
+        feed(into, (self.finishing, self.finished, self.paused));
     }
 }
 

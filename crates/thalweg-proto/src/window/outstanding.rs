@@ -1,12 +1,14 @@
 //! The segments that a sender has sent and the peer has not cumulatively acknowledged.
 
 use super::ranges::Ranges;
+use crate::digest::{Digest, feed};
 use crate::payload::Payload;
 use crate::units::Time;
+use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
 /// What the sender believes of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fate {
     /// In the network.
     InFlight,
@@ -62,6 +64,17 @@ pub(super) struct Outstanding<P, I> {
     lost_from: u64,
     /// Segments that start below this have been judged by [`Outstanding::mark_lost_below`].
     judged: u64,
+}
+
+impl<P: Payload + Hash, I: Hash> Digest for Outstanding<P, I> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        for record in &self.records {
+            feed(into, (record.start, now.since(record.sent_at), &record.payload, &record.info));
+            feed(into, (record.fate, record.retransmissions));
+        }
+        // The counts follow from the records.
+        feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));
+    }
 }
 
 impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
