@@ -6,10 +6,12 @@
 //! - [`explore`]: visits every state of a pair of engines.
 //! - [`results`]: the results document.
 //! - [`output`]: tables for people, folders, series and packet captures.
+//! - [`paper`]: published studies, reproduced.
 
 pub mod batch;
 pub mod explore;
 pub mod output;
+pub mod paper;
 pub mod results;
 pub mod scenario;
 pub mod statistics;

@@ -178,9 +178,11 @@ fn inputs<P: Payload + 'static, T: Clone + Debug>(
     make: impl Fn(u32) -> P + Clone,
 ) -> impl Strategy<Value = Input<T, P>> {
     let rate = prop_oneof![Just(0), any::<u64>(), Just(8_000_000)];
-    let feedback = (prop::option::of(position()), prop::option::of(rate)).prop_map(|(dropped, rate)| {
-        Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec), queue: 0 })
-    });
+    let queue = prop_oneof![3 => 0u32..3, 1 => any::<u32>()];
+    let feedback =
+        (prop::option::of(position()), prop::option::of(rate), queue).prop_map(|(dropped, rate, queue)| {
+            Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec), queue })
+        });
     prop_oneof![
         20 => (pdu, any::<bool>()).prop_map(|(pdu, marked)| Input::Pdu { pdu, marked }),
         8 => (0u32..9000).prop_map(move |length| Input::Write(make(length))),
@@ -197,7 +199,7 @@ fn window_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Str
 }
 
 fn sender_config() -> impl Strategy<Value = SenderConfig> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let time = || prop_oneof![Just(Duration::ZERO), (0u64..3000).prop_map(Duration::from_millis)];
     let rtt = (time(), time(), time(), time(), time(), 0u32..5).prop_map(
@@ -211,7 +213,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), most).prop_map(
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<bool>(), most).prop_map(
         |(
             recovery,
             counting,
@@ -220,6 +222,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
             duplicate_threshold,
             rtt,
             idle_restart,
+            nagle,
             max_retransmissions,
         )| {
             SenderConfig {
@@ -230,6 +233,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
+                nagle,
                 max_retransmissions,
             }
         },

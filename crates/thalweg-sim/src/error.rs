@@ -2,7 +2,9 @@
 
 use crate::spec::{GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 use core::fmt;
+use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
+use thalweg_queue::feedback::{Audience, FeedbackSpec};
 
 /// Why a simulation cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +75,19 @@ impl TransportSpec {
         }
     }
 
+    /// The feedback that the scheme wants of routers, if any.
+    pub fn feedback(&self) -> Option<FeedbackKind> {
+        match self {
+            Self::Window { controller, .. } => controller.feedback(),
+            Self::Datagram { .. } | Self::AdaptiveAck { .. } => None,
+        }
+    }
+
+    /// Whether routers that give this feedback tell the scheme's sources.
+    pub fn hears(&self, feedback: &FeedbackSpec) -> bool {
+        feedback.audience == Audience::All || self.feedback() == Some(feedback.policy.kind())
+    }
+
     /// The largest payload of a packet in bytes.
     pub fn segment(&self) -> u32 {
         match self {
@@ -120,6 +135,10 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
                 [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
             {
                 direction.check().map_err(|why| SpecError::Link { of: group.name.clone(), why })?;
+                if direction.feedback.is_some() {
+                    let why = "only queues of links give feedback, not those of access links".to_owned();
+                    return Err(SpecError::Link { of: group.name.clone(), why });
+                }
             }
         }
         check_group(group)?;

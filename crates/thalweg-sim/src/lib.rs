@@ -8,6 +8,7 @@ mod build;
 mod endpoint;
 mod error;
 pub mod fairness;
+mod feedback;
 mod finish;
 mod flow;
 mod host;

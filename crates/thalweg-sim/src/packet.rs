@@ -79,6 +79,10 @@ impl Flags {
     pub const DAMAGED: Self = Self(8);
     /// Travels from the receiver to the sender of its connection.
     pub const BACKWARD: Self = Self(16);
+    /// A router's message.
+    pub const ROUTER: Self = Self(32);
+    /// A router has sent its source a message.
+    pub const TOLD: Self = Self(64);
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0

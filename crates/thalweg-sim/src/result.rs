@@ -144,6 +144,10 @@ pub struct LinkResult {
     pub drops_early: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Messages that the router has sent because of this queue.
+    pub feedback: u64,
+    /// Their bytes, when they were sent.
+    pub feedback_bytes: Bytes,
     /// Packets that the wire lost.
     pub losses: u64,
     /// Packets that the wire damaged.

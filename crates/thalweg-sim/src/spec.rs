@@ -8,6 +8,7 @@ use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_queue::feedback::FeedbackSpec;
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
 
 /// A node by its position in [`Spec::nodes`].
@@ -29,8 +30,21 @@ pub struct Spec {
     pub warmup: Duration,
     /// Names every random stream.
     pub seed: u64,
+    /// What comes first of events of one kind at one time.
+    pub ties: Ties,
     /// What is recorded along the way.
     pub measure: MeasureSpec,
+}
+
+/// What comes first of events of one kind that happen at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ties {
+    /// Chance decides, by a hash of the time and of what the event is for. It favours no flow.
+    #[default]
+    Lot,
+    /// Links, flows and endpoints in the order of the specification, so that the first of equal flows always wins: for
+    /// symmetric experiments without chance.
+    Order,
 }
 
 /// A router or host.
@@ -75,6 +89,8 @@ pub struct DirectionSpec {
     pub delay: Duration,
     /// The queue before the transmitter.
     pub queue: DisciplineSpec,
+    /// How the router tells sources of the queue's congestion; for links of the specification, not for access links.
+    pub feedback: Option<FeedbackSpec>,
     /// What the wire does to packets.
     pub impairment: ImpairmentSpec,
     /// Changes while the run goes on, in order of time.
@@ -303,6 +319,9 @@ impl DirectionSpec {
     /// Says in words what is wrong: probabilities outside 0 to 1, an empty capacity trace, changes out of order.
     pub fn check(&self) -> Result<(), String> {
         self.impairment.check().map_err(|error| error.to_string())?;
+        if let Some(feedback) = &self.feedback {
+            feedback.check().map_err(|error| error.to_string())?;
+        }
         if let Some(capacity) = &self.capacity {
             capacity.check().map_err(|error| error.to_string())?;
         }

@@ -33,6 +33,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Run what a results folder holds again and check that every number is the same
     Rerun(RerunArguments),
+    /// Run the experiments of a published study and compare with its values
+    Paper(PaperArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
@@ -61,6 +63,8 @@ pub enum Kind {
     Scenarios,
     /// Protocols that can be explored
     Protocols,
+    /// Published studies that can be reproduced
+    Papers,
 }
 
 /// `thalweg run`.
@@ -140,6 +144,41 @@ pub struct RerunArguments {
     pub quiet: bool,
 }
 
+/// `thalweg paper`.
+#[derive(Debug, Args)]
+pub struct PaperArguments {
+    /// The paper (`thalweg list papers` shows them)
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Only this experiment, or all of a table or figure; may be repeated
+    #[arg(long = "experiment", value_name = "ID")]
+    pub experiments: Vec<String>,
+    /// Print one JSON document in place of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Exit with 1 if a claim of the paper does not hold
+    #[arg(long)]
+    pub check: bool,
+    /// Write a folder that holds the results and each run with its scenario and series
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Shorter runs and fewer replications, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// The first seed; without, each scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// So many seeds for each run that has random parts; without, as the paper's plan says
+    #[arg(long, value_name = "R")]
+    pub reps: Option<NonZeroU32>,
+    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// `thalweg validate`.
 #[derive(Debug, Args)]
 pub struct ValidateArguments {
@@ -198,6 +237,7 @@ impl Arguments {
             Command::Compare(compare) => compare.options.quiet,
             Command::Rerun(rerun) => rerun.quiet,
             Command::Explore(explore) => explore.quiet,
+            Command::Paper(paper) => paper.quiet,
             Command::Validate(_) | Command::List { .. } | Command::Schema => false,
         }
     }

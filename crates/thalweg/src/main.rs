@@ -8,6 +8,7 @@ mod execute;
 mod explore;
 mod input;
 mod lines;
+mod paper;
 mod progress;
 mod rerun;
 mod run;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &console),
         Command::Compare(arguments) => run::compare(&arguments, &console),
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
+        Command::Paper(arguments) => paper::paper(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),

@@ -4,7 +4,8 @@ use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
+    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
+    WorkloadSpec,
 };
 use thalweg_sim::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
@@ -64,6 +65,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         },
         drops_full: if bottleneck { 36 } else { 0 },
         drops_early: 0,
+        feedback: 0,
+        feedback_bytes: Bytes::ZERO,
         marks: 0,
         losses: 0,
         corrupted: 0,
@@ -129,6 +132,7 @@ pub(crate) fn spec() -> Spec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     };
     let link = LinkSpec {
         name: "link".to_owned(),
@@ -163,6 +167,7 @@ pub(crate) fn spec() -> Spec {
         duration: Duration::from_secs(5),
         warmup: Duration::ZERO,
         seed: 0,
+        ties: Ties::Lot,
         measure: MeasureSpec::default(),
     }
 }

@@ -190,50 +190,70 @@ pub(super) fn split(text: &str) -> (&str, &str) {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(pub f64);
 
+/// A share of something: `0.8`, or `"80 %"`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+/// Reads a number from 0 to 1 or a percentage; `what` is what it is called.
+fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Option<f64> {
+    let (parsed, bare) = match &value.kind {
+        Kind::Integer(text) | Kind::Float(text) => (text.replace('_', "").parse::<f64>().ok(), true),
+        // Moving the decimal point is exact where a division by 100 is not.
+        Kind::String(text) => {
+            let percent = text.trim().strip_suffix('%').map(str::trim_end);
+            (percent.and_then(|number| format!("{number}e-2").parse().ok()), false)
+        }
+        _ => (None, false),
+    };
+    let Some(p) = parsed.filter(|p| p.is_finite()) else {
+        match &value.kind {
+            Kind::String(text) => {
+                let message = format!("expected {}, found \"{text}\"", T::expected());
+                report.error("scenario.type", value.span, message);
+            }
+            _ => wrong_type::<T>(value, report),
+        }
+        return None;
+    };
+    if !(0.0..=1.0).contains(&p) {
+        let message = format!("a {what} lies between 0 and 1, or 0 % and 100 %");
+        let found = report.error("scenario.range", value.span, message);
+        if bare && (1.0..=100.0).contains(&p) {
+            found.label(format!("did you mean \"{p} %\"?"));
+        }
+        return None;
+    }
+    Some(p)
+}
+
+fn part_schema(example: &str) -> serde_json::Value {
+    json!({ "anyOf": [
+        { "type": "number", "minimum": 0, "maximum": 1 },
+        { "type": "string", "pattern": "^\\s*[0-9.]+\\s*%\\s*$" }
+    ], "examples": [example] })
+}
+
 impl Decode for Probability {
     fn expected() -> String {
         "a probability, such as 0.001 or \"0.1 %\"".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let (parsed, bare) = match &value.kind {
-            Kind::Integer(text) | Kind::Float(text) => (text.replace('_', "").parse::<f64>().ok(), true),
-            // Moving the decimal point is exact where a division by 100 is not.
-            Kind::String(text) => {
-                let percent = text.trim().strip_suffix('%').map(str::trim_end);
-                (percent.and_then(|number| format!("{number}e-2").parse().ok()), false)
-            }
-            _ => (None, false),
-        };
-        let Some(p) = parsed.filter(|p| p.is_finite()) else {
-            match &value.kind {
-                Kind::String(text) => {
-                    let message = format!("expected {}, found \"{text}\"", Self::expected());
-                    report.error("scenario.type", value.span, message);
-                }
-                _ => wrong_type::<Self>(value, report),
-            }
-            return None;
-        };
-        if !(0.0..=1.0).contains(&p) {
-            let found = report.error(
-                "scenario.range",
-                value.span,
-                "a probability lies between 0 and 1, or 0 % and 100 %",
-            );
-            if bare && (1.0..=100.0).contains(&p) {
-                found.label(format!("did you mean \"{p} %\"?"));
-            }
-            return None;
-        }
-        Some(Self(p))
+        decode_part::<Self>(value, "probability", report).map(Self)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("probability", || {
-            json!({ "anyOf": [
-                { "type": "number", "minimum": 0, "maximum": 1 },
-                { "type": "string", "pattern": "^\\s*[0-9.]+\\s*%\\s*$" }
-            ], "examples": ["0.1 %"] })
-        })
+        definitions.named("probability", || part_schema("0.1 %"))
+    }
+}
+
+impl Decode for Share {
+    fn expected() -> String {
+        "a share, such as 0.8 or \"80 %\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_part::<Self>(value, "share", report).map(Self)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("share", || part_schema("80 %"))
     }
 }
 

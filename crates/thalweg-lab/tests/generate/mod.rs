@@ -148,13 +148,14 @@ fn common() -> impl Strategy<Value = Vec<String>> {
         key("ack", (0u32..100).prop_map(|size| format!("\"{size} B\""))),
         key("max-window", (1u32..1000).prop_map(|packets| format!("\"{packets} pkt\""))),
         key("counting", one(&["\"packets\"", "\"bytes\""])),
-        key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\""])),
+        key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\"", "\"fast-retransmit\""])),
         key("duplicate-threshold", one(&["1", "3", "10"])),
         key(
             "rto",
             one(&["{ floor = \"1 s\" }", "{ initial = \"3 s\", granularity = \"500 ms\", deviations = 2 }"]),
         ),
         key("idle-restart", one(&["true", "false"])),
+        key("nagle", one(&["true", "false"])),
         key("max-retransmissions", one(&["0", "15"])),
         key("receive-window", one(&["\"64 KiB\"", "\"1 GB\""])),
         key("delayed-ack", one(&["true", "false", "{ every = 3 }", "{ delay = \"100 ms\" }"])),
@@ -169,6 +170,14 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
         "base = \"vegas\"\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
         "base = \"cubic\"\nc = 1\nbeta = 0.8\nfast-convergence = false",
+        "base = \"seif\"\ncut-back = 0.3\ngrowth-windows = 2\nfollow = \"loudest\"",
+        "base = \"seif\"\ninitial-threshold = \"15 pkt\"",
+        "base = \"slow-start\"\ngrowth = \"counted\"",
+        "base = \"dec-bit\"\nincrease = \"2 pkt\"\ndecrease = 0.5\nshare = \"30 %\"",
+        "base = \"tri-s\"\nntg-d = 0.4\nntg-i = 0.6",
+        "base = \"source-quench\"\nwindow = \"15 pkt\"\nresume-after = 5",
+        "base = \"bbn\"\nlifetime = \"3 s\"",
+        "base = \"vanilla\"",
     ]);
     let window = (own, common()).prop_map(|(own, mut more)| {
         more.insert(0, own);
@@ -270,6 +279,7 @@ pub fn scenario() -> impl Strategy<Value = String> {
         key("duration", one(&["\"10 s\"", "\"1 min\"", "\"250 ms\""])),
         key("warmup", time()),
         key("seed", one(&["7", "18446744073709551615"])),
+        key("ties", one(&["\"lot\"", "\"order\""])),
     ]);
     let tables = some(vec![
         key("[measure]\ninterval", one(&["\"off\"", "\"10 ms\"\nflows = 3\nevery-event = true"])),

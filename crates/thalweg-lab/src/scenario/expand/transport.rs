@@ -1,9 +1,9 @@
 //! A scheme with all its parameters.
 
-use super::super::keys::{CountingName, RecoveryName};
+use super::super::keys::{CountingName, FollowName, GrowthName, GrowthWord, RecoveryName};
 use super::super::quantity::Packets;
 use super::writer::{Entries, text};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::units::Bytes;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
@@ -65,8 +65,13 @@ fn controller_entries(controller: &ControllerSpec, entries: &mut Entries) {
             entries.put("base", text("fixed"));
             entries.quantity("window", Packets(window));
         }
-        ControllerSpec::SlowStart { initial_window, initial_threshold } => {
+        ControllerSpec::SlowStart { initial_window, initial_threshold, growth } => {
             begin("slow-start", initial_window, initial_threshold);
+            let word = match growth {
+                Growth::Fractional => GrowthWord::Fractional,
+                Growth::Counted { .. } => GrowthWord::Counted,
+            };
+            entries.put("growth", text(GrowthName(word).word()));
         }
         ControllerSpec::NewReno { initial_window, initial_threshold } => {
             begin("newreno", initial_window, initial_threshold);
@@ -82,6 +87,34 @@ fn controller_entries(controller: &ControllerSpec, entries: &mut Entries) {
             entries.number("c", c);
             entries.number("beta", beta);
             entries.put("fast-convergence", fast_convergence.to_string());
+        }
+        ControllerSpec::Seif(seif) => {
+            begin("seif", seif.initial_window, seif.initial_threshold);
+            entries.number("cut-back", seif.cut_back);
+            entries.put("growth-windows", seif.growth_windows.to_string());
+            entries.put("follow", text(FollowName(seif.follow).word()));
+        }
+        ControllerSpec::DecBit(dec_bit) => {
+            entries.put("base", text("dec-bit"));
+            entries.quantity("initial-window", Packets(dec_bit.initial_window));
+            entries.quantity("increase", Packets(dec_bit.increase));
+            entries.number("decrease", dec_bit.decrease);
+            entries.number("share", dec_bit.share);
+        }
+        ControllerSpec::TriS(tri_s) => {
+            entries.put("base", text("tri-s"));
+            entries.number("ntg-d", tri_s.decrease_below);
+            entries.number("ntg-i", tri_s.increase_above);
+        }
+        ControllerSpec::SourceQuench { window, acks } => {
+            entries.put("base", text("source-quench"));
+            entries.quantity("window", Packets(window));
+            entries.put("resume-after", acks.to_string());
+        }
+        ControllerSpec::Bbn(bbn) => {
+            entries.put("base", text("bbn"));
+            entries.quantity("window", Packets(bbn.window));
+            entries.quantity("lifetime", bbn.lifetime);
         }
     }
 }
@@ -100,6 +133,7 @@ fn sender_entries(sender: &SenderConfig, entries: &mut Entries) {
     rto.put("deviations", sender.rtt.deviations.to_string());
     entries.put("rto", rto.inline());
     entries.put("idle-restart", sender.idle_restart.to_string());
+    entries.put("nagle", sender.nagle.to_string());
     if let Some(most) = sender.max_retransmissions {
         entries.put("max-retransmissions", most.to_string());
     }

@@ -1,7 +1,7 @@
 //! Schemes: a transport with its controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::{Name, Number, Packets, name_fault};
+use super::super::quantity::{Name, Number, Packets, Probability, name_fault};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, choice, decode_tag, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -28,7 +28,7 @@ table! {
         max_window: Packets = "max-window" or r#""1048576 pkt""#;
         /// What windows are counted in: "packets" of any size or "bytes".
         counting: CountingName = "counting" or r#""packets""#;
-        /// How losses are repaired: "sack", "newreno" or "go-back-n".
+        /// How losses are repaired: "sack", "newreno", "go-back-n" or "fast-retransmit".
         recovery: RecoveryName = "recovery";
         /// So many duplicate acknowledgements mean a loss.
         duplicate_threshold: u32 = "duplicate-threshold" or "3";
@@ -36,6 +36,8 @@ table! {
         rto: Rto = "rto";
         /// After an idle time longer than the time-out the controller starts afresh.
         idle_restart: bool = "idle-restart" or "true";
+        /// A packet that is not full waits while something is unacknowledged (RFC 896).
+        nagle: bool = "nagle";
         /// Give up after the same segment was sent so many times more; never without.
         max_retransmissions: u32 = "max-retransmissions";
         /// How much the receiver accepts beyond what it delivered.
@@ -92,6 +94,9 @@ table! {
         initial_window: Packets = "initial-window" or r#""1 pkt""#;
         /// The first slow-start threshold.
         initial_threshold: Packets = "initial-threshold" or r#""unlimited""#;
+        /// How it grows above the threshold: by a "fractional" packet for each acknowledgement while the window is used, or
+        /// "counted", by a whole packet after each window of them, used or not, up to `max-window`.
+        growth: GrowthName = "growth" or r#""fractional""#;
         ..common: Common;
     }
 }
@@ -142,6 +147,80 @@ table! {
 }
 
 table! {
+    /// SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991).
+    Seif "seif scheme" {
+        /// The window at the start.
+        initial_window: Packets = "initial-window" or r#""1 pkt""#;
+        /// The first threshold, up to which each acknowledgement adds a packet; half of `max-window` without.
+        initial_threshold: Packets = "initial-threshold";
+        /// What a signal multiplies the window by, from 0 to 1; the window is never below a packet.
+        cut_back: Number = "cut-back" or "0.5";
+        /// Above the threshold the window grows by a packet for so many windows of acknowledgements.
+        growth_windows: u32 = "growth-windows" or "1";
+        /// Which queues' messages cut the window: "all", or only those of the "loudest", which has sent most.
+        follow: FollowName = "follow" or r#""all""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// The DEC bit (Ramakrishnan and Jain 1988).
+    DecBit "dec-bit scheme" {
+        /// The window at the start.
+        initial_window: Packets = "initial-window" or r#""1 pkt""#;
+        /// What a decision adds to the window when fewer bits than `share` are set.
+        increase: Packets = "increase" or r#""1 pkt""#;
+        /// What a decision multiplies the window by when more are set, from 0 to 1.
+        decrease: Number = "decrease" or "0.875";
+        /// The share of bits that makes the decision.
+        share: Probability = "share" or "0.5";
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Tri-S: Slow Start and Search (Wang and Crowcroft 1991).
+    TriS "tri-s scheme" {
+        /// The first search has gone too far when the normalised throughput gradient is below this.
+        ntg_d: Number = "ntg-d" or "0.5";
+        /// A larger window does not pay when the normalised throughput gradient is below this.
+        ntg_i: Number = "ntg-i" or "0.5";
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on.
+    SourceQuench "source-quench scheme" {
+        /// The window.
+        window: Packets = "window" or r#""32 pkt""#;
+        /// So many acknowledgements open the window again.
+        resume_after: u32 = "resume-after" or "10";
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).
+    Bbn "bbn scheme" {
+        /// The window, large enough not to matter.
+        window: Packets = "window" or r#""1024 pkt""#;
+        /// A ration that was not renewed for so long is forgotten.
+        lifetime: Duration = "lifetime" or r#""10 s""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// No congestion control: a fixed window with go-back-n.
+    Vanilla "vanilla scheme" {
+        /// The window.
+        window: Packets = "window" or r#""32 pkt""#;
+        ..common: Common;
+    }
+}
+
+table! {
     /// Unreliable datagrams.
     Datagram "udp scheme" {
         /// Datagrams leave at no more than this rate, headers counted.
@@ -173,12 +252,36 @@ choice! {
         "newreno" => NewReno(NewReno),
         "vegas" => Vegas(Vegas),
         "cubic" => Cubic(Cubic),
+        "seif" => Seif(Seif),
+        "dec-bit" => DecBit(DecBit),
+        "tri-s" => TriS(TriS),
+        "source-quench" => SourceQuench(SourceQuench),
+        "bbn" => Bbn(Bbn),
+        "vanilla" => Vanilla(Vanilla),
         "udp" => Datagram(Datagram),
         "adaptive-ack" => AdaptiveAck(AdaptiveAck),
     }
 }
 
 impl SchemeTable {
+    /// What it has in common with other window schemes; `None` for one without a window.
+    pub fn common(&self) -> Option<&Common> {
+        match self {
+            Self::Fixed(table) => Some(&table.common),
+            Self::SlowStart(table) => Some(&table.common),
+            Self::NewReno(table) => Some(&table.common),
+            Self::Vegas(table) => Some(&table.common),
+            Self::Cubic(table) => Some(&table.common),
+            Self::Seif(table) => Some(&table.common),
+            Self::DecBit(table) => Some(&table.common),
+            Self::TriS(table) => Some(&table.common),
+            Self::SourceQuench(table) => Some(&table.common),
+            Self::Bbn(table) => Some(&table.common),
+            Self::Vanilla(table) => Some(&table.common),
+            Self::Datagram(_) | Self::AdaptiveAck(_) => None,
+        }
+    }
+
     /// A built-in scheme as it is.
     pub fn builtin(name: &str) -> Option<Self> {
         let empty = super::super::tree::Table::default();
@@ -334,6 +437,8 @@ macro_rules! words {
     };
 }
 
+pub(super) use words;
+
 words! {
     /// What windows are counted in.
     CountingName: thalweg_proto::window::Counting {
@@ -348,6 +453,32 @@ words! {
         "sack" => thalweg_proto::window::Recovery::Sack,
         "newreno" => thalweg_proto::window::Recovery::NewReno,
         "go-back-n" => thalweg_proto::window::Recovery::GoBackN,
+        "fast-retransmit" => thalweg_proto::window::Recovery::FastRetransmit,
+    }
+}
+
+words! {
+    /// How a window grows in congestion avoidance.
+    GrowthName: GrowthWord {
+        "fractional" => GrowthWord::Fractional,
+        "counted" => GrowthWord::Counted,
+    }
+}
+
+/// [`Growth`](thalweg_proto::congestion::Growth) without its parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrowthWord {
+    /// A fraction for each acknowledgement.
+    Fractional,
+    /// One for each window of them.
+    Counted,
+}
+
+words! {
+    /// Which queues' messages count.
+    FollowName: thalweg_proto::congestion::Follow {
+        "all" => thalweg_proto::congestion::Follow::All,
+        "loudest" => thalweg_proto::congestion::Follow::Loudest,
     }
 }
 

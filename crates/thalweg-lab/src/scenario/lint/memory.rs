@@ -158,11 +158,15 @@ fn first_window(transport: &TransportSpec) -> u64 {
         TransportSpec::Datagram { .. } => 1.0,
         TransportSpec::AdaptiveAck { config, .. } => f64::from(config.window),
         TransportSpec::Window { controller, .. } => match controller {
-            ControllerSpec::Fixed { window } => *window,
+            ControllerSpec::Fixed { window } | ControllerSpec::SourceQuench { window, .. } => *window,
+            ControllerSpec::Bbn(bbn) => bbn.window,
             ControllerSpec::SlowStart { initial_window, .. }
             | ControllerSpec::NewReno { initial_window, .. }
             | ControllerSpec::Vegas { initial_window, .. }
             | ControllerSpec::Cubic { initial_window, .. } => *initial_window,
+            ControllerSpec::Seif(seif) => seif.initial_window,
+            ControllerSpec::DecBit(dec_bit) => dec_bit.initial_window,
+            ControllerSpec::TriS(_) => 1.0,
         },
     };
     (window as u64).clamp(1, 1 << 20)

@@ -1,8 +1,8 @@
 //! Schemes: which transport with which parameters.
 
 use super::super::keys::{
-    AdaptiveAck, Common, DelayedAckChoice, DelayedAckTable, Document, RecoveryName, Rto, SchemeRef,
-    SchemeTable, Sizes,
+    AdaptiveAck, Common, DelayedAckChoice, DelayedAckTable, Document, GrowthWord, RecoveryName, Rto,
+    SchemeRef, SchemeTable, Sizes,
 };
 use super::super::quantity::Packets;
 use super::super::source::Span;
@@ -10,7 +10,7 @@ use super::super::table::{At, Fields};
 use super::Resolver;
 use super::line::small;
 use thalweg_proto::aack;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
 use thalweg_proto::units::Bytes;
 use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
@@ -63,18 +63,25 @@ impl Resolver<'_> {
         if let SchemeTable::AdaptiveAck(table) = table {
             return self.adaptive_ack(scheme, *table, shared);
         }
-        let (controller, mut common, recovery) = self.controller(table)?;
+        let mut common = table.common()?.clone();
         if let Some(shared) = shared {
             common.complete(shared);
         }
         common.inherit(Common::defaults());
-        let (segment, header) = self.sizes(&common.sizes, 1448, 52)?;
+        let sizes = self.sizes(&common.sizes, 1448, 52);
+        let is_quenched = matches!(table, SchemeTable::SourceQuench(_));
+        // What is wrong with either is told before giving up.
+        let header = sizes.map_or(0, |(_, header)| header);
+        let (controller, recovery) = self.controller(table, &common, header)?;
+        let (segment, header) = sizes?;
         let ack = match &common.ack {
             Some(at) => small(at.value).or_else(|| self.bad_size(at, "an acknowledgement")),
             None => Some(header),
         }?;
         let recovery = common.recovery.as_deref().map_or(recovery, |&RecoveryName(recovery)| recovery);
-        let sender = self.sender(&common, segment, recovery, span)?;
+        // Quenches and the rule against small packets are one memorandum's (RFC 896).
+        let nagle = common.nagle.as_deref().copied().unwrap_or(is_quenched);
+        let sender = SenderConfig { nagle, ..self.sender(&common, segment, recovery, span)? };
         let receiver = self.receiver(&common, segment, recovery)?;
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
     }
@@ -126,8 +133,14 @@ impl Resolver<'_> {
         None
     }
 
-    /// The controller, the parameters that all window schemes share, and the scheme's own way of recovery.
-    fn controller(&mut self, table: SchemeTable) -> Option<(ControllerSpec, Common, Recovery)> {
+    /// The controller and the scheme's own way of recovery; `common` is complete.
+    fn controller(
+        &mut self,
+        table: SchemeTable,
+        common: &Common,
+        header: u32,
+    ) -> Option<(ControllerSpec, Recovery)> {
+        let max_window = common.max_window.as_ref()?.value.0;
         let windows =
             |initial: &Option<At<Packets>>, threshold: &Option<At<Packets>>, resolver: &mut Self| {
                 let initial = resolver.window(initial)?;
@@ -137,21 +150,25 @@ impl Resolver<'_> {
             SchemeTable::Fixed(mut fixed) => {
                 fixed.inherit_own(Fields::defaults());
                 let window = self.window(&fixed.window)?;
-                (ControllerSpec::Fixed { window }, fixed.common, Recovery::GoBackN)
+                (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
             SchemeTable::SlowStart(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (initial_window, initial_threshold) =
                     windows(&table.initial_window, &table.initial_threshold, self)?;
-                let controller = ControllerSpec::SlowStart { initial_window, initial_threshold };
-                (controller, table.common, Recovery::GoBackN)
+                let growth = match table.growth.as_ref()?.value.0 {
+                    GrowthWord::Fractional => Growth::Fractional,
+                    GrowthWord::Counted => Growth::Counted { max_window },
+                };
+                let controller = ControllerSpec::SlowStart { initial_window, initial_threshold, growth };
+                (controller, Recovery::GoBackN)
             }
             SchemeTable::NewReno(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (initial_window, initial_threshold) =
                     windows(&table.initial_window, &table.initial_threshold, self)?;
                 let controller = ControllerSpec::NewReno { initial_window, initial_threshold };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
             }
             SchemeTable::Vegas(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -165,7 +182,7 @@ impl Resolver<'_> {
                 }
                 let controller =
                     ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
             }
             SchemeTable::Cubic(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -186,7 +203,84 @@ impl Resolver<'_> {
                     beta: beta.value.0,
                     fast_convergence: table.fast_convergence.as_ref().is_none_or(|at| at.value),
                 };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
+            }
+            SchemeTable::Seif(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let initial_window = self.window(&table.initial_window)?;
+                let initial_threshold = match &table.initial_threshold {
+                    None => max_window / 2.0,
+                    threshold => self.window(threshold)?,
+                };
+                let (cut_back, growth) = (table.cut_back.as_ref()?, table.growth_windows.as_ref()?);
+                if !(0.0..=1.0).contains(&cut_back.value.0) {
+                    let help = "the thesis cuts to 0.5 of the window; 0 leaves one packet";
+                    self.report
+                        .error("scenario.range", cut_back.span, "cut-back lies from 0 to 1")
+                        .help(help);
+                }
+                if growth.value == 0 {
+                    self.report.error("scenario.range", growth.span, "growth-windows is at least 1");
+                }
+                let controller = ControllerSpec::Seif(SeifSpec {
+                    initial_window,
+                    initial_threshold,
+                    max_window,
+                    cut_back: cut_back.value.0,
+                    growth_windows: growth.value,
+                    follow: table.follow.as_ref()?.value.0,
+                });
+                (controller, Recovery::FastRetransmit)
+            }
+            SchemeTable::DecBit(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let initial_window = self.window(&table.initial_window)?;
+                let (increase, decrease) = (table.increase.as_ref()?, table.decrease.as_ref()?);
+                if !(0.0..=1.0).contains(&decrease.value.0) {
+                    let help = "the paper leaves 0.875 of the window";
+                    self.report
+                        .error("scenario.range", decrease.span, "decrease lies from 0 to 1")
+                        .help(help);
+                }
+                let controller = ControllerSpec::DecBit(DecBitSpec {
+                    initial_window,
+                    max_window,
+                    increase: increase.value.0,
+                    decrease: decrease.value.0,
+                    share: table.share.as_ref()?.value.0,
+                });
+                (controller, Recovery::GoBackN)
+            }
+            SchemeTable::TriS(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let (decrease, increase) = (table.ntg_d.as_ref()?, table.ntg_i.as_ref()?);
+                let controller = ControllerSpec::TriS(TriSSpec {
+                    max_window,
+                    decrease_below: decrease.value.0,
+                    increase_above: increase.value.0,
+                });
+                (controller, Recovery::GoBackN)
+            }
+            SchemeTable::SourceQuench(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let window = self.window(&table.window)?;
+                let acks = table.resume_after.as_ref()?.value;
+                (ControllerSpec::SourceQuench { window, acks }, Recovery::GoBackN)
+            }
+            SchemeTable::Bbn(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let window = self.window(&table.window)?;
+                let lifetime = table.lifetime.as_ref()?;
+                if lifetime.value.is_zero() {
+                    self.report.error("scenario.range", lifetime.span, "a ration holds for some time");
+                }
+                let lifetime = lifetime.value;
+                (ControllerSpec::Bbn(BbnSpec { window, lifetime, header }), Recovery::GoBackN)
+            }
+            SchemeTable::Vanilla(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let window = self.window(&table.window)?;
+                (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
             SchemeTable::Datagram(_) | SchemeTable::AdaptiveAck(_) => return None,
         })
@@ -224,6 +318,7 @@ impl Resolver<'_> {
             duplicate_threshold: duplicate_threshold.value,
             rtt: self.rto(common.rto.as_ref(), span)?,
             idle_restart: common.idle_restart.as_ref()?.value,
+            nagle: false,
             max_retransmissions: common.max_retransmissions.as_deref().copied(),
         })
     }
