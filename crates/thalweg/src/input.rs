@@ -41,6 +41,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "outage",
     "web",
     "cluster",
+    "recovery",
     "ten-thousand-flows",
 };
 

@@ -12,6 +12,7 @@ mod paper;
 mod progress;
 mod rerun;
 mod run;
+mod sequences;
 mod version;
 
 use arguments::{Arguments, Command};
