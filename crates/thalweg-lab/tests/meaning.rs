@@ -3,10 +3,12 @@
 use std::path::Path;
 use thalweg_lab::scenario::{Diagnostic, Loaded, load_text};
 use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::sscop::Config;
+use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::Recovery;
 use thalweg_queue::{DisciplineSpec, Limit, LossSpec};
-use thalweg_sim::spec::{TransportSpec, WorkloadSpec};
+use thalweg_sim::spec::{Framing, TransportSpec, WorkloadSpec};
 
 #[track_caller]
 fn read(text: &str) -> Loaded {
@@ -209,4 +211,42 @@ fn included_files_come_first_and_give_way() {
     assert_eq!((spec.links[0].name.as_str(), spec.links[1].name.as_str()), ("a-b", "b-c"));
     // A file that is named in an included file is looked for beside that.
     assert_eq!(spec.links[0].forward.impairment.loss, LossSpec::List([1, 5].into()));
+}
+
+/// SSCOP's usual values at the UNI; with rate control, the amended rules or those printed.
+#[test]
+fn sscop_has_its_usual_parameters() {
+    let read_scheme = |scheme: &str| {
+        let loaded = read(&format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nframing = \"atm-aal5\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {scheme}"
+        ));
+        let spec = loaded.spec();
+        assert_eq!(spec.links[0].backward.framing, Framing::AtmAal5);
+        let TransportSpec::Sscop { config, header, .. } = &spec.groups[0].transport else {
+            panic!("{scheme}")
+        };
+        (config.clone(), *header)
+    };
+    let (plain, header) = read_scheme("\"sscop\"");
+    assert_eq!((plain.segment, header, &*plain.sscop), (1468, 28, &Config::default()));
+    for (name, rules) in
+        [("sscop-rate", RateConfig::amended()), ("sscop-rate-literal", RateConfig::literal())]
+    {
+        let (config, _) = read_scheme(&format!("\"{name}\""));
+        // A full SD, and a rate that only lines bound.
+        let expected = RateConfig { pdu: 1472, most: Rate::MAX, ..rules };
+        assert_eq!(config.sscop.rate, Some(expected), "{name}");
+    }
+    let (own, header) = read_scheme(
+        "{ base = \"sscop-rate\", window = \"30 pkt\", max-stat = 3, timer-poll = \"1 s\", segment = \"508 B\", \
+         header = \"0 B\", alpha = \"5 pkt\", unit = \"cells\", drain = \"2 s\", max-rate = \"9 Mbit/s\" }",
+    );
+    let rate = own.sscop.rate.unwrap();
+    assert_eq!((own.segment, header, own.sscop.window, own.sscop.max_stat), (508, 0, 30, 3));
+    assert_eq!(
+        (rate.pdu, rate.alpha, rate.unit, rate.drain),
+        (512, 5.0, Unit::Cells, Some(Duration::from_secs(2)))
+    );
+    assert_eq!((own.sscop.timers.poll, rate.most), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
 }

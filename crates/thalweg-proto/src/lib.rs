@@ -7,6 +7,7 @@
 //! - [`Engine`]: the one contract between an engine and its driver.
 //! - [`transport`]: the words an endpoint and its application speak.
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
+//! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
 //! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
 //! - [`digest`]: what tells states of an engine apart.
@@ -19,6 +20,7 @@ pub mod digest;
 mod engine;
 pub mod payload;
 pub mod random;
+pub mod sscop;
 pub mod transport;
 pub mod units;
 pub mod window;

@@ -5,6 +5,7 @@
 //! does may differ from the other.
 
 mod random;
+mod sscop_input;
 mod steered;
 
 use proptest::prelude::*;
@@ -16,6 +17,7 @@ use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::datagram::{Sink, Source, SourceConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
+use thalweg_proto::sscop::{self, Endpoint, EndpointConfig, Sscop};
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
@@ -213,31 +215,33 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<bool>(), most).prop_map(
-        |(
-            recovery,
-            counting,
-            segment,
-            max_window,
-            duplicate_threshold,
-            rtt,
-            idle_restart,
-            nagle,
-            max_retransmissions,
-        )| {
-            SenderConfig {
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 2]>(), most)
+        .prop_map(
+            |(
+                recovery,
+                counting,
                 segment,
                 max_window,
-                counting,
-                recovery,
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                nagle,
+                [nagle, fine_timer],
                 max_retransmissions,
-            }
-        },
-    )
+            )| {
+                SenderConfig {
+                    segment,
+                    max_window,
+                    counting,
+                    recovery,
+                    duplicate_threshold,
+                    rtt,
+                    idle_restart,
+                    nagle,
+                    fine_timer,
+                    max_retransmissions,
+                }
+            },
+        )
 }
 
 fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
@@ -341,6 +345,52 @@ proptest! {
         steps in steps(inputs(window_pdu(Length), Length)),
     ) {
         run(Receiver::<Length>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn sscop_keeps_the_contract(
+        config in sscop_input::config(),
+        open in any::<bool>(),
+        steps in steps(sscop_input::input(slice)),
+    ) {
+        let mut engine = Sscop::<Slice>::new(Arc::new(config));
+        if open {
+            // Most of what there is to do is in the data transfer state.
+            sscop_input::open(&mut engine);
+        }
+        // At one moment: a window and again one, with the answers to PDUs that have waited.
+        run(engine, &steps, 2_000);
+    }
+
+    #[test]
+    fn the_sscop_endpoint_keeps_the_contract(
+        config in sscop_input::config(),
+        segment in 1u32..2000,
+        steps in steps(inputs(sscop_input::pdu(Length), Length)),
+    ) {
+        let config = EndpointConfig { sscop: Arc::new(config), segment };
+        // What is written at one moment may go at once, in segments of a byte.
+        run(Endpoint::<Length>::new(&config), &steps, 200_000);
+    }
+
+    /// A peer that sends whatever it likes cannot make an end keep more than its window and its answers.
+    #[test]
+    fn sscop_holds_no_more_than_its_window(
+        window in 1u32..100,
+        pdus in prop::collection::vec(sscop_input::pdu(slice), 500),
+        lazy in any::<bool>(),
+    ) {
+        let config = sscop::Config { window, credit: sscop::Credit::User, k: 2, j: 2, ..sscop::Config::default() };
+        let mut engine = Sscop::<Slice>::new(Arc::new(config));
+        sscop_input::open(&mut engine);
+        for pdu in pdus {
+            engine.handle(Time::ZERO, sscop::Input::Pdu(pdu));
+            while !lazy && !matches!(engine.poll(Time::ZERO), Output::Idle | Output::Timeout { .. }) {}
+        }
+        let written = format!("{engine:?}").len();
+        // A driver that never asks keeps 256 answers and what one PDU more brings.
+        let waiting = if lazy { 300 * 700 } else { 0 };
+        prop_assert!(written < 6_000 + 150 * window as usize + waiting, "{}", written);
     }
 
     #[test]

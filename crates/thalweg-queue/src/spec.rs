@@ -171,6 +171,13 @@ pub enum SpecError {
         /// The value.
         value: f64,
     },
+    /// A value is too small, or no number.
+    TooSmall {
+        /// The value's name.
+        what: &'static str,
+        /// The value.
+        value: f64,
+    },
     /// A list of lost packets is not strictly ascending, or holds a zero.
     LossList {
         /// Where in the list, from 0.
@@ -191,6 +198,7 @@ impl fmt::Display for SpecError {
             Self::Share { what, value } => {
                 write!(f, "`{what}` is a share, so it must lie between 0 and 1, but it is {value}")
             }
+            Self::TooSmall { what, value } => write!(f, "`{what}` is {value}, which is too small"),
             Self::LossList { position, found, above: 0 } => {
                 write!(
                     f,

@@ -19,6 +19,7 @@ fn main() {
         schedule: Vec::new(),
         capacity: None,
         feedback: None,
+        framing: Framing::None,
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);

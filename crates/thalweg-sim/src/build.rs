@@ -12,7 +12,9 @@ use crate::packet::{NONE, Packets};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
 use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
-use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
+use crate::spec::{
+    AccessSpec, DirectionSpec, Framing, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec,
+};
 use crate::trace::Tracer;
 use crate::transmitter::{Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
@@ -28,8 +30,14 @@ const MAX_WATCHED_LINKS: usize = 64;
 pub(crate) const FLOW_SERIES: [Quantity; 5] =
     [Quantity::Window, Quantity::InFlight, Quantity::Rtt, Quantity::PacingRate, Quantity::Goodput];
 /// What a watched direction records, in order.
-pub(crate) const LINK_SERIES: [Quantity; 5] =
-    [Quantity::QueuePackets, Quantity::QueueBytes, Quantity::Drops, Quantity::Marks, Quantity::LinkRate];
+pub(crate) const LINK_SERIES: [Quantity; 6] = [
+    Quantity::QueuePackets,
+    Quantity::QueueBytes,
+    Quantity::Drops,
+    Quantity::Marks,
+    Quantity::LinkRate,
+    Quantity::Feedback,
+];
 
 pub(crate) fn build<T: Tracer>(spec: &Spec, tracer: T) -> Result<Simulation<T>, SpecError> {
     crate::error::check(spec)?;
@@ -84,7 +92,11 @@ impl<'a> Builder<'a> {
             builder.network.names.links.push((link.clone(), name(*b), name(*a)));
             for direction in [forward, backward] {
                 let number = builder.describe(direction.clone());
-                builder.add_transmitter(number)?;
+                let transmitter = builder.add_transmitter(number)?;
+                let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
+                if let Some(interval) = interval {
+                    builder.wheel.push(Time::ZERO + interval, Kind::Router.key(transmitter));
+                }
             }
         }
         for (index, node) in spec.nodes.iter().enumerate() {
@@ -340,6 +352,7 @@ fn control_channel(delay: Duration) -> DirectionSpec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        framing: Framing::None,
         feedback: None,
     }
 }

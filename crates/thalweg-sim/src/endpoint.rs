@@ -9,7 +9,7 @@ use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::{Engine, Output, aack, datagram, window};
+use thalweg_proto::{Engine, Output, aack, datagram, sscop, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -24,6 +24,8 @@ pub(crate) enum AnyEngine {
     Sink(Box<datagram::Sink<Length>>),
     AdaptiveTransmitter(Box<aack::Transmitter<Length>>),
     AdaptiveReceiver(Box<aack::Receiver<Length>>),
+    /// Either end.
+    Sscop(Box<sscop::Endpoint<Length>>),
 }
 
 /// What an application tells an engine.
@@ -72,6 +74,7 @@ impl AnyEngine {
             (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
+            (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -85,6 +88,7 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::AdaptiveTransmitter(engine) => prefetch_all(engine.as_ref()),
             Self::AdaptiveReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::Sscop(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
@@ -94,6 +98,7 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::Sscop(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
@@ -103,6 +108,7 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
+            Self::Sscop(engine) => engine.handle(now, command.into()),
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
@@ -116,6 +122,7 @@ impl AnyEngine {
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
+            Self::Sscop(engine) => unify(engine.poll(now), Pdu::Sscop),
             Self::Vacant => Output::Idle,
         }
     }
@@ -148,6 +155,17 @@ impl AnyEngine {
                     limits: stats.limits,
                 }
             }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sscop.sent,
+                    retransmissions: stats.sscop.retransmissions,
+                    timeouts: stats.sscop.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                }
+            }
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {
                 SenderCounts::default()
             }
@@ -173,6 +191,15 @@ impl AnyEngine {
                     in_flight: stats.outstanding,
                     smoothed_rtt: stats.smoothed_rtt,
                     pacing_rate: None,
+                })
+            }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
                 })
             }
             _ => None,
@@ -296,7 +323,10 @@ impl Endpoint {
     /// How large a packet with this PDU is on the wire.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
-        pdu.payload().map_or(self.control, |payload| payload + self.header)
+        match pdu {
+            Pdu::Sscop(pdu) => pdu.wire_len() + self.control,
+            pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
+        }
     }
 }
 
@@ -316,6 +346,10 @@ pub(crate) enum Transport {
         header: u32,
         ack: u32,
     },
+    Sscop {
+        config: sscop::EndpointConfig,
+        header: u32,
+    },
 }
 
 impl Transport {
@@ -333,6 +367,9 @@ impl Transport {
             }
             TransportSpec::AdaptiveAck { config, header, ack, .. } => {
                 Self::AdaptiveAck { config: Arc::new(*config), header: *header, ack: *ack }
+            }
+            TransportSpec::Sscop { config, header, .. } => {
+                Self::Sscop { config: config.clone(), header: *header }
             }
         }
     }
@@ -355,6 +392,10 @@ impl Transport {
                 AnyEngine::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::clone(config)))),
                 AnyEngine::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::clone(config)))),
             ),
+            Self::Sscop { config, .. } => {
+                let end = || AnyEngine::Sscop(Box::new(sscop::Endpoint::new(config)));
+                (end(), end())
+            }
         }
     }
 
@@ -363,6 +404,10 @@ impl Transport {
         match self {
             Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
             Self::Datagram(config) => (config.header, config.header),
+            // PDUs know their own size; beside a message they have four bytes and padding.
+            Self::Sscop { config, header } => {
+                (*header + config.segment.next_multiple_of(4) - config.segment + 4, *header)
+            }
         }
     }
 
@@ -377,6 +422,7 @@ impl Transport {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
             Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sscop { config, .. } => config.segment,
         }
     }
 }

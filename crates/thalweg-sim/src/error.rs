@@ -71,7 +71,8 @@ impl TransportSpec {
         match self {
             Self::Window { scheme, .. }
             | Self::Datagram { scheme, .. }
-            | Self::AdaptiveAck { scheme, .. } => scheme,
+            | Self::AdaptiveAck { scheme, .. }
+            | Self::Sscop { scheme, .. } => scheme,
         }
     }
 
@@ -79,7 +80,7 @@ impl TransportSpec {
     pub fn feedback(&self) -> Option<FeedbackKind> {
         match self {
             Self::Window { controller, .. } => controller.feedback(),
-            Self::Datagram { .. } | Self::AdaptiveAck { .. } => None,
+            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sscop { .. } => None,
         }
     }
 
@@ -94,6 +95,7 @@ impl TransportSpec {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram { segment, .. } => *segment,
             Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sscop { config, .. } => config.segment,
         }
     }
 }
@@ -110,6 +112,10 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
         }
         for direction in [&link.forward, &link.backward] {
             direction.check().map_err(|why| SpecError::Link { of: link.name.clone(), why })?;
+            let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
+            if interval.is_some_and(|interval| spec.duration.as_picos() / interval.as_picos() > MAX_SAMPLES) {
+                return Err(SpecError::TooMany { what: "intervals of rations", most: MAX_SAMPLES });
+            }
         }
     }
     if spec.measure.interval.is_some_and(Duration::is_zero) {

@@ -8,7 +8,7 @@
 use crate::flow::Role;
 use crate::packet::{Cargo, Flags, Packet};
 use crate::pdu::Pdu;
-use crate::simulation::Simulation;
+use crate::simulation::{Kind, Simulation};
 use crate::trace::{Step, Tracer};
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::FeedbackKind;
@@ -55,7 +55,13 @@ impl<T: Tracer> Simulation<T> {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
             Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
-            Cargo::Ack { .. } | Cargo::AdaptiveReport { .. } | Cargo::Datagram(_) | Cargo::Large(_) => None,
+            Cargo::Sd { number, .. } => Some(u64::from(number)),
+            Cargo::Ack { .. }
+            | Cargo::Datagram(_)
+            | Cargo::AdaptiveReport { .. }
+            | Cargo::Poll { .. }
+            | Cargo::Stat { .. }
+            | Cargo::Large(_) => None,
         };
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
         Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
@@ -142,6 +148,19 @@ impl<T: Tracer> Simulation<T> {
         }
         self.serve(link, entry, left);
         self.settle(link);
+        self.post(link, outbox, &spec);
+    }
+
+    /// The policy at `link` acts of its own accord.
+    pub(crate) fn on_router(&mut self, link: u32) {
+        let Some(spec) = self.feedback_spec(link) else { return };
+        let Some(interval) = spec.policy.interval() else { return };
+        self.wheel.push(self.now + interval, Kind::Router.key(link));
+        let view = self.view(link);
+        let mut outbox = core::mem::take(&mut self.network.messages.outbox);
+        if let Some(watched) = self.watched(link) {
+            watched.watch.on_interval(&view, &mut outbox);
+        }
         self.post(link, outbox, &spec);
     }
 

@@ -5,6 +5,8 @@ use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
 use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
+use thalweg_proto::sscop::rate::RateField;
+use thalweg_proto::sscop::{self, Number, Stat};
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 
@@ -60,6 +62,21 @@ pub(crate) enum Cargo {
         cumulative: u64,
         after: u32,
         missing: u16,
+    },
+    Sd {
+        number: u32,
+        length: u32,
+    },
+    Poll {
+        poll: u32,
+        next: u32,
+    },
+    /// A STAT without a list: numbers of 24 bits, and the rate's 16, zero for none.
+    Stat {
+        poll: [u8; 3],
+        credit: [u8; 3],
+        next: [u8; 3],
+        rate: [u8; 2],
     },
     Large(u32),
 }
@@ -149,6 +166,14 @@ impl Packets {
             Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => {
                 pack_report(&report).unwrap_or_else(|| self.pack_large(pdu))
             }
+            Pdu::Sscop(sscop::Pdu::Sd { s, mu: Length(length) }) => Cargo::Sd { number: s.get(), length },
+            Pdu::Sscop(sscop::Pdu::Poll { ps, s }) => Cargo::Poll { poll: ps.get(), next: s.get() },
+            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps, mr, r, list, rate })) if list.is_empty() => Cargo::Stat {
+                poll: low(ps),
+                credit: low(mr),
+                next: low(r),
+                rate: rate.map_or(0, RateField::bits).to_le_bytes(),
+            },
             pdu => self.pack_large(pdu),
         }
     }
@@ -189,6 +214,19 @@ impl Packets {
                 let gap_out = gap_in + u64::from(missing);
                 Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
             }
+            Cargo::Sd { number, length } => {
+                Pdu::Sscop(sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) })
+            }
+            Cargo::Poll { poll, next } => {
+                Pdu::Sscop(sscop::Pdu::Poll { ps: Number::new(poll), s: Number::new(next) })
+            }
+            Cargo::Stat { poll, credit, next, rate } => Pdu::Sscop(sscop::Pdu::Stat(Stat {
+                ps: number(poll),
+                mr: number(credit),
+                r: number(next),
+                list: Vec::new(),
+                rate: RateField::from_bits(u16::from_le_bytes(rate)),
+            })),
             Cargo::Large(index) => self.large[index as usize].clone(),
         }
     }
@@ -246,6 +284,16 @@ fn pack_report(report: &Report) -> Option<Cargo> {
     Some(Cargo::AdaptiveReport { cumulative, after, missing })
 }
 
+/// The 24 bits of a number.
+fn low(number: Number) -> [u8; 3] {
+    let [a, b, c, _] = number.get().to_le_bytes();
+    [a, b, c]
+}
+
+fn number([a, b, c]: [u8; 3]) -> Number {
+    Number::new(u32::from_le_bytes([a, b, c, 0]))
+}
+
 impl Packet {
     /// The endpoint that it is for.
     #[inline]
@@ -283,6 +331,12 @@ mod tests {
     /// Every PDU comes out as it went in, small or large, and numbers are used again.
     #[test]
     fn pdus_survive_packing() {
+        let top = Number::new(0xff_ffff);
+        let stat = |list: &[u32], bits| {
+            let list = list.iter().copied().map(Number::new).collect();
+            let rate = RateField::from_bits(bits);
+            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps: top, mr: Number::new(0x01_0203), r: top, list, rate }))
+        };
         let ack = |window, end| Ack {
             cumulative: u64::MAX,
             window,
@@ -308,6 +362,12 @@ mod tests {
                 cumulative: 2,
             })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
+            Pdu::Sscop(sscop::Pdu::Sd { s: top, mu: Length(u32::MAX) }),
+            Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: Number::new(0x03_0201) }),
+            stat(&[], 0),
+            stat(&[], 0xfffe),
+            stat(&[1, 2], 7),
+            Pdu::Sscop(sscop::Pdu::Bgn { sq: 1, mr: top, uu: Some(Length(3)) }),
         ];
         let mut packets = Packets::new();
         for round in 0..3 {
@@ -317,7 +377,7 @@ mod tests {
             for (number, pdu) in numbers.iter().zip(&pdus) {
                 assert_eq!(packets.remove(*number), *pdu);
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 4));
+            assert_eq!((packets.live(), packets.large.len()), (0, 6));
         }
     }
 }

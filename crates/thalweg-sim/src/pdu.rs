@@ -2,7 +2,7 @@
 
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Feedback;
-use thalweg_proto::{aack, window};
+use thalweg_proto::{aack, sscop, window};
 
 /// A PDU of any protocol, with lengths in place of bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,8 @@ pub enum Pdu {
     Datagram(Length),
     /// Of adaptive acknowledgement.
     AdaptiveAck(aack::Pdu<Length>),
+    /// SSCOP's.
+    Sscop(sscop::Pdu<Length>),
     /// A router's message to the source of a flow.
     Feedback(Feedback),
 }
@@ -25,9 +27,11 @@ impl Pdu {
             Self::Window(window::Pdu::Segment(segment)) => Some(segment.payload.0),
             Self::Datagram(payload) => Some(payload.0),
             Self::AdaptiveAck(aack::Pdu::Data(data)) => Some(data.payload.0),
-            Self::Window(window::Pdu::Ack(_)) | Self::AdaptiveAck(aack::Pdu::Ack(_)) | Self::Feedback(_) => {
-                None
-            }
+            Self::Sscop(sscop::Pdu::Sd { mu, .. }) => Some(mu.0),
+            Self::Window(window::Pdu::Ack(_))
+            | Self::AdaptiveAck(aack::Pdu::Ack(_))
+            | Self::Sscop(_)
+            | Self::Feedback(_) => None,
         }
     }
 }

@@ -48,12 +48,14 @@ pub(crate) enum Kind {
     Stop = 7,
     /// An endpoint's timer.
     Timer = 8,
+    /// A router acts of its own accord.
+    Router = 9,
     /// A sample of all series is due.
-    Sample = 9,
+    Sample = 10,
     /// The warm-up ends.
-    Warm = 10,
+    Warm = 11,
     /// The run ends.
-    End = 11,
+    End = 12,
 }
 
 /// Entities of a kind are numbered below this.
@@ -77,8 +79,9 @@ impl Kind {
             6 => Self::Application,
             7 => Self::Stop,
             8 => Self::Timer,
-            9 => Self::Sample,
-            10 => Self::Warm,
+            9 => Self::Router,
+            10 => Self::Sample,
+            11 => Self::Warm,
             _ => Self::End,
         }
     }
@@ -122,7 +125,7 @@ pub(crate) struct WatchedFlow {
     pub delivered: u64,
 }
 
-/// A direction with series: its recorders are the five from `recorders` on.
+/// A direction with series: its recorders are the six from `recorders` on.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedLink {
     pub link: u32,
@@ -222,6 +225,7 @@ impl<T: Tracer> Simulation<T> {
             Kind::Application => self.on_application(entity),
             Kind::Stop => self.on_stop(entity),
             Kind::Change => self.on_change(entity),
+            Kind::Router => self.on_router(entity),
             Kind::Sample => self.on_sample(),
             Kind::Warm => self.on_warm(),
             Kind::End => self.finished = true,
@@ -340,13 +344,14 @@ impl<T: Tracer> Simulation<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
         let pdu = self.network.packets.remove(packet);
+        let is_data = pdu.payload().is_some();
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
             // A late packet of a connection that has ended.
             return;
         }
         endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
-        if self.counting && !flags.has(Flags::BACKWARD) {
+        if self.counting && is_data && !flags.has(Flags::BACKWARD) {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));
         }

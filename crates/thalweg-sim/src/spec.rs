@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::sscop;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::feedback::FeedbackSpec;
@@ -98,7 +99,34 @@ pub struct DirectionSpec {
     /// Rules in place of `rate` when how many bytes may leave; `rate` is then only shown, and zero is an outage all the
     /// same.
     pub capacity: Option<Arc<CapacityTrace>>,
+    /// What the line puts around each packet.
+    pub framing: Framing,
 }
+
+/// What a line puts around each packet: it takes time, but is no part of the packet's size in queues and counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// Nothing that is not in the packet's size already.
+    #[default]
+    None,
+    /// Cells of 53 bytes with 48 of payload each. The packet, AAL5's trailer of 8 bytes and padding fill whole cells
+    /// (ITU-T I.363.5).
+    AtmAal5,
+}
+
+impl Framing {
+    /// Bytes on the wire of a packet of `size` bytes.
+    pub fn on_wire(self, size: u32) -> u64 {
+        match self {
+            Self::None => u64::from(size),
+            Self::AtmAal5 => (u64::from(size) + AAL5_TRAILER).div_ceil(CELL_PAYLOAD) * CELL,
+        }
+    }
+}
+
+const CELL: u64 = 53;
+const CELL_PAYLOAD: u64 = 48;
+const AAL5_TRAILER: u64 = 8;
 
 /// A scheduled change of one direction. What is `None` stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,6 +226,15 @@ pub enum TransportSpec {
         header: u32,
         /// Bytes on the wire of a report.
         ack: u32,
+    },
+    /// SSCOP.
+    Sscop {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// Both ends.
+        config: sscop::EndpointConfig,
+        /// Bytes on the wire of each PDU beside its own.
+        header: u32,
     },
 }
 

@@ -3,7 +3,7 @@
 use crate::feedback::Watched;
 use crate::measure::Occupancy;
 use crate::packet::NONE;
-use crate::spec::DirectionSpec;
+use crate::spec::{DirectionSpec, Framing};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -14,7 +14,10 @@ const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
 
 /// A direction that does nothing but queue, transmit and delay.
 fn is_plain(spec: &DirectionSpec) -> bool {
-    spec.impairment.is_transparent() && spec.capacity.is_none() && spec.schedule.is_empty()
+    spec.impairment.is_transparent()
+        && spec.capacity.is_none()
+        && spec.schedule.is_empty()
+        && spec.framing == Framing::None
 }
 
 /// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes, and nobody
@@ -158,13 +161,14 @@ impl Transmitter {
     }
 
     fn serve_in_general(&mut self, now: Time, size: u32, spec: &DirectionSpec) -> (Time, Duration) {
+        let on_wire = spec.framing.on_wire(size);
         let at_rate = |rate: Rate| {
             let endless = rate == Rate::MAX;
-            now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(u64::from(size))) }
+            now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
         };
         let Some(extra) = &mut self.extra else { return (at_rate(spec.rate), spec.delay) };
         let leaves = match &mut extra.capacity {
-            Some(clock) => clock.departure(now, size),
+            Some(clock) => clock.departure(now, u32::try_from(on_wire).unwrap_or(u32::MAX)),
             None => at_rate(extra.rate),
         };
         extra.busy += leaves.since(now).as_picos();

@@ -4,7 +4,7 @@ use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
+    DirectionSpec, Framing, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
     WorkloadSpec,
 };
 use thalweg_sim::{
@@ -133,6 +133,7 @@ pub(crate) fn spec() -> Spec {
         schedule: Vec::new(),
         capacity: None,
         feedback: None,
+        framing: Framing::None,
     };
     let link = LinkSpec {
         name: "link".to_owned(),

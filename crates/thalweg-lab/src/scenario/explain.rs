@@ -84,6 +84,11 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
 
 fn scheme(transport: &TransportSpec) -> String {
     match transport {
+        TransportSpec::Sscop { scheme, config, .. } => {
+            let rate =
+                config.sscop.rate.map_or_else(String::new, |rate| format!(", rate from {}", rate.start));
+            format!("{scheme}, messages of {} B, credit of {}{rate}", config.segment, config.sscop.window)
+        }
         TransportSpec::Window { scheme, sender, .. } => format!("{scheme}, segments of {} B", sender.segment),
         TransportSpec::AdaptiveAck { scheme, config, .. } => format!(
             "{scheme}, {} packets of {} B, reports every {} and {} after losses",

@@ -85,6 +85,10 @@ pub struct SenderConfig {
     /// A segment that is not full waits while anything is unacknowledged, so that many small writes become few packets
     /// (Nagle, RFC 896).
     pub nagle: bool,
+    /// Look at the age of the oldest segment, against a time-out without floor, margin and back-off, at each duplicate
+    /// acknowledgement and at the two acknowledgements of new data after a retransmission, so that a loss need not wait
+    /// for further duplicates or the timer (Brakmo and Peterson 1995, section 3.1).
+    pub fine_timer: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
 }
@@ -100,6 +104,7 @@ impl Default for SenderConfig {
             rtt: RttConfig::default(),
             idle_restart: true,
             nagle: false,
+            fine_timer: false,
             max_retransmissions: None,
         }
     }

@@ -93,6 +93,8 @@ pub struct Sender<P: Payload, C: Controller> {
     /// window inflation of RFC 5681, as a smaller count of what is in flight). With fast retransmit alone they make
     /// room for what goes again, not for new segments.
     departed: u32,
+    /// Acknowledgements of new data at which the age of the oldest segment is still looked at.
+    checks: u8,
     /// The first lost segment goes out whatever the window says (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
     repair_now: bool,
     probe_now: bool,
@@ -135,6 +137,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             duplicates: 0,
             limited: 0,
             departed: 0,
+            checks: 0,
             repair_now: false,
             probe_now: false,
             timer: Time::MAX,
@@ -283,6 +286,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.departed = 0;
             }
             Phase::Recovery { .. } => match self.config.recovery {
+                // What went again may be lost again, of which selective acknowledgements say nothing.
+                _ if advanced && self.checks > 0 && self.is_overdue(now) => {
+                    self.repair_now |= self.outstanding.mark_first_lost().is_some();
+                }
                 Recovery::Sack => {
                     let edge =
                         self.outstanding.loss_edge(self.config.duplicate_threshold, self.config.segment);
@@ -316,12 +323,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             }
         }
         if self.phase == Phase::Open && !self.outstanding.is_empty() {
-            self.detect_loss(now);
+            let overdue = (duplicate || advanced && self.checks > 0) && self.is_overdue(now);
+            self.detect_loss(now, overdue);
         }
+        self.checks = self.checks.saturating_sub(u8::from(advanced));
     }
 
-    /// Looks for the first loss of an episode.
-    fn detect_loss(&mut self, now: Time) {
+    /// True for the oldest segment when it is older than the fine time-out, where that is looked at.
+    fn is_overdue(&self, now: Time) -> bool {
+        let first = self.outstanding.first().filter(|_| self.config.fine_timer && !self.is_refused());
+        first.is_some_and(|first| now.since(first.sent_at) > self.rtt.fine_timeout(&self.config.rtt))
+    }
+
+    /// Looks for the first loss of an episode; an overdue first segment is one.
+    fn detect_loss(&mut self, now: Time, overdue: bool) {
         let threshold = self.config.duplicate_threshold;
         let mut lost_sent_at = None;
         if self.config.recovery == Recovery::Sack {
@@ -330,7 +345,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
         let extra = self.limited.min(self.duplicates);
-        if lost_sent_at.is_none() && self.duplicates >= threshold {
+        if lost_sent_at.is_none() && (self.duplicates >= threshold || overdue) {
             lost_sent_at = self.outstanding.mark_first_missing();
             self.duplicates = 0;
         }
@@ -503,6 +518,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = now + self.rtt.timeout();
         }
         self.retransmissions += 1;
+        self.checks = 2;
         Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
     }
 

@@ -23,6 +23,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
         schedule: Vec::new(),
         capacity: None,
         feedback: None,
+        framing: Framing::None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use thalweg_proto::aack::{self, wire};
-use thalweg_proto::payload::Payload;
+use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
@@ -12,7 +12,9 @@ use thalweg_sim::trace::{PacketId, Record};
 pub(super) struct Headers {
     bytes: [u8; LONGEST],
     length: usize,
-    /// The length of headers and payload.
+    /// What is stored behind the headers.
+    pub(super) body: Vec<u8>,
+    /// The length of headers, body and payload.
     pub(super) total: u32,
 }
 
@@ -51,6 +53,13 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
         Pdu::AdaptiveAck(aack::Pdu::Data(data)) => {
             let header = wire::data_header(data.sequence, data.payload.len());
             ip(record, &ends, UDP, udp(&ends, &header, data.payload.len()))
+        }
+        Pdu::Sscop(pdu) => {
+            let mut udp = udp(&ends, &[], pdu.wire_len());
+            let zeros = |length: &Length| Slice::new(vec![0; length.len() as usize]);
+            pdu.map(zeros).encode(&mut udp.body);
+            udp.payload = 0;
+            ip(record, &ends, UDP, udp)
         }
         Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
         Pdu::Feedback(feedback) => {
@@ -92,12 +101,14 @@ fn stream(position: u64) -> u32 {
 struct Part {
     bytes: [u8; LONGEST],
     length: usize,
+    /// A whole PDU, where headers are not all that is wanted; of an even length.
+    body: Vec<u8>,
     payload: u32,
 }
 
 impl Part {
     const fn new(payload: u32) -> Self {
-        Self { bytes: [0; LONGEST], length: 0, payload }
+        Self { bytes: [0; LONGEST], length: 0, body: Vec::new(), payload }
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -161,7 +172,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
 
 /// Puts an IP header before `part` and fills in its checksum.
 fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
-    let length = (part.length as u32).saturating_add(part.payload);
+    let length = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
     if let Some(at) = match protocol {
         TCP => Some(16),
         UDP => Some(6),
@@ -170,14 +181,18 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         // The checksum covers addresses, protocol and length too (RFC 9293, 3.1).
         let addresses = [ends.source.octets(), ends.target.octets()].concat();
         let sum = sum(&addresses) + u64::from(protocol) + u64::from(length as u16);
-        let checksum = fold(sum + self::sum(&part.bytes[..part.length]));
+        let checksum = fold(sum + self::sum(&part.bytes[..part.length]) + self::sum(&part.body));
         part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     } else {
         let checksum = fold(sum(&part.bytes[..part.length]));
         part.bytes[2..4].copy_from_slice(&checksum.to_be_bytes());
     }
-    let mut headers =
-        Headers { bytes: [0; LONGEST], length: 20 + part.length, total: length.saturating_add(20) };
+    let mut headers = Headers {
+        bytes: [0; LONGEST],
+        length: 20 + part.length,
+        body: part.body,
+        total: length.saturating_add(20),
+    };
     headers.bytes[..20].copy_from_slice(&ip_header(
         ends,
         protocol,

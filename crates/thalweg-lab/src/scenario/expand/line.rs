@@ -1,5 +1,6 @@
 //! One direction of a line.
 
+use super::super::keys::FramingName;
 use super::feedback;
 use super::writer::{Entries, text};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -18,6 +19,7 @@ pub fn entries(direction: &DirectionSpec) -> Entries {
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());
     impairment(&direction.impairment, &mut entries);
+    entries.put("framing", text(FramingName(direction.framing).word()));
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));
     entries

@@ -6,19 +6,21 @@ mod line;
 mod loss;
 mod queue;
 mod scheme;
+mod sscop;
 mod workload;
 
 pub use feedback::{
     AudienceName, FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName,
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
-pub use line::{Line, Link, ScheduleEntry};
+pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
 pub use queue::{Capacity, Queue, QueueTable};
 pub use scheme::{
     AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
     RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes,
 };
+pub use sscop::{BaseName, ProbingName, Sscop, SscopRate, UnitName};
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
 
 use super::diagnostic::Report;

@@ -136,6 +136,11 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
             WorkloadSpec::RequestResponse { .. } => u64::from(config.window) * 2,
             _ => sent.min(u64::from(config.window)),
         },
+        TransportSpec::Sscop { config, .. } => match &group.workload {
+            WorkloadSpec::Poisson { .. } => u64::MAX,
+            WorkloadSpec::RequestResponse { .. } => u64::from(config.sscop.window) * 2,
+            _ => sent.min(u64::from(config.sscop.window)),
+        },
         TransportSpec::Window { sender, receiver, .. } => {
             let segment = u64::from(sender.segment.max(1));
             let window = u64::from(sender.max_window).min(receiver.window.div_ceil(segment).max(1));
@@ -157,6 +162,7 @@ fn first_window(transport: &TransportSpec) -> u64 {
     let window = match transport {
         TransportSpec::Datagram { .. } => 1.0,
         TransportSpec::AdaptiveAck { config, .. } => f64::from(config.window),
+        TransportSpec::Sscop { config, .. } => f64::from(config.sscop.window),
         TransportSpec::Window { controller, .. } => match controller {
             ControllerSpec::Fixed { window } | ControllerSpec::SourceQuench { window, .. } => *window,
             ControllerSpec::Bbn(bbn) => bbn.window,

@@ -1,7 +1,7 @@
 //! Routes, times and windows of flows.
 
 use super::super::diagnostic::Report;
-use super::super::path::GroupPath;
+use super::super::path::{GroupPath, packet_sizes};
 use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::ControllerSpec;
@@ -97,6 +97,10 @@ fn window(group: &GroupSpec) -> Option<u64> {
         TransportSpec::Datagram { .. } => return None,
         TransportSpec::AdaptiveAck { config, header, .. } => {
             (u64::from(config.window), config.segment + header)
+        }
+        TransportSpec::Sscop { config, .. } => {
+            let window = config.sscop.window.min(config.sscop.buffer);
+            (u64::from(window), packet_sizes(&group.transport).0)
         }
         TransportSpec::Window { sender, receiver, controller, header, .. } => {
             let segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));

@@ -9,7 +9,7 @@ use super::feedback::PendingFeedback;
 use super::{LinkOrigin, Resolver};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{Change, DirectionSpec, Spec};
+use thalweg_sim::spec::{Change, DirectionSpec, Framing, Spec};
 
 /// Which line of the scenario a queue belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +178,8 @@ impl Resolver<'_> {
         let schedule = self.schedule(entries, rate, &impairment, capacity.is_some());
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
         let queue = self.queue(queue.as_ref(), span, place, pending);
-        DirectionSpec { rate, delay, queue, impairment, schedule, capacity, feedback: None }
+        let framing = line.framing.as_ref().map_or(Framing::None, |at| at.value.0);
+        DirectionSpec { rate, delay, queue, impairment, schedule, capacity, feedback: None, framing }
     }
 
     /// The discipline, with a capacity that is settled later.

@@ -5,6 +5,7 @@ mod files;
 mod impairment;
 mod line;
 mod scheme;
+mod sscop;
 mod traffic;
 
 use super::diagnostic::Report;
