@@ -8,11 +8,13 @@
 //! - [`transport`]: the words an endpoint and its application speak.
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
 //! - [`datagram`]: an unreliable source and sink.
+//! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
 pub mod congestion;
 pub mod datagram;
 mod engine;
+pub mod gate;
 pub mod payload;
 pub mod random;
 pub mod transport;

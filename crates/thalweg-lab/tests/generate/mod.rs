@@ -40,7 +40,10 @@ fn queue() -> impl Strategy<Value = String> {
     ];
     prop_oneof![
         capacity.clone(),
-        (one(&["fcfs", "random-drop"]), capacity)
+        (
+            one(&["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-codel", "pie", "priority"]),
+            capacity
+        )
             .prop_map(|(kind, capacity)| format!("{{ discipline = \"{kind}\", capacity = {capacity} }}")),
         feedback().prop_map(|feedback| format!(
             "{{ discipline = \"fcfs\", capacity = \"20 pkt\", feedback = {feedback} }}"

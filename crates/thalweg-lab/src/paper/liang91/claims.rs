@@ -294,7 +294,7 @@ fn at_least_tri_s(study: &Study<'_>) -> Option<Claim> {
         let of = |scheme| study.get(&format!("table-{id}"), scheme, "network_throughput_kbytes_per_s");
         let (seif, ours) = (of("seif")?, of("tri-s")?);
         evidence.say(format!("{id}: {seif:.2} >= {published} kB/s published for Tri-S; our Tri-S {ours:.2}"));
-        evidence.must(seif >= published, format!("{id}"));
+        evidence.must(seif >= published, id.to_string());
     }
     Some(
         evidence

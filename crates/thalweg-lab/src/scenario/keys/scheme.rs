@@ -421,7 +421,6 @@ macro_rules! words {
         }
     };
 }
-
 pub(super) use words;
 
 words! {

@@ -93,7 +93,7 @@ fn window(group: &GroupSpec) -> Option<u64> {
     let TransportSpec::Window { sender, receiver, controller, header, .. } = &group.transport else {
         return None;
     };
-    if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_)) {
+    if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_)) {
         return None;
     }
     let mut segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));
