@@ -28,7 +28,9 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         replications: arguments.reps.map(Into::into),
     };
     let prepared = paper::prepare(paper, &choice).map_err(|error| match error {
-        PaperError::NoExperiment { .. } | PaperError::Seeds => Error::Usage(error.to_string()),
+        PaperError::NoExperiment { .. } | PaperError::Seeds | PaperError::Replications(_) => {
+            Error::Usage(error.to_string())
+        }
         // The files are part of the program, so this is its fault.
         PaperError::Plan(_) | PaperError::Scenario { .. } => Error::Failed(error.to_string()),
     })?;
