@@ -9,11 +9,13 @@
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
 //! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
+//! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
 pub mod congestion;
 pub mod datagram;
 mod engine;
+pub mod gate;
 pub mod payload;
 pub mod random;
 pub mod sscop;

@@ -1,9 +1,10 @@
 //! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
 
+use crate::gate::NO_GATE;
 use crate::packet::NONE;
 use crate::pdu::Pdu;
-use crate::prefetch::prefetch_all;
-use crate::spec::TransportSpec;
+use crate::prefetch::{prefetch_all, prefetch_at};
+use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
@@ -26,12 +27,14 @@ pub(crate) enum AnyEngine {
     Sscop(Box<sscop::Endpoint<Length>>),
 }
 
-/// What an application tells an engine.
+/// What an application or a gate tells an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Write(Length),
     Finish,
     Stop,
+    Pause,
+    Resume,
 }
 
 impl<P> From<Command> for Input<P, Length> {
@@ -40,6 +43,8 @@ impl<P> From<Command> for Input<P, Length> {
             Command::Write(length) => Self::Write(length),
             Command::Finish => Self::Finish,
             Command::Stop => Self::Stop,
+            Command::Pause => Self::Pause,
+            Command::Resume => Self::Resume,
         }
     }
 }
@@ -80,6 +85,16 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Sscop(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
+        }
+    }
+
+    /// Asks for what the engine keeps elsewhere.
+    #[inline]
+    pub fn prefetch_more(&self) {
+        if let Self::WindowSender(engine) = self
+            && let Some(places) = engine.next_needed()
+        {
+            places.into_iter().for_each(prefetch_at);
         }
     }
 
@@ -255,6 +270,10 @@ pub(crate) struct Endpoint {
     pub waiting: bool,
     /// Every change of its state is recorded.
     pub watched: bool,
+    /// The priority of its flow.
+    pub priority: u8,
+    /// The gate that it sends behind.
+    pub gate: u16,
 }
 
 /// How packets leave an end of a flow.
@@ -282,6 +301,8 @@ impl Endpoint {
         incarnation: 0,
         waiting: false,
         watched: false,
+        priority: LOWEST_PRIORITY,
+        gate: NO_GATE,
     };
 
     /// How large a packet with this PDU is on the wire.
@@ -327,6 +348,13 @@ impl Transport {
             TransportSpec::Sscop { config, header, .. } => {
                 Self::Sscop { config: config.clone(), header: *header }
             }
+        }
+    }
+
+    /// Says what a pause does to the sender's timer, where it has one.
+    pub fn set_pause(&mut self, pause: window::PauseConfig) {
+        if let Self::Window { sender, .. } = self {
+            Arc::make_mut(sender).pause = pause;
         }
     }
 

@@ -50,6 +50,12 @@ impl<T: Tracer> Simulation<T> {
         self.network.directions[spec as usize].feedback
     }
 
+    /// Whether the discipline at `link` sees the packets that find the line free too.
+    fn sees_all(&self, link: u32) -> bool {
+        let spec = self.network.transmitters[link as usize].spec;
+        self.network.directions[spec as usize].queue.sees_all()
+    }
+
     /// What the policy at `link` sees of a packet.
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
@@ -106,9 +112,13 @@ impl<T: Tracer> Simulation<T> {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
         let arrival = self.passing(link, packet);
-        let goes = is_free && self.network.can_send(link);
-        if !goes {
-            self.store(link, packet);
+        let mut goes = is_free && self.network.can_send(link);
+        let is_seen = goes && self.sees_all(link);
+        if !goes || is_seen {
+            self.store(link, packet, !goes);
+        }
+        if is_seen {
+            goes = self.dequeue(link).0.is_some();
         }
         let is_dropped = self.network.dropped.iter().any(|victim| victim.entry.packet == packet);
         let outcome = match (goes, is_dropped) {

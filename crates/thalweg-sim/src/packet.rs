@@ -72,7 +72,7 @@ pub(crate) enum Cargo {
 
 /// A header's flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     /// Goes ahead of others.
@@ -89,6 +89,16 @@ impl Flags {
     pub const ROUTER: Self = Self(32);
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
+
+    /// No flags, and a flow's priority in the upper byte.
+    pub const fn of_priority(priority: u8) -> Self {
+        Self((priority as u16) << 8)
+    }
+
+    /// The priority of the packet's flow.
+    pub const fn priority(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0

@@ -88,7 +88,7 @@ fn run(
     // The first job of the case that is being gathered.
     let (mut first, mut cases) = (0, prepared.cases.iter());
     let mut case = cases.next();
-    let each = |_, result: RunResult, _| {
+    let each = |_, result: RunResult, _, _| {
         results.push(result);
         let Some(done) = case.filter(|case| results.len() - first == case.seeds.len()) else { return };
         if let Some(Err(error)) = folder.map(|folder| store(folder, done, &results[first..])) {

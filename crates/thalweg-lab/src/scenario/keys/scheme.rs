@@ -426,7 +426,6 @@ macro_rules! words {
         }
     };
 }
-
 pub(super) use words;
 
 words! {

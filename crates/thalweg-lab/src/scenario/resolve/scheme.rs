@@ -12,7 +12,7 @@ use super::line::small;
 use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
 use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
-use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
 
 impl Resolver<'_> {
@@ -296,6 +296,8 @@ impl Resolver<'_> {
             self.report.error("scenario.range", duplicate_threshold.span, "the threshold is at least 1");
         }
         Some(SenderConfig {
+            // The gate of the node where a flow begins decides.
+            pause: PauseConfig::default(),
             segment,
             // Saturates: there are never more segments than that.
             max_window: max_window as u32,
