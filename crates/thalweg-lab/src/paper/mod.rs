@@ -62,7 +62,7 @@ pub trait Paper: Sync {
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &yang01::Yang01, &chen99::Chen99];
+pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static dyn Paper> {
