@@ -10,10 +10,14 @@
 //! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
 //! - [`gate`]: which flows of a node may send, by their priorities.
+//! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
+//! - [`digest`]: what tells states of an engine apart.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
+pub mod aack;
 pub mod congestion;
 pub mod datagram;
+pub mod digest;
 mod engine;
 pub mod gate;
 pub mod payload;

@@ -10,7 +10,7 @@ use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::{Engine, Output, datagram, sscop, window};
+use thalweg_proto::{Engine, Output, aack, datagram, sscop, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -23,6 +23,8 @@ pub(crate) enum AnyEngine {
     WindowReceiver(Box<window::Receiver<Length>>),
     Source(Box<datagram::Source<Length>>),
     Sink(Box<datagram::Sink<Length>>),
+    AdaptiveTransmitter(Box<aack::Transmitter<Length>>),
+    AdaptiveReceiver(Box<aack::Receiver<Length>>),
     /// Either end.
     Sscop(Box<sscop::Endpoint<Length>>),
 }
@@ -71,6 +73,12 @@ impl AnyEngine {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::AdaptiveTransmitter(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
             (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
@@ -83,6 +91,8 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => prefetch_all(engine.as_ref()),
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveTransmitter(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Sscop(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
@@ -102,8 +112,9 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Sscop(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
 
@@ -111,8 +122,9 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
             Self::Sscop(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
 
@@ -123,6 +135,8 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => unify(engine.poll(now), Pdu::Window),
             Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
+            Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
+            Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::Sscop(engine) => unify(engine.poll(now), Pdu::Sscop),
             Self::Vacant => Output::Idle,
         }
@@ -145,6 +159,17 @@ impl AnyEngine {
             Self::Source(engine) => {
                 SenderCounts { sent: engine.sent(), limits: engine.limits(now), ..SenderCounts::default() }
             }
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    timeouts: stats.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                }
+            }
             Self::Sscop(engine) => {
                 let stats = engine.stats(now);
                 SenderCounts {
@@ -156,7 +181,9 @@ impl AnyEngine {
                     limits: stats.limits,
                 }
             }
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => SenderCounts::default(),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {
+                SenderCounts::default()
+            }
         }
     }
 
@@ -170,6 +197,15 @@ impl AnyEngine {
                     in_flight: stats.in_flight,
                     smoothed_rtt: stats.smoothed_rtt,
                     pacing_rate: stats.pacing_rate,
+                })
+            }
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.outstanding,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: None,
                 })
             }
             Self::Sscop(engine) => {
@@ -326,6 +362,11 @@ pub(crate) enum Transport {
         ack: u32,
     },
     Datagram(datagram::SourceConfig),
+    AdaptiveAck {
+        config: Arc<aack::Config>,
+        header: u32,
+        ack: u32,
+    },
     Sscop {
         config: sscop::EndpointConfig,
         header: u32,
@@ -344,6 +385,9 @@ impl Transport {
             },
             TransportSpec::Datagram { segment, header, rate, .. } => {
                 Self::Datagram(datagram::SourceConfig { segment: *segment, header: *header, rate: *rate })
+            }
+            TransportSpec::AdaptiveAck { config, header, ack, .. } => {
+                Self::AdaptiveAck { config: Arc::new(*config), header: *header, ack: *ack }
             }
             TransportSpec::Sscop { config, header, .. } => {
                 Self::Sscop { config: config.clone(), header: *header }
@@ -372,6 +416,10 @@ impl Transport {
                 AnyEngine::Source(Box::new(datagram::Source::new(*config))),
                 AnyEngine::Sink(Box::new(datagram::Sink::new())),
             ),
+            Self::AdaptiveAck { config, .. } => (
+                AnyEngine::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::clone(config)))),
+                AnyEngine::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::clone(config)))),
+            ),
             Self::Sscop { config, .. } => {
                 let end = || AnyEngine::Sscop(Box::new(sscop::Endpoint::new(config)));
                 (end(), end())
@@ -382,7 +430,7 @@ impl Transport {
     /// Bytes on the wire beside a data packet's payload, and of a packet without payload.
     pub fn overheads(&self) -> (u32, u32) {
         match self {
-            Self::Window { header, ack, .. } => (*header, *ack),
+            Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
             Self::Datagram(config) => (config.header, config.header),
             // PDUs know their own size; beside a message they have four bytes and padding.
             Self::Sscop { config, header } => {
@@ -401,6 +449,7 @@ impl Transport {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
             Self::Sscop { config, .. } => config.segment,
         }
     }

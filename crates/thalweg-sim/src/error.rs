@@ -79,9 +79,10 @@ impl TransportSpec {
     /// The scheme's name.
     pub fn scheme(&self) -> &str {
         match self {
-            Self::Window { scheme, .. } | Self::Datagram { scheme, .. } | Self::Sscop { scheme, .. } => {
-                scheme
-            }
+            Self::Window { scheme, .. }
+            | Self::Datagram { scheme, .. }
+            | Self::AdaptiveAck { scheme, .. }
+            | Self::Sscop { scheme, .. } => scheme,
         }
     }
 
@@ -89,7 +90,7 @@ impl TransportSpec {
     pub fn feedback(&self) -> Option<FeedbackKind> {
         match self {
             Self::Window { controller, .. } => controller.feedback(),
-            Self::Datagram { .. } | Self::Sscop { .. } => None,
+            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sscop { .. } => None,
         }
     }
 
@@ -103,6 +104,7 @@ impl TransportSpec {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram { segment, .. } => *segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
             Self::Sscop { config, .. } => config.segment,
         }
     }
@@ -182,6 +184,14 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         && sender.max_window == 0
     {
         return zero("largest window");
+    }
+    if let TransportSpec::AdaptiveAck { config, .. } = &group.transport {
+        if config.window == 0 {
+            return zero("window");
+        }
+        if config.normal.is_zero() || config.error.is_zero() {
+            return zero("time between reports");
+        }
     }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),

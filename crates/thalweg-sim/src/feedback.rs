@@ -60,10 +60,11 @@ impl<T: Tracer> Simulation<T> {
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
-            Cargo::Segment { sequence, .. } => Some(sequence),
+            Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
             Cargo::Sd { number, .. } => Some(u64::from(number)),
             Cargo::Ack { .. }
             | Cargo::Datagram(_)
+            | Cargo::AdaptiveReport { .. }
             | Cargo::Poll { .. }
             | Cargo::Stat { .. }
             | Cargo::Large(_) => None,

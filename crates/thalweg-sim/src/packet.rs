@@ -3,6 +3,7 @@
 use crate::endpoint::EndpointId;
 use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
+use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
 use thalweg_proto::sscop::rate::RateField;
 use thalweg_proto::sscop::{self, Number, Stat};
@@ -52,6 +53,16 @@ pub(crate) enum Cargo {
         marked: bool,
     },
     Datagram(u32),
+    AdaptiveData {
+        sequence: u64,
+        length: u32,
+    },
+    /// A gap of so many packets, so far after the cumulative number.
+    AdaptiveReport {
+        cumulative: u64,
+        after: u32,
+        missing: u16,
+    },
     Sd {
         number: u32,
         length: u32,
@@ -159,6 +170,12 @@ impl Packets {
                 Cargo::Ack { cumulative, window: window as u32, marked }
             }
             Pdu::Datagram(Length(length)) => Cargo::Datagram(length),
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) })) => {
+                Cargo::AdaptiveData { sequence, length }
+            }
+            Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => {
+                pack_report(&report).unwrap_or_else(|| self.pack_large(pdu))
+            }
             Pdu::Sscop(sscop::Pdu::Sd { s, mu: Length(length) }) => Cargo::Sd { number: s.get(), length },
             Pdu::Sscop(sscop::Pdu::Poll { ps, s }) => Cargo::Poll { poll: ps.get(), next: s.get() },
             Pdu::Sscop(sscop::Pdu::Stat(Stat { ps, mr, r, list, rate })) if list.is_empty() => Cargo::Stat {
@@ -199,6 +216,14 @@ impl Packets {
                 marked,
             })),
             Cargo::Datagram(length) => Pdu::Datagram(Length(length)),
+            Cargo::AdaptiveData { sequence, length } => {
+                Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) }))
+            }
+            Cargo::AdaptiveReport { cumulative, after, missing } => {
+                let gap_in = cumulative + u64::from(after);
+                let gap_out = gap_in + u64::from(missing);
+                Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
+            }
             Cargo::Sd { number, length } => {
                 Pdu::Sscop(sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) })
             }
@@ -259,6 +284,14 @@ impl Packets {
         slot.next = self.free;
         self.free = packet;
     }
+}
+
+/// A report whose gap is small enough.
+fn pack_report(report: &Report) -> Option<Cargo> {
+    let Report { gap_in, gap_out, cumulative } = *report;
+    let after = u32::try_from(gap_in.checked_sub(cumulative)?).ok()?;
+    let missing = u16::try_from(gap_out.checked_sub(gap_in)?).ok()?;
+    Some(Cargo::AdaptiveReport { cumulative, after, missing })
 }
 
 /// The 24 bits of a number.
@@ -331,6 +364,14 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
             Pdu::Datagram(Length(3)),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 9, cumulative: 9 })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report {
+                gap_in: 1 << 32,
+                gap_out: (1 << 32) + 65_535,
+                cumulative: 2,
+            })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
             Pdu::Sscop(sscop::Pdu::Sd { s: top, mu: Length(u32::MAX) }),
             Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: Number::new(0x03_0201) }),
             stat(&[], 0),
@@ -346,7 +387,7 @@ mod tests {
             for (number, pdu) in numbers.iter().zip(&pdus) {
                 assert_eq!(packets.remove(*number), *pdu);
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 5));
+            assert_eq!((packets.live(), packets.large.len()), (0, 6));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
 use std::sync::Arc;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::sscop;
@@ -232,6 +233,17 @@ pub enum TransportSpec {
         header: u32,
         /// Datagrams leave at no more than this rate (of bytes on the wire).
         rate: Option<Rate>,
+    },
+    /// Adaptive acknowledgement.
+    AdaptiveAck {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// Both ends.
+        config: aack::Config,
+        /// Bytes on the wire that every data packet has beside its payload.
+        header: u32,
+        /// Bytes on the wire of a report.
+        ack: u32,
     },
     /// SSCOP.
     Sscop {

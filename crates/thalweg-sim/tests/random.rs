@@ -6,6 +6,7 @@ mod net;
 use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -193,6 +194,15 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             rate: Some(Rate::from_bits_per_sec(rate.unwrap_or(500_000))),
         }
     });
+    let adaptive =
+        (1u32..1460, 1u32..100, 1u64..100, 1u64..40).prop_map(|(segment, window, normal, error)| {
+            TransportSpec::AdaptiveAck {
+                scheme: "adaptive-ack".to_owned(),
+                config: aack::Config { segment, window, normal: millis(normal), error: millis(error) },
+                header: 16,
+                ack: 32,
+            }
+        });
     let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
         let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
         RateConfig { start: Rate::from_bits_per_sec(start), drain: Some(millis(300)), ..rules }
@@ -205,7 +215,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             header: 8,
         }
     });
-    prop_oneof![4 => window, 1 => datagram, 2 => sscop]
+    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => sscop]
 }
 
 fn workload() -> impl Strategy<Value = WorkloadSpec> {

@@ -5,12 +5,14 @@ mod capture;
 mod catalog;
 mod console;
 mod execute;
+mod explore;
 mod input;
 mod lines;
 mod paper;
 mod progress;
 mod rerun;
 mod run;
+mod sequences;
 mod version;
 
 use arguments::{Arguments, Command};
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
         Command::Paper(arguments) => paper::paper(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
+        Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
     };

@@ -123,6 +123,10 @@ fn scheme(transport: &TransportSpec) -> String {
             format!("{scheme}, messages of {} B, credit of {}{rate}", config.segment, config.sscop.window)
         }
         TransportSpec::Window { scheme, sender, .. } => format!("{scheme}, segments of {} B", sender.segment),
+        TransportSpec::AdaptiveAck { scheme, config, .. } => format!(
+            "{scheme}, {} packets of {} B, reports every {} and {} after losses",
+            config.window, config.segment, config.normal, config.error
+        ),
         TransportSpec::Datagram { scheme, rate, .. } => {
             rate.map_or_else(|| scheme.clone(), |rate| format!("{scheme} at most at {rate}"))
         }

@@ -205,7 +205,19 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         more.insert(0, own);
         more
     });
-    prop_oneof![6 => window, 1 => sscop(), 1 => sscop_rate()]
+    let adaptive = some(vec![
+        key("window", one(&["\"1 pkt\"", "\"64 pkt\""])),
+        key("t-normal", one(&["\"10 ms\"", "\"1 s\""])),
+        key("t-error", one(&["\"1 ms\"", "\"2 s\""])),
+        key("segment", one(&["\"1 kB\""])),
+        key("header", one(&["\"0 B\"", "\"40 B\""])),
+        key("ack", one(&["\"53 B\""])),
+    ])
+    .prop_map(|mut keys| {
+        keys.insert(0, "base = \"adaptive-ack\"".to_owned());
+        keys
+    });
+    prop_oneof![6 => window, 1 => adaptive, 1 => sscop(), 1 => sscop_rate()]
 }
 
 fn sscop_keys() -> impl Strategy<Value = Vec<String>> {
@@ -314,7 +326,16 @@ fn flow() -> impl Strategy<Value = String> {
         key("stop", time()),
         key("access", access()),
         key("control-channel", time()),
-        key("scheme", one(&["\"mine\"", "\"cubic\"", "\"vegas\"", "{ base = \"newreno\", ack = \"9 B\" }"])),
+        key(
+            "scheme",
+            one(&[
+                "\"mine\"",
+                "\"cubic\"",
+                "\"vegas\"",
+                "\"adaptive-ack\"",
+                "{ base = \"newreno\", ack = \"9 B\" }",
+            ]),
+        ),
     ]);
     (keys, any::<bool>()).prop_map(|(keys, back)| {
         let (from, to) = if back { ("n9", "n0") } else { ("n0", "n9") };

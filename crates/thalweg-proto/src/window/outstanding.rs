@@ -1,12 +1,14 @@
 //! The segments that a sender has sent and the peer has not cumulatively acknowledged.
 
 use super::ranges::Ranges;
+use crate::digest::{Digest, feed};
 use crate::payload::Payload;
 use crate::units::Time;
+use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
 /// What the sender believes of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fate {
     /// In the network.
     InFlight,
@@ -20,7 +22,7 @@ pub(super) enum Fate {
 const LEAST_ROOM: usize = 4;
 
 /// What made the sender send a segment again, or will. What comes later about the same drop is then no news.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Repair {
     /// Nothing yet.
     #[default]
@@ -78,6 +80,17 @@ pub(super) struct Outstanding<P, I> {
     lost_from: u64,
     /// Segments that start below this have been judged by [`Outstanding::mark_lost_below`].
     judged: u64,
+}
+
+impl<P: Payload + Hash, I: Hash> Digest for Outstanding<P, I> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        for record in &self.records {
+            let Record { start, sent_at, payload, info, fate, repair, retransmissions } = record;
+            feed(into, (start, now.since(*sent_at), payload, info, fate, repair, retransmissions));
+        }
+        // The counts follow from the records.
+        feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));
+    }
 }
 
 impl<P: Payload, I: Copy + Default> Outstanding<P, I> {

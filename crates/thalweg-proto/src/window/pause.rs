@@ -1,7 +1,9 @@
 //! Where a sender stands with a gate.
 
 use super::PauseConfig;
+use crate::digest::{Digest, feed};
 use crate::units::Time;
+use core::hash::Hasher;
 
 /// Whether a gate holds the sender, and what that means for its retransmission timer.
 #[derive(Clone, Copy, Debug)]
@@ -59,5 +61,12 @@ impl Pause {
     /// An acknowledgement came, or the timer expired.
     pub(super) const fn hear(&mut self) {
         self.waits = false;
+    }
+}
+
+impl Digest for Pause {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        let Self { config: _, is_on, since, waits } = self;
+        feed(into, (is_on, waits, now.since(*since)));
     }
 }

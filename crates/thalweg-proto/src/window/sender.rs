@@ -1,5 +1,7 @@
 //! The sending end.
 
+mod digest;
+
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
 use super::pause::Pause;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
@@ -52,7 +54,7 @@ pub struct SenderStats {
 }
 
 /// The phase of loss repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     /// Nothing is known to be missing.
     Open,

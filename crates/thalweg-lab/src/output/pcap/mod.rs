@@ -13,6 +13,8 @@
 //! - Datagrams become UDP, routers' messages become ICMP Source Quench (type 4) with the header of a packet of the
 //!   flow, whose sequence number is that of the dropped data (all ones for a warning without a loss), and the
 //!   granted rate in kbit/s in the word that ICMP leaves unused.
+//! - Adaptive acknowledgement travels in UDP, with the bytes that it has when deployed
+//!   ([`thalweg_proto::aack::wire`]).
 //! - SSCOP travels in UDP, each PDU as it is on the wire, with a user field of zeros. Its control fields are at the end, so
 //!   PDUs are stored as a whole. `tshark -d udp.port==5001,sscop` reads them.
 //! - Checksums are right for a payload of zeros. Only headers are stored; the original length is the size that the

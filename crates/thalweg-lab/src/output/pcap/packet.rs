@@ -1,6 +1,7 @@
 //! Real headers for simulated packets.
 
 use std::net::Ipv4Addr;
+use thalweg_proto::aack::{self, wire};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
@@ -48,14 +49,19 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
             selective(&mut tcp, ack);
             ip(record, &ends, TCP, tcp)
         }
-        Pdu::Datagram(payload) => ip(record, &ends, UDP, udp(&ends, payload.len())),
+        Pdu::Datagram(payload) => ip(record, &ends, UDP, udp(&ends, &[], payload.len())),
+        Pdu::AdaptiveAck(aack::Pdu::Data(data)) => {
+            let header = wire::data_header(data.sequence, data.payload.len());
+            ip(record, &ends, UDP, udp(&ends, &header, data.payload.len()))
+        }
         Pdu::Sscop(pdu) => {
-            let mut udp = udp(&ends, pdu.wire_len());
+            let mut udp = udp(&ends, &[], pdu.wire_len());
             let zeros = |length: &Length| Slice::new(vec![0; length.len() as usize]);
             pdu.map(zeros).encode(&mut udp.body);
             udp.payload = 0;
             ip(record, &ends, UDP, udp)
         }
+        Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet that it is about went the other way.
             let about = Ends {
@@ -115,11 +121,12 @@ impl Part {
     }
 }
 
-/// A UDP header before so much payload. A length beyond 65535 is written as zero.
-fn udp(ends: &Ends, payload: u32) -> Part {
+/// A UDP header, a header of the protocol that it carries, and so much payload. A length beyond 65535 is written as zero.
+fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
     let mut part = Part::new(payload);
-    let length = u16::try_from(u64::from(payload) + 8).unwrap_or(0);
+    let length = u16::try_from(u64::from(payload) + header.len() as u64 + 8).unwrap_or(0);
     part.words([ends.source_port, ends.target_port, length, 0]);
+    part.put(header);
     part
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use std::process::Command;
+use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
 use thalweg_proto::sscop;
 use thalweg_proto::transport::Feedback;
@@ -59,6 +60,13 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
         (300, false, 1028, Pdu::Datagram(Length(1000))),
         (0, true, 60, Pdu::Feedback(drop)),
         (0, true, 60, Pdu::Feedback(warning)),
+        (
+            1,
+            false,
+            1052,
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: 9, payload: Length(1008) })),
+        ),
+        (1, true, 60, Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 }))),
         (1, false, 1036, Pdu::Sscop(sscop::Pdu::Sd { s: sscop::Number::new(5), mu: Length(1001) })),
         (1, true, 48, Pdu::Sscop(stat)),
     ]
@@ -94,6 +102,19 @@ fn a_point_sees_its_own_side_only() {
     assert!(sees(Point::Sink, Step::Delivered, u32::MAX, false));
     assert!(sees(Point::Transmitters(vec![3]), Step::Transmitted, 3, true));
     assert!(!sees(Point::Transmitters(vec![3]), Step::Transmitted, 2, true));
+}
+
+/// Adaptive acknowledgement is captured as the bytes that the engine's own decoder reads.
+#[test]
+fn adaptive_acknowledgement_is_captured_as_deployed() {
+    for (index, expected) in
+        [(6, "Data { sequence: 9, "), (7, "Report { gap_in: 9, gap_out: 11, cumulative: 7 }")]
+    {
+        let bytes = capture(&packets()[index..=index], 65_535);
+        // Headers of the file, of the packet, of IP and of UDP.
+        let pdu = aack::wire::decode(&bytes[24 + 16 + 28..]).unwrap();
+        assert!(format!("{pdu:?}").contains(expected), "{pdu:?}");
+    }
 }
 
 #[test]
@@ -166,6 +187,8 @@ fn tshark_reads_the_headers_as_meant() {
         "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1||",
         "1036|10.0.0.2|10.128.0.2|||||1016|||1||1||5|",
         "48|10.128.0.2|10.0.0.2|||||28|||1||1|||3,5",
+        "1052|10.0.0.2|10.128.0.2|||||1032|||1||1|||",
+        "60|10.128.0.2|10.0.0.2|||||40|||1||1|||",
     ];
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&output.stderr));

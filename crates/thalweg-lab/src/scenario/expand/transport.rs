@@ -17,6 +17,7 @@ pub fn name(transport: &TransportSpec) -> &str {
     match transport {
         TransportSpec::Window { scheme, .. }
         | TransportSpec::Datagram { scheme, .. }
+        | TransportSpec::AdaptiveAck { scheme, .. }
         | TransportSpec::Sscop { scheme, .. } => scheme,
     }
 }
@@ -43,6 +44,15 @@ pub fn entries(transport: &TransportSpec) -> Entries {
             if let Some(rate) = rate {
                 entries.quantity("rate", rate);
             }
+        }
+        TransportSpec::AdaptiveAck { config, header, ack, .. } => {
+            entries.put("base", text("adaptive-ack"));
+            entries.put("window", format!("\"{} pkt\"", config.window));
+            entries.quantity("t-normal", config.normal);
+            entries.quantity("t-error", config.error);
+            size("segment", config.segment, &mut entries);
+            size("header", *header, &mut entries);
+            size("ack", *ack, &mut entries);
         }
         TransportSpec::Sscop { config, header, .. } => {
             sscop_entries(&config.sscop, &mut entries);

@@ -22,7 +22,7 @@ pub use queue::{
     RedQueue, SfqQueue, Threshold,
 };
 pub use scheme::{
-    Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
+    AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
     RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes,
 };
 pub use sscop::{BaseName, ProbingName, Sscop, SscopRate, UnitName};

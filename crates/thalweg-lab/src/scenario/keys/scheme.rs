@@ -13,9 +13,9 @@ table! {
     /// What all schemes have: how large packets are.
     Sizes "packet sizes" {
         /// The largest payload of a packet (1448 B for windows, 1472 B for udp, 1468 B for sscop: 1500 bytes with their
-        /// headers).
+        /// headers; 1008 B for adaptive-ack).
         segment: Bytes = "segment";
-        /// Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B).
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B, adaptive-ack 16 B).
         header: Bytes = "header";
     }
 }
@@ -232,6 +232,21 @@ table! {
     }
 }
 
+table! {
+    /// Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.
+    AdaptiveAck "adaptive-ack scheme" {
+        /// Packets that the sender keeps until they are acknowledged.
+        window: Packets = "window" or r#""400 pkt""#;
+        /// T_normal: the time between two reports of the receiver while nothing is missing.
+        t_normal: Duration = "t-normal" or r#""40 ms""#;
+        /// T_error: the time between two reports of the receiver while something is missing.
+        t_error: Duration = "t-error" or r#""5 ms""#;
+        /// Bytes on the wire of a report (32 B).
+        ack: Bytes = "ack";
+        ..sizes: Sizes;
+    }
+}
+
 choice! {
     /// A scheme: a built-in one with parameters.
     SchemeTable "scheme" by "base" {
@@ -247,6 +262,7 @@ choice! {
         "bbn" => Bbn(Bbn),
         "vanilla" => Vanilla(Vanilla),
         "udp" => Datagram(Datagram),
+        "adaptive-ack" => AdaptiveAck(AdaptiveAck),
         "sscop" => Sscop(Sscop),
         "sscop-rate" => SscopRate(SscopRate),
         "sscop-rate-literal" => SscopRateLiteral(SscopRate),
@@ -268,7 +284,11 @@ impl SchemeTable {
             Self::SourceQuench(table) => Some(&table.common),
             Self::Bbn(table) => Some(&table.common),
             Self::Vanilla(table) => Some(&table.common),
-            Self::Datagram(_) | Self::Sscop(_) | Self::SscopRate(_) | Self::SscopRateLiteral(_) => None,
+            Self::Datagram(_)
+            | Self::AdaptiveAck(_)
+            | Self::Sscop(_)
+            | Self::SscopRate(_)
+            | Self::SscopRateLiteral(_) => None,
         }
     }
 

@@ -131,6 +131,11 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
             }
             _ => u64::MAX,
         },
+        TransportSpec::AdaptiveAck { config, .. } => match &group.workload {
+            WorkloadSpec::Poisson { .. } => u64::MAX,
+            WorkloadSpec::RequestResponse { .. } => u64::from(config.window) * 2,
+            _ => sent.min(u64::from(config.window)),
+        },
         TransportSpec::Sscop { config, .. } => match &group.workload {
             WorkloadSpec::Poisson { .. } => u64::MAX,
             WorkloadSpec::RequestResponse { .. } => u64::from(config.sscop.window) * 2,
@@ -156,6 +161,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
 fn first_window(transport: &TransportSpec) -> u64 {
     let window = match transport {
         TransportSpec::Datagram { .. } => 1.0,
+        TransportSpec::AdaptiveAck { config, .. } => f64::from(config.window),
         TransportSpec::Sscop { config, .. } => f64::from(config.sscop.window),
         TransportSpec::Window { controller, .. } => match controller {
             ControllerSpec::Fixed { window } | ControllerSpec::SourceQuench { window, .. } => *window,

@@ -95,6 +95,9 @@ fn window(group: &GroupSpec) -> Option<u64> {
     }
     let (segments, size) = match &group.transport {
         TransportSpec::Datagram { .. } => return None,
+        TransportSpec::AdaptiveAck { config, header, .. } => {
+            (u64::from(config.window), config.segment + header)
+        }
         TransportSpec::Sscop { config, .. } => {
             let window = config.sscop.window.min(config.sscop.buffer);
             (u64::from(window), packet_sizes(&group.transport).0)

@@ -1,14 +1,15 @@
 //! Schemes: which transport with which parameters.
 
 use super::super::keys::{
-    Common, DelayedAckChoice, DelayedAckTable, Document, GrowthWord, RecoveryName, Rto, SchemeRef,
-    SchemeTable, Sizes,
+    AdaptiveAck, Common, DelayedAckChoice, DelayedAckTable, Document, GrowthWord, RecoveryName, Rto,
+    SchemeRef, SchemeTable, Sizes,
 };
 use super::super::quantity::Packets;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::Resolver;
 use super::line::small;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
 use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
@@ -61,6 +62,7 @@ impl Resolver<'_> {
             return Some(TransportSpec::Datagram { scheme, segment, header, rate });
         }
         let table = match table {
+            SchemeTable::AdaptiveAck(table) => return self.adaptive_ack(scheme, *table, shared),
             SchemeTable::Sscop(table) => return self.sscop(scheme, *table, shared),
             SchemeTable::SscopRate(table) => {
                 return self.sscop_rate(scheme, *table, RateConfig::amended(), shared);
@@ -95,6 +97,34 @@ impl Resolver<'_> {
         let sender = SenderConfig { nagle, fine_timer, ..self.sender(&common, segment, recovery, span)? };
         let receiver = self.receiver(&common, segment, recovery)?;
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
+    }
+
+    fn adaptive_ack(
+        &mut self,
+        scheme: String,
+        mut table: AdaptiveAck,
+        shared: Option<&Common>,
+    ) -> Option<TransportSpec> {
+        if let Some(shared) = shared {
+            table.sizes.inherit(&shared.sizes);
+            if table.ack.is_none() {
+                table.ack.clone_from(&shared.ack);
+            }
+        }
+        table.inherit_own(Fields::defaults());
+        let (segment, header) = self.sizes(&table.sizes, 1008, 16)?;
+        let ack = match &table.ack {
+            Some(at) => small(at.value).or_else(|| self.bad_size(at, "a report")),
+            None => Some(32),
+        }?;
+        for at in [&table.t_normal, &table.t_error].into_iter().flatten().filter(|at| at.value.is_zero()) {
+            self.report.error("scenario.range", at.span, "the time between two reports is above 0");
+        }
+        // Saturates: nobody keeps more packets than that.
+        let window = self.window(&table.window)? as u32;
+        let (normal, error) = (table.t_normal.as_ref()?.value, table.t_error.as_ref()?.value);
+        let config = aack::Config { segment, window, normal, error };
+        Some(TransportSpec::AdaptiveAck { scheme, config, header, ack })
     }
 
     /// Segment and header in bytes.
@@ -266,6 +296,7 @@ impl Resolver<'_> {
                 (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
             SchemeTable::Datagram(_)
+            | SchemeTable::AdaptiveAck(_)
             | SchemeTable::Sscop(_)
             | SchemeTable::SscopRate(_)
             | SchemeTable::SscopRateLiteral(_) => return None,
