@@ -63,6 +63,28 @@ fn unify<P, R>(output: Output<P, Event<Length>, R>, pdu: impl FnOnce(P) -> Pdu) 
     }
 }
 
+// SSCOP in functions of its own: inlined, it would crowd out the window transport, which most packets are of.
+
+#[inline(never)]
+fn receive_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, pdu: sscop::Pdu<Length>, marked: bool) {
+    engine.handle(now, Input::Pdu { pdu, marked });
+}
+
+#[inline(never)]
+fn command_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, command: Command) {
+    engine.handle(now, command.into());
+}
+
+#[inline(never)]
+fn poll_sscop(engine: &mut sscop::Endpoint<Length>, now: Time) -> AnyOutput {
+    unify(engine.poll(now), Pdu::Sscop)
+}
+
+#[inline(never)]
+fn sscop_size(pdu: &sscop::Pdu<Length>) -> u32 {
+    pdu.wire_len()
+}
+
 impl AnyEngine {
     /// A packet arrived. What an engine does not speak is dropped.
     #[inline]
@@ -79,7 +101,7 @@ impl AnyEngine {
             (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
-            (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::Sscop(engine), Pdu::Sscop(pdu)) => receive_sscop(engine, now, pdu, marked),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -113,7 +135,8 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::Sscop(engine) => engine.handle(now, Input::Feedback(feedback)),
+            // Its sources do not listen to routers.
+            Self::Sscop(_) => {}
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
@@ -123,7 +146,7 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
-            Self::Sscop(engine) => engine.handle(now, command.into()),
+            Self::Sscop(engine) => command_sscop(engine, now, command),
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
@@ -137,7 +160,7 @@ impl AnyEngine {
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
-            Self::Sscop(engine) => unify(engine.poll(now), Pdu::Sscop),
+            Self::Sscop(engine) => poll_sscop(engine, now),
             Self::Vacant => Output::Idle,
         }
     }
@@ -345,7 +368,7 @@ impl Endpoint {
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         match pdu {
-            Pdu::Sscop(pdu) => pdu.wire_len() + self.control,
+            Pdu::Sscop(pdu) => sscop_size(pdu) + self.control,
             pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
         }
     }

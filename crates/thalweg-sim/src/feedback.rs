@@ -6,7 +6,7 @@
 //! that messages do not make messages.
 
 use crate::flow::Role;
-use crate::packet::{Cargo, Flags, Packet};
+use crate::packet::{Cargo, Flags, Packet, SscopCargo};
 use crate::pdu::Pdu;
 use crate::simulation::{Kind, Simulation};
 use crate::trace::{Step, Tracer};
@@ -61,12 +61,11 @@ impl<T: Tracer> Simulation<T> {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
             Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
-            Cargo::Sd { number, .. } => Some(u64::from(number)),
+            Cargo::Sscop(SscopCargo::Sd { number, .. }) => Some(u64::from(number)),
             Cargo::Ack { .. }
             | Cargo::Datagram(_)
             | Cargo::AdaptiveReport { .. }
-            | Cargo::Poll { .. }
-            | Cargo::Stat { .. }
+            | Cargo::Sscop(_)
             | Cargo::Large(_) => None,
         };
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };

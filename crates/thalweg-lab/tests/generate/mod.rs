@@ -224,7 +224,7 @@ fn sscop_keys() -> impl Strategy<Value = Vec<String>> {
     some(vec![
         key("window", one(&["\"1 pkt\"", "\"300 pkt\""])),
         key("buffer", one(&["\"7 pkt\""])),
-        key("k", one(&["\"2 kB\"", "\"65528 B\""])),
+        key("k", one(&["\"65528 B\""])),
         key("max-cc", one(&["1", "9"])),
         key("max-pd", one(&["1", "500"])),
         key("max-stat", one(&["3", "16379"])),

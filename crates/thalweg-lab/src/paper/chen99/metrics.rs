@@ -7,6 +7,7 @@
 use super::super::{CaseRuns, Cell, Runs};
 use crate::statistics::mean;
 use thalweg_sim::fairness::jain;
+use thalweg_sim::spec::Framing;
 use thalweg_sim::{Quantity, RunResult};
 
 /// The values of a cell.
@@ -16,6 +17,8 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
 
 fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let source = cell.number("source").and_then(|source| usize::try_from(source.checked_sub(1)?).ok());
+    let alpha = case.keys().get("alpha").and_then(serde_json::Value::as_f64).unwrap_or(ALPHA);
+    let is_framed = case.case.spec.links.iter().any(|link| link.forward.framing != Framing::None);
     case.each(|run| {
         let view = View::of(run)?;
         let Some(span) = cell.text("phase").map(|phase| view.span(phase)) else {
@@ -27,12 +30,14 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
                     Some(100.0 * bits / capacity(Span { from: 0.0, to: view.end() }))
                 }
                 "losses_pdus" => Some(run.links[view.link].drops_full as f64),
-                "queue_recovery_s" => view.recovery(),
+                "queue_recovery_s" => view.recovery(10.0 * alpha),
                 _ => None,
             };
         };
         let span = span?;
         match cell.metric.as_str() {
+            // Series of links count packets, not the cells that carry them.
+            "throughput_percent" if is_framed => None,
             "throughput_percent" => view.used(span),
             "fairness_index" => Some(jain(&view.shares(span)?)),
             "queue_mean_pdus" => mean(&view.queue(span)?),
@@ -153,13 +158,13 @@ impl<'a> View<'a> {
         Some(at(span.to)? - at(span.from)?)
     }
 
-    /// How long after the drop to 50 Mbit/s the queue is above 30 PDUs, twice what five sources aim at.
-    fn recovery(&self) -> Option<f64> {
+    /// How long after the drop to 50 Mbit/s the queue is above so many PDUs: twice what five sources aim at.
+    fn recovery(&self, high: f64) -> Option<f64> {
         if self.end() < 2.0 {
             return None;
         }
         let queue = self.queue(Span { from: 1.0, to: 2.0 })?;
-        let last = queue.iter().rposition(|packets| *packets > HIGH_QUEUE);
+        let last = queue.iter().rposition(|packets| *packets > high);
         Some(last.map_or(0.0, |last| (last + 1) as f64 / queue.len() as f64))
     }
 }
@@ -182,7 +187,8 @@ pub const STEADY: [&str; 3] = ["steady-100", "steady-50", "steady-100-again"];
 const PHASES: [&str; 7] = ["second-1", "second-2", "second-3", STEADY[0], STEADY[1], STEADY[2], "last-third"];
 /// Sources of the parking lot.
 pub const SOURCES: usize = 5;
-const HIGH_QUEUE: f64 = 30.0;
+/// The paper's, in PDUs.
+const ALPHA: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {
