@@ -205,15 +205,15 @@ fn only_the_first_is_protected(study: &Study<'_>) -> Option<Claim> {
             "{discipline}: TCP {} s, without gates {least:.0} s at least",
             gated.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(", ")
         ));
-        evidence.must(gated[0] < least, format!("{discipline}: priority 1 is not protected"));
-        for (class, pair) in (2..).zip(gated[1..].iter().zip(&free[1..])) {
-            evidence.must(pair.0 > pair.1, format!("{discipline}: priority {class} is protected too"));
+        evidence.must(gated[0] < 0.9 * least, format!("{discipline}: priority 1 is not protected well"));
+        for (class, time) in (2..).zip(&gated[1..]) {
+            evidence
+                .must(*time > 0.9 * least, format!("{discipline}: priority {class} is protected well too"));
         }
     }
-    Some(evidence.claim(
-        "6",
-        "Next to best-effort traffic a congestion gate protects priority 1 and none of the others",
-    ))
+    let text = "Next to best-effort traffic a congestion gate protects only priority 1 well: it alone is a tenth faster or more \
+                than any TCP class without gates";
+    Some(evidence.claim("6", text))
 }
 
 fn ageing_merges_classes(study: &Study<'_>) -> Option<Claim> {
