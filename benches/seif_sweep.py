@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,20 +59,20 @@ access = {{ rate = "{access} bit/s", delay = "0 ms" }}
 
 def duration(rate, trip):
     """Long enough for many round trips and packets, short enough to be simulated."""
-    wanted = max(10, 0.2 * trip, 2000 * PACKET / rate)
+    wanted = max(10, 0.2 * trip, 3000 * PACKET / rate)
     return round(max(3, min(wanted, MOST_PACKETS * PACKET / rate)))
 
 
-def point(task):
+def point(thalweg, task):
     (name, rate), trip, flows = task
     seconds = duration(rate, trip)
     buffer = max(20, round(rate * trip / 1e3 / PACKET))
-    text = SCENARIO.format(duration=seconds, warmup=seconds / 3, rate=name, delay=trip * 500, buffer=buffer,
+    text = SCENARIO.format(duration=seconds, warmup=round(seconds / 3), rate=name, delay=trip * 500, buffer=buffer,
                            flows=flows, access=int(10 * rate))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "sweep.toml"
         file.write_text(text)
-        call = [THALWEG, "compare", file, "--schemes", ",".join(SCHEMES), "--json", "--quiet", "--jobs", "1"]
+        call = [thalweg, "compare", file, "--schemes", ",".join(SCHEMES), "--json", "--quiet", "--jobs", "1"]
         done = subprocess.run(call, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{task}: {done.stderr}")
@@ -151,12 +152,13 @@ def picture(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a corner of the grid, prints only")
+    parser.add_argument("--thalweg", default=THALWEG, help="the program (target/release/thalweg)")
     parser.add_argument("--jobs", type=int, default=2, help="so many points at a time")
     arguments = parser.parse_args()
     rates, trips, flows = (RATES[:2], TRIPS[:2], FLOWS[:2]) if arguments.quick else (RATES, TRIPS, FLOWS)
     tasks = [(rate, trip, count) for rate in rates for count in flows for trip in trips]
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = [row for rows in pool.map(point, tasks) for row in rows]
+        rows = [row for rows in pool.map(partial(point, arguments.thalweg), tasks) for row in rows]
     print(table(rows))
     if arguments.quick:
         return

@@ -48,6 +48,15 @@ def steps(points):
     return stairs + [(END, last)]
 
 
+def peaks(points, every=0.15):
+    """The largest value in each short span: what a line of a picture's width can show."""
+    highest = {}
+    for time, value in points:
+        span = int(time / every)
+        highest[span] = max(value, highest.get(span, 0))
+    return [(span * every, value) for span, value in sorted(highest.items())]
+
+
 def drawing(title, panels):
     """Panels: (heading, most, ticks, [(points, colour, name)], area)."""
     parts, top = [], 30
@@ -90,7 +99,7 @@ def collapse(runs):
     for scheme, name in (("dec-bit", "DEC bit"), ("seif", "SEIF")):
         found = first_seed(runs / f"table-5.7-exp-1-{scheme}")
         window = [(found["window", "forward"], BLUE, "window")]
-        queue = [(found["queue-packets", "r1-r2 r1->r2"], GREEN, "queue")]
+        queue = [(peaks(found["queue-packets", "r1-r2 r1->r2"]), GREEN, "queue")]
         panels.append((f"{name}: the forward user's window, packets", 30, [0, 10, 20, 30], window, False))
         panels.append((f"{name}: the queue at the first router, data and acknowledgements", 30, [0, 10, 20, 30],
                        queue, True))
@@ -104,7 +113,7 @@ def reaction(runs):
                        ("table-4.5-exp-1-seif-nonfiltering", "feedback at 80 %, no filter")):
         found = first_seed(runs / case)
         lines = [(found["window", "forward"], BLUE, "window"),
-                 (found["queue-packets", "r1-r2 r1->r2"], GREEN, "queue")]
+                 (peaks(found["queue-packets", "r1-r2 r1->r2"]), GREEN, "queue")]
         panels.append((f"{name}: window and queue, packets", 18, [0, 6, 12, 18], lines, False))
     return drawing("One SEIF user: feedback at a threshold, on drops, and without the filter", panels)
 

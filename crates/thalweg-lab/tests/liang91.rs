@@ -17,7 +17,7 @@ static RESULTS: LazyLock<Results> = LazyLock::new(|| {
     let progress = Progress::new(&jobs, Arc::default());
     let mut runs = Vec::with_capacity(jobs.len());
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
-    batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _| runs.push(run), || ()).unwrap();
+    batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
     assert!(runs.iter().all(|run| run.conservation.holds()));
     prepared.results(runs)
 });

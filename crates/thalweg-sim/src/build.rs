@@ -331,6 +331,7 @@ impl<'a> Builder<'a> {
             watched_links: Vec::new(),
             counting: warmup.is_zero(),
             events: 0,
+            expected: [NONE; 2],
             fingerprint: 0,
             conservation: Conservation::default(),
             tracer,

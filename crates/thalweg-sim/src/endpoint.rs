@@ -3,7 +3,7 @@
 use crate::gate::NO_GATE;
 use crate::packet::NONE;
 use crate::pdu::Pdu;
-use crate::prefetch::prefetch_all;
+use crate::prefetch::{prefetch_all, prefetch_at};
 use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
@@ -81,6 +81,16 @@ impl AnyEngine {
             Self::WindowSender(engine) => prefetch_all(engine.as_ref()),
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
+        }
+    }
+
+    /// Asks for what the engine keeps elsewhere.
+    #[inline]
+    pub fn prefetch_more(&self) {
+        if let Self::WindowSender(engine) = self
+            && let Some(places) = engine.next_needed()
+        {
+            places.into_iter().for_each(prefetch_at);
         }
     }
 

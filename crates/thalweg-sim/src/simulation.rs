@@ -119,6 +119,8 @@ pub struct Simulation<T: Tracer = NoTrace> {
     /// After the warm-up.
     pub(crate) counting: bool,
     pub(crate) events: u64,
+    /// The endpoints that the next two events will probably need; [`NONE`] for other events.
+    pub(crate) expected: [EndpointId; 2],
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
     pub(crate) tracer: T,
@@ -188,36 +190,40 @@ impl<T: Tracer> Simulation<T> {
         self.network.names.links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
     }
 
-    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter four
-    /// events before, the packet on it three before, where that packet goes two before, the engine one before.
+    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter five
+    /// events before, the packet on it four before, where that packet goes three before, the engine there two before,
+    /// what the engine keeps elsewhere one before. The next one has been taken already.
     #[inline]
-    fn look_ahead(&self) {
-        if let Some(link) = self.arrival_ahead(4) {
+    fn look_ahead(&mut self) {
+        let Some([_, _, third, fourth, fifth]) = self.wheel.coming() else { return };
+        if let Some(link) = arrival(fifth) {
             prefetch(&self.network.transmitters[link]);
         }
-        if let Some(link) = self.arrival_ahead(3) {
+        if let Some(link) = arrival(fourth) {
             self.network.packets.expect(self.network.transmitters[link].first);
         }
-        if let Some(link) = self.arrival_ahead(2) {
-            match self.network.destination(link) {
-                Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
-                Destination::Endpoint(id) => prefetch(&self.endpoints[id as usize]),
-                Destination::Unknown => {}
-            }
+        let [first, second] = self.expected;
+        if let Some(endpoint) = self.endpoints.get(second as usize) {
+            endpoint.engine.prefetch();
         }
-        if let Some(link) = self.arrival_ahead(1)
-            && let Destination::Endpoint(id) = self.network.destination(link)
-        {
-            self.endpoints[id as usize].engine.prefetch();
+        if let Some(endpoint) = self.endpoints.get(first as usize) {
+            endpoint.engine.prefetch_more();
         }
+        self.expected = [second, arrival(third).map_or(NONE, |link| self.expect_destination(link))];
     }
 
-    /// The link of the event that comes after so many others, if it is an arrival.
+    /// Asks for where the packet goes that arrives next at the end of `link`, and tells which endpoint that is.
     #[inline]
-    fn arrival_ahead(&self, ahead: usize) -> Option<usize> {
-        // The next one has been taken already: the list starts with the one after it.
-        let key = self.wheel.ahead(ahead - 1)?;
-        (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
+    fn expect_destination(&self, link: usize) -> EndpointId {
+        match self.network.destination(link) {
+            Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
+            Destination::Endpoint(id) => {
+                prefetch(&self.endpoints[id as usize]);
+                return id;
+            }
+            Destination::Unknown => {}
+        }
+        NONE
     }
 
     #[inline]
@@ -427,6 +433,12 @@ impl<T: Tracer> Simulation<T> {
             bytes -= u64::from(piece);
         }
     }
+}
+
+/// The link of an event that is an arrival.
+#[inline]
+fn arrival(key: u32) -> Option<usize> {
+    (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
 }
 
 /// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.

@@ -115,9 +115,9 @@ pub struct Sender<P: Payload, C: Controller> {
     pause: Pause,
     sent: u64,
     retransmissions: u64,
-    timeouts: u64,
-    recoveries: u64,
-    invalid_acks: u64,
+    timeouts: u32,
+    recoveries: u32,
+    invalid_acks: u32,
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
@@ -178,9 +178,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             timeout: self.rtt.timeout(),
             sent: self.sent,
             retransmissions: self.retransmissions,
-            timeouts: self.timeouts,
-            recoveries: self.recoveries,
-            invalid_acks: self.invalid_acks,
+            timeouts: u64::from(self.timeouts),
+            recoveries: u64::from(self.recoveries),
+            invalid_acks: u64::from(self.invalid_acks),
             limits,
         }
     }
@@ -188,6 +188,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
+    }
+
+    /// Where the sender remembers the oldest and the newest of its outstanding segments, which the next acknowledgement
+    /// will change: for a driver of so many senders that it pays to ask memory ahead.
+    pub fn next_needed(&self) -> Option<[*const u8; 2]> {
+        self.outstanding.ends()
     }
 
     fn path(&self, now: Time) -> Path {
@@ -203,7 +209,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn on_ack(&mut self, now: Time, ack: &Ack, marked: bool) {
         if ack.cumulative > self.next {
-            self.invalid_acks += 1;
+            self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
         }
         self.silent = 0;
@@ -357,7 +363,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         let Some(sent_at) = lost_sent_at else { return };
         self.limited = 0;
-        self.recoveries += 1;
+        self.recoveries = self.recoveries.saturating_add(1);
         self.signal = Some(Signal::Duplicates);
         let path = self.path(now);
         let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
@@ -402,7 +408,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
-        self.timeouts += 1;
+        self.timeouts = self.timeouts.saturating_add(1);
         self.signal = Some(Signal::Timeout);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
