@@ -35,20 +35,24 @@ pub enum Any {
     Priority(Box<Priority>),
 }
 
-/// Calls a method of the discipline, whichever it is.
+/// Calls a method of the discipline, whichever it is. First come, first served is asked for first, as most queues are that.
 macro_rules! each {
     ($any:expr, $queue:ident => $call:expr) => {
-        match $any {
-            Any::Fcfs($queue) => $call,
-            Any::RandomDrop($queue) => $call,
-            Any::FairQueueing($queue) => $call,
-            Any::Sfq($queue) => $call,
-            Any::Drr($queue) => $call,
-            Any::Red($queue) => $call,
-            Any::CoDel($queue) => $call,
-            Any::FqCoDel($queue) => $call,
-            Any::Pie($queue) => $call,
-            Any::Priority($queue) => $call,
+        if let Any::Fcfs($queue) = $any {
+            $call
+        } else {
+            match $any {
+                Any::Fcfs($queue) => $call,
+                Any::RandomDrop($queue) => $call,
+                Any::FairQueueing($queue) => $call,
+                Any::Sfq($queue) => $call,
+                Any::Drr($queue) => $call,
+                Any::Red($queue) => $call,
+                Any::CoDel($queue) => $call,
+                Any::FqCoDel($queue) => $call,
+                Any::Pie($queue) => $call,
+                Any::Priority($queue) => $call,
+            }
         }
     };
 }

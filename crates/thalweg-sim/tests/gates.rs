@@ -47,22 +47,6 @@ fn with_slots_flows_send_one_after_the_other() {
 }
 
 #[test]
-fn running_timers_expire_while_a_flow_waits_for_its_turn() {
-    // Ten flows with turns of 400 ms: whoever's timer runs on while it waits for its turn resends what was not lost; with
-    // frozen timers nobody does.
-    let slots = SlotGateConfig { slot: millis(50), ..SlotGateConfig::default() };
-    let groups = || (0..10).map(|number| transfer(&format!("f{number}"), 6)).collect::<Vec<_>>();
-    let resent = |freezes_timer| {
-        let pause = PauseConfig { freezes_timer, waits_for_timer: false };
-        let result = gated(Some(GateConfig::Slots(slots)), pause, Limit::Unlimited, groups());
-        assert_eq!(finished(&result).len(), 10);
-        result.flows.iter().map(|flow| flow.timeouts).sum::<u64>()
-    };
-    assert_eq!(resent(true), 0);
-    assert!(resent(false) > 10);
-}
-
-#[test]
 fn congestion_lets_the_highest_priority_go_first() {
     // Four flows of each of three priorities fill a queue of ten packets. Without a gate they end in any order; with one, all
     // of priority 1 end before the first of priority 3, and in less than the time without.
