@@ -12,7 +12,7 @@ fn run(experiments: &[&str]) -> Results {
     let jobs = prepared.jobs();
     let progress = Progress::new(&jobs, Arc::default());
     let mut runs = Vec::with_capacity(jobs.len());
-    batch::run(&jobs, 2, &progress, |_| NoTrace, |_, run, _| runs.push(run), || ()).unwrap();
+    batch::run(&jobs, 2, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
     assert!(runs.iter().all(|run| run.conservation.holds()));
     prepared.results(runs)
 }
