@@ -474,7 +474,7 @@ fn a_resumed_sender_may_wait_for_its_timer() {
     assert_eq!(t.tell(Input::Pause), "");
     assert_eq!(t.tell(Input::Resume), "");
     t.at(t.timer() as u64 + 1);
-    assert_eq!(t.poll(), "!timeout r2");
+    assert_eq!(t.poll(), "!timeout r2 r3");
     // With nothing on its way there is nothing to wait for.
     let mut t = make();
     assert_eq!(t.write(2), "0 1");
