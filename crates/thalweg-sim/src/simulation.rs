@@ -1,6 +1,6 @@
 //! The event loop.
 
-use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
+use crate::endpoint::{AnyEngine, AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::flow::{Connection, Flow, Group, Role};
 use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
@@ -367,7 +367,12 @@ impl<T: Tracer> Simulation<T> {
             // A late packet of a connection that has ended.
             return;
         }
+        // A router at a source's own node tells it while it sends: it must not begin to send within its sending for nothing.
+        let is_ignored = matches!((&endpoint.engine, &pdu), (AnyEngine::Sscop(_), Pdu::Feedback(_)));
         endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
+        if is_ignored {
+            return;
+        }
         if self.counting && is_data && !flags.has(Flags::BACKWARD) {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));
