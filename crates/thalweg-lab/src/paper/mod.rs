@@ -12,6 +12,7 @@ macro_rules! scenario_files {
     };
 }
 
+mod lee97;
 mod liang91;
 mod plan;
 mod prepare;
@@ -60,7 +61,7 @@ pub trait Paper: Sync {
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91];
+pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &lee97::Lee97];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static dyn Paper> {
