@@ -21,8 +21,8 @@ use thalweg_proto::sscop::{self, Endpoint, EndpointConfig, Sscop};
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
-    Ack, Counting, DelayedAck, Pdu, Receiver, ReceiverConfig, Recovery, RttConfig, SackBlock, Segment,
-    Sender, SenderConfig,
+    Ack, Counting, DelayedAck, PauseConfig, Pdu, Receiver, ReceiverConfig, Recovery, RttConfig, SackBlock,
+    Segment, Sender, SenderConfig,
 };
 use thalweg_proto::{Engine, Output};
 
@@ -215,7 +215,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 2]>(), most)
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 4]>(), most)
         .prop_map(
             |(
                 recovery,
@@ -225,7 +225,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                [nagle, fine_timer],
+                [nagle, fine_timer, freezes_timer, waits_for_timer],
                 max_retransmissions,
             )| {
                 SenderConfig {
@@ -239,6 +239,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     nagle,
                     fine_timer,
                     max_retransmissions,
+                    pause: PauseConfig { freezes_timer, waits_for_timer },
                 }
             },
         )

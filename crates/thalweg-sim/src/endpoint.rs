@@ -1,9 +1,10 @@
 //! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
 
+use crate::gate::NO_GATE;
 use crate::packet::NONE;
 use crate::pdu::Pdu;
-use crate::prefetch::prefetch_all;
-use crate::spec::TransportSpec;
+use crate::prefetch::{prefetch_all, prefetch_at};
+use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
@@ -28,12 +29,14 @@ pub(crate) enum AnyEngine {
     Sscop(Box<sscop::Endpoint<Length>>),
 }
 
-/// What an application tells an engine.
+/// What an application or a gate tells an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Write(Length),
     Finish,
     Stop,
+    Pause,
+    Resume,
 }
 
 impl<P> From<Command> for Input<P, Length> {
@@ -42,6 +45,8 @@ impl<P> From<Command> for Input<P, Length> {
             Command::Write(length) => Self::Write(length),
             Command::Finish => Self::Finish,
             Command::Stop => Self::Stop,
+            Command::Pause => Self::Pause,
+            Command::Resume => Self::Resume,
         }
     }
 }
@@ -56,6 +61,28 @@ fn unify<P, R>(output: Output<P, Event<Length>, R>, pdu: impl FnOnce(P) -> Pdu) 
         Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
         Output::Idle => Output::Idle,
     }
+}
+
+// SSCOP in functions of its own: inlined, it would crowd out the window transport, which most packets are of.
+
+#[inline(never)]
+fn receive_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, pdu: sscop::Pdu<Length>, marked: bool) {
+    engine.handle(now, Input::Pdu { pdu, marked });
+}
+
+#[inline(never)]
+fn command_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, command: Command) {
+    engine.handle(now, command.into());
+}
+
+#[inline(never)]
+fn poll_sscop(engine: &mut sscop::Endpoint<Length>, now: Time) -> AnyOutput {
+    unify(engine.poll(now), Pdu::Sscop)
+}
+
+#[inline(never)]
+fn sscop_size(pdu: &sscop::Pdu<Length>) -> u32 {
+    pdu.wire_len()
 }
 
 impl AnyEngine {
@@ -74,7 +101,7 @@ impl AnyEngine {
             (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
-            (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::Sscop(engine), Pdu::Sscop(pdu)) => receive_sscop(engine, now, pdu, marked),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -93,12 +120,23 @@ impl AnyEngine {
         }
     }
 
+    /// Asks for what the engine keeps elsewhere.
+    #[inline]
+    pub fn prefetch_more(&self) {
+        if let Self::WindowSender(engine) = self
+            && let Some(places) = engine.next_needed()
+        {
+            places.into_iter().for_each(prefetch_at);
+        }
+    }
+
     fn feedback(&mut self, now: Time, feedback: Feedback) {
         match self {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::Sscop(engine) => engine.handle(now, Input::Feedback(feedback)),
+            // Its sources do not listen to routers.
+            Self::Sscop(_) => {}
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
@@ -108,7 +146,7 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
-            Self::Sscop(engine) => engine.handle(now, command.into()),
+            Self::Sscop(engine) => command_sscop(engine, now, command),
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
@@ -122,7 +160,7 @@ impl AnyEngine {
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
-            Self::Sscop(engine) => unify(engine.poll(now), Pdu::Sscop),
+            Self::Sscop(engine) => poll_sscop(engine, now),
             Self::Vacant => Output::Idle,
         }
     }
@@ -291,6 +329,10 @@ pub(crate) struct Endpoint {
     pub waiting: bool,
     /// Every change of its state is recorded.
     pub watched: bool,
+    /// The priority of its flow.
+    pub priority: u8,
+    /// The gate that it sends behind.
+    pub gate: u16,
 }
 
 /// How packets leave an end of a flow.
@@ -318,13 +360,15 @@ impl Endpoint {
         incarnation: 0,
         waiting: false,
         watched: false,
+        priority: LOWEST_PRIORITY,
+        gate: NO_GATE,
     };
 
     /// How large a packet with this PDU is on the wire.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         match pdu {
-            Pdu::Sscop(pdu) => pdu.wire_len() + self.control,
+            Pdu::Sscop(pdu) => sscop_size(pdu) + self.control,
             pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
         }
     }
@@ -371,6 +415,13 @@ impl Transport {
             TransportSpec::Sscop { config, header, .. } => {
                 Self::Sscop { config: config.clone(), header: *header }
             }
+        }
+    }
+
+    /// Says what a pause does to the sender's timer, where it has one.
+    pub fn set_pause(&mut self, pause: window::PauseConfig) {
+        if let Self::Window { sender, .. } = self {
+            Arc::make_mut(sender).pause = pause;
         }
     }
 

@@ -63,6 +63,13 @@ pub(crate) enum Cargo {
         after: u32,
         missing: u16,
     },
+    Sscop(SscopCargo),
+    Large(u32),
+}
+
+/// A PDU of SSCOP: those of data transfer, but for lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SscopCargo {
     Sd {
         number: u32,
         length: u32,
@@ -78,12 +85,11 @@ pub(crate) enum Cargo {
         next: [u8; 3],
         rate: [u8; 2],
     },
-    Large(u32),
 }
 
 /// A header's flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     /// Goes ahead of others.
@@ -100,6 +106,16 @@ impl Flags {
     pub const ROUTER: Self = Self(32);
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
+
+    /// No flags, and a flow's priority in the upper byte.
+    pub const fn of_priority(priority: u8) -> Self {
+        Self((priority as u16) << 8)
+    }
+
+    /// The priority of the packet's flow.
+    pub const fn priority(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -166,16 +182,14 @@ impl Packets {
             Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => {
                 pack_report(&report).unwrap_or_else(|| self.pack_large(pdu))
             }
-            Pdu::Sscop(sscop::Pdu::Sd { s, mu: Length(length) }) => Cargo::Sd { number: s.get(), length },
-            Pdu::Sscop(sscop::Pdu::Poll { ps, s }) => Cargo::Poll { poll: ps.get(), next: s.get() },
-            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps, mr, r, list, rate })) if list.is_empty() => Cargo::Stat {
-                poll: low(ps),
-                credit: low(mr),
-                next: low(r),
-                rate: rate.map_or(0, RateField::bits).to_le_bytes(),
-            },
+            Pdu::Sscop(pdu) => self.pack_sscop(pdu),
             pdu => self.pack_large(pdu),
         }
+    }
+
+    #[inline(never)]
+    fn pack_sscop(&mut self, pdu: sscop::Pdu<Length>) -> Cargo {
+        SscopCargo::new(&pdu).map_or_else(|| self.pack_large(Pdu::Sscop(pdu)), Cargo::Sscop)
     }
 
     #[cold]
@@ -214,19 +228,7 @@ impl Packets {
                 let gap_out = gap_in + u64::from(missing);
                 Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
             }
-            Cargo::Sd { number, length } => {
-                Pdu::Sscop(sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) })
-            }
-            Cargo::Poll { poll, next } => {
-                Pdu::Sscop(sscop::Pdu::Poll { ps: Number::new(poll), s: Number::new(next) })
-            }
-            Cargo::Stat { poll, credit, next, rate } => Pdu::Sscop(sscop::Pdu::Stat(Stat {
-                ps: number(poll),
-                mr: number(credit),
-                r: number(next),
-                list: Vec::new(),
-                rate: RateField::from_bits(u16::from_le_bytes(rate)),
-            })),
+            Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
             Cargo::Large(index) => self.large[index as usize].clone(),
         }
     }
@@ -282,6 +284,37 @@ fn pack_report(report: &Report) -> Option<Cargo> {
     let after = u32::try_from(gap_in.checked_sub(cumulative)?).ok()?;
     let missing = u16::try_from(gap_out.checked_sub(gap_in)?).ok()?;
     Some(Cargo::AdaptiveReport { cumulative, after, missing })
+}
+
+impl SscopCargo {
+    fn new(pdu: &sscop::Pdu<Length>) -> Option<Self> {
+        Some(match pdu {
+            sscop::Pdu::Sd { s, mu: Length(length) } => Self::Sd { number: s.get(), length: *length },
+            sscop::Pdu::Poll { ps, s } => Self::Poll { poll: ps.get(), next: s.get() },
+            sscop::Pdu::Stat(Stat { ps, mr, r, list, rate }) if list.is_empty() => Self::Stat {
+                poll: low(*ps),
+                credit: low(*mr),
+                next: low(*r),
+                rate: rate.map_or(0, RateField::bits).to_le_bytes(),
+            },
+            _ => return None,
+        })
+    }
+
+    #[inline(never)]
+    fn pdu(self) -> sscop::Pdu<Length> {
+        match self {
+            Self::Sd { number, length } => sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) },
+            Self::Poll { poll, next } => sscop::Pdu::Poll { ps: Number::new(poll), s: Number::new(next) },
+            Self::Stat { poll, credit, next, rate } => sscop::Pdu::Stat(Stat {
+                ps: number(poll),
+                mr: number(credit),
+                r: number(next),
+                list: Vec::new(),
+                rate: RateField::from_bits(u16::from_le_bytes(rate)),
+            }),
+        }
+    }
 }
 
 /// The 24 bits of a number.

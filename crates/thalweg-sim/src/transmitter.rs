@@ -20,12 +20,16 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.framing == Framing::None
 }
 
-/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes, and nobody
-/// watches; 0 otherwise.
+/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes, and where
+/// packets that find the line free may pass its queue unseen; 0 otherwise.
 pub(crate) fn picos_per_byte(spec: &DirectionSpec) -> u64 {
     let bits = spec.rate.as_bits_per_sec();
     let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
-    if whole && is_plain(spec) && spec.feedback.is_none() { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }
+    if whole && is_plain(spec) && !spec.queue.sees_all() && spec.feedback.is_none() {
+        PICOS_PER_BYTE_AT_ONE_BIT / bits
+    } else {
+        0
+    }
 }
 
 /// The hot part of a direction: one cache line. A simulation may have millions of them, most of which never hold a
@@ -195,10 +199,12 @@ impl Transmitter {
         stream: impl FnOnce(&'static str) -> Stream,
     ) -> &mut Waiting {
         self.queue.get_or_insert_with(|| {
+            let mut discipline = Any::new(&spec.queue, stream);
+            discipline.set_rate(self.extra.as_ref().map_or(spec.rate, |extra| extra.rate));
             let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
             let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0 });
             Box::new(Waiting {
-                discipline: Any::new(&spec.queue, stream),
+                discipline,
                 occupancy: measured.then(Box::default),
                 drops_full: 0,
                 drops_early: 0,

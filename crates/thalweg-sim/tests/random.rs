@@ -14,7 +14,9 @@ use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, Send
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
+use thalweg_queue::{
+    CapacityTrace, DisciplineSpec, FairQueueingConfig, ImpairmentSpec, Limit, LossSpec, ReorderSpec,
+};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -33,8 +35,13 @@ fn queue() -> impl Strategy<Value = DisciplineSpec> {
         (0u64..20_000).prop_map(Limit::Bytes),
         Just(Limit::Unlimited)
     ];
-    (limit, any::<bool>()).prop_map(|(limit, random)| {
-        if random { DisciplineSpec::RandomDrop { limit } } else { DisciplineSpec::Fcfs { limit } }
+    (limit, 0..3).prop_map(|(limit, kind)| match kind {
+        0 => DisciplineSpec::Fcfs { limit },
+        1 => DisciplineSpec::RandomDrop { limit },
+        _ => {
+            let config = FairQueueingConfig { mark_above: Some(1.0), ..FairQueueingConfig::default() };
+            DisciplineSpec::FairQueueing { limit, config }
+        }
     })
 }
 

@@ -57,6 +57,8 @@ pub enum Kind {
     Queues,
     /// What applications do
     Workloads,
+    /// What routers tell sources
+    Feedback,
     /// Models of packet loss
     Losses,
     /// Scenarios that are built in

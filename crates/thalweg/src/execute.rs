@@ -91,12 +91,12 @@ impl Execution<'_> {
         let outcome = if self.is_watched() {
             let failed = Mutex::new(None);
             let traces = |run| self.traces(run, &failed);
-            let each = |run, result, traces| gathered.add(run, &result, traces);
+            let each = |number, result: RunResult, run, traces| gathered.add(number, &result, run, traces);
             let outcome = batch::run(&jobs, threads, &progress, traces, each, || bar.show(&progress));
             gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
             outcome
         } else {
-            let each = |run, result, trace| gathered.add(run, &result, trace);
+            let each = |number, result: RunResult, run, trace| gathered.add(number, &result, run, trace);
             batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress))
         };
         bar.finish(&progress, console);
@@ -236,9 +236,9 @@ impl<'a> Gathered<'a> {
         Ok(Self { execution, runs: vec![Vec::new(); execution.schemes.len()], series, failed: None })
     }
 
-    /// Takes the results of run number `run`; they come in order.
-    fn add(&mut self, run: usize, result: &RunResult, trace: impl Ending) {
-        let ended = trace.end(result).and_then(|()| self.add_series(run, result));
+    /// Takes the results of run `number`; they come in order.
+    fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
+        let ended = trace.end(result).and_then(|()| self.add_series(number, result));
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
@@ -247,7 +247,7 @@ impl<'a> Gathered<'a> {
             lines.next();
         }
         let schemes = self.runs.len();
-        self.runs[run % schemes].push(Run::of(result));
+        self.runs[number % schemes].push(run);
     }
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {

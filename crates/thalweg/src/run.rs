@@ -124,7 +124,7 @@ fn execute(
             lines.write_results(&document);
             lines.error().map_or(Ok(()), |error| Err(Error::Output(error)))?;
         }
-        None if options.json => console.print(&document.to_json())?,
+        None if options.json => console.print_document(&document)?,
         None => console.print(&summary(&document, console.style))?,
     }
     if options.verify {

@@ -40,9 +40,30 @@ fn queue() -> impl Strategy<Value = String> {
     ];
     prop_oneof![
         capacity.clone(),
-        (one(&["fcfs", "random-drop"]), capacity)
+        (
+            one(&["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-codel", "pie", "priority"]),
+            capacity
+        )
             .prop_map(|(kind, capacity)| format!("{{ discipline = \"{kind}\", capacity = {capacity} }}")),
+        feedback().prop_map(|feedback| format!(
+            "{{ discipline = \"fcfs\", capacity = \"20 pkt\", feedback = {feedback} }}"
+        )),
     ]
+}
+
+fn feedback() -> impl Strategy<Value = String> {
+    one(&[
+        "\"none\"",
+        "\"seif\"",
+        "\"bbn\"",
+        "{ kind = \"seif\", threshold = \"70 %\", filter = false, reach = 3, mark = true }",
+        "{ kind = \"seif\", policy = \"reacting\", routing-interval = \"3 s\", to = \"all\" }",
+        "{ kind = \"seif\", policy = \"dynamic\", alpha = 0.5, window = \"2 s\", message = \"64 B\" }",
+        "{ kind = \"source-quench\", threshold = 0.4 }",
+        "{ kind = \"source-quench\", on-drop = true }",
+        "{ kind = \"dec-bit\", threshold = \"1.5 pkt\", to = \"all\" }",
+        "{ kind = \"bbn\", target = 0.8, interval = \"100 ms\" }",
+    ])
 }
 
 fn loss() -> impl Strategy<Value = String> {
@@ -203,7 +224,7 @@ fn sscop_keys() -> impl Strategy<Value = Vec<String>> {
     some(vec![
         key("window", one(&["\"1 pkt\"", "\"300 pkt\""])),
         key("buffer", one(&["\"7 pkt\""])),
-        key("k", one(&["\"2 kB\"", "\"65528 B\""])),
+        key("k", one(&["\"65528 B\""])),
         key("max-cc", one(&["1", "9"])),
         key("max-pd", one(&["1", "500"])),
         key("max-stat", one(&["3", "16379"])),

@@ -159,9 +159,7 @@ impl Group {
 
 /// A link's limit, and whether packets leave its queue in the order in which they came.
 pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
-    match *queue {
-        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => (limit, true),
-    }
+    (queue.limit(), queue.keeps_order())
 }
 
 /// True if packets arrive in the order in which they were transmitted.

@@ -2,9 +2,10 @@
 
 use super::super::keys::FramingName;
 use super::feedback;
+use super::queue::queue;
 use super::writer::{Entries, text};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
+use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{Change, DirectionSpec};
 
 /// All keys of a line.
@@ -22,22 +23,6 @@ pub fn entries(direction: &DirectionSpec) -> Entries {
     entries.put("framing", text(FramingName(direction.framing).word()));
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));
-    entries
-}
-
-fn queue(queue: &DisciplineSpec) -> Entries {
-    let (discipline, limit) = match queue {
-        DisciplineSpec::Fcfs { limit } => ("fcfs", limit),
-        DisciplineSpec::RandomDrop { limit } => ("random-drop", limit),
-    };
-    let capacity = match limit {
-        Limit::Packets(packets) => format!("{packets} pkt"),
-        Limit::Bytes(bytes) => Bytes::new(*bytes).to_string(),
-        Limit::Unlimited => "unlimited".to_owned(),
-    };
-    let mut entries = Entries::default();
-    entries.put("discipline", text(discipline));
-    entries.put("capacity", text(&capacity));
     entries
 }
 

@@ -446,7 +446,6 @@ macro_rules! words {
         }
     };
 }
-
 pub(super) use words;
 
 words! {

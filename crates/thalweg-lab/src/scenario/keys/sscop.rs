@@ -15,8 +15,8 @@ table! {
         window: Packets = "window" or r#""128 pkt""#;
         /// The most messages that the sender keeps unacknowledged, whatever the credit.
         buffer: Packets = "buffer" or r#""8388607 pkt""#;
-        /// k: the longest message.
-        k: Bytes = "k" or r#""4096 B""#;
+        /// k: the longest message; 4096 B without, or `segment` where that is longer.
+        k: Bytes = "k";
         /// j: the longest user-to-user information.
         j: Bytes = "j" or r#""4096 B""#;
         /// A BGN, END, RS or ER is sent so often at most.

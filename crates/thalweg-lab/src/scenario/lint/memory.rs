@@ -115,7 +115,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
     let in_time = |rate: Rate, packet: u64| rate.bytes_in(duration).get().div_ceil(packet.max(1)).max(1);
     // Small packets are counted as if they were without payload.
     let small = match &group.workload {
-        WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) => u64::from(data),
+        WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_) => u64::from(data),
         _ => 40,
     };
     // The first window leaves at once; then each packet that has left lets go at most two.

@@ -90,7 +90,7 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
 /// The most bytes on the wire that a group's flows may have outstanding; `None` for flows that windows do not
 /// bind, or that may not want to fill the path.
 fn window(group: &GroupSpec) -> Option<u64> {
-    if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_)) {
+    if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_)) {
         return None;
     }
     let (segments, size) = match &group.transport {

@@ -13,7 +13,7 @@ use thalweg_proto::aack;
 use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
 use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
-use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
 
 impl Resolver<'_> {
@@ -327,6 +327,8 @@ impl Resolver<'_> {
             self.report.error("scenario.range", duplicate_threshold.span, "the threshold is at least 1");
         }
         Some(SenderConfig {
+            // The gate of the node where a flow begins decides.
+            pause: PauseConfig::default(),
             segment,
             // Saturates: there are never more segments than that.
             max_window: max_window as u32,

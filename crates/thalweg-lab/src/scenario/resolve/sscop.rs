@@ -10,6 +10,8 @@ use thalweg_proto::sscop::{Config, EndpointConfig, MAX_MESSAGE, MAX_UU, TimerCon
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_sim::spec::TransportSpec;
 
+/// At the UNI.
+const USUAL_K: u32 = 4096;
 /// Windows are less than half of the 24-bit numbers.
 const MAX_WINDOW: f64 = 8_388_607.0;
 
@@ -85,10 +87,14 @@ impl Resolver<'_> {
         }
         table.inherit_own(Fields::defaults());
         let (segment, header) = self.sizes(&table.sizes, 1468, 28)?;
-        let k = self.octets(table.k.as_ref()?, MAX_MESSAGE, "k")?;
+        let k = match &table.k {
+            Some(k) => self.octets(k, MAX_MESSAGE, "k")?,
+            None => segment.clamp(USUAL_K, MAX_MESSAGE),
+        };
         let j = self.octets(table.j.as_ref()?, MAX_UU, "j")?;
         if segment > k {
-            let span = table.sizes.segment.as_ref().or(table.k.as_ref())?.span;
+            let span =
+                table.k.as_ref().map(|at| at.span).or(table.sizes.segment.as_ref().map(|at| at.span))?;
             let message = format!("messages of {segment} B are longer than k, which is {k} B");
             self.report.error("scenario.range", span, message);
         }
