@@ -34,6 +34,8 @@ pub enum Command {
     Rerun(RerunArguments),
     /// Run the experiments of a published study and compare with its values
     Paper(PaperArguments),
+    /// Write the page of a results folder: plots, tables and who won, in one file for the browser
+    Report(ReportArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// List what scenarios can use
@@ -113,6 +115,10 @@ pub struct Options {
     /// Write a folder that holds the scenario, results and series, and explains itself
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write a page with plots and tables for the browser, into the results folder, FILE, or a file named like the
+    /// scenario
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub report: Option<Option<PathBuf>>,
     /// Capture packets for Wireshark, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub pcap: Option<Option<PathBuf>>,
@@ -159,6 +165,10 @@ pub struct PaperArguments {
     /// Write a folder that holds the results and each run with its scenario and series
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write a page with plots and tables for the browser, into the results folder, FILE, or a file named like the
+    /// paper
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub report: Option<Option<PathBuf>>,
     /// Shorter runs and fewer replications, for a first look
     #[arg(long)]
     pub quick: bool,
@@ -172,6 +182,20 @@ pub struct PaperArguments {
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `thalweg report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// A folder that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Where the page goes; without, into the folder as report.html
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -195,6 +219,7 @@ impl Arguments {
             Command::Compare(compare) => compare.options.quiet,
             Command::Rerun(rerun) => rerun.quiet,
             Command::Paper(paper) => paper.quiet,
+            Command::Report(report) => report.quiet,
             Command::Validate(_) | Command::List { .. } | Command::Schema => false,
         }
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_lab::batch::{self, Job, Progress};
 use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
+use thalweg_lab::report::AllSeries;
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
 use thalweg_sim::RunResult;
@@ -66,13 +67,16 @@ pub struct Execution<'a> {
     pub verify: bool,
     /// Where series go.
     pub folder: Option<&'a Folder>,
+    /// Keep series for a report.
+    pub report: bool,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Execution<'_> {
-    /// Runs the batch. Seed by seed, so that schemes can be compared also when it is interrupted.
-    pub fn run(&self, console: &Console) -> Result<Document, Error> {
+    /// Runs the batch; gives the results, and the series for a report. Seed by seed, so that schemes can be compared
+    /// also when it is interrupted.
+    pub fn run(&self, console: &Console) -> Result<(Document, AllSeries), Error> {
         let jobs: Vec<Job> =
             (0..self.header.seeds.len() * self.schemes.len()).map(|run| self.job(run)).collect();
         let progress = Progress::new(&jobs, Arc::clone(&self.stop));
@@ -198,13 +202,20 @@ struct Gathered<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,
     series: Option<SeriesFiles>,
+    kept: AllSeries,
     failed: Option<Error>,
 }
 
 impl<'a> Gathered<'a> {
     fn new(execution: &'a Execution<'a>) -> Result<Self, Error> {
         let series = execution.folder.map(SeriesFiles::new).transpose()?;
-        Ok(Self { execution, runs: vec![Vec::new(); execution.schemes.len()], series, failed: None })
+        Ok(Self {
+            execution,
+            runs: vec![Vec::new(); execution.schemes.len()],
+            series,
+            kept: AllSeries::default(),
+            failed: None,
+        })
     }
 
     /// Takes the results of run number `run`; they come in order.
@@ -223,10 +234,13 @@ impl<'a> Gathered<'a> {
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
         let scheme = self.execution.scheme(run).name.as_deref().unwrap_or("");
+        if self.execution.report {
+            self.kept.add(RunKey { scheme, seed: result.seed }, result);
+        }
         self.series.as_mut().map_or(Ok(()), |series| series.add(scheme, result))
     }
 
-    fn document(self) -> Result<Document, Error> {
+    fn document(self) -> Result<(Document, AllSeries), Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -242,10 +256,11 @@ impl<'a> Gathered<'a> {
         let header = self.execution.header.clone();
         let names: Option<Vec<String>> =
             self.execution.schemes.iter().map(|scheme| scheme.name.clone()).collect();
-        Ok(match names {
+        let document = match names {
             Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
-        })
+        };
+        Ok((document, self.kept))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::arguments::PaperArguments;
 use crate::console::{Console, Error};
 use crate::execute::SeriesFiles;
 use crate::progress::Bar;
+use crate::report::Place;
 use crate::run::interruptible;
 use crate::version::version;
 use std::num::NonZeroUsize;
@@ -13,6 +14,7 @@ use std::sync::atomic::Ordering;
 use thalweg_lab::batch::{self, Progress};
 use thalweg_lab::output::{Folder, Style};
 use thalweg_lab::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
+use thalweg_lab::report::paper_report;
 use thalweg_lab::results::{Document, Header, Run, Scenario};
 use thalweg_lab::scenario::{expand, nearest};
 use thalweg_sim::RunResult;
@@ -44,6 +46,10 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         )));
     }
     let results = prepared.results(runs);
+    if let Some(place) = Place::of(arguments.report.as_ref(), folder.is_some(), paper.name()) {
+        let page = paper_report(paper.title(), version(), &results.to_json()).map_err(Error::Failed)?;
+        place.write(&page, folder.as_ref(), console)?;
+    }
     if let Some(folder) = folder {
         let tables = paper::tables(&results, Style::PLAIN);
         folder.write_paper(paper.title(), version(), &results.to_json(), &tables)?;

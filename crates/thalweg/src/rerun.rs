@@ -40,9 +40,10 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         lines: None,
         verify: false,
         folder: None,
+        report: false,
         stop: interruptible()?,
     };
-    let again = execution.run(console)?;
+    let (again, _) = execution.run(console)?;
     let runs = again.runs().count();
     let different = first_difference(document, &again)?;
     match different {

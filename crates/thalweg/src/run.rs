@@ -7,12 +7,14 @@ use crate::console::{Console, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::lines::Lines;
+use crate::report::Place;
 use crate::version::version;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_lab::output::{Folder, summary};
+use thalweg_lab::report::report;
 use thalweg_lab::results::{Document, Header, Scenario};
 use thalweg_lab::scenario::{Loaded, is_random};
 use thalweg_sim::spec::TransportSpec;
@@ -91,6 +93,7 @@ fn execute(
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
+    let place = Place::of(options.report.as_ref(), folder.is_some(), &source.name());
     let stop = interruptible()?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
@@ -105,9 +108,14 @@ fn execute(
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),
+        report: place.is_some(),
         stop,
     };
-    let document = execution.run(console)?;
+    let (document, series) = execution.run(console)?;
+    if let Some(place) = place {
+        let page = report(&document, &series, Some(loaded.spec()));
+        place.write(&page, folder.as_ref(), console)?;
+    }
     if let Some(folder) = folder {
         folder.write_results(&document, &loaded.expanded())?;
         let place = folder.commit()?;

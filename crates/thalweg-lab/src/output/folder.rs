@@ -143,6 +143,20 @@ impl Folder {
         self.write(README, &text)
     }
 
+    /// The name of the paper and its results as JSON, if `folder` holds those of a paper.
+    pub fn paper_results(folder: &Path) -> Result<Option<(String, String)>, FolderError> {
+        let path = folder.join(RESULTS);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(FolderError::NoResults(folder.to_owned()));
+            }
+            Err(error) => return Err(FolderError::Io(path, error)),
+        };
+        let head: Head = serde_json::from_str(&text).unwrap_or_default();
+        Ok(head.paper.map(|name| (name, text)))
+    }
+
     fn readme(&self, document: &Document) -> String {
         let title = Style::PLAIN.clean(&document.scenario.title);
         let mut text = format!("{MARK}\n{}\n\n", "=".repeat(MARK.len()));
@@ -202,6 +216,12 @@ impl Drop for Folder {
             let _ = fs::remove_dir_all(&self.staging);
         }
     }
+}
+
+/// What tells the results of a paper from others.
+#[derive(Default, serde::Deserialize)]
+struct Head {
+    paper: Option<String>,
 }
 
 /// A results folder that was written before.
@@ -275,6 +295,8 @@ fn is_capture(name: &str) -> bool {
 /// Where the folder of a paper has its runs.
 const RUNS: &str = "runs";
 const RESULTS: &str = "results.json";
+/// The page of a folder.
+pub const REPORT: &str = "report.html";
 const SCENARIO: &str = "scenario.toml";
 const README: &str = "README.txt";
 const SCHEMES: &str = "scenario-*.toml";
@@ -292,6 +314,7 @@ const FILES: &[(&str, &str)] = &[
     ("version.txt", "the program's version"),
     ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
     ("series.parquet", "the same table in the Parquet format"),
+    (REPORT, "plots, tables and who won, for the browser; one file that needs nothing else"),
 ];
 
 const PAPER_FILES: &[(&str, &str)] = &[
@@ -299,6 +322,7 @@ const PAPER_FILES: &[(&str, &str)] = &[
     ("summary.txt", "the results as tables, beside the published values, and the claims"),
     (RESULTS, "the same as one JSON document"),
     ("version.txt", "the program's version"),
+    (REPORT, "all of it as a page for the browser, if it was asked for"),
     ("runs/", "the results of each run with its scenario, and series where there are figures;"),
     ("", "`thalweg run` runs such a scenario, `thalweg rerun` checks the numbers of such a folder"),
 ];

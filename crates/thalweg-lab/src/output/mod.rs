@@ -8,10 +8,15 @@ mod series;
 mod summary;
 mod table;
 mod text;
+mod verdict;
 
-pub use folder::{Folder, FolderError, Stored};
+pub use folder::{Folder, FolderError, REPORT, Stored};
 pub use parquet::ParquetSeries;
+pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;
+pub(crate) use summary::{direction, title_lines};
 pub use table::{Align, Table};
+pub(crate) use text::Scale;
 pub use text::{Style, rate, seconds};
+pub(crate) use verdict::{Certainty, Verdict, verdicts};
