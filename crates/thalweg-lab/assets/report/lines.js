@@ -64,22 +64,27 @@ function meanWithInterval(lines) {
       counts[position] += 1;
     });
   }
-  const half = squares.map((sum, i) => {
-    const degrees = counts[i] - 1;
-    const t = model.t975[degrees - 1];
-    return t === undefined ? NaN : t * Math.sqrt(sum / degrees / counts[i]);
-  });
-  return { times: union, values: mean.values, half };
+  const t = model.t975[lines.length - 2] ?? 1.96;
+  const half = squares.map((sum) => t * Math.sqrt(sum / (lines.length - 1) / lines.length));
+  return where({ times: union, values: mean.values, half }, (i) => counts[i] === lines.length);
 }
 
 // Jain's index of the flows' goodput over the last `span` seconds: of the flows that had begun.
 function fairnessOf(lines, span) {
   const smooth = lines.map((line) => movingMean(line, span));
-  return joined(smooth, (times, sums, counts, squares) => ({
+  const fairness = joined(smooth, (times, sums, counts, squares) => ({
     times,
     values: sums.map((sum, i) => (squares[i] > 0 ? (sum * sum) / (counts[i] * squares[i]) : NaN)),
     half: null,
   }));
+  return fairness && where(fairness, (i) => !Number.isNaN(fairness.values[i]));
+}
+
+// The points of a line at positions that `holds` is true of.
+function where({ times, values, half }, holds) {
+  if (times.every((_, i) => holds(i))) return { times, values, half };
+  const only = (array) => array && array.filter((_, i) => holds(i));
+  return { times: only(times), values: only(values), half: only(half) };
 }
 
 function movingMean(line, span) {

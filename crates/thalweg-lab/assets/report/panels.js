@@ -36,7 +36,11 @@ const baseCache = new Map();
 function baseLine(panel, scheme, seed, subject) {
   const series = seriesOf(scheme, seed, panel.quantity, subject);
   if (!series) return null;
-  if (!panel.counts) return { times: series.times, values: series.values, half: null };
+  if (!panel.counts) {
+    // There is no round-trip time before the first sample; the simulator writes zero.
+    const first = panel.quantity === "rtt" ? Math.max(0, series.values.findIndex((value) => value > 0)) : 0;
+    return { times: first ? series.times.subarray(first) : series.times, values: series.values.subarray(first), half: null };
+  }
   if (!baseCache.has(series)) baseCache.set(series, { times: series.times, values: increments(series.values), half: null });
   return baseCache.get(series);
 }
@@ -80,7 +84,7 @@ function linesOf(panel, choice) {
       const line = found.length ? meanWithInterval(found) ?? found[0] : null;
       if (!line) continue;
       const index = Math.max(0, all.indexOf(subject) - (isFlow ? 1 : 0));
-      const name = panel.fairness ? "" : subject.label;
+      const name = panel.fairness || (isCompared && chosen.length === 1) ? "" : subject.label;
       lines.push({
         ...line,
         label: [scheme, name].filter((part) => part).join(", ") || "all flows",

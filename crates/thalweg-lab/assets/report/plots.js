@@ -5,7 +5,7 @@ const range = { ...FULL };
 let plots = [];
 
 const PLOT_HEIGHT = 170;
-const BARS_HEIGHT = 90;
+const BARS_HEIGHT = 116;
 
 function palette(colour) {
   return styleValue(`--c${colour}`);
@@ -75,7 +75,8 @@ function makePlot(panel, lines, holder) {
     height: panel.counts ? BARS_HEIGHT : PLOT_HEIGHT,
     padding: [8, 12, 0, 0],
     cursor: {
-      sync: { key: "time", setSeries: false, scales: ["x", null] },
+      // Only the cursor is shared: a selection sets the time of all plots once.
+      sync: { key: "time", setSeries: false, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
       drag: { x: true, y: false, setScale: false },
       bind: { dblclick: () => () => setRange(FULL.from, FULL.to) },
       points: { size: 6 },
@@ -85,9 +86,9 @@ function makePlot(panel, lines, holder) {
       y: { range: (_, low, high) => (panel.fairness ? [0, 1.02] : [0, high > 0 ? high * 1.06 : 1]) },
     },
     axes: [
-      { stroke: dim, grid, ticks: grid, font, values: (_, splits) => splits.map((time) => `${Number(time.toPrecision(12))} s`) },
+      { stroke: dim, grid, ticks: grid, font, size: 34, values: (_, splits) => splits.map((time) => `${Number(time.toPrecision(12))} s`) },
       {
-        stroke: dim, grid, ticks: grid, font, size: 56,
+        stroke: dim, grid, ticks: grid, font, size: 56, space: 24,
         values: (u, splits) => {
           scale = scaleFor(unit, u.scales.y.max / 1.5);
           unitLabel.textContent = scale.name;

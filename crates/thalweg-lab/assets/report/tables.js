@@ -5,7 +5,7 @@ const ROWS_AT_FIRST = 100;
 
 const FLOW_HEADS = [
   ["name", "Flow"], ["scheme", "Scheme"], ["goodput_bps", "Goodput", "bit/s"], ["share", "Share", "share"],
-  ["delay_mean_s", "Delay mean", "s"], ["delay_p99_s", "p99", "s"], ["min_rtt_s", "RTT min", "s"],
+  ["held", "Held back by", "held"], ["delay_mean_s", "Delay mean", "s"], ["delay_p99_s", "p99", "s"], ["min_rtt_s", "RTT min", "s"],
   ["sent_packets", "Sent", "pkt"], ["retransmissions", "Resent", "pkt"], ["timeouts", "Time-outs", ""],
   ["drops", "Dropped", "pkt"], ["start_s", "Start", "s"], ["finished_s", "End", "s"],
 ];
@@ -17,13 +17,13 @@ const LINK_HEADS = [
 ];
 
 function cellOf(value, unit) {
-  if (unit === undefined) return element("td", {}, String(value ?? "–"));
+  if (unit === undefined || unit === "held") return element("td", {}, String(value ?? "–"));
   const known = typeof value === "number";
   return element("td", { class: "number", "data-value": known ? value : null }, known ? shown(value, unit) : "–");
 }
 
 function headRow(heads) {
-  return element("thead", {}, element("tr", {}, heads.map(([, title, unit]) => element("th", { class: unit === undefined ? null : "number" }, title))));
+  return element("thead", {}, element("tr", {}, heads.map(([, title, unit]) => element("th", { class: unit === undefined || unit === "held" ? null : "number" }, title))));
 }
 
 // A table that sorts; of very many rows the first ones, until the others are asked for.
@@ -80,16 +80,19 @@ function fillLimits(run) {
   if (rows.length > 24) section.append(element("p", { class: "note" }, `The first 24 of ${rows.length} flows; the table below has all.`));
 }
 
+// What held a flow back most, and for what share of its time.
+function heldBack(row) {
+  const shares = row[flowColumn("limits")];
+  if (!shares) return "–";
+  const top = shares.indexOf(Math.max(...shares));
+  return `${LIMITS[top]} ${Math.round(shares[top] * 100)} %`;
+}
+
 function fillFlows(run) {
-  const heads = [...FLOW_HEADS, ["limits", "Held back by"]];
-  const limits = flowColumn("limits");
   const rows = run.flows.map((row) => {
-    const shares = row[limits];
-    const top = shares ? shares.indexOf(Math.max(...shares)) : -1;
-    const held = top < 0 ? "–" : `${LIMITS[top]} ${Math.round(shares[top] * 100)} %`;
-    return element("tr", {}, FLOW_HEADS.map(([name, , unit]) => cellOf(row[flowColumn(name)], unit)), element("td", {}, held));
+    return element("tr", {}, FLOW_HEADS.map(([name, , unit]) => cellOf(unit === "held" ? heldBack(row) : row[flowColumn(name)], unit)));
   });
-  const parts = sortableTable(heads, rows, "flow-table");
+  const parts = sortableTable(FLOW_HEADS, rows, "flow-table");
   if (run.flow_count > run.flows.length) parts.push(element("p", { class: "note" }, `${run.flows.length} of ${run.flow_count} flows: those with the lowest and the highest goodput. results.json has all.`));
   find("#flows-body").replaceChildren(...parts);
 }

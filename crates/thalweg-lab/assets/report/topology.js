@@ -40,9 +40,16 @@ function layout(topology) {
   const tallest = Math.max(1, ...layers.map((nodes) => nodes.length));
   return {
     width: 2 * MARGIN + (layers.length - 1) * COLUMN,
-    height: tallest * ROW + 74,
+    height: (tallest - 1) * ROW + 110 + 14 * mostGroups(topology),
     places: row.map((of, node) => ({ x: MARGIN + layer[node] * COLUMN, y: 50 + (of + (tallest - 1) / 2) * ROW })),
   };
+}
+
+// The most lines that stand below a node.
+function mostGroups(topology) {
+  const counts = new Map();
+  for (const { from } of topology.groups) counts.set(from, Math.min(4, (counts.get(from) ?? 0) + 1));
+  return Math.max(0, ...counts.values());
 }
 
 const LOADS = [0.05, 0.5, 0.8, 0.95];

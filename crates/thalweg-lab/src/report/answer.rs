@@ -4,7 +4,7 @@ use super::bars::bar;
 use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use crate::output::{Certainty, Scale, Verdict, direction, rate, seconds, verdicts};
-use crate::results::{Body, Document, Flow, Link, Metrics, Run, SchemeResults, Summary};
+use crate::results::{Body, Document, Flow, Limits, Link, Metrics, Run, SchemeResults, Summary};
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ pub(super) fn answer(document: &Document) -> String {
 
 fn comparison(html: &mut String, schemes: &[SchemeResults]) {
     let verdicts = verdicts(schemes);
-    cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>());
+    cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
     scores(html, schemes);
     let runs = schemes.iter().filter_map(|of| of.summary.as_ref()).map(|summary| summary.runs).min();
     let note = match runs {
@@ -124,7 +124,8 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
 fn why<'a>(html: &mut String, all: impl Iterator<Item = (&'a str, &'a [Run])>) {
     html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
     for (name, runs) in all {
-        let parts: Vec<String> = [queue(runs), losses(runs), held_back(runs)].into_iter().flatten().collect();
+        let held = held_back(runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limits));
+        let parts: Vec<String> = [queue(runs), losses(runs), held].into_iter().flatten().collect();
         let name =
             if name.is_empty() { String::new() } else { format!("<strong>{}</strong>: ", escape(name)) };
         if !parts.is_empty() {
@@ -148,7 +149,7 @@ fn queue(runs: &[Run]) -> Option<String> {
     let waiting = Scale::PACKETS.fixed(mean(|link| link.queue_mean_packets), 1);
     let most = links.iter().map(|link| link.queue_max_packets).max().unwrap_or(0);
     let ends = escape(&direction(&busiest.name, &busiest.from, &busiest.to, STYLE));
-    Some(format!("{ends} was busy {used} of the time with {waiting} waiting on average and {most} at most"))
+    Some(format!("link {ends} was busy {used} of the time; {waiting} waited on average, {most} at most"))
 }
 
 /// Drops, marks and time-outs of a run, in the mean over runs.
@@ -170,25 +171,25 @@ fn losses(runs: &[Run]) -> Option<String> {
         .filter(|(_, count)| *count > 0.0)
         .map(|(what, count)| format!("{} {what}", Scale::PACKETS.value(*count)))
         .collect();
-    if parts.is_empty() {
-        parts.push("no packet lost or marked".to_owned());
-    }
     let timeouts = mean(&|run| run.totals.timeouts);
     if timeouts > 0.0 {
-        parts.push(format!("{} time-outs", Scale::COUNT.value(timeouts)));
+        let plural = if timeouts == 1.0 { "" } else { "s" };
+        parts.push(format!("{} time-out{plural}", Scale::COUNT.value(timeouts)));
+    }
+    if parts.is_empty() {
+        return Some("no packet was lost or marked".to_owned());
     }
     let each = if runs.len() > 1 { " a run" } else { "" };
     Some(format!("{}{each}", parts.join(", ")))
 }
 
-/// What held the senders back, by the mean of their shares of time.
-fn held_back(runs: &[Run]) -> Option<String> {
-    let limits = || runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limits);
-    let count = limits().count();
-    let mut sums = limits().next()?.shares().map(|(limit, _)| (limit, 0.0));
-    for limits in limits() {
+/// What held senders back, by the mean of their shares of time.
+fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
+    let all: Vec<Limits> = limits.collect();
+    let mut sums = all.first()?.shares().map(|(limit, _)| (limit, 0.0));
+    for limits in &all {
         for (sum, (_, share)) in sums.iter_mut().zip(limits.shares()) {
-            sum.1 += share / count as f64;
+            sum.1 += share / all.len() as f64;
         }
     }
     sums.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -198,7 +199,34 @@ fn held_back(runs: &[Run]) -> Option<String> {
             format!("{} {}", limit.name().replace('-', " "), Scale::PERCENT.fixed(*share, 0))
         })
         .collect();
-    (!parts.is_empty()).then(|| format!("senders were held back by: {}", parts.join(", ")))
+    (!parts.is_empty()).then(|| format!("held back by: {}", parts.join(", ")))
+}
+
+/// A sentence about each of a few groups: what it lost and what held it back.
+fn groups_why(html: &mut String, runs: &[Run]) {
+    let Some(first) = runs.first().filter(|run| (2..=MOST_GROUPS).contains(&run.groups.len())) else {
+        return;
+    };
+    html.push_str("<ul class=\"why\">\n");
+    for group in &first.groups {
+        let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
+        let mean = |value: fn(&Flow) -> u64| flows().map(value).sum::<u64>() as f64 / runs.len() as f64;
+        let resent = match mean(|flow| flow.retransmissions) {
+            0.0 => "sent nothing twice".to_owned(),
+            count => format!("sent {} again", Scale::PACKETS.value(count)),
+        };
+        let delay = group.delay_mean_s.map(|mean| format!("delay {} on average", seconds(mean)));
+        let held = held_back(flows().filter_map(|flow| flow.limits));
+        let parts: Vec<String> = delay.into_iter().chain([resent]).chain(held).collect();
+        let _ = writeln!(
+            html,
+            "<li><strong>{}</strong> ({}): {}.</li>",
+            escape(&group.name),
+            escape(&group.scheme),
+            parts.join("; ")
+        );
+    }
+    html.push_str("</ul>\n");
 }
 
 /// One run, or several under different seeds.
@@ -234,8 +262,9 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         sure: None,
     });
     all.push(certainty_card(runs, goodput));
-    cards(html, &all);
+    cards(html, &all, true);
     why(html, core::iter::once(("", runs)));
+    groups_why(html, runs);
 }
 
 fn flows_words(run: &Run) -> String {
@@ -257,7 +286,7 @@ fn flows_words(run: &Run) -> String {
 fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
     let share = |of: &Flow| of.share.map_or("–".to_owned(), |share| Scale::PERCENT.fixed(share, 1));
     let groups = &run.groups;
-    let (main, text) = if groups.len() > 1 && groups.len() <= 4 {
+    let (main, text) = if (2..=MOST_GROUPS).contains(&groups.len()) {
         let goodput = |position: usize| {
             let mean = |metrics: &Metrics| metrics.get("goodput_bps").map(|of| of.mean);
             summary
@@ -317,6 +346,9 @@ fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
     }
 }
 
+/// More groups are only in the tables.
+const MOST_GROUPS: usize = 4;
+
 /// Colours that schemes and flows have in turn.
 const COLOURS: usize = 8;
 
@@ -344,7 +376,7 @@ mod tests {
         assert!(clear.contains("excludes zero"), "{clear}");
         let open = compared([70, 40, 60], [50, 60, 61]);
         assert!(open.contains("no clear winner</p><p class=\"sure no\">"), "{open}");
-        assert!(open.contains("<strong>cubic</strong>: left → right was busy 98.7 %"), "{open}");
+        assert!(open.contains("<strong>cubic</strong>: link left → right was busy 98.7 %"), "{open}");
     }
 
     #[test]

@@ -14,9 +14,9 @@ pub(super) struct Card {
     pub sure: Option<(&'static str, &'static str)>,
 }
 
-/// Appends the list of cards.
-pub(super) fn cards(html: &mut String, cards: &[Card]) {
-    html.push_str("<ul class=\"cards\">\n");
+/// Appends the list of cards; those of `short` texts stand side by side also on a phone.
+pub(super) fn cards(html: &mut String, cards: &[Card], short: bool) {
+    html.push_str(if short { "<ul class=\"cards short\">\n" } else { "<ul class=\"cards\">\n" });
     for Card { subject, main, text, sure } in cards {
         let _ = write!(html, "<li><h2>{subject}</h2><p class=\"main\">{main}</p>");
         if let Some((class, words)) = sure {

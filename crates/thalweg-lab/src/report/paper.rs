@@ -5,6 +5,7 @@ use super::html::{Page, escape};
 use crate::paper::{SILENT, metric_words, number};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The page of the results of a paper, from the JSON that [`Results::to_json`](crate::paper::Results::to_json) gives.
@@ -19,7 +20,7 @@ pub fn paper_report(title: &str, version: &str, json: &str) -> Result<String, St
     if !document.complete {
         body.push_str("<p class=\"warning\">Partial: the runs were interrupted.</p>\n");
     }
-    cards(&mut body, &paper_cards(&document));
+    cards(&mut body, &paper_cards(&document), true);
     body.push_str("</section>\n");
     claims(&mut body, &document.claims);
     overview(&mut body, &document.experiments);
@@ -86,7 +87,8 @@ fn paper_cards(document: &Document) -> Vec<Card> {
         }
         (_, false) => (("no", "Some do not hold"), format!("not borne out: {}", failing.join(", "))),
     };
-    card("Claims", &format!("{holding} of {}", claims.len()), Some(sure), &text);
+    let main = if claims.is_empty() { "none".to_owned() } else { format!("{holding} of {}", claims.len()) };
+    card("Claims that hold", &main, Some(sure), &text);
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
     let mut differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
     differences.sort_by(f64::total_cmp);
@@ -101,17 +103,20 @@ fn paper_cards(document: &Document) -> Vec<Card> {
         );
         card("How near", &percent(*median), None, &text);
     }
-    let furthest = rows().filter_map(|row| Some((row, row.relative_difference?)));
-    let furthest = furthest.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    if let Some((row, difference)) = furthest {
-        let text = format!(
-            "{} of {}: ours {}, published {}",
-            escape(&metric_words(&row.metric)),
-            escape(&row.scheme),
-            row.value.map_or("–".to_owned(), number),
-            row.published.as_ref().map_or("–".to_owned(), |value| escape(&word(value)))
+    let by_metric = by_metric(rows());
+    if by_metric.len() > 1 {
+        let text: Vec<String> = by_metric
+            .iter()
+            .take(6)
+            .map(|(metric, median, count)| format!("{} {} ({count})", escape(metric), percent(*median)))
+            .collect();
+        let nearest = by_metric.first().map_or("", |(metric, ..)| metric);
+        card(
+            "Nearest in",
+            &escape(nearest),
+            None,
+            &format!("median distance by metric (values): {}", text.join("; ")),
         );
-        card("Furthest", &signed(difference), None, &text);
     }
     let replicated = rows().filter(|row| row.ci95.is_some_and(|half| half > 0.0)).count();
     let text = format!(
@@ -120,6 +125,23 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     );
     card("How sure", &format!("{replicated} intervals"), None, &text);
     cards
+}
+
+/// Each metric with the median distance of its values from the published ones and their number, the nearest first.
+fn by_metric<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(String, f64, usize)> {
+    let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for row in rows {
+        if let Some(difference) = row.relative_difference {
+            metrics.entry(&row.metric).or_default().push(difference.abs());
+        }
+    }
+    let median = |(metric, mut differences): (&str, Vec<f64>)| {
+        differences.sort_by(f64::total_cmp);
+        (metric_words(metric), differences[differences.len() / 2], differences.len())
+    };
+    let mut found: Vec<(String, f64, usize)> = metrics.into_iter().map(median).collect();
+    found.sort_by(|a, b| a.1.total_cmp(&b.1));
+    found
 }
 
 fn claims(html: &mut String, claims: &[Claim]) {
@@ -178,9 +200,11 @@ fn words(of: &Experiment) -> String {
 
 fn experiment(html: &mut String, position: usize, of: &Experiment) {
     let title = if of.title.is_empty() { String::new() } else { format!(": {}", escape(&of.title)) };
+    let is_published = of.results.iter().any(|row| row.published.is_some());
+    let open = if is_published { "open " } else { "" };
     let _ = writeln!(
         html,
-        "<details open id=\"experiment-{position}\"><summary>{}{title}</summary>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr>",
+        "<details {open}id=\"experiment-{position}\"><summary>{}{title}</summary>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr>",
         escape(&of.id)
     );
     let mut keys: Vec<&String> = Vec::new();
@@ -193,15 +217,16 @@ fn experiment(html: &mut String, position: usize, of: &Experiment) {
     keys.iter().for_each(|key| {
         let _ = write!(html, "<th>{}</th>", escape(&key.replace('_', " ")));
     });
-    for head in ["Ours", "Published", "Difference"] {
+    let heads: &[&str] = if is_published { &["Ours", "Published", "Difference"] } else { &["Ours"] };
+    for head in heads {
         let _ = write!(html, "<th class=\"number\">{head}</th>");
     }
     html.push_str("</tr></thead><tbody>\n");
-    of.results.iter().for_each(|row| row_html(html, row, &keys));
+    of.results.iter().for_each(|row| row_html(html, row, &keys, is_published));
     html.push_str("</tbody></table></div></details>\n");
 }
 
-fn row_html(html: &mut String, row: &Row, keys: &[&String]) {
+fn row_html(html: &mut String, row: &Row, keys: &[&String], is_published: bool) {
     let _ =
         write!(html, "<tr><td>{}</td><td>{}</td>", escape(&row.scheme), escape(&metric_words(&row.metric)));
     for key in keys {
@@ -217,6 +242,10 @@ fn row_html(html: &mut String, row: &Row, keys: &[&String]) {
     };
     let interval = row.ci95.map(|half| format!(" ± {}", number(half))).unwrap_or_default();
     cell(row.value, &row.value.map_or("–".to_owned(), |value| format!("{}{interval}", number(value))));
+    if !is_published {
+        html.push_str("</tr>\n");
+        return;
+    }
     let published = row.published.as_ref();
     cell(published.and_then(Value::as_f64), &published.map_or("–".to_owned(), |value| escape(&word(value))));
     cell(row.relative_difference, &row.relative_difference.map_or(String::new(), signed));
