@@ -119,6 +119,9 @@ pub struct Options {
     /// scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
+    /// Write a picture for papers and slides, into the results folder, FILE, or a file named like the scenario
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub svg: Option<Option<PathBuf>>,
     /// Capture packets for Wireshark, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub pcap: Option<Option<PathBuf>>,
@@ -192,7 +195,7 @@ pub struct ReportArguments {
     /// A folder that `--out` wrote
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Where the page goes; without, into the folder as report.html
+    /// Where the page goes; without, into the folder as report.html. A name that ends in .svg gets a picture
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Print nothing but errors

@@ -67,8 +67,8 @@ pub struct Execution<'a> {
     pub verify: bool,
     /// Where series go.
     pub folder: Option<&'a Folder>,
-    /// Keep series for a report.
-    pub report: bool,
+    /// Keep series for a page or a picture.
+    pub keep_series: bool,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
 }
@@ -234,7 +234,7 @@ impl<'a> Gathered<'a> {
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
         let scheme = self.execution.scheme(run).name.as_deref().unwrap_or("");
-        if self.execution.report {
+        if self.execution.keep_series {
             self.kept.add(RunKey { scheme, seed: result.seed }, result);
         }
         self.series.as_mut().map_or(Ok(()), |series| series.add(scheme, result))

@@ -9,36 +9,44 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thalweg_lab::output::{Folder, REPORT, Stored};
 use thalweg_lab::paper;
-use thalweg_lab::report::{AllSeries, paper_report, report as page};
+use thalweg_lab::report::{AllSeries, figure, paper_report, report as page};
 use thalweg_lab::scenario;
 
-/// Where the page of `--report` goes.
+/// Where the page of `--report` or the picture of `--svg` goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Into the results folder.
-    Folder,
+    /// Into the results folder, under this name.
+    Folder(&'static str),
     /// To this file.
     File(PathBuf),
 }
 
 impl Place {
-    /// What `--report[=FILE]` means beside a results folder or without one, where the page is named like `name`.
-    pub fn of(option: Option<&Option<PathBuf>>, has_folder: bool, name: &str) -> Option<Self> {
+    /// What an option with or without a file means: beside a results folder, where the file is `own`, or without one,
+    /// where it is named like `name` with the ending of `own`.
+    pub fn of(
+        option: Option<&Option<PathBuf>>,
+        own: &'static str,
+        has_folder: bool,
+        name: &str,
+    ) -> Option<Self> {
         match (option?, has_folder) {
             (Some(path), _) => Some(Self::File(path.clone())),
-            (None, true) => Some(Self::Folder),
-            (None, false) => Some(Self::File(PathBuf::from(name).with_extension("html"))),
+            (None, true) => Some(Self::Folder(own)),
+            (None, false) => Some(Self::File(
+                PathBuf::from(name).with_extension(Path::new(own).extension().unwrap_or_default()),
+            )),
         }
     }
 
-    /// Writes the page.
+    /// Writes it.
     pub fn write(&self, page: &str, folder: Option<&Folder>, console: &Console) -> Done {
         match (self, folder) {
-            (Self::Folder, Some(folder)) => Ok(folder.write(REPORT, page)?),
-            (Self::Folder, None) => Ok(()),
+            (Self::Folder(name), Some(folder)) => Ok(folder.write(name, page)?),
+            (Self::Folder(_), None) => Ok(()),
             (Self::File(path), _) => {
                 write(path, page)?;
-                console.say(&format!("The report is {}", path.display()));
+                console.say(&format!("Written: {}", path.display()));
                 Ok(())
             }
         }
@@ -53,22 +61,28 @@ fn write(path: &Path, page: &str) -> Done {
 /// Makes the page of what a folder holds.
 pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     let folder = &arguments.folder;
+    let path = arguments.file.clone().unwrap_or_else(|| folder.join(REPORT));
+    let is_picture = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
     let page = match Folder::paper_results(folder)? {
+        Some(_) if is_picture => {
+            return Err(Error::Usage(
+                "there is no picture of a paper's results; leave the file out for a page".to_owned(),
+            ));
+        }
         Some((name, json)) => {
             let title = paper::find(&name).map_or(name.as_str(), |paper| paper.title());
             paper_report(title, version(), &json).map_err(|error| {
                 Error::Usage(format!("`{}`: not the results of a paper: {error}", folder.display()))
             })?
         }
-        None => page_of_runs(folder, console)?,
+        None => page_of_runs(folder, is_picture, console)?,
     };
-    let path = arguments.file.clone().unwrap_or_else(|| folder.join(REPORT));
     write(&path, &page)?;
-    console.say(&format!("The report is {}", path.display()));
+    console.say(&format!("Written: {}", path.display()));
     Ok(())
 }
 
-fn page_of_runs(folder: &Path, console: &Console) -> Result<String, Error> {
+fn page_of_runs(folder: &Path, is_picture: bool, console: &Console) -> Result<String, Error> {
     let stored = Stored::open(folder)?;
     let path = folder.join("series.csv");
     let series = match fs::read_to_string(&path) {
@@ -80,6 +94,9 @@ fn page_of_runs(folder: &Path, console: &Console) -> Result<String, Error> {
         }
         Err(error) => return Err(Error::Failed(format!("cannot read `{}`: {error}", path.display()))),
     };
+    if is_picture {
+        return Ok(figure(&stored.document, &series));
+    }
     let loaded = scenario::load(&stored.scenario, &[]);
     if loaded.is_err() {
         console
@@ -94,9 +111,9 @@ mod tests {
 
     #[test]
     fn a_page_goes_where_it_is_asked_for() {
-        let place = |option, has_folder| Place::of(option, has_folder, "net.toml");
+        let place = |option, has_folder| Place::of(option, REPORT, has_folder, "net.toml");
         assert_eq!(place(None, true), None);
-        assert_eq!(place(Some(&None), true), Some(Place::Folder));
+        assert_eq!(place(Some(&None), true), Some(Place::Folder(REPORT)));
         assert_eq!(place(Some(&None), false), Some(Place::File("net.html".into())));
         assert_eq!(place(Some(&Some("a.html".into())), true), Some(Place::File("a.html".into())));
     }

@@ -40,7 +40,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         lines: None,
         verify: false,
         folder: None,
-        report: false,
+        keep_series: false,
         stop: interruptible()?,
     };
     let (again, _) = execution.run(console)?;

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_lab::output::{Folder, summary};
-use thalweg_lab::report::report;
+use thalweg_lab::output::{FIGURE, Folder, REPORT, summary};
+use thalweg_lab::report::{figure, report};
 use thalweg_lab::results::{Document, Header, Scenario};
 use thalweg_lab::scenario::{Loaded, is_random};
 use thalweg_sim::spec::TransportSpec;
@@ -93,7 +93,8 @@ fn execute(
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
-    let place = Place::of(options.report.as_ref(), folder.is_some(), &source.name());
+    let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name());
+    let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name());
     let stop = interruptible()?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
@@ -108,13 +109,16 @@ fn execute(
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),
-        report: place.is_some(),
+        keep_series: place.is_some() || picture.is_some(),
         stop,
     };
     let (document, series) = execution.run(console)?;
     if let Some(place) = place {
         let page = report(&document, &series, Some(loaded.spec()));
         place.write(&page, folder.as_ref(), console)?;
+    }
+    if let Some(place) = picture {
+        place.write(&figure(&document, &series), folder.as_ref(), console)?;
     }
     if let Some(folder) = folder {
         folder.write_results(&document, &loaded.expanded())?;

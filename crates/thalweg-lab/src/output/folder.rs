@@ -295,6 +295,8 @@ fn is_capture(name: &str) -> bool {
 /// Where the folder of a paper has its runs.
 const RUNS: &str = "runs";
 const RESULTS: &str = "results.json";
+/// The picture of a folder.
+pub const FIGURE: &str = "figure.svg";
 /// The page of a folder.
 pub const REPORT: &str = "report.html";
 const SCENARIO: &str = "scenario.toml";
@@ -314,6 +316,7 @@ const FILES: &[(&str, &str)] = &[
     ("version.txt", "the program's version"),
     ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
     ("series.parquet", "the same table in the Parquet format"),
+    (FIGURE, "a picture for papers and slides"),
     (REPORT, "plots, tables and who won, for the browser; one file that needs nothing else"),
 ];
 

@@ -6,11 +6,12 @@ mod parquet;
 pub mod pcap;
 mod series;
 mod summary;
+pub(crate) mod svg;
 mod table;
 mod text;
 mod verdict;
 
-pub use folder::{Folder, FolderError, REPORT, Stored};
+pub use folder::{FIGURE, Folder, FolderError, REPORT, Stored};
 pub use parquet::ParquetSeries;
 pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};

@@ -66,6 +66,11 @@ impl Scale {
         Self::largest(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
     }
 
+    /// The name of the unit and how many of the base unit it is.
+    pub(crate) const fn unit(self) -> (&'static str, f64) {
+        (self.unit, self.factor)
+    }
+
     fn largest(value: f64, units: &[(&'static str, f64)]) -> Self {
         let fits = |(_, factor): &&(&str, f64)| value.abs() >= *factor || (value == 0.0 && *factor == 1.0);
         let (unit, factor) = units.iter().find(fits).or(units.last()).copied().unwrap_or(("", 1.0));

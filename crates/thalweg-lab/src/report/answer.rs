@@ -124,8 +124,12 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
 fn why<'a>(html: &mut String, all: impl Iterator<Item = (&'a str, &'a [Run])>) {
     html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
     for (name, runs) in all {
+        // Where groups have sentences of their own they say it better.
+        let groups = runs.first().map_or(0, |run| run.groups.len());
+        let each = name.is_empty() && (2..=MOST_GROUPS).contains(&groups);
         let held = held_back(runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limits));
-        let parts: Vec<String> = [queue(runs), losses(runs), held].into_iter().flatten().collect();
+        let parts: Vec<String> =
+            [queue(runs), losses(runs), held.filter(|_| !each)].into_iter().flatten().collect();
         let name =
             if name.is_empty() { String::new() } else { format!("<strong>{}</strong>: ", escape(name)) };
         if !parts.is_empty() {

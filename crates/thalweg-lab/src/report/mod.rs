@@ -9,6 +9,7 @@ mod answer;
 mod bars;
 mod cards;
 mod encode;
+mod figure;
 mod html;
 mod model;
 mod paper;
@@ -16,6 +17,7 @@ mod series;
 mod thin;
 mod topology;
 
+pub use figure::figure;
 pub use paper::paper_report;
 pub use series::AllSeries;
 

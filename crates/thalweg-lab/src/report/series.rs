@@ -15,15 +15,15 @@ pub struct AllSeries {
 
 /// One series.
 #[derive(Clone, Debug, PartialEq)]
-struct One {
-    scheme: String,
-    seed: u64,
-    quantity: String,
+pub(super) struct One {
+    pub(super) scheme: String,
+    pub(super) seed: u64,
+    pub(super) quantity: String,
     unit: String,
-    subject: String,
+    pub(super) subject: String,
     /// Seconds from the start of the run.
-    times: Vec<f64>,
-    values: Vec<f64>,
+    pub(super) times: Vec<f64>,
+    pub(super) values: Vec<f64>,
 }
 
 /// A series within a page.
@@ -92,6 +92,11 @@ impl AllSeries {
     /// How many points they have together.
     pub fn points(&self) -> usize {
         self.all.iter().map(|series| series.times.len()).sum()
+    }
+
+    /// Those of a quantity.
+    pub(super) fn of(&self, quantity: &str) -> impl Iterator<Item = &One> {
+        self.all.iter().filter(move |one| one.quantity == quantity)
     }
 
     /// The arrays of times and the series for a page, thinned where they would take more than `budget` bytes.
