@@ -128,6 +128,9 @@ pub struct Options {
     /// Where to capture: "source" or "sink" of the flows, or the name of a link
     #[arg(long, value_name = "PLACE", default_value = "source", requires = "pcap")]
     pub pcap_at: String,
+    /// Write what the senders did as qlog, for qvis and other tools, into the results folder or this file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub qlog: Option<Option<PathBuf>>,
     /// Replay every packet of the run and check that the network kept its own rules
     #[arg(long)]
     pub verify: bool,

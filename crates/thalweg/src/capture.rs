@@ -3,7 +3,7 @@
 use crate::console::Error;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thalweg_lab::output::pcap::{Capture, Point};
 use thalweg_lab::scenario::nearest;
 use thalweg_sim::spec::Spec;
@@ -32,17 +32,19 @@ impl Captures {
         Capture::new(file, self.point.clone())
     }
 
-    /// `trace.pcap`, or `trace-SCHEME-SEED.pcap`.
     fn file(&self, scheme: Option<&str>, seed: u64) -> PathBuf {
-        if !self.several {
-            return self.path.clone();
-        }
-        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let scheme: String =
-            scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
-        self.path.with_file_name(format!("{stem}{scheme}-{seed}.pcap"))
+        if self.several { of_run(&self.path, scheme, seed) } else { self.path.clone() }
     }
+}
+
+/// The file of one of several runs: `trace.pcap` becomes `trace-SCHEME-SEED.pcap`.
+pub fn of_run(path: &Path, scheme: Option<&str>, seed: u64) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
+    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let scheme: String =
+        scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
+    path.with_file_name(format!("{stem}{scheme}-{seed}{ending}"))
 }
 
 /// What `place` means: the flows' sources or sinks, or both directions of a link.

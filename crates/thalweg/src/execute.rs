@@ -1,16 +1,17 @@
 //! Runs a batch and gathers what comes out of it.
 
-use crate::capture::{Captures, FileCapture};
+use crate::capture::{Captures, FileCapture, of_run};
 use crate::console::{Console, Error};
 use crate::lines::{self, Lines, Meter};
 use crate::progress::Bar;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_lab::batch::{self, Job, Progress};
-use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
+use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey, write_qlog};
 use thalweg_lab::report::AllSeries;
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
@@ -61,6 +62,8 @@ pub struct Execution<'a> {
     pub events: Option<Vec<u64>>,
     /// Packet captures.
     pub captures: Option<Captures>,
+    /// Where the senders' metrics go as qlog.
+    pub qlog: Option<PathBuf>,
     /// Records while it runs.
     pub lines: Option<Arc<Lines>>,
     /// Check every packet.
@@ -233,7 +236,16 @@ impl<'a> Gathered<'a> {
     }
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
-        let scheme = self.execution.scheme(run).name.as_deref().unwrap_or("");
+        let Scheme { name, spec, .. } = self.execution.scheme(run);
+        if let Some(path) = &self.execution.qlog {
+            let several = self.execution.schemes.len() * self.execution.header.seeds.len() > 1;
+            let path = if several { of_run(path, name.as_deref(), result.seed) } else { path.clone() };
+            let title = &self.execution.header.scenario.title;
+            let written =
+                File::create(&path).and_then(|file| write_qlog(BufWriter::new(file), title, spec, result));
+            written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
+        }
+        let scheme = name.as_deref().unwrap_or("");
         if self.execution.keep_series {
             self.kept.add(RunKey { scheme, seed: result.seed }, result);
         }

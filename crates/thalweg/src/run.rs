@@ -95,6 +95,11 @@ fn execute(
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
     let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name());
     let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name());
+    let qlog = options.qlog.as_ref().map(|path| match (path, &folder) {
+        (Some(path), _) => path.clone(),
+        (None, Some(folder)) => folder.path("trace.qlog"),
+        (None, None) => PathBuf::from(source.name()).with_extension("qlog"),
+    });
     let stop = interruptible()?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
@@ -106,6 +111,7 @@ fn execute(
         jobs: options.jobs,
         events: None,
         captures,
+        qlog,
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),

@@ -102,3 +102,29 @@ fn what_is_no_folder_is_refused() {
     fs::write(place.join("results/results.json"), "{}").unwrap();
     assert!(fails(&place, &["report", "results"]).contains("results.json"));
 }
+
+#[test]
+fn qlog_has_a_trace_for_each_sender() {
+    let place = place("report-qlog");
+    succeeds(&place, &["run", "dumbbell", "--set", "duration=2 s", "--qlog"]);
+    let read = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(place.join(name)).unwrap()).unwrap()
+    };
+    let traces = read("dumbbell.qlog")["traces"].as_array().unwrap().clone();
+    assert_eq!(traces.len(), 10);
+    for trace in traces {
+        let events = trace["events"].as_array().unwrap();
+        assert!(events.len() > 5 && events.iter().all(|event| event["name"] == "recovery:metrics_updated"));
+        let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
+        assert!(times.is_sorted() && times.last().is_some_and(|last| *last <= 2000.0));
+        let rtt = events.iter().filter_map(|event| event["data"]["smoothed_rtt"].as_f64());
+        assert!(rtt.fold(0.0, f64::max) > 24.0, "two ways through the network take 24 ms");
+    }
+    let call =
+        ["compare", "dumbbell", "--schemes", "newreno,vegas", "--set", "duration=1 s", "--out", "results"];
+    succeeds(&place, &[&call[..], &["--qlog"]].concat());
+    assert_eq!(read("results/trace-vegas-1.qlog")["traces"][0]["description"], "vegas");
+    assert!(fs::read_to_string(place.join("results/README.txt")).unwrap().contains("qlog"));
+    succeeds(&place, &call);
+    assert!(!place.join("results/trace-vegas-1.qlog").exists());
+}

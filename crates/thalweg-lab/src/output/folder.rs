@@ -178,8 +178,13 @@ impl Folder {
             }
         }
         let captures = fs::read_dir(&self.staging).into_iter().flatten().flatten();
-        if captures.into_iter().any(|entry| is_capture(&entry.file_name().to_string_lossy())) {
+        let names: Vec<String> =
+            captures.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        if names.iter().any(|name| is_capture(name)) {
             text.push_str(CAPTURES);
+        }
+        if names.iter().any(|name| is_qlog(name)) {
+            text.push_str(QLOGS);
         }
         text.push_str(UNITS);
         text
@@ -283,9 +288,14 @@ fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
     parent.join(format!(".{name}.{what}-{}", std::process::id()))
 }
 
-/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, `scenario-SCHEME.toml`.
+/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same of qlog,
+/// `scenario-SCHEME.toml`.
 fn is_numbered(name: &str) -> bool {
-    is_capture(name) || (name.starts_with("scenario-") && name.ends_with(".toml"))
+    is_capture(name) || is_qlog(name) || (name.starts_with("scenario-") && name.ends_with(".toml"))
+}
+
+fn is_qlog(name: &str) -> bool {
+    name.starts_with("trace") && name.ends_with(".qlog")
 }
 
 fn is_capture(name: &str) -> bool {
@@ -329,6 +339,11 @@ const PAPER_FILES: &[(&str, &str)] = &[
     ("runs/", "the results of each run with its scenario, and series where there are figures;"),
     ("", "`thalweg run` runs such a scenario, `thalweg rerun` checks the numbers of such a folder"),
 ];
+
+const QLOGS: &str = "\
+trace*.qlog     windows, bytes in flight and round-trip times of the senders, for qvis and other readers of qlog;
+                with several runs, one file each, named by scheme and seed.
+";
 
 const CAPTURES: &str = "\
 trace*.pcap     packets with headers, for Wireshark; with several runs, one file each, named by scheme and

@@ -1,9 +1,10 @@
-//! Results for people and for other programs: tables, folders, series and packet captures.
+//! Results for people and for other programs: tables, folders, series, pictures, qlog and packet captures.
 
 mod comparison;
 mod folder;
 mod parquet;
 pub mod pcap;
+mod qlog;
 mod series;
 mod summary;
 pub(crate) mod svg;
@@ -13,6 +14,7 @@ mod verdict;
 
 pub use folder::{FIGURE, Folder, FolderError, REPORT, Stored};
 pub use parquet::ParquetSeries;
+pub use qlog::write_qlog;
 pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;

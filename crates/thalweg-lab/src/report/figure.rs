@@ -13,7 +13,7 @@ pub fn figure(document: &Document, series: &AllSeries) -> String {
     let mut figure = Figure { title, from: 0.0, to: document.duration_s, ..Figure::default() };
     if let Body::Comparison { schemes, .. } = &document.body {
         figure.bars =
-            BARS.iter().filter_map(|(head, metric, scale)| bars(head, metric, *scale, schemes)).collect();
+            SCALES.iter().filter_map(|(head, metric, scale)| bars(head, metric, *scale, schemes)).collect();
         figure.panels = compared(document, series, schemes);
     } else if let Some((_, run)) = document.runs().next() {
         let flows: Vec<&str> = run.flows.iter().map(|flow| flow.name.as_str()).collect();
@@ -76,7 +76,7 @@ fn line_panel(quantity: &str, title: &str, lines: Vec<Line>) -> Option<LinePanel
     (!lines.is_empty()).then(|| LinePanel { title: format!("{title}, {unit}"), factor, lines })
 }
 
-fn bars(head: &str, metric: &str, scale: fn(f64) -> Scale, schemes: &[SchemeResults]) -> Option<BarPanel> {
+fn bars(head: &str, metric: &str, scale: ScaleOf, schemes: &[SchemeResults]) -> Option<BarPanel> {
     let bar = |(colour, of): (usize, &SchemeResults)| {
         let estimate = of.summary.as_ref()?.totals.get(metric)?;
         Some(Bar {
@@ -91,8 +91,11 @@ fn bars(head: &str, metric: &str, scale: fn(f64) -> Scale, schemes: &[SchemeResu
     (!bars.is_empty()).then(|| BarPanel { title: head.to_owned(), bars })
 }
 
+/// The unit for a value.
+type ScaleOf = fn(f64) -> Scale;
+
 /// What of the schemes is shown as bars.
-const BARS: [(&str, &str, fn(f64) -> Scale); 4] = [
+const SCALES: [(&str, &str, ScaleOf); 4] = [
     ("Goodput", "goodput_bps", Scale::of_rate),
     ("Delay, mean", "delay_mean_s", Scale::of_time),
     ("Delay, 99th percentile", "delay_p99_worst_s", Scale::of_time),

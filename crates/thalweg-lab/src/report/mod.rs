@@ -65,10 +65,11 @@ mod tests {
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
         assert!(page.contains("default-src 'none'"));
         // Addresses in comments and names of XML load nothing; what follows would.
+        let without_references = page.replace("url(#", "");
         for loads in
             ["src=\"", "href=\"", "url(", "@import", "fetch(", "XMLHttpRequest", "import(", "WebSocket"]
         {
-            assert!(!page.contains(loads), "the page holds `{loads}`");
+            assert!(!without_references.contains(loads), "the page holds `{loads}`");
         }
         assert!(page.len() < 200_000, "{} bytes without series", page.len());
         assert_eq!(page, report(&document, &series, Some(&spec())), "the same results give the same bytes");
