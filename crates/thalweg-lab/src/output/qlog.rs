@@ -124,7 +124,7 @@ mod tests {
             json!([
                 event(json!(0), json!({"congestion_window": 10_000})),
                 event(json!(100), json!({"congestion_window": 12_500, "smoothed_rtt": 20.5})),
-                event(json!(300), json!({"smoothed_rtt": 30.0})),
+                event(json!(300), json!({"smoothed_rtt": 30})),
             ])
         );
     }
