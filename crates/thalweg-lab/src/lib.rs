@@ -3,12 +3,14 @@
 //! - [`scenario`]: reads a scenario file into what the simulator runs, and explains and checks it.
 //! - [`batch`]: runs simulations on several threads.
 //! - [`statistics`]: means, intervals, fairness.
+//! - [`explore`]: visits every state of a pair of engines.
 //! - [`results`]: the results document.
 //! - [`output`]: tables for people, folders, series and packet captures.
 //! - [`paper`]: published studies, reproduced.
 //! - [`report`]: pages to look at.
 
 pub mod batch;
+pub mod explore;
 pub mod output;
 pub mod paper;
 pub mod report;

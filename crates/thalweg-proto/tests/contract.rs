@@ -5,6 +5,7 @@
 //! does may differ from the other.
 
 mod random;
+mod sscop_input;
 mod steered;
 
 use proptest::prelude::*;
@@ -12,14 +13,16 @@ use random::controller;
 use std::fmt::Debug;
 use std::sync::Arc;
 use steered::Steered;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::datagram::{Sink, Source, SourceConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
+use thalweg_proto::sscop::{self, Endpoint, EndpointConfig, Sscop};
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
-    Ack, Counting, DelayedAck, Pdu, Receiver, ReceiverConfig, Recovery, RttConfig, SackBlock, Segment,
-    Sender, SenderConfig,
+    Ack, Counting, DelayedAck, PauseConfig, Pdu, Receiver, ReceiverConfig, Recovery, RttConfig, SackBlock,
+    Segment, Sender, SenderConfig,
 };
 use thalweg_proto::{Engine, Output};
 
@@ -212,7 +215,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 2]>(), most)
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 4]>(), most)
         .prop_map(
             |(
                 recovery,
@@ -222,7 +225,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                [nagle, fine_timer],
+                [nagle, fine_timer, freezes_timer, waits_for_timer],
                 max_retransmissions,
             )| {
                 SenderConfig {
@@ -236,6 +239,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     nagle,
                     fine_timer,
                     max_retransmissions,
+                    pause: PauseConfig { freezes_timer, waits_for_timer },
                 }
             },
         )
@@ -260,6 +264,49 @@ fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
 
 fn slice(length: u32) -> Slice {
     Slice::new(vec![7; length as usize])
+}
+
+/// Numbers of packets: near the first, anywhere, and at the very end.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![12 => 0u64..80, 1 => any::<u64>(), 1 => (u64::MAX - 2)..=u64::MAX]
+}
+
+fn aack_data<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
+    (number(), 0u32..4)
+        .prop_map(move |(sequence, length)| aack::Pdu::Data(aack::Data { sequence, payload: make(length) }))
+}
+
+fn aack_report<P: Payload>() -> impl Strategy<Value = aack::Pdu<P>> {
+    let report = |[cumulative, gap_in, gap_out]: [u64; 3]| {
+        aack::Pdu::Ack(aack::Report { gap_in, gap_out, cumulative })
+    };
+    let any = prop::array::uniform3(number()).prop_map(report);
+    // In the order that makes sense.
+    let sorted = prop::array::uniform3(0u64..80).prop_map(move |mut numbers| {
+        numbers.sort_unstable();
+        report(numbers)
+    });
+    prop_oneof![1 => any, 3 => sorted]
+}
+
+fn aack_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
+    prop_oneof![aack_data(make), aack_report()]
+}
+
+fn aack_config() -> impl Strategy<Value = aack::Config> {
+    let time = || {
+        prop_oneof![
+            1 => Just(Duration::ZERO),
+            4 => (0u64..3000).prop_map(Duration::from_millis),
+            1 => Just(Duration::MAX)
+        ]
+    };
+    (1u32..2000, 0u32..50, time(), time()).prop_map(|(segment, window, normal, error)| aack::Config {
+        segment,
+        window,
+        normal,
+        error,
+    })
 }
 
 proptest! {
@@ -302,6 +349,52 @@ proptest! {
     }
 
     #[test]
+    fn sscop_keeps_the_contract(
+        config in sscop_input::config(),
+        open in any::<bool>(),
+        steps in steps(sscop_input::input(slice)),
+    ) {
+        let mut engine = Sscop::<Slice>::new(Arc::new(config));
+        if open {
+            // Most of what there is to do is in the data transfer state.
+            sscop_input::open(&mut engine);
+        }
+        // At one moment: a window and again one, with the answers to PDUs that have waited.
+        run(engine, &steps, 2_000);
+    }
+
+    #[test]
+    fn the_sscop_endpoint_keeps_the_contract(
+        config in sscop_input::config(),
+        segment in 1u32..2000,
+        steps in steps(inputs(sscop_input::pdu(Length), Length)),
+    ) {
+        let config = EndpointConfig { sscop: Arc::new(config), segment };
+        // What is written at one moment may go at once, in segments of a byte.
+        run(Endpoint::<Length>::new(&config), &steps, 200_000);
+    }
+
+    /// A peer that sends whatever it likes cannot make an end keep more than its window and its answers.
+    #[test]
+    fn sscop_holds_no_more_than_its_window(
+        window in 1u32..100,
+        pdus in prop::collection::vec(sscop_input::pdu(slice), 500),
+        lazy in any::<bool>(),
+    ) {
+        let config = sscop::Config { window, credit: sscop::Credit::User, k: 2, j: 2, ..sscop::Config::default() };
+        let mut engine = Sscop::<Slice>::new(Arc::new(config));
+        sscop_input::open(&mut engine);
+        for pdu in pdus {
+            engine.handle(Time::ZERO, sscop::Input::Pdu(pdu));
+            while !lazy && !matches!(engine.poll(Time::ZERO), Output::Idle | Output::Timeout { .. }) {}
+        }
+        let written = format!("{engine:?}").len();
+        // A driver that never asks keeps 256 answers and what one PDU more brings.
+        let waiting = if lazy { 300 * 700 } else { 0 };
+        prop_assert!(written < 6_000 + 150 * window as usize + waiting, "{}", written);
+    }
+
+    #[test]
     fn the_datagram_source_keeps_the_contract(
         (segment, header) in (1u32..2000, 0u32..100),
         rate in prop::option::of(prop_oneof![Just(0), any::<u64>(), 1_000u64..100_000_000]),
@@ -314,6 +407,72 @@ proptest! {
     #[test]
     fn the_datagram_sink_keeps_the_contract(steps in steps(inputs((0u32..3000).prop_map(Length), Length))) {
         run(Sink::<Length>::new(), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_adaptive_transmitter_keeps_the_contract(
+        config in aack_config(),
+        steps in steps(inputs(aack_pdu(Length), Length)),
+    ) {
+        run(aack::Transmitter::<Length>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_adaptive_transmitter_of_bytes_keeps_the_contract(
+        config in aack_config(),
+        steps in steps(inputs(aack_pdu(slice), slice)),
+    ) {
+        run(aack::Transmitter::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_adaptive_receiver_keeps_the_contract(
+        config in aack_config(),
+        steps in steps(inputs(aack_pdu(slice), slice)),
+    ) {
+        run(aack::Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    /// A peer that asks for whatever it likes cannot make a transmitter hold more than its window.
+    #[test]
+    fn an_adaptive_transmitter_holds_no_more_than_its_window(
+        config in aack_config(),
+        reports in prop::collection::vec(aack_report::<Length>(), 500),
+    ) {
+        let mut transmitter = aack::Transmitter::<Length>::new(Arc::new(config));
+        transmitter.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
+        for (round, pdu) in (0..).zip(reports) {
+            let now = Time::from_picos(round << 38);
+            transmitter.handle(now, Input::Pdu { pdu, marked: false });
+            for _ in 0..round % 7 {
+                let _ = transmitter.poll(now);
+            }
+            let stats = transmitter.stats(now);
+            let window = config.window.max(1);
+            prop_assert!(stats.outstanding <= window && stats.to_resend <= window);
+            let written = format!("{transmitter:?}").len();
+            prop_assert!(written < 2_000 + 200 * window as usize, "{}", written);
+        }
+    }
+
+    /// A peer that sends whatever it likes cannot make a receiver hold more than its window, nor owe more reports, even
+    /// if the driver takes nothing out.
+    #[test]
+    fn an_adaptive_receiver_holds_no_more_than_its_window(
+        config in aack_config(),
+        packets in prop::collection::vec(aack_data(slice), 500),
+        drained in any::<bool>(),
+    ) {
+        let mut receiver = aack::Receiver::<Slice>::new(Arc::new(config));
+        for (round, pdu) in (0..).zip(packets) {
+            let now = Time::from_picos(round << 38);
+            receiver.handle(now, Input::Pdu { pdu, marked: false });
+            if drained {
+                while matches!(receiver.poll(now), Output::Transmit(_) | Output::Event(_)) {}
+            }
+        }
+        let written = format!("{receiver:?}").len();
+        prop_assert!(written < 2_000 + 200 * config.window as usize, "{}", written);
     }
 
     /// A peer that acknowledges and invents at will cannot make a sender hold more than its window.

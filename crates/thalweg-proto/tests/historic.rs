@@ -363,7 +363,7 @@ fn each_scheme_hears_its_own_routers() {
     let window = 8.0;
     let bbn = BbnSpec { window, lifetime: Duration::from_secs(1), header: 0 };
     assert_eq!(ControllerSpec::Seif(seif()).feedback(), Some(FeedbackKind::Seif));
-    assert_eq!(ControllerSpec::Bbn(bbn).feedback(), Some(FeedbackKind::Bbn));
+    assert_eq!(ControllerSpec::Bbn(bbn).feedback(), Some(FeedbackKind::Rations));
     assert_eq!(
         ControllerSpec::SourceQuench { window, acks: 10 }.feedback(),
         Some(FeedbackKind::SourceQuench)

@@ -12,7 +12,9 @@ use random::controller;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
-use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{
+    Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+};
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
     range.prop_map(Duration::from_millis)
@@ -52,6 +54,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
             nagle,
             fine_timer,
             max_retransmissions: None,
+            pause: PauseConfig::default(),
         },
     )
 }

@@ -9,7 +9,7 @@ use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::{Ack, Pdu, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{Ack, PauseConfig, Pdu, Recovery, RttConfig, SenderConfig};
 use trace::Trace;
 
 fn config(recovery: Recovery) -> SenderConfig {
@@ -426,6 +426,63 @@ fn a_pause_is_not_a_series_of_losses() {
     assert_eq!(log, "!timeout");
     assert_eq!((t.window(), t.threshold()), (1.0, Some(3.0)));
     assert_eq!(t.tell(Input::Resume), "r2");
+}
+
+/// Yang and Fu 2001, time slots: while the flow has no token its timer stands still, and afterwards it has as long to go as
+/// before. An acknowledgement during the pause starts it anew.
+#[test]
+fn a_frozen_timer_goes_on_where_it_stopped() {
+    let pause = PauseConfig { freezes_timer: true, waits_for_timer: false };
+    let mut t = Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(4.0));
+    assert_eq!(t.write(100), "0 1 2 3");
+    t.at(100);
+    assert_eq!(t.ack(1), "4");
+    // A sample of 100 ms: a time-out of 300 ms, at 400 ms. Nothing is due for as long as the pause lasts.
+    assert_eq!(t.timer(), 400.0);
+    t.at(150);
+    assert_eq!(t.tell(Input::Pause), "");
+    assert_eq!(t.timer(), f64::INFINITY);
+    t.at(5000);
+    assert_eq!(t.poll(), "");
+    assert_eq!(t.tell(Input::Resume), "");
+    assert_eq!(t.timer(), 5000.0 + 250.0);
+    assert_eq!(t.stats().timeouts, 0);
+    // Acknowledged during the next pause, 100 ms into it: the timer has all of its time left then.
+    assert_eq!(t.tell(Input::Pause), "");
+    t.at(5100);
+    assert_eq!(t.ack(2), "");
+    t.at(6000);
+    assert_eq!(t.tell(Input::Resume), "5");
+    assert!(t.timer() > 6300.0);
+}
+
+/// The congestion gate of the published times: a flow that may send again with data on its way waits for an
+/// acknowledgement or for its timer; with nothing on its way it goes on at once.
+#[test]
+fn a_resumed_sender_may_wait_for_its_timer() {
+    let pause = PauseConfig { freezes_timer: false, waits_for_timer: true };
+    let make = || Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(2.0));
+    let mut t = make();
+    assert_eq!(t.write(100), "0 1");
+    assert_eq!(t.tell(Input::Pause), "");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.tell(Input::Resume), "");
+    t.at(150);
+    assert_eq!(t.ack(2), "2 3");
+    // The timer ends the wait too.
+    assert_eq!(t.tell(Input::Pause), "");
+    assert_eq!(t.tell(Input::Resume), "");
+    t.at(t.timer() as u64 + 1);
+    assert_eq!(t.poll(), "!timeout r2");
+    // With nothing on its way there is nothing to wait for.
+    let mut t = make();
+    assert_eq!(t.write(2), "0 1");
+    assert_eq!(t.tell(Input::Pause), "");
+    t.at(100);
+    assert_eq!(t.ack(2), "");
+    assert_eq!(t.write(2), "");
+    assert_eq!(t.tell(Input::Resume), "2 3");
 }
 
 /// RFC 6298, 5.2 and 5.3: the timer stops when nothing is outstanding and starts anew with each acknowledgement of new

@@ -1,15 +1,16 @@
 //! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
 
+use crate::gate::NO_GATE;
 use crate::packet::NONE;
 use crate::pdu::Pdu;
-use crate::prefetch::prefetch_all;
-use crate::spec::TransportSpec;
+use crate::prefetch::{prefetch_all, prefetch_at};
+use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
-use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::{Engine, Output, datagram, window};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::{Engine, Output, aack, datagram, sscop, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -22,14 +23,20 @@ pub(crate) enum AnyEngine {
     WindowReceiver(Box<window::Receiver<Length>>),
     Source(Box<datagram::Source<Length>>),
     Sink(Box<datagram::Sink<Length>>),
+    AdaptiveTransmitter(Box<aack::Transmitter<Length>>),
+    AdaptiveReceiver(Box<aack::Receiver<Length>>),
+    /// Either end.
+    Sscop(Box<sscop::Endpoint<Length>>),
 }
 
-/// What an application tells an engine.
+/// What an application or a gate tells an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Write(Length),
     Finish,
     Stop,
+    Pause,
+    Resume,
 }
 
 impl<P> From<Command> for Input<P, Length> {
@@ -38,6 +45,8 @@ impl<P> From<Command> for Input<P, Length> {
             Command::Write(length) => Self::Write(length),
             Command::Finish => Self::Finish,
             Command::Stop => Self::Stop,
+            Command::Pause => Self::Pause,
+            Command::Resume => Self::Resume,
         }
     }
 }
@@ -54,6 +63,28 @@ fn unify<P, R>(output: Output<P, Event<Length>, R>, pdu: impl FnOnce(P) -> Pdu) 
     }
 }
 
+// SSCOP in functions of its own: inlined, it would crowd out the window transport, which most packets are of.
+
+#[inline(never)]
+fn receive_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, pdu: sscop::Pdu<Length>, marked: bool) {
+    engine.handle(now, Input::Pdu { pdu, marked });
+}
+
+#[inline(never)]
+fn command_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, command: Command) {
+    engine.handle(now, command.into());
+}
+
+#[inline(never)]
+fn poll_sscop(engine: &mut sscop::Endpoint<Length>, now: Time) -> AnyOutput {
+    unify(engine.poll(now), Pdu::Sscop)
+}
+
+#[inline(never)]
+fn sscop_size(pdu: &sscop::Pdu<Length>) -> u32 {
+    pdu.wire_len()
+}
+
 impl AnyEngine {
     /// A packet arrived. What an engine does not speak is dropped.
     #[inline]
@@ -64,6 +95,13 @@ impl AnyEngine {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::AdaptiveTransmitter(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (Self::Sscop(engine), Pdu::Sscop(pdu)) => receive_sscop(engine, now, pdu, marked),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -75,7 +113,20 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => prefetch_all(engine.as_ref()),
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveTransmitter(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::Sscop(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
+        }
+    }
+
+    /// Asks for what the engine keeps elsewhere.
+    #[inline]
+    pub fn prefetch_more(&self) {
+        if let Self::WindowSender(engine) = self
+            && let Some(places) = engine.next_needed()
+        {
+            places.into_iter().for_each(prefetch_at);
         }
     }
 
@@ -83,7 +134,10 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
+            // Its sources do not listen to routers.
+            Self::Sscop(_) => {}
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
 
@@ -91,7 +145,9 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
+            Self::Sscop(engine) => command_sscop(engine, now, command),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
 
@@ -102,6 +158,9 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => unify(engine.poll(now), Pdu::Window),
             Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
+            Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
+            Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
+            Self::Sscop(engine) => poll_sscop(engine, now),
             Self::Vacant => Output::Idle,
         }
     }
@@ -123,17 +182,77 @@ impl AnyEngine {
             Self::Source(engine) => {
                 SenderCounts { sent: engine.sent(), limits: engine.limits(now), ..SenderCounts::default() }
             }
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => SenderCounts::default(),
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    timeouts: stats.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                }
+            }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sscop.sent,
+                    retransmissions: stats.sscop.retransmissions,
+                    timeouts: stats.sscop.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                }
+            }
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {
+                SenderCounts::default()
+            }
         }
     }
 
     /// The state that series show; `None` for engines without one.
-    pub fn window_stats(&self, now: Time) -> Option<window::SenderStats> {
+    pub fn beliefs(&self, now: Time) -> Option<Beliefs> {
         match self {
-            Self::WindowSender(engine) => Some(engine.stats(now)),
+            Self::WindowSender(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: stats.window,
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
+                })
+            }
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.outstanding,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: None,
+                })
+            }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
+                })
+            }
             _ => None,
         }
     }
+}
+
+/// What a sending engine believes at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beliefs {
+    /// In packets.
+    pub window: f64,
+    pub in_flight: u32,
+    pub smoothed_rtt: Duration,
+    pub pacing_rate: Option<Rate>,
 }
 
 /// What sending engines count, over their whole life.
@@ -210,6 +329,10 @@ pub(crate) struct Endpoint {
     pub waiting: bool,
     /// Every change of its state is recorded.
     pub watched: bool,
+    /// The priority of its flow.
+    pub priority: u8,
+    /// The gate that it sends behind.
+    pub gate: u16,
 }
 
 /// How packets leave an end of a flow.
@@ -237,15 +360,16 @@ impl Endpoint {
         incarnation: 0,
         waiting: false,
         watched: false,
+        priority: LOWEST_PRIORITY,
+        gate: NO_GATE,
     };
 
     /// How large a packet with this PDU is on the wire.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         match pdu {
-            Pdu::Window(window::Pdu::Segment(segment)) => segment.payload.0 + self.header,
-            Pdu::Datagram(payload) => payload.0 + self.header,
-            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => self.control,
+            Pdu::Sscop(pdu) => sscop_size(pdu) + self.control,
+            pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
         }
     }
 }
@@ -261,6 +385,15 @@ pub(crate) enum Transport {
         ack: u32,
     },
     Datagram(datagram::SourceConfig),
+    AdaptiveAck {
+        config: Arc<aack::Config>,
+        header: u32,
+        ack: u32,
+    },
+    Sscop {
+        config: sscop::EndpointConfig,
+        header: u32,
+    },
 }
 
 impl Transport {
@@ -276,6 +409,19 @@ impl Transport {
             TransportSpec::Datagram { segment, header, rate, .. } => {
                 Self::Datagram(datagram::SourceConfig { segment: *segment, header: *header, rate: *rate })
             }
+            TransportSpec::AdaptiveAck { config, header, ack, .. } => {
+                Self::AdaptiveAck { config: Arc::new(*config), header: *header, ack: *ack }
+            }
+            TransportSpec::Sscop { config, header, .. } => {
+                Self::Sscop { config: config.clone(), header: *header }
+            }
+        }
+    }
+
+    /// Says what a pause does to the sender's timer, where it has one.
+    pub fn set_pause(&mut self, pause: window::PauseConfig) {
+        if let Self::Window { sender, .. } = self {
+            Arc::make_mut(sender).pause = pause;
         }
     }
 
@@ -293,20 +439,32 @@ impl Transport {
                 AnyEngine::Source(Box::new(datagram::Source::new(*config))),
                 AnyEngine::Sink(Box::new(datagram::Sink::new())),
             ),
+            Self::AdaptiveAck { config, .. } => (
+                AnyEngine::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::clone(config)))),
+                AnyEngine::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::clone(config)))),
+            ),
+            Self::Sscop { config, .. } => {
+                let end = || AnyEngine::Sscop(Box::new(sscop::Endpoint::new(config)));
+                (end(), end())
+            }
         }
     }
 
     /// Bytes on the wire beside a data packet's payload, and of a packet without payload.
     pub fn overheads(&self) -> (u32, u32) {
         match self {
-            Self::Window { header, ack, .. } => (*header, *ack),
+            Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
             Self::Datagram(config) => (config.header, config.header),
+            // PDUs know their own size; beside a message they have four bytes and padding.
+            Self::Sscop { config, header } => {
+                (*header + config.segment.next_multiple_of(4) - config.segment + 4, *header)
+            }
         }
     }
 
     /// A sender learns when everything has arrived.
     pub fn is_reliable(&self) -> bool {
-        matches!(self, Self::Window { .. })
+        !matches!(self, Self::Datagram(_))
     }
 
     /// The largest payload of a packet.
@@ -314,6 +472,8 @@ impl Transport {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sscop { config, .. } => config.segment,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Specifications that make no sense.
 
-use crate::spec::{GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 use core::fmt;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
@@ -30,6 +30,13 @@ pub enum SpecError {
         /// The quantity.
         what: &'static str,
     },
+    /// A priority is not one from 1 to [`LOWEST_PRIORITY`].
+    Priority {
+        /// The group.
+        of: String,
+        /// The priority.
+        found: u8,
+    },
     /// A link's impairments or capacity are not valid.
     Link {
         /// The link or group.
@@ -57,6 +64,9 @@ impl fmt::Display for SpecError {
                 write!(f, "`{group}` has no route from `{from}` to `{to}`")
             }
             Self::Zero { of, what } => write!(f, "`{of}`: the {what} must not be zero"),
+            Self::Priority { of, found } => {
+                write!(f, "`{of}` has a priority of {found}, but they go from 1 to {LOWEST_PRIORITY}")
+            }
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
             Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
         }
@@ -69,7 +79,10 @@ impl TransportSpec {
     /// The scheme's name.
     pub fn scheme(&self) -> &str {
         match self {
-            Self::Window { scheme, .. } | Self::Datagram { scheme, .. } => scheme,
+            Self::Window { scheme, .. }
+            | Self::Datagram { scheme, .. }
+            | Self::AdaptiveAck { scheme, .. }
+            | Self::Sscop { scheme, .. } => scheme,
         }
     }
 
@@ -77,7 +90,7 @@ impl TransportSpec {
     pub fn feedback(&self) -> Option<FeedbackKind> {
         match self {
             Self::Window { controller, .. } => controller.feedback(),
-            Self::Datagram { .. } => None,
+            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sscop { .. } => None,
         }
     }
 
@@ -91,6 +104,8 @@ impl TransportSpec {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram { segment, .. } => *segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sscop { config, .. } => config.segment,
         }
     }
 }
@@ -112,6 +127,15 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
                 return Err(SpecError::TooMany { what: "intervals of rations", most: MAX_SAMPLES });
             }
         }
+    }
+    for node in &spec.nodes {
+        if let Some(gate) = &node.gate {
+            gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
+        }
+    }
+    let most = u64::from(crate::gate::NO_GATE);
+    if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= most {
+        return Err(SpecError::TooMany { what: "gates", most });
     }
     if spec.measure.interval.is_some_and(Duration::is_zero) {
         return Err(SpecError::Zero { of: "measure".to_owned(), what: "interval" });
@@ -150,6 +174,9 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
 /// A workload that writes nothing, or writes in no time, would stand still or never let the time pass.
 fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     let zero = |what| Err(SpecError::Zero { of: group.name.clone(), what });
+    if group.priority == 0 || group.priority > LOWEST_PRIORITY {
+        return Err(SpecError::Priority { of: group.name.clone(), found: group.priority });
+    }
     if group.transport.segment() == 0 {
         return zero("segment size");
     }
@@ -158,9 +185,17 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     {
         return zero("largest window");
     }
+    if let TransportSpec::AdaptiveAck { config, .. } = &group.transport {
+        if config.window == 0 {
+            return zero("window");
+        }
+        if config.normal.is_zero() || config.error.is_zero() {
+            return zero("time between reports");
+        }
+    }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),
-        WorkloadSpec::Transfer(size) if *size == Bytes::ZERO => zero("size"),
+        WorkloadSpec::Transfer(size) | WorkloadSpec::Deliver(size) if *size == Bytes::ZERO => zero("size"),
         WorkloadSpec::Telnet { packet, .. } | WorkloadSpec::OnOff { packet, .. }
             if *packet == Bytes::ZERO =>
         {

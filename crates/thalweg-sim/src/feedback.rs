@@ -6,7 +6,7 @@
 //! that messages do not make messages.
 
 use crate::flow::Role;
-use crate::packet::{Cargo, Flags, Packet};
+use crate::packet::{Cargo, Flags, Packet, SscopCargo};
 use crate::pdu::Pdu;
 use crate::simulation::{Kind, Simulation};
 use crate::trace::{Step, Tracer};
@@ -50,12 +50,23 @@ impl<T: Tracer> Simulation<T> {
         self.network.directions[spec as usize].feedback
     }
 
+    /// Whether the discipline at `link` sees the packets that find the line free too.
+    fn sees_all(&self, link: u32) -> bool {
+        let spec = self.network.transmitters[link as usize].spec;
+        self.network.directions[spec as usize].queue.sees_all()
+    }
+
     /// What the policy at `link` sees of a packet.
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
-            Cargo::Segment { sequence, .. } => Some(sequence),
-            Cargo::Ack { .. } | Cargo::Datagram(_) | Cargo::Large(_) => None,
+            Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
+            Cargo::Sscop(SscopCargo::Sd { number, .. }) => Some(u64::from(number)),
+            Cargo::Ack { .. }
+            | Cargo::Datagram(_)
+            | Cargo::AdaptiveReport { .. }
+            | Cargo::Sscop(_)
+            | Cargo::Large(_) => None,
         };
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
         Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
@@ -101,9 +112,13 @@ impl<T: Tracer> Simulation<T> {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
         let arrival = self.passing(link, packet);
-        let goes = is_free && self.network.can_send(link);
-        if !goes {
-            self.store(link, packet);
+        let mut goes = is_free && self.network.can_send(link);
+        let is_seen = goes && self.sees_all(link);
+        if !goes || is_seen {
+            self.store(link, packet, !goes);
+        }
+        if is_seen {
+            goes = self.dequeue(link).0.is_some();
         }
         let is_dropped = self.network.dropped.iter().any(|victim| victim.entry.packet == packet);
         let outcome = match (goes, is_dropped) {

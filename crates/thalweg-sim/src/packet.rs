@@ -3,7 +3,10 @@
 use crate::endpoint::EndpointId;
 use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
+use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
+use thalweg_proto::sscop::rate::RateField;
+use thalweg_proto::sscop::{self, Number, Stat};
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 
@@ -39,15 +42,54 @@ pub(crate) struct Packet {
 /// A PDU in the space that is left of the line. The most frequent ones fit; others are kept beside the packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cargo {
-    Segment { sequence: u64, length: u32, retransmission: bool },
-    Ack { cumulative: u64, window: u32, marked: bool },
+    Segment {
+        sequence: u64,
+        length: u32,
+        retransmission: bool,
+    },
+    Ack {
+        cumulative: u64,
+        window: u32,
+        marked: bool,
+    },
     Datagram(u32),
+    AdaptiveData {
+        sequence: u64,
+        length: u32,
+    },
+    /// A gap of so many packets, so far after the cumulative number.
+    AdaptiveReport {
+        cumulative: u64,
+        after: u32,
+        missing: u16,
+    },
+    Sscop(SscopCargo),
     Large(u32),
+}
+
+/// A PDU of SSCOP: those of data transfer, but for lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SscopCargo {
+    Sd {
+        number: u32,
+        length: u32,
+    },
+    Poll {
+        poll: u32,
+        next: u32,
+    },
+    /// A STAT without a list: numbers of 24 bits, and the rate's 16, zero for none.
+    Stat {
+        poll: [u8; 3],
+        credit: [u8; 3],
+        next: [u8; 3],
+        rate: [u8; 2],
+    },
 }
 
 /// A header's flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     /// Goes ahead of others.
@@ -64,6 +106,16 @@ impl Flags {
     pub const ROUTER: Self = Self(32);
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
+
+    /// No flags, and a flow's priority in the upper byte.
+    pub const fn of_priority(priority: u8) -> Self {
+        Self((priority as u16) << 8)
+    }
+
+    /// The priority of the packet's flow.
+    pub const fn priority(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -124,8 +176,20 @@ impl Packets {
                 Cargo::Ack { cumulative, window: window as u32, marked }
             }
             Pdu::Datagram(Length(length)) => Cargo::Datagram(length),
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) })) => {
+                Cargo::AdaptiveData { sequence, length }
+            }
+            Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => {
+                pack_report(&report).unwrap_or_else(|| self.pack_large(pdu))
+            }
+            Pdu::Sscop(pdu) => self.pack_sscop(pdu),
             pdu => self.pack_large(pdu),
         }
+    }
+
+    #[inline(never)]
+    fn pack_sscop(&mut self, pdu: sscop::Pdu<Length>) -> Cargo {
+        SscopCargo::new(&pdu).map_or_else(|| self.pack_large(Pdu::Sscop(pdu)), Cargo::Sscop)
     }
 
     #[cold]
@@ -156,6 +220,15 @@ impl Packets {
                 marked,
             })),
             Cargo::Datagram(length) => Pdu::Datagram(Length(length)),
+            Cargo::AdaptiveData { sequence, length } => {
+                Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) }))
+            }
+            Cargo::AdaptiveReport { cumulative, after, missing } => {
+                let gap_in = cumulative + u64::from(after);
+                let gap_out = gap_in + u64::from(missing);
+                Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
+            }
+            Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
             Cargo::Large(index) => self.large[index as usize].clone(),
         }
     }
@@ -205,6 +278,55 @@ impl Packets {
     }
 }
 
+/// A report whose gap is small enough.
+fn pack_report(report: &Report) -> Option<Cargo> {
+    let Report { gap_in, gap_out, cumulative } = *report;
+    let after = u32::try_from(gap_in.checked_sub(cumulative)?).ok()?;
+    let missing = u16::try_from(gap_out.checked_sub(gap_in)?).ok()?;
+    Some(Cargo::AdaptiveReport { cumulative, after, missing })
+}
+
+impl SscopCargo {
+    fn new(pdu: &sscop::Pdu<Length>) -> Option<Self> {
+        Some(match pdu {
+            sscop::Pdu::Sd { s, mu: Length(length) } => Self::Sd { number: s.get(), length: *length },
+            sscop::Pdu::Poll { ps, s } => Self::Poll { poll: ps.get(), next: s.get() },
+            sscop::Pdu::Stat(Stat { ps, mr, r, list, rate }) if list.is_empty() => Self::Stat {
+                poll: low(*ps),
+                credit: low(*mr),
+                next: low(*r),
+                rate: rate.map_or(0, RateField::bits).to_le_bytes(),
+            },
+            _ => return None,
+        })
+    }
+
+    #[inline(never)]
+    fn pdu(self) -> sscop::Pdu<Length> {
+        match self {
+            Self::Sd { number, length } => sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) },
+            Self::Poll { poll, next } => sscop::Pdu::Poll { ps: Number::new(poll), s: Number::new(next) },
+            Self::Stat { poll, credit, next, rate } => sscop::Pdu::Stat(Stat {
+                ps: number(poll),
+                mr: number(credit),
+                r: number(next),
+                list: Vec::new(),
+                rate: RateField::from_bits(u16::from_le_bytes(rate)),
+            }),
+        }
+    }
+}
+
+/// The 24 bits of a number.
+fn low(number: Number) -> [u8; 3] {
+    let [a, b, c, _] = number.get().to_le_bytes();
+    [a, b, c]
+}
+
+fn number([a, b, c]: [u8; 3]) -> Number {
+    Number::new(u32::from_le_bytes([a, b, c, 0]))
+}
+
 impl Packet {
     /// The endpoint that it is for.
     #[inline]
@@ -242,6 +364,12 @@ mod tests {
     /// Every PDU comes out as it went in, small or large, and numbers are used again.
     #[test]
     fn pdus_survive_packing() {
+        let top = Number::new(0xff_ffff);
+        let stat = |list: &[u32], bits| {
+            let list = list.iter().copied().map(Number::new).collect();
+            let rate = RateField::from_bits(bits);
+            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps: top, mr: Number::new(0x01_0203), r: top, list, rate }))
+        };
         let ack = |window, end| Ack {
             cumulative: u64::MAX,
             window,
@@ -259,6 +387,20 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
             Pdu::Datagram(Length(3)),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 9, cumulative: 9 })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report {
+                gap_in: 1 << 32,
+                gap_out: (1 << 32) + 65_535,
+                cumulative: 2,
+            })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
+            Pdu::Sscop(sscop::Pdu::Sd { s: top, mu: Length(u32::MAX) }),
+            Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: Number::new(0x03_0201) }),
+            stat(&[], 0),
+            stat(&[], 0xfffe),
+            stat(&[1, 2], 7),
+            Pdu::Sscop(sscop::Pdu::Bgn { sq: 1, mr: top, uu: Some(Length(3)) }),
         ];
         let mut packets = Packets::new();
         for round in 0..3 {
@@ -268,7 +410,7 @@ mod tests {
             for (number, pdu) in numbers.iter().zip(&pdus) {
                 assert_eq!(packets.remove(*number), *pdu);
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 3));
+            assert_eq!((packets.live(), packets.large.len()), (0, 6));
         }
     }
 }

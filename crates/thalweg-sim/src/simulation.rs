@@ -2,6 +2,7 @@
 
 use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::flow::{Connection, Flow, Group, Role};
+use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::{Destination, Network};
@@ -48,14 +49,16 @@ pub(crate) enum Kind {
     Stop = 7,
     /// An endpoint's timer.
     Timer = 8,
+    /// A gate's timer.
+    Gate = 9,
     /// A router acts of its own accord.
-    Router = 9,
+    Router = 10,
     /// A sample of all series is due.
-    Sample = 10,
+    Sample = 11,
     /// The warm-up ends.
-    Warm = 11,
+    Warm = 12,
     /// The run ends.
-    End = 12,
+    End = 13,
 }
 
 /// Entities of a kind are numbered below this.
@@ -79,9 +82,10 @@ impl Kind {
             6 => Self::Application,
             7 => Self::Stop,
             8 => Self::Timer,
-            9 => Self::Router,
-            10 => Self::Sample,
-            11 => Self::Warm,
+            9 => Self::Gate,
+            10 => Self::Router,
+            11 => Self::Sample,
+            12 => Self::Warm,
             _ => Self::End,
         }
     }
@@ -103,6 +107,9 @@ pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) flows: Vec<Flow>,
     pub(crate) groups: Vec<Group>,
     pub(crate) hosts: Vec<Host>,
+    pub(crate) gates: Vec<NodeGate>,
+    /// The gate of the node that each direction of each link of the specification leads from; empty where there are no gates.
+    pub(crate) link_gates: Vec<u16>,
     pub(crate) transports: Vec<Transport>,
     pub(crate) measure: MeasureSpec,
     pub(crate) recorders: Vec<Recorder>,
@@ -112,6 +119,8 @@ pub struct Simulation<T: Tracer = NoTrace> {
     /// After the warm-up.
     pub(crate) counting: bool,
     pub(crate) events: u64,
+    /// The endpoints that the next two events will probably need; [`NONE`] for other events.
+    pub(crate) expected: [EndpointId; 2],
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
     pub(crate) tracer: T,
@@ -181,36 +190,40 @@ impl<T: Tracer> Simulation<T> {
         self.network.names.links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
     }
 
-    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter four
-    /// events before, the packet on it three before, where that packet goes two before, the engine one before.
+    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter five
+    /// events before, the packet on it four before, where that packet goes three before, the engine there two before,
+    /// what the engine keeps elsewhere one before. The next one has been taken already.
     #[inline]
-    fn look_ahead(&self) {
-        if let Some(link) = self.arrival_ahead(4) {
+    fn look_ahead(&mut self) {
+        let Some([_, _, third, fourth, fifth]) = self.wheel.coming() else { return };
+        if let Some(link) = arrival(fifth) {
             prefetch(&self.network.transmitters[link]);
         }
-        if let Some(link) = self.arrival_ahead(3) {
+        if let Some(link) = arrival(fourth) {
             self.network.packets.expect(self.network.transmitters[link].first);
         }
-        if let Some(link) = self.arrival_ahead(2) {
-            match self.network.destination(link) {
-                Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
-                Destination::Endpoint(id) => prefetch(&self.endpoints[id as usize]),
-                Destination::Unknown => {}
-            }
+        let [first, second] = self.expected;
+        if let Some(endpoint) = self.endpoints.get(second as usize) {
+            endpoint.engine.prefetch();
         }
-        if let Some(link) = self.arrival_ahead(1)
-            && let Destination::Endpoint(id) = self.network.destination(link)
-        {
-            self.endpoints[id as usize].engine.prefetch();
+        if let Some(endpoint) = self.endpoints.get(first as usize) {
+            endpoint.engine.prefetch_more();
         }
+        self.expected = [second, arrival(third).map_or(NONE, |link| self.expect_destination(link))];
     }
 
-    /// The link of the event that comes after so many others, if it is an arrival.
+    /// Asks for where the packet goes that arrives next at the end of `link`, and tells which endpoint that is.
     #[inline]
-    fn arrival_ahead(&self, ahead: usize) -> Option<usize> {
-        // The next one has been taken already: the list starts with the one after it.
-        let key = self.wheel.ahead(ahead - 1)?;
-        (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
+    fn expect_destination(&self, link: usize) -> EndpointId {
+        match self.network.destination(link) {
+            Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
+            Destination::Endpoint(id) => {
+                prefetch(&self.endpoints[id as usize]);
+                return id;
+            }
+            Destination::Unknown => {}
+        }
+        NONE
     }
 
     #[inline]
@@ -221,6 +234,7 @@ impl<T: Tracer> Simulation<T> {
             Kind::Timer => self.on_timer(entity),
             Kind::Stray => self.on_stray(entity),
             Kind::Host => self.on_host(entity),
+            Kind::Gate => self.on_gate(entity),
             Kind::Start => self.on_start(entity),
             Kind::Application => self.on_application(entity),
             Kind::Stop => self.on_stop(entity),
@@ -293,9 +307,9 @@ impl<T: Tracer> Simulation<T> {
     /// Puts a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: Pdu) {
         let endpoint = &mut self.endpoints[id as usize];
-        let way = endpoint.way;
+        let (way, gate) = (endpoint.way, endpoint.gate);
         let size = endpoint.wire_size(&pdu);
-        let mut flags = Flags::default();
+        let mut flags = Flags::of_priority(endpoint.priority);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
@@ -314,6 +328,9 @@ impl<T: Tracer> Simulation<T> {
         self.conservation.sent += 1;
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
+        if gate != NO_GATE {
+            self.tell_gate_of_data(id);
+        }
         if way.first == NONE {
             self.forward(packet);
         } else {
@@ -344,13 +361,14 @@ impl<T: Tracer> Simulation<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
         let pdu = self.network.packets.remove(packet);
+        let is_data = pdu.payload().is_some();
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
             // A late packet of a connection that has ended.
             return;
         }
         endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
-        if self.counting && !flags.has(Flags::BACKWARD) {
+        if self.counting && is_data && !flags.has(Flags::BACKWARD) {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));
         }
@@ -416,6 +434,12 @@ impl<T: Tracer> Simulation<T> {
             bytes -= u64::from(piece);
         }
     }
+}
+
+/// The link of an event that is an arrival.
+#[inline]
+fn arrival(key: u32) -> Option<usize> {
+    (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
 }
 
 /// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.

@@ -6,13 +6,17 @@ mod net;
 use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
+use thalweg_queue::{
+    CapacityTrace, DisciplineSpec, FairQueueingConfig, ImpairmentSpec, Limit, LossSpec, ReorderSpec,
+};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -31,8 +35,13 @@ fn queue() -> impl Strategy<Value = DisciplineSpec> {
         (0u64..20_000).prop_map(Limit::Bytes),
         Just(Limit::Unlimited)
     ];
-    (limit, any::<bool>()).prop_map(|(limit, random)| {
-        if random { DisciplineSpec::RandomDrop { limit } } else { DisciplineSpec::Fcfs { limit } }
+    (limit, 0..3).prop_map(|(limit, kind)| match kind {
+        0 => DisciplineSpec::Fcfs { limit },
+        1 => DisciplineSpec::RandomDrop { limit },
+        _ => {
+            let config = FairQueueingConfig { mark_above: Some(1.0), ..FairQueueingConfig::default() };
+            DisciplineSpec::FairQueueing { limit, config }
+        }
     })
 }
 
@@ -93,8 +102,9 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         impairment,
         schedule,
         prop::option::weighted(0.15, capacity()),
+        prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)],
     )
-        .prop_map(|(rate, delay, queue, impairment, schedule, capacity)| DirectionSpec {
+        .prop_map(|(rate, delay, queue, impairment, schedule, capacity, framing)| DirectionSpec {
             rate,
             delay,
             queue,
@@ -102,6 +112,7 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
             schedule,
             capacity,
             feedback: None,
+            framing,
         })
 }
 
@@ -183,7 +194,28 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             rate: Some(Rate::from_bits_per_sec(rate.unwrap_or(500_000))),
         }
     });
-    prop_oneof![4 => window, 1 => datagram]
+    let adaptive =
+        (1u32..1460, 1u32..100, 1u64..100, 1u64..40).prop_map(|(segment, window, normal, error)| {
+            TransportSpec::AdaptiveAck {
+                scheme: "adaptive-ack".to_owned(),
+                config: aack::Config { segment, window, normal: millis(normal), error: millis(error) },
+                header: 16,
+                ack: 32,
+            }
+        });
+    let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
+        let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
+        RateConfig { start: Rate::from_bits_per_sec(start), drain: Some(millis(300)), ..rules }
+    }));
+    let sscop = (1u32..1460, 1u32..100, 1u32..30, rate).prop_map(|(segment, window, max_pd, rate)| {
+        let config = sscop::Config { window, max_pd, rate, ..sscop::Config::default() };
+        TransportSpec::Sscop {
+            scheme: "sscop".to_owned(),
+            config: sscop::EndpointConfig { sscop: Arc::new(config), segment },
+            header: 8,
+        }
+    });
+    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => sscop]
 }
 
 fn workload() -> impl Strategy<Value = WorkloadSpec> {

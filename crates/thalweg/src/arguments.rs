@@ -4,6 +4,7 @@ use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use thalweg_proto::units::{Bytes, Duration, UnitError};
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
 #[derive(Debug, Parser)]
@@ -38,6 +39,8 @@ pub enum Command {
     Report(ReportArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
+    /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
+    Explore(ExploreArguments),
     /// List what scenarios can use
     List {
         /// Of what
@@ -62,6 +65,8 @@ pub enum Kind {
     Losses,
     /// Scenarios that are built in
     Scenarios,
+    /// Protocols that can be explored
+    Protocols,
     /// Published studies that can be reproduced
     Papers,
 }
@@ -131,6 +136,21 @@ pub struct Options {
     /// Write what the senders did as qlog, for qvis and other tools, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub qlog: Option<Option<PathBuf>>,
+    /// Draw what a flow's ends send each other, as a picture and as text, into the results folder or beside the scenario
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub trace: Option<Trace>,
+    /// Of this flow; without, of the first
+    #[arg(long, value_name = "FLOW", requires = "trace")]
+    pub trace_flow: Option<String>,
+    /// From this time on
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
+    pub trace_from: Option<Duration>,
+    /// Until this time
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
+    pub trace_until: Option<Duration>,
+    /// So many packets at most
+    #[arg(long, value_name = "N", requires = "trace", default_value = "200")]
+    pub trace_packets: NonZeroU32,
     /// Replay every packet of the run and check that the network kept its own rules
     #[arg(long)]
     pub verify: bool,
@@ -217,6 +237,56 @@ pub struct ValidateArguments {
     pub sets: Vec<String>,
 }
 
+/// `thalweg explore`.
+#[derive(Debug, Args)]
+pub struct ExploreArguments {
+    /// The protocol (`thalweg list protocols`)
+    #[arg(value_name = "PROTOCOL")]
+    pub protocol: String,
+    /// The window in packets
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub window: u32,
+    /// Packets to bring across; without, two more than the window
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub messages: Option<u32>,
+    /// Packets lost at most, in either direction
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub losses: u8,
+    /// Packets copied at most
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub duplicates: u8,
+    /// Packets held back at most, so that others pass them
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub delays: u8,
+    /// Timers that expire at most while packets are on their way, or before one that is due earlier
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub expiries: u8,
+    /// Stop when the states take more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
+    pub memory: Bytes,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What `--trace` draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Trace {
+    /// A sequence diagram: who sends what, and when it arrives
+    Sequence,
+}
+
+fn time(text: &str) -> Result<Duration, UnitError> {
+    text.parse()
+}
+
+fn bytes(text: &str) -> Result<Bytes, UnitError> {
+    text.parse()
+}
+
 impl Arguments {
     /// Nothing but results and errors was asked for.
     pub fn quiet(&self) -> bool {
@@ -224,6 +294,7 @@ impl Arguments {
             Command::Run(run) => run.options.quiet,
             Command::Compare(compare) => compare.options.quiet,
             Command::Rerun(rerun) => rerun.quiet,
+            Command::Explore(explore) => explore.quiet,
             Command::Paper(paper) => paper.quiet,
             Command::Report(report) => report.quiet,
             Command::Validate(_) | Command::List { .. } | Command::Schema => false,

@@ -33,14 +33,16 @@ impl Captures {
     }
 
     fn file(&self, scheme: Option<&str>, seed: u64) -> PathBuf {
-        if self.several { of_run(&self.path, scheme, seed) } else { self.path.clone() }
+        if !self.several {
+            return self.path.clone();
+        }
+        file_name(&self.path.with_extension(""), scheme, seed, ".pcap")
     }
 }
 
-/// The file of one of several runs: `trace.pcap` becomes `trace-SCHEME-SEED.pcap`.
-pub fn of_run(path: &Path, scheme: Option<&str>, seed: u64) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let ending = path.extension().map(|ending| format!(".{}", ending.to_string_lossy())).unwrap_or_default();
+/// `path-SCHEME-SEED` with an ending, without what does not belong into the name of a file.
+pub fn file_name(path: &Path, scheme: Option<&str>, seed: u64, ending: &str) -> PathBuf {
+    let stem = path.file_name().unwrap_or_default().to_string_lossy();
     let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     let scheme: String =
         scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();

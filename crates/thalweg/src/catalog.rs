@@ -4,6 +4,7 @@ use crate::arguments::Kind;
 use crate::console::{Console, Error};
 use crate::{Done, input};
 use serde_json::Value;
+use thalweg_lab::explore::SCHEMES;
 use thalweg_lab::output::{Align, Table};
 use thalweg_lab::paper::PAPERS;
 
@@ -27,6 +28,7 @@ pub fn list(what: Kind, console: &Console) -> Done {
             .collect(),
         Kind::Feedback => choices("feedback", "kind"),
         Kind::Losses => choices("loss", "model"),
+        Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
         Kind::Papers => PAPERS.iter().map(|of| (of.name().to_owned(), of.title().to_owned())).collect(),
     };

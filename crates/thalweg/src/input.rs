@@ -40,6 +40,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "cellular-trace" with "cellular.trace",
     "outage",
     "web",
+    "cluster",
+    "recovery",
     "ten-thousand-flows",
 };
 

@@ -5,6 +5,7 @@ mod capture;
 mod catalog;
 mod console;
 mod execute;
+mod explore;
 mod input;
 mod lines;
 mod paper;
@@ -12,6 +13,7 @@ mod progress;
 mod report;
 mod rerun;
 mod run;
+mod sequences;
 mod version;
 
 use arguments::{Arguments, Command};
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Paper(arguments) => paper::paper(&arguments, &console),
         Command::Report(arguments) => report::report(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
+        Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
     };

@@ -38,6 +38,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         jobs: arguments.jobs,
         captures: None,
         qlog: None,
+        sequences: None,
         lines: None,
         verify: false,
         folder: None,

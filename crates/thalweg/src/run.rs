@@ -1,13 +1,14 @@
 //! `thalweg run` and `thalweg compare`.
 
 use crate::Done;
-use crate::arguments::{CompareArguments, Options, RunArguments};
+use crate::arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::capture::Captures;
 use crate::console::{Console, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::lines::Lines;
 use crate::report::Place;
+use crate::sequences::Sequences;
 use crate::version::version;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -53,14 +54,14 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
 /// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there
 /// is nothing else.
 fn compared_flows(loaded: &Loaded) -> Vec<usize> {
-    let is_window = |transport: &TransportSpec| matches!(transport, TransportSpec::Window { .. });
+    let is_datagram = |transport: &TransportSpec| matches!(transport, TransportSpec::Datagram { .. });
     let groups = loaded.spec().groups.iter().zip(1..);
-    let windows: Vec<usize> = groups
+    let reliable: Vec<usize> = groups
         .clone()
-        .filter(|(group, _)| is_window(&group.transport))
+        .filter(|(group, _)| !is_datagram(&group.transport))
         .map(|(_, position)| position)
         .collect();
-    if windows.is_empty() { groups.map(|(_, position)| position).collect() } else { windows }
+    if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }
 }
 
 /// A mistake in the name of a scheme is one of `--schemes`, not of the changes that stand for it.
@@ -100,6 +101,10 @@ fn execute(
         (None, Some(folder)) => folder.path("trace.qlog"),
         (None, None) => PathBuf::from(source.name()).with_extension("qlog"),
     });
+    let sequences = match options.trace {
+        Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
+        None => None,
+    };
     let stop = interruptible()?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
@@ -112,6 +117,7 @@ fn execute(
         events: None,
         captures,
         qlog,
+        sequences,
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),
@@ -136,7 +142,7 @@ fn execute(
             lines.write_results(&document);
             lines.error().map_or(Ok(()), |error| Err(Error::Output(error)))?;
         }
-        None if options.json => console.print(&document.to_json())?,
+        None if options.json => console.print_document(&document)?,
         None => console.print(&summary(&document, console.style))?,
     }
     if options.verify {
@@ -216,6 +222,26 @@ fn captures(
         (None, None) => PathBuf::from(source.name()).with_extension("pcap"),
     };
     Captures::new(&options.pcap_at, loaded.spec(), path, several).map(Some)
+}
+
+fn sequences(
+    source: &Source,
+    loaded: &Loaded,
+    options: &Options,
+    folder: Option<&Folder>,
+    several: bool,
+) -> Result<Sequences, Error> {
+    let path = match folder {
+        Some(folder) => folder.path("sequence"),
+        None => {
+            let name = PathBuf::from(source.name());
+            name.with_file_name(format!(
+                "{}-sequence",
+                name.file_stem().unwrap_or_default().to_string_lossy()
+            ))
+        }
+    };
+    Sequences::new(options, loaded.spec(), &loaded.scenario.title, &path, several)
 }
 
 /// A flag that the first Ctrl-C sets. The second one ends the process at once.

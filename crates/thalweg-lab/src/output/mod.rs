@@ -1,10 +1,12 @@
-//! Results for people and for other programs: tables, folders, series, pictures, qlog and packet captures.
+//! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures and sequence
+//! diagrams.
 
 mod comparison;
 mod folder;
 mod parquet;
 pub mod pcap;
 mod qlog;
+pub mod sequence;
 mod series;
 mod summary;
 pub(crate) mod svg;

@@ -60,8 +60,10 @@ impl Topology {
 
 impl Group {
     fn of(group: &GroupSpec) -> Self {
-        let (TransportSpec::Window { scheme, .. } | TransportSpec::Datagram { scheme, .. }) =
-            &group.transport;
+        let (TransportSpec::Window { scheme, .. }
+        | TransportSpec::Datagram { scheme, .. }
+        | TransportSpec::AdaptiveAck { scheme, .. }
+        | TransportSpec::Sscop { scheme, .. }) = &group.transport;
         Self {
             name: group.name.clone(),
             scheme: scheme.clone(),

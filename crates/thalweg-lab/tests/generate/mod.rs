@@ -40,7 +40,10 @@ fn queue() -> impl Strategy<Value = String> {
     ];
     prop_oneof![
         capacity.clone(),
-        (one(&["fcfs", "random-drop"]), capacity)
+        (
+            one(&["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-codel", "pie", "priority"]),
+            capacity
+        )
             .prop_map(|(kind, capacity)| format!("{{ discipline = \"{kind}\", capacity = {capacity} }}")),
         feedback().prop_map(|feedback| format!(
             "{{ discipline = \"fcfs\", capacity = \"20 pkt\", feedback = {feedback} }}"
@@ -149,6 +152,7 @@ fn line() -> BoxedStrategy<Vec<String>> {
             key("loss", loss()),
             key("duplicate", probability()),
             key("corrupt", probability()),
+        key("framing", one(&["\"none\"", "\"atm-aal5\""])),
             key("reorder", reorder()),
         ]),
     )
@@ -197,9 +201,71 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"bbn\"\nlifetime = \"3 s\"",
         "base = \"vanilla\"",
     ]);
-    (own, common()).prop_map(|(own, mut more)| {
+    let window = (own, common()).prop_map(|(own, mut more)| {
         more.insert(0, own);
         more
+    });
+    let adaptive = some(vec![
+        key("window", one(&["\"1 pkt\"", "\"64 pkt\""])),
+        key("t-normal", one(&["\"10 ms\"", "\"1 s\""])),
+        key("t-error", one(&["\"1 ms\"", "\"2 s\""])),
+        key("segment", one(&["\"1 kB\""])),
+        key("header", one(&["\"0 B\"", "\"40 B\""])),
+        key("ack", one(&["\"53 B\""])),
+    ])
+    .prop_map(|mut keys| {
+        keys.insert(0, "base = \"adaptive-ack\"".to_owned());
+        keys
+    });
+    prop_oneof![6 => window, 1 => adaptive, 1 => sscop(), 1 => sscop_rate()]
+}
+
+fn sscop_keys() -> impl Strategy<Value = Vec<String>> {
+    some(vec![
+        key("window", one(&["\"1 pkt\"", "\"300 pkt\""])),
+        key("buffer", one(&["\"7 pkt\""])),
+        key("k", one(&["\"65528 B\""])),
+        key("max-cc", one(&["1", "9"])),
+        key("max-pd", one(&["1", "500"])),
+        key("max-stat", one(&["3", "16379"])),
+        key("timer-cc", one(&["\"200 ms\""])),
+        key("timer-poll", one(&["\"100 ms\""])),
+        key("timer-keep-alive", one(&["\"100 ms\""])),
+        key("timer-no-response", one(&["\"15 s\""])),
+        key("timer-idle", one(&["\"100 ms\""])),
+        key("poll-after-retransmission", one(&["true", "false"])),
+        key("ignore-old-data", one(&["true", "false"])),
+        key("segment", one(&["\"508 B\""])),
+        key("header", one(&["\"0 B\"", "\"8 B\""])),
+    ])
+}
+
+fn sscop() -> impl Strategy<Value = Vec<String>> {
+    sscop_keys().prop_map(|mut keys| {
+        keys.insert(0, "base = \"sscop\"".to_owned());
+        keys
+    })
+}
+
+fn sscop_rate() -> impl Strategy<Value = Vec<String>> {
+    let own = some(vec![
+        key("start-rate", one(&["\"1 kbit/s\"", "\"10 Mbit/s\""])),
+        key("max-rate", one(&["\"100 Mbit/s\""])),
+        key("alpha", one(&["\"1 pkt\"", "\"5 pkt\""])),
+        key("unit", one(&["\"bytes\"", "\"cells\""])),
+        key("probing", one(&["\"spacing\"", "\"packet-pair\""])),
+        key("base-rate", one(&["\"delivered\"", "\"probed\""])),
+        key("gain", one(&["0.25", "1"])),
+        key("growth", one(&["1", "1.5"])),
+        key("poll-behind-data", one(&["true", "false"])),
+        key("keep-records", one(&["true", "false"])),
+        key("poll-floor", one(&["\"0 s\"", "\"20 ms\""])),
+        key("drain", one(&["\"1 s\""])),
+    ]);
+    (own, sscop_keys(), any::<bool>()).prop_map(|(mut keys, more, literal)| {
+        keys.extend(more);
+        keys.insert(0, format!("base = \"sscop-rate{}\"", if literal { "-literal" } else { "" }));
+        keys
     })
 }
 
@@ -260,7 +326,16 @@ fn flow() -> impl Strategy<Value = String> {
         key("stop", time()),
         key("access", access()),
         key("control-channel", time()),
-        key("scheme", one(&["\"mine\"", "\"cubic\"", "\"vegas\"", "{ base = \"newreno\", ack = \"9 B\" }"])),
+        key(
+            "scheme",
+            one(&[
+                "\"mine\"",
+                "\"cubic\"",
+                "\"vegas\"",
+                "\"adaptive-ack\"",
+                "{ base = \"newreno\", ack = \"9 B\" }",
+            ]),
+        ),
     ]);
     (keys, any::<bool>()).prop_map(|(keys, back)| {
         let (from, to) = if back { ("n9", "n0") } else { ("n0", "n9") };

@@ -91,6 +91,18 @@ pub struct SenderConfig {
     pub fine_timer: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
+    /// What a pause does to the retransmission timer.
+    pub pause: PauseConfig,
+}
+
+/// What [`Pause`](crate::transport::Input::Pause) and [`Resume`](crate::transport::Input::Resume) do beside stopping data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseConfig {
+    /// The retransmission timer stands still during the pause; otherwise it runs on, and may expire.
+    pub freezes_timer: bool,
+    /// After the pause data that is on the way or lost is waited for: the sender goes on with the next acknowledgement or
+    /// when the retransmission timer expires. Otherwise it sends at once what its window allows.
+    pub waits_for_timer: bool,
 }
 
 impl Default for SenderConfig {
@@ -106,6 +118,7 @@ impl Default for SenderConfig {
             nagle: false,
             fine_timer: false,
             max_retransmissions: None,
+            pause: PauseConfig::default(),
         }
     }
 }

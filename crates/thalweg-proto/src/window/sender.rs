@@ -1,6 +1,9 @@
 //! The sending end.
 
+mod digest;
+
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
+use super::pause::Pause;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
 use crate::congestion::{AckSample, Controller, FeedbackSample, LossKind, LossSample, Path, SentSample};
 use crate::engine::{Engine, Output};
@@ -51,7 +54,7 @@ pub struct SenderStats {
 }
 
 /// The phase of loss repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     /// Nothing is known to be missing.
     Open,
@@ -111,12 +114,12 @@ pub struct Sender<P: Payload, C: Controller> {
     finished: bool,
     failed: Option<Failure>,
     failure_told: bool,
-    paused: bool,
+    pause: Pause,
     sent: u64,
     retransmissions: u64,
-    timeouts: u64,
-    recoveries: u64,
-    invalid_acks: u64,
+    timeouts: u32,
+    recoveries: u32,
+    invalid_acks: u32,
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
@@ -124,6 +127,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub fn new(config: Arc<SenderConfig>, controller: C) -> Self {
         Self {
             rtt: RttEstimator::new(&config.rtt),
+            pause: Pause::new(config.pause),
             config,
             controller,
             queue: P::Queue::default(),
@@ -151,7 +155,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             finished: false,
             failed: None,
             failure_told: false,
-            paused: false,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -177,9 +180,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             timeout: self.rtt.timeout(),
             sent: self.sent,
             retransmissions: self.retransmissions,
-            timeouts: self.timeouts,
-            recoveries: self.recoveries,
-            invalid_acks: self.invalid_acks,
+            timeouts: u64::from(self.timeouts),
+            recoveries: u64::from(self.recoveries),
+            invalid_acks: u64::from(self.invalid_acks),
             limits,
         }
     }
@@ -187,6 +190,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
+    }
+
+    /// Where the sender remembers the oldest and the newest of its outstanding segments, which the next acknowledgement
+    /// will change: for a driver of so many senders that it pays to ask memory ahead.
+    pub fn next_needed(&self) -> Option<[*const u8; 2]> {
+        self.outstanding.ends()
     }
 
     fn path(&self, now: Time) -> Path {
@@ -202,10 +211,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn on_ack(&mut self, now: Time, ack: &Ack, marked: bool) {
         if ack.cumulative > self.next {
-            self.invalid_acks += 1;
+            self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
         }
         self.silent = 0;
+        self.pause.hear();
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
         let was_refused = self.is_refused();
@@ -261,6 +271,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else if advanced {
             // RFC 6298, 5.3.
             self.timer = now + self.rtt.timeout();
+            self.pause.restart(now);
         }
     }
 
@@ -272,8 +283,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Moves between the phases of loss repair after an acknowledgement.
     fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
+        // Of what goes again with go-back-n the receiver has most, and answers with duplicates that tell of no loss.
+        // They end when something newer is acknowledged (the rule of RFC 6582, section 3.2, step 1).
+        let is_echoed = self.config.recovery == Recovery::GoBackN;
         match self.phase {
-            Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
+            Phase::Recovery { until } | Phase::Loss { until }
+                if self.unacknowledged >= until + u64::from(is_echoed) =>
+            {
                 if matches!(self.phase, Phase::Recovery { .. }) {
                     let path = self.path(now);
                     self.controller.on_recovered(&path);
@@ -349,7 +365,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         let Some(sent_at) = lost_sent_at else { return };
         self.limited = 0;
-        self.recoveries += 1;
+        self.recoveries = self.recoveries.saturating_add(1);
         self.signal = Some(Signal::Duplicates);
         let path = self.path(now);
         let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
@@ -367,6 +383,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     fn on_timer(&mut self, now: Time) {
+        self.pause.hear();
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
         let Some(first) = self.outstanding.first() else {
@@ -389,11 +406,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.repair_now |= self.outstanding.mark_first_lost().is_some();
             return;
         }
-        if self.paused && fate == Fate::Lost {
+        if self.pause.is_on() && fate == Fate::Lost {
             // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
-        self.timeouts += 1;
+        self.timeouts = self.timeouts.saturating_add(1);
         self.signal = Some(Signal::Timeout);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
@@ -468,8 +485,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
-        if self.paused {
+        if self.pause.is_on() {
             return wait(Limit::Paused);
+        }
+        if self.pause.waits() {
+            return wait(Limit::Network);
         }
         let lost = self.outstanding.first_lost_len();
         let (action, length) = match lost {
@@ -609,15 +629,15 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 self.finishing = true;
             }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
-            Input::Pause => self.paused = true,
-            Input::Resume => self.paused = false,
+            Input::Pause => self.pause.begin(now),
+            Input::Resume => self.timer = self.pause.end(now, self.timer, !self.outstanding.is_empty()),
             // A sender has nothing to receive.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
-        if now >= self.timer {
+        if now >= self.timer && self.pause.timer_runs() {
             self.on_timer(now);
         }
         if let Some(event) = self.next_event() {
@@ -644,7 +664,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         }
         if until < self.timer {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
-        } else if self.timer < Time::MAX {
+        } else if self.timer < Time::MAX && self.pause.timer_runs() {
             Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }
         } else {
             Output::Idle

@@ -13,6 +13,10 @@
 //! - Datagrams become UDP, routers' messages become ICMP Source Quench (type 4) with the header of a packet of the
 //!   flow, whose sequence number is that of the dropped data (all ones for a warning without a loss), and the
 //!   granted rate in kbit/s in the word that ICMP leaves unused.
+//! - Adaptive acknowledgement travels in UDP, with the bytes that it has when deployed
+//!   ([`thalweg_proto::aack::wire`]).
+//! - SSCOP travels in UDP, each PDU as it is on the wire, with a user field of zeros. Its control fields are at the end, so
+//!   PDUs are stored as a whole. `tshark -d udp.port==5001,sscop` reads them.
 //! - Checksums are right for a payload of zeros. Only headers are stored; the original length is the size that the
 //!   packet had on the simulated wire, or that of its headers and payload where that is more.
 
@@ -89,15 +93,15 @@ impl<W: Write> Capture<W> {
     fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
         let headers = packet::headers(record);
         let original = record.size.max(headers.total);
-        let headers = headers.bytes();
-        let header_bytes = headers.len() as u32;
+        let header_bytes = (headers.bytes().len() + headers.body.len()) as u32;
         let captured = self.snapshot.min(original).max(header_bytes);
         let nanos = record.time.as_picos() / 1000;
         let (second, nano) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         for word in [second as u32, nano as u32, captured, original] {
             self.to.write_all(&word.to_le_bytes())?;
         }
-        self.to.write_all(headers)?;
+        self.to.write_all(headers.bytes())?;
+        self.to.write_all(&headers.body)?;
         io::copy(&mut io::Read::take(io::repeat(0), u64::from(captured - header_bytes)), &mut self.to)?;
         self.packets += 1;
         Ok(())

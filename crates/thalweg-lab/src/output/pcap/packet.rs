@@ -1,7 +1,8 @@
 //! Real headers for simulated packets.
 
 use std::net::Ipv4Addr;
-use thalweg_proto::payload::Payload;
+use thalweg_proto::aack::{self, wire};
+use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
@@ -11,7 +12,9 @@ use thalweg_sim::trace::{PacketId, Record};
 pub(super) struct Headers {
     bytes: [u8; LONGEST],
     length: usize,
-    /// The length of headers and payload.
+    /// What is stored behind the headers.
+    pub(super) body: Vec<u8>,
+    /// The length of headers, body and payload.
     pub(super) total: u32,
 }
 
@@ -46,12 +49,19 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
             selective(&mut tcp, ack);
             ip(record, &ends, TCP, tcp)
         }
-        Pdu::Datagram(payload) => {
-            let mut udp = Part::new(payload.len());
-            let length = u16::try_from(u64::from(payload.len()) + 8).unwrap_or(0);
-            udp.words([ends.source_port, ends.target_port, length, 0]);
+        Pdu::Datagram(payload) => ip(record, &ends, UDP, udp(&ends, &[], payload.len())),
+        Pdu::AdaptiveAck(aack::Pdu::Data(data)) => {
+            let header = wire::data_header(data.sequence, data.payload.len());
+            ip(record, &ends, UDP, udp(&ends, &header, data.payload.len()))
+        }
+        Pdu::Sscop(pdu) => {
+            let mut udp = udp(&ends, &[], pdu.wire_len());
+            let zeros = |length: &Length| Slice::new(vec![0; length.len() as usize]);
+            pdu.map(zeros).encode(&mut udp.body);
+            udp.payload = 0;
             ip(record, &ends, UDP, udp)
         }
+        Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet that it is about went the other way.
             let about = Ends {
@@ -91,12 +101,14 @@ fn stream(position: u64) -> u32 {
 struct Part {
     bytes: [u8; LONGEST],
     length: usize,
+    /// A whole PDU, where headers are not all that is wanted; of an even length.
+    body: Vec<u8>,
     payload: u32,
 }
 
 impl Part {
     const fn new(payload: u32) -> Self {
-        Self { bytes: [0; LONGEST], length: 0, payload }
+        Self { bytes: [0; LONGEST], length: 0, body: Vec::new(), payload }
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -107,6 +119,15 @@ impl Part {
     fn words<const N: usize>(&mut self, words: [u16; N]) {
         words.iter().for_each(|word| self.put(&word.to_be_bytes()));
     }
+}
+
+/// A UDP header, a header of the protocol that it carries, and so much payload. A length beyond 65535 is written as zero.
+fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
+    let mut part = Part::new(payload);
+    let length = u16::try_from(u64::from(payload) + header.len() as u64 + 8).unwrap_or(0);
+    part.words([ends.source_port, ends.target_port, length, 0]);
+    part.put(header);
+    part
 }
 
 fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) -> Part {
@@ -151,7 +172,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
 
 /// Puts an IP header before `part` and fills in its checksum.
 fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
-    let length = (part.length as u32).saturating_add(part.payload);
+    let length = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
     if let Some(at) = match protocol {
         TCP => Some(16),
         UDP => Some(6),
@@ -160,14 +181,18 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         // The checksum covers addresses, protocol and length too (RFC 9293, 3.1).
         let addresses = [ends.source.octets(), ends.target.octets()].concat();
         let sum = sum(&addresses) + u64::from(protocol) + u64::from(length as u16);
-        let checksum = fold(sum + self::sum(&part.bytes[..part.length]));
+        let checksum = fold(sum + self::sum(&part.bytes[..part.length]) + self::sum(&part.body));
         part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     } else {
         let checksum = fold(sum(&part.bytes[..part.length]));
         part.bytes[2..4].copy_from_slice(&checksum.to_be_bytes());
     }
-    let mut headers =
-        Headers { bytes: [0; LONGEST], length: 20 + part.length, total: length.saturating_add(20) };
+    let mut headers = Headers {
+        bytes: [0; LONGEST],
+        length: 20 + part.length,
+        body: part.body,
+        total: length.saturating_add(20),
+    };
     headers.bytes[..20].copy_from_slice(&ip_header(
         ends,
         protocol,

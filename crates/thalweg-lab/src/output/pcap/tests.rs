@@ -1,6 +1,8 @@
 use super::*;
 use std::process::Command;
+use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
+use thalweg_proto::sscop;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
@@ -47,6 +49,9 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
 
 fn packets() -> Vec<(u32, bool, u32, Pdu)> {
     let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)), queue: 0 };
+    let numbers = [3, 5].map(sscop::Number::new).to_vec();
+    let [ps, mr, r] = [2, 131, 3].map(sscop::Number::new);
+    let stat = sscop::Pdu::Stat(sscop::Stat { ps, mr, r, list: numbers, rate: None });
     let drop = Feedback { dropped: Some(4000), rate: None, queue: 0 };
     vec![
         (0, false, 1040, segment(0)),
@@ -55,6 +60,15 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
         (300, false, 1028, Pdu::Datagram(Length(1000))),
         (0, true, 60, Pdu::Feedback(drop)),
         (0, true, 60, Pdu::Feedback(warning)),
+        (
+            1,
+            false,
+            1052,
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: 9, payload: Length(1008) })),
+        ),
+        (1, true, 60, Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 }))),
+        (1, false, 1036, Pdu::Sscop(sscop::Pdu::Sd { s: sscop::Number::new(5), mu: Length(1001) })),
+        (1, true, 48, Pdu::Sscop(stat)),
     ]
 }
 
@@ -88,6 +102,19 @@ fn a_point_sees_its_own_side_only() {
     assert!(sees(Point::Sink, Step::Delivered, u32::MAX, false));
     assert!(sees(Point::Transmitters(vec![3]), Step::Transmitted, 3, true));
     assert!(!sees(Point::Transmitters(vec![3]), Step::Transmitted, 2, true));
+}
+
+/// Adaptive acknowledgement is captured as the bytes that the engine's own decoder reads.
+#[test]
+fn adaptive_acknowledgement_is_captured_as_deployed() {
+    for (index, expected) in
+        [(6, "Data { sequence: 9, "), (7, "Report { gap_in: 9, gap_out: 11, cumulative: 7 }")]
+    {
+        let bytes = capture(&packets()[index..=index], 65_535);
+        // Headers of the file, of the packet, of IP and of UDP.
+        let pdu = aack::wire::decode(&bytes[24 + 16 + 28..]).unwrap();
+        assert!(format!("{pdu:?}").contains(expected), "{pdu:?}");
+    }
 }
 
 #[test]
@@ -134,10 +161,13 @@ fn tshark_reads_the_headers_as_meant() {
         "tcp.checksum.status",
         "udp.checksum.status",
         "icmp.checksum.status",
+        "sscop.s",
+        "sscop.stat.s",
     ];
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(&path).args(["-n", "-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
-    tshark.args(["-o", "tcp.relative_sequence_numbers:FALSE"]);
+    tshark.args(["-o", "tcp.relative_sequence_numbers:FALSE", "-d", "udp.port==5001,sscop"]);
+    tshark.args(["-o", "sscop.payload:Data (no further dissection)"]);
     for protocol in ["ip", "tcp", "udp"] {
         tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
     }
@@ -149,12 +179,16 @@ fn tshark_reads_the_headers_as_meant() {
     let text = String::from_utf8(output.stdout).unwrap();
     // A checksum status of 1 is good. Wireshark does not judge the TCP header that a message quotes in part.
     let expected = [
-        "1040|10.0.0.1|10.128.0.1|1|1|0|||||1|1||",
-        "1040|10.0.0.1|10.128.0.1|0|1|0|||||1|1||",
-        "60|10.128.0.1|10.0.0.1|1|1000|1|2000,6000||||1|1||",
-        "1028|10.0.1.45|10.128.1.45|||||1008|||1||1|",
-        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4001|||||4||1,1|||1",
-        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1",
+        "1040|10.0.0.1|10.128.0.1|1|1|0|||||1|1||||",
+        "1040|10.0.0.1|10.128.0.1|0|1|0|||||1|1||||",
+        "60|10.128.0.1|10.0.0.1|1|1000|1|2000,6000||||1|1||||",
+        "1028|10.0.1.45|10.128.1.45|||||1008|||1||1|||",
+        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4001|||||4||1,1|||1||",
+        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1||",
+        "1052|10.0.0.2|10.128.0.2|||||1032|||1||1|||",
+        "60|10.128.0.2|10.0.0.2|||||40|||1||1|||",
+        "1036|10.0.0.2|10.128.0.2|||||1016|||1||1||5|",
+        "48|10.128.0.2|10.0.0.2|||||28|||1||1|||3,5",
     ];
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&output.stderr));

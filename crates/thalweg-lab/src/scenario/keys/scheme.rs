@@ -5,15 +5,17 @@ use super::super::quantity::{Name, Number, Packets, Probability, name_fault};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, choice, decode_tag, table, wrong_type};
 use super::super::tree::{Kind, Value};
+use super::sscop::{Sscop, SscopRate};
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 table! {
     /// What all schemes have: how large packets are.
     Sizes "packet sizes" {
-        /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers).
+        /// The largest payload of a packet (1448 B for windows, 1472 B for udp, 1468 B for sscop: 1500 bytes with their
+        /// headers; 1008 B for adaptive-ack).
         segment: Bytes = "segment";
-        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B).
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B, adaptive-ack 16 B).
         header: Bytes = "header";
     }
 }
@@ -230,6 +232,21 @@ table! {
     }
 }
 
+table! {
+    /// Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.
+    AdaptiveAck "adaptive-ack scheme" {
+        /// Packets that the sender keeps until they are acknowledged.
+        window: Packets = "window" or r#""400 pkt""#;
+        /// T_normal: the time between two reports of the receiver while nothing is missing.
+        t_normal: Duration = "t-normal" or r#""40 ms""#;
+        /// T_error: the time between two reports of the receiver while something is missing.
+        t_error: Duration = "t-error" or r#""5 ms""#;
+        /// Bytes on the wire of a report (32 B).
+        ack: Bytes = "ack";
+        ..sizes: Sizes;
+    }
+}
+
 choice! {
     /// A scheme: a built-in one with parameters.
     SchemeTable "scheme" by "base" {
@@ -245,6 +262,10 @@ choice! {
         "bbn" => Bbn(Bbn),
         "vanilla" => Vanilla(Vanilla),
         "udp" => Datagram(Datagram),
+        "adaptive-ack" => AdaptiveAck(AdaptiveAck),
+        "sscop" => Sscop(Sscop),
+        "sscop-rate" => SscopRate(SscopRate),
+        "sscop-rate-literal" => SscopRateLiteral(SscopRate),
     }
 }
 
@@ -263,7 +284,11 @@ impl SchemeTable {
             Self::SourceQuench(table) => Some(&table.common),
             Self::Bbn(table) => Some(&table.common),
             Self::Vanilla(table) => Some(&table.common),
-            Self::Datagram(_) => None,
+            Self::Datagram(_)
+            | Self::AdaptiveAck(_)
+            | Self::Sscop(_)
+            | Self::SscopRate(_)
+            | Self::SscopRateLiteral(_) => None,
         }
     }
 
@@ -397,13 +422,13 @@ macro_rules! words {
             }
         }
 
-        impl Decode for $Name {
+        impl $crate::scenario::table::Decode for $Name {
             fn expected() -> String {
                 [$(concat!("\"", $word, "\"")),+].join(" or ")
             }
-            fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-                let Kind::String(text) = &value.kind else {
-                    wrong_type::<Self>(value, report);
+            fn decode(value: &$crate::scenario::tree::Value, report: &mut $crate::scenario::diagnostic::Report) -> Option<Self> {
+                let $crate::scenario::tree::Kind::String(text) = &value.kind else {
+                    $crate::scenario::table::wrong_type::<Self>(value, report);
                     return None;
                 };
                 match text.as_str() {
@@ -415,13 +440,12 @@ macro_rules! words {
                     }
                 }
             }
-            fn schema(_: &mut Definitions) -> serde_json::Value {
-                json!({ "enum": [$($word),+] })
+            fn schema(_: &mut $crate::scenario::schema::Definitions) -> serde_json::Value {
+                serde_json::json!({ "enum": [$($word),+] })
             }
         }
     };
 }
-
 pub(super) use words;
 
 words! {

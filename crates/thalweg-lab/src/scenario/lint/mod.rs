@@ -1,6 +1,7 @@
 //! What is probably not meant, or cannot work, in a scenario that can be read.
 
 mod feedback;
+mod gates;
 mod links;
 mod memory;
 mod random;
@@ -36,6 +37,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     traffic::windows(&checked, report);
     feedback::speakers(&checked, report);
     feedback::listeners(&checked, report);
+    gates::gates(&checked, report);
     for (message, span) in &origins.unused {
         report.warn("scenario.unused", *span, message.clone());
     }

@@ -2,12 +2,12 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
-use super::super::path::{Paths, direction, nominal_rate, packet_sizes};
+use super::super::path::{Paths, direction, packet_sizes, service_time};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::line::{Place, small};
 use thalweg_proto::congestion::FeedbackKind;
-use thalweg_proto::units::{Bytes, Duration};
+use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
@@ -220,9 +220,7 @@ fn longest_response(
     let mut routes = Routes::new(spec);
     let link = &spec.links[hop as usize / 2];
     let router = if hop.is_multiple_of(2) { link.a } else { link.b };
-    let time = |line: &DirectionSpec, size: u32| {
-        line.delay + nominal_rate(line).transmission_time(Bytes::new(u64::from(size)))
-    };
+    let time = |line: &DirectionSpec, size: u32| line.delay + service_time(line, size);
     let hears = |group: &GroupSpec| audience == Audience::All || group.transport.feedback() == Some(kind);
     crossing(spec, paths, hop)
         .filter(|(group, ..)| hears(group))

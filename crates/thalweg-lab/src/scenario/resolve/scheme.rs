@@ -1,17 +1,19 @@
 //! Schemes: which transport with which parameters.
 
 use super::super::keys::{
-    Common, DelayedAckChoice, DelayedAckTable, Document, GrowthWord, RecoveryName, Rto, SchemeRef,
-    SchemeTable, Sizes,
+    AdaptiveAck, Common, DelayedAckChoice, DelayedAckTable, Document, GrowthWord, RecoveryName, Rto,
+    SchemeRef, SchemeTable, Sizes,
 };
 use super::super::quantity::Packets;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::Resolver;
 use super::line::small;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
+use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
-use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
 
 impl Resolver<'_> {
@@ -59,6 +61,17 @@ impl Resolver<'_> {
             let rate = udp.rate.as_deref().copied();
             return Some(TransportSpec::Datagram { scheme, segment, header, rate });
         }
+        let table = match table {
+            SchemeTable::AdaptiveAck(table) => return self.adaptive_ack(scheme, *table, shared),
+            SchemeTable::Sscop(table) => return self.sscop(scheme, *table, shared),
+            SchemeTable::SscopRate(table) => {
+                return self.sscop_rate(scheme, *table, RateConfig::amended(), shared);
+            }
+            SchemeTable::SscopRateLiteral(table) => {
+                return self.sscop_rate(scheme, *table, RateConfig::literal(), shared);
+            }
+            table => table,
+        };
         let mut common = table.common()?.clone();
         if let Some(shared) = shared {
             common.complete(shared);
@@ -86,8 +99,36 @@ impl Resolver<'_> {
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
     }
 
+    fn adaptive_ack(
+        &mut self,
+        scheme: String,
+        mut table: AdaptiveAck,
+        shared: Option<&Common>,
+    ) -> Option<TransportSpec> {
+        if let Some(shared) = shared {
+            table.sizes.inherit(&shared.sizes);
+            if table.ack.is_none() {
+                table.ack.clone_from(&shared.ack);
+            }
+        }
+        table.inherit_own(Fields::defaults());
+        let (segment, header) = self.sizes(&table.sizes, 1008, 16)?;
+        let ack = match &table.ack {
+            Some(at) => small(at.value).or_else(|| self.bad_size(at, "a report")),
+            None => Some(32),
+        }?;
+        for at in [&table.t_normal, &table.t_error].into_iter().flatten().filter(|at| at.value.is_zero()) {
+            self.report.error("scenario.range", at.span, "the time between two reports is above 0");
+        }
+        // Saturates: nobody keeps more packets than that.
+        let window = self.window(&table.window)? as u32;
+        let (normal, error) = (table.t_normal.as_ref()?.value, table.t_error.as_ref()?.value);
+        let config = aack::Config { segment, window, normal, error };
+        Some(TransportSpec::AdaptiveAck { scheme, config, header, ack })
+    }
+
     /// Segment and header in bytes.
-    fn sizes(&mut self, sizes: &Sizes, segment: u32, header: u32) -> Option<(u32, u32)> {
+    pub(super) fn sizes(&mut self, sizes: &Sizes, segment: u32, header: u32) -> Option<(u32, u32)> {
         let segment = match &sizes.segment {
             Some(at) => small(at.value).filter(|&size| size > 0).or_else(|| self.bad_size(at, "a segment")),
             None => Some(segment),
@@ -254,7 +295,11 @@ impl Resolver<'_> {
                 let window = self.window(&table.window)?;
                 (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
-            SchemeTable::Datagram(_) => return None,
+            SchemeTable::Datagram(_)
+            | SchemeTable::AdaptiveAck(_)
+            | SchemeTable::Sscop(_)
+            | SchemeTable::SscopRate(_)
+            | SchemeTable::SscopRateLiteral(_) => return None,
         })
     }
 
@@ -282,6 +327,8 @@ impl Resolver<'_> {
             self.report.error("scenario.range", duplicate_threshold.span, "the threshold is at least 1");
         }
         Some(SenderConfig {
+            // The gate of the node where a flow begins decides.
+            pause: PauseConfig::default(),
             segment,
             // Saturates: there are never more segments than that.
             max_window: max_window as u32,

@@ -1,0 +1,63 @@
+//! What decides what a sender does next.
+
+use super::Sender;
+use crate::congestion::Controller;
+use crate::digest::{Digest, feed, until};
+use crate::payload::Payload;
+use crate::units::Time;
+use core::hash::{Hash, Hasher};
+
+impl<P, C> Digest for Sender<P, C>
+where
+    P: Payload<Queue: Hash> + Hash,
+    C: Controller<PacketInfo: Hash> + Digest,
+{
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        // By name and without a rest, so that no new field is forgotten.
+        let Self {
+            config: _,
+            controller,
+            rtt,
+            queue,
+            outstanding,
+            unacknowledged,
+            next,
+            peer_limit,
+            phase,
+            duplicates,
+            limited,
+            departed,
+            checks,
+            repair_now,
+            probe_now,
+            timer,
+            silent,
+            next_send,
+            last_sent,
+            limit,
+            limit_since: _,
+            limits: _,
+            signal,
+            writable,
+            finishing,
+            finished,
+            failed,
+            failure_told,
+            pause,
+            sent: _,
+            retransmissions: _,
+            timeouts: _,
+            recoveries: _,
+            invalid_acks: _,
+        } = self;
+        controller.digest(now, into);
+        outstanding.digest(now, into);
+        pause.digest(now, into);
+        feed(into, (rtt, queue, unacknowledged, next, peer_limit, phase));
+        feed(into, (duplicates, limited, departed, checks, repair_now, probe_now));
+        feed(into, (until(*timer, now), silent));
+        // What is due already is due, however long.
+        feed(into, (until(*next_send, now), now.since(*last_sent)));
+        feed(into, (limit, signal, writable, finishing, finished, failed, failure_told));
+    }
+}
