@@ -10,7 +10,7 @@ machine falls on all alike. Only the standard library is used.
 """
 
 import argparse
-import os
+import resource
 import subprocess
 import tempfile
 from pathlib import Path
@@ -26,10 +26,10 @@ MOST_SECONDS, MOST_SHARE = 2.0, 0.10
 
 
 def cpu_seconds(thalweg, arguments):
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([thalweg, *arguments], check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    return after.children_user - before.children_user + after.children_system - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def main():

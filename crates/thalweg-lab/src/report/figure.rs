@@ -3,8 +3,8 @@
 use super::series::{AllSeries, One};
 use super::thin::thin;
 use crate::output::svg::{Bar, BarPanel, Figure, Line, LinePanel};
-use crate::output::{Scale, Style, title_lines};
-use crate::results::{Body, Document, SchemeResults};
+use crate::output::{Scale, Style, direction, title_lines};
+use crate::results::{Body, Document, Link, Run, SchemeResults};
 
 /// A picture in SVG. Of a run it shows the flows' goodput, the queues, round-trip times and windows over time; of
 /// replications the same of the first seed; of a comparison first how the schemes did, with intervals.
@@ -18,11 +18,12 @@ pub fn figure(document: &Document, series: &AllSeries) -> String {
     } else if let Some((_, run)) = document.runs().next() {
         let flows: Vec<&str> = run.flows.iter().map(|flow| flow.name.as_str()).collect();
         let of_flow = |one: &One| flows.iter().position(|name| *name == one.subject);
-        let bottleneck = |one: &One| bottlenecks(document).iter().position(|name| *name == one.subject);
+        let links = bottlenecks(document);
+        let bottleneck = |one: &One| links.iter().position(|(name, _)| *name == one.subject);
         let panel = |quantity, title, place: &dyn Fn(&One) -> Option<usize>| {
             let all = series.of(quantity).filter(|one| one.seed == run.seed);
             let mut lines: Vec<Line> =
-                all.filter_map(|one| Some(line(one, &one.subject, place(one)?))).collect();
+                all.filter_map(|one| Some(line(one, label(&links, &one.subject), place(one)?))).collect();
             lines.sort_by_key(|line| line.colour);
             lines.truncate(MOST_LINES);
             line_panel(quantity, title, lines)
@@ -41,20 +42,29 @@ pub fn figure(document: &Document, series: &AllSeries) -> String {
 /// The queue of the first bottleneck under each scheme and the first seed.
 fn compared(document: &Document, series: &AllSeries, schemes: &[SchemeResults]) -> Vec<LinePanel> {
     let names = bottlenecks(document);
-    let (Some(subject), Some(seed)) = (names.first(), document.seeds.first()) else { return Vec::new() };
+    let (Some((subject, words)), Some(seed)) = (names.first(), document.seeds.first()) else {
+        return Vec::new();
+    };
     let place = |one: &One| schemes.iter().position(|of| of.scheme == one.scheme);
     let all = series.of("queue-packets").filter(|one| one.subject == *subject && one.seed == *seed);
     let lines = all.filter_map(|one| Some(line(one, &one.scheme, place(one)?))).collect();
-    line_panel("queue-packets", &format!("Queue of {subject}, seed {seed}"), lines).into_iter().collect()
+    line_panel("queue-packets", &format!("Queue of {words}, seed {seed}"), lines).into_iter().collect()
 }
 
-/// The bottlenecks of the first run that has any, as series name them.
-fn bottlenecks(document: &Document) -> Vec<String> {
-    let of_run = |(_, run): (_, &crate::results::Run)| {
-        let links = run.links.iter().filter(|link| link.bottleneck);
-        links.map(|link| format!("{} {}->{}", link.name, link.from, link.to)).collect::<Vec<_>>()
+/// The bottlenecks of the first run that has any: as series name them, and as people do.
+fn bottlenecks(document: &Document) -> Vec<(String, String)> {
+    let names = |link: &Link| {
+        let Link { name, from, to, .. } = link;
+        (format!("{name} {from}->{to}"), direction(name, from, to, Style { unicode: true, colour: false }))
     };
+    let of_run =
+        |(_, run): (_, &Run)| run.links.iter().filter(|link| link.bottleneck).map(names).collect::<Vec<_>>();
     document.runs().map(of_run).find(|names| !names.is_empty()).unwrap_or_default()
+}
+
+/// The name of what a line is of: links have one for people.
+fn label<'a>(links: &'a [(String, String)], subject: &'a str) -> &'a str {
+    links.iter().find(|(name, _)| name == subject).map_or(subject, |(_, words)| words)
 }
 
 fn line(one: &One, label: &str, colour: usize) -> Line {
@@ -111,7 +121,6 @@ const MOST_POINTS: usize = 1600;
 mod tests {
     use super::*;
     use crate::output::RunKey;
-    use crate::results::Run;
     use crate::results::samples::{header, result};
 
     #[test]

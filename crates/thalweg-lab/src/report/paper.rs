@@ -110,10 +110,10 @@ fn paper_cards(document: &Document) -> Vec<Card> {
             .take(6)
             .map(|(metric, median, count)| format!("{} {} ({count})", escape(metric), percent(*median)))
             .collect();
-        let nearest = by_metric.first().map_or("", |(metric, ..)| metric);
+        let largest = by_metric.first().map_or(String::new(), |(_, median, _)| percent(*median));
         card(
-            "Nearest in",
-            &escape(nearest),
+            "By metric",
+            &largest,
             None,
             &format!("median distance by metric (values): {}", text.join("; ")),
         );
@@ -127,7 +127,8 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     cards
 }
 
-/// Each metric with the median distance of its values from the published ones and their number, the nearest first.
+/// Each metric with the median distance of its values from the published ones and their number, those with most values
+/// first.
 fn by_metric<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(String, f64, usize)> {
     let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for row in rows {
@@ -140,7 +141,7 @@ fn by_metric<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(String, f64, usize
         (metric_words(metric), differences[differences.len() / 2], differences.len())
     };
     let mut found: Vec<(String, f64, usize)> = metrics.into_iter().map(median).collect();
-    found.sort_by(|a, b| a.1.total_cmp(&b.1));
+    found.sort_by_key(|(.., count)| core::cmp::Reverse(*count));
     found
 }
 
