@@ -10,6 +10,7 @@ mod input;
 mod lines;
 mod paper;
 mod progress;
+mod report;
 mod rerun;
 mod run;
 mod sequences;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => run::compare(&arguments, &console),
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
         Command::Paper(arguments) => paper::paper(&arguments, &console),
+        Command::Report(arguments) => report::report(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),

@@ -133,7 +133,11 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
 fn is_text(name: &str) -> bool {
     match name.rsplit_once('.') {
         None => true,
-        Some((_, suffix)) => ["rs", "md", "toml", "py", "sh", "tcl", "cc"].contains(&suffix),
+        // What others wrote comes as they built it.
+        Some((name, _)) if name.ends_with(".min") => false,
+        Some((_, suffix)) => {
+            ["rs", "md", "toml", "py", "sh", "tcl", "cc", "js", "mjs", "css"].contains(&suffix)
+        }
     }
 }
 
