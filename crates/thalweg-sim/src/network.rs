@@ -372,7 +372,7 @@ impl<T: Tracer> Simulation<T> {
         let copy = fate.duplicated.then(|| {
             self.conservation.duplicated += 1;
             let (copy, pdu) = (*self.network.packets.get(packet), self.network.packets.pdu(packet));
-            self.network.packets.insert(copy, pdu)
+            self.network.packets.insert(copy, &pdu)
         });
         for packet in core::iter::once(packet).chain(copy) {
             if fate.extra_delay.is_zero() {

@@ -272,7 +272,7 @@ impl<T: Tracer> Simulation<T> {
         }
         loop {
             match self.poll(id) {
-                Output::Transmit(pdu) => self.send(id, pdu),
+                Output::Transmit(pdu) => self.send(id, &pdu),
                 Output::Event(event) => self.on_event(id, &event),
                 Output::Timeout { .. } | Output::Idle => break,
             }
@@ -305,10 +305,10 @@ impl<T: Tracer> Simulation<T> {
     }
 
     /// Puts a PDU into the network.
-    pub(crate) fn send(&mut self, id: EndpointId, pdu: Pdu) {
+    pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
         let endpoint = &mut self.endpoints[id as usize];
         let (way, gate) = (endpoint.way, endpoint.gate);
-        let size = endpoint.wire_size(&pdu);
+        let size = endpoint.wire_size(pdu);
         let mut flags = Flags::of_priority(endpoint.priority);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
@@ -361,19 +361,18 @@ impl<T: Tracer> Simulation<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
         let pdu = self.network.packets.remove(packet);
-        let is_data = pdu.payload().is_some();
+        let is_counted = self.counting && !flags.has(Flags::BACKWARD) && pdu.payload().is_some();
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
             // A late packet of a connection that has ended.
             return;
         }
-        // A router at a source's own node tells it while it sends: it must not begin to send within its sending for nothing.
-        let is_ignored = matches!((&endpoint.engine, &pdu), (AnyEngine::Sscop(_), Pdu::Feedback(_)));
         endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
-        if is_ignored {
+        // A router at a source's own node tells it while it sends: it must not begin to send within its sending for nothing.
+        if flags.has(Flags::ROUTER) && matches!(endpoint.engine, AnyEngine::Sscop(_)) {
             return;
         }
-        if self.counting && is_data && !flags.has(Flags::BACKWARD) {
+        if is_counted {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));
         }
