@@ -207,7 +207,13 @@ impl Packets {
     /// What a packet carries.
     #[inline]
     pub fn pdu(&self, packet: u32) -> Pdu {
-        match self.packets[packet as usize].cargo {
+        self.unpack(self.packets[packet as usize].cargo)
+    }
+
+    /// The PDU that was packed, of a packet that is there or was the last to be discarded.
+    #[inline(always)]
+    pub fn unpack(&self, cargo: Cargo) -> Pdu {
+        match cargo {
             Cargo::Segment { sequence, length, retransmission } => {
                 Pdu::Window(window::Pdu::Segment(Segment {
                     sequence,
@@ -232,6 +238,19 @@ impl Packets {
             }
             Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
             Cargo::Large(index) => self.large(index),
+        }
+    }
+
+    /// Whether a PDU carries application data.
+    #[inline]
+    pub fn has_payload(&self, cargo: Cargo) -> bool {
+        match cargo {
+            Cargo::Segment { .. }
+            | Cargo::Datagram(_)
+            | Cargo::AdaptiveData { .. }
+            | Cargo::Sscop(SscopCargo::Sd { .. }) => true,
+            Cargo::Ack { .. } | Cargo::AdaptiveReport { .. } | Cargo::Sscop(_) => false,
+            Cargo::Large(index) => self.large[index as usize].payload().is_some(),
         }
     }
 
@@ -262,14 +281,6 @@ impl Packets {
         if let Some(packet) = self.packets.get(packet as usize) {
             prefetch(packet);
         }
-    }
-
-    /// Removes a packet and gives what it carried.
-    #[inline]
-    pub fn remove(&mut self, packet: u32) -> Pdu {
-        let pdu = self.pdu(packet);
-        self.discard(packet);
-        pdu
     }
 
     /// Removes a packet.
@@ -411,11 +422,15 @@ mod tests {
         ];
         let mut packets = Packets::new();
         for round in 0..3 {
-            let numbers: Vec<u32> =
-                pdus.iter().map(|pdu| packets.insert(Packet::EMPTY, pdu)).collect();
+            let numbers: Vec<u32> = pdus.iter().map(|pdu| packets.insert(Packet::EMPTY, pdu)).collect();
             assert!(numbers.iter().all(|&number| (number as usize) < pdus.len()), "round {round}");
             for (number, pdu) in numbers.iter().zip(&pdus) {
-                assert_eq!(packets.remove(*number), *pdu);
+                let cargo = packets.get(*number).cargo;
+                packets.discard(*number);
+                assert_eq!(
+                    (packets.unpack(cargo), packets.has_payload(cargo)),
+                    (pdu.clone(), pdu.payload().is_some())
+                );
             }
             assert_eq!((packets.live(), packets.large.len()), (0, 6));
         }
