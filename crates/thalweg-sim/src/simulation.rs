@@ -1,6 +1,6 @@
 //! The event loop.
 
-use crate::endpoint::{AnyEngine, AnyOutput, Command, Endpoint, EndpointId, Transport};
+use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::flow::{Connection, Flow, Group, Role};
 use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
@@ -270,6 +270,11 @@ impl<T: Tracer> Simulation<T> {
             self.ask_host(id);
             return;
         }
+        // What an output leads to at once (the application writes more, a router on its own node answers) is an input
+        // like any other: the loop that runs already sees to it, however long such a chain is.
+        if core::mem::replace(&mut self.endpoints[id as usize].draining, true) {
+            return;
+        }
         loop {
             // The output stays where the engine put it: moving it about would cost as much as the rest.
             match &self.endpoints[id as usize].engine.poll(self.now) {
@@ -282,6 +287,7 @@ impl<T: Tracer> Simulation<T> {
                 Output::Idle => break,
             }
         }
+        self.endpoints[id as usize].draining = false;
         self.record_endpoint(id);
     }
 
@@ -381,10 +387,6 @@ impl<T: Tracer> Simulation<T> {
         let is_counted = self.counting && !flags.has(Flags::BACKWARD) && packets.has_payload(cargo);
         // What was discarded a moment ago can still be unpacked.
         endpoint.engine.receive(self.now, packets.unpack(cargo), flags.has(Flags::MARKED));
-        // A router at a source's own node tells it while it sends: it must not begin to send within its sending for nothing.
-        if flags.has(Flags::ROUTER) && matches!(endpoint.engine, AnyEngine::Sscop(_)) {
-            return;
-        }
         if is_counted {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));

@@ -13,6 +13,7 @@ macro_rules! scenario_files {
 }
 
 mod chen99;
+mod lee97;
 mod liang91;
 mod plan;
 mod prepare;
@@ -62,7 +63,7 @@ pub trait Paper: Sync {
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01];
+pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01, &lee97::Lee97];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static dyn Paper> {
