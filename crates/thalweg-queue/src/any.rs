@@ -35,13 +35,14 @@ pub enum Any {
     Priority(Box<Priority>),
 }
 
-/// Calls a method of the discipline, whichever it is. First come, first served is asked for first, as most queues are that.
+/// Calls a method of the discipline, whichever it is. First come, first served stands in the caller, as most queues are
+/// that; the others stay out of its way.
 macro_rules! each {
     ($any:expr, $queue:ident => $call:expr) => {
         if let Any::Fcfs($queue) = $any {
             $call
         } else {
-            match $any {
+            out_of_line(|| match $any {
                 Any::Fcfs($queue) => $call,
                 Any::RandomDrop($queue) => $call,
                 Any::FairQueueing($queue) => $call,
@@ -52,9 +53,15 @@ macro_rules! each {
                 Any::FqCoDel($queue) => $call,
                 Any::Pie($queue) => $call,
                 Any::Priority($queue) => $call,
-            }
+            })
         }
     };
+}
+
+/// Does `work` in a function of its own.
+#[inline(never)]
+fn out_of_line<R>(work: impl FnOnce() -> R) -> R {
+    work()
 }
 
 impl Any {

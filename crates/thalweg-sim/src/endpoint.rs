@@ -63,28 +63,6 @@ fn unify<P, R>(output: Output<P, Event<Length>, R>, pdu: impl FnOnce(P) -> Pdu) 
     }
 }
 
-// SSCOP in functions of its own: inlined, it would crowd out the window transport, which most packets are of.
-
-#[inline(never)]
-fn receive_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, pdu: sscop::Pdu<Length>, marked: bool) {
-    engine.handle(now, Input::Pdu { pdu, marked });
-}
-
-#[inline(never)]
-fn command_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, command: Command) {
-    engine.handle(now, command.into());
-}
-
-#[inline(never)]
-fn poll_sscop(engine: &mut sscop::Endpoint<Length>, now: Time) -> AnyOutput {
-    unify(engine.poll(now), Pdu::Sscop)
-}
-
-#[inline(never)]
-fn sscop_size(pdu: &sscop::Pdu<Length>) -> u32 {
-    pdu.wire_len()
-}
-
 impl AnyEngine {
     /// A packet arrived. What an engine does not speak is dropped.
     #[inline]
@@ -94,6 +72,16 @@ impl AnyEngine {
             (Self::WindowReceiver(engine), Pdu::Window(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
+            (engine, pdu) => engine.receive_other(now, pdu, marked),
+        }
+    }
+
+    // Other transports are in functions of their own: inlined, they would crowd out the window transport, which most
+    // packets are of.
+
+    #[inline(never)]
+    fn receive_other(&mut self, now: Time, pdu: Pdu, marked: bool) {
+        match (self, pdu) {
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (Self::AdaptiveTransmitter(engine), Pdu::AdaptiveAck(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
@@ -101,7 +89,7 @@ impl AnyEngine {
             (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
-            (Self::Sscop(engine), Pdu::Sscop(pdu)) => receive_sscop(engine, now, pdu, marked),
+            (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -146,7 +134,7 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
-            Self::Sscop(engine) => command_sscop(engine, now, command),
+            Self::Sscop(engine) => engine.handle(now, command.into()),
             Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
         }
     }
@@ -156,12 +144,19 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => unify(engine.poll(now), Pdu::Window),
             Self::WindowReceiver(engine) => unify(engine.poll(now), Pdu::Window),
+            other => other.poll_other(now),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_other(&mut self, now: Time) -> AnyOutput {
+        match self {
             Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
-            Self::Sscop(engine) => poll_sscop(engine, now),
-            Self::Vacant => Output::Idle,
+            Self::Sscop(engine) => unify(engine.poll(now), Pdu::Sscop),
+            Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
         }
     }
 
@@ -371,8 +366,12 @@ impl Endpoint {
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         match pdu {
-            Pdu::Sscop(pdu) => sscop_size(pdu) + self.control,
-            pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
+            Pdu::Window(window::Pdu::Segment(segment)) => segment.payload.0 + self.header,
+            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => self.control,
+            Pdu::Datagram(payload) => payload.0 + self.header,
+            Pdu::AdaptiveAck(aack::Pdu::Data(data)) => data.payload.0 + self.header,
+            Pdu::AdaptiveAck(aack::Pdu::Ack(_)) => self.control,
+            Pdu::Sscop(pdu) => pdu.wire_len() + self.control,
         }
     }
 }

@@ -215,7 +215,7 @@ impl<T: Tracer> Simulation<T> {
         let packet =
             Packet { hop, exit, connection, size, serial, sent_at, incarnation, flags, ..Packet::EMPTY };
         let feedback = Feedback { dropped: message.dropped, rate: message.rate, queue: link };
-        let packet = self.network.packets.insert(packet, Pdu::Feedback(feedback));
+        let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
         self.conservation.sent += 1;
         if let Some(watched) = self.watched(link) {
             watched.messages += 1;

@@ -131,7 +131,7 @@ impl<T: Tracer> Simulation<T> {
         match self.hosts[number as usize].job.take() {
             Some(Job::Receive { endpoint, packet }) => self.hand_over(endpoint, packet),
             Some(Job::Send { endpoint, pdu }) => {
-                self.send(endpoint, pdu);
+                self.send(endpoint, &pdu);
                 // It may have more; the others come first.
                 self.ask_host(endpoint);
             }

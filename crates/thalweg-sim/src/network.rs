@@ -161,9 +161,7 @@ impl<T: Tracer> Simulation<T> {
                 let transmitter = &self.network.transmitters[link as usize];
                 let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
                 if is_free && self.network.can_send(link) {
-                    // Its discipline sees every packet.
-                    self.store(link, packet, false);
-                    self.on_service(link);
+                    self.show(link, packet);
                 } else {
                     self.store(link, packet, true);
                     self.settle(link);
@@ -178,8 +176,15 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
+    /// A packet finds the line free, where the discipline sees every packet.
+    #[cold]
+    fn show(&mut self, link: u32, packet: u32) {
+        self.store(link, packet, false);
+        self.on_service(link);
+    }
+
     /// A packet joins a queue, to wait there or only to be seen and to leave at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store(&mut self, link: u32, packet: u32, waits: bool) {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
@@ -225,6 +230,7 @@ impl<T: Tracer> Simulation<T> {
     }
 
     /// A transmitter's packet has left: the next one.
+    #[inline(always)]
     pub(crate) fn on_service(&mut self, link: u32) {
         self.network.transmitters[link as usize].service_due = false;
         if !self.network.can_send(link) {
@@ -243,7 +249,7 @@ impl<T: Tracer> Simulation<T> {
     }
 
     /// Takes the next packet out of a queue; tells how many are left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dequeue(&mut self, link: u32) -> (Option<Entry>, u64) {
         let now = self.now;
         let transmitter = &mut self.network.transmitters[link as usize];
@@ -372,7 +378,7 @@ impl<T: Tracer> Simulation<T> {
         let copy = fate.duplicated.then(|| {
             self.conservation.duplicated += 1;
             let (copy, pdu) = (*self.network.packets.get(packet), self.network.packets.pdu(packet));
-            self.network.packets.insert(copy, pdu)
+            self.network.packets.insert(copy, &pdu)
         });
         for packet in core::iter::once(packet).chain(copy) {
             if fate.extra_delay.is_zero() {

@@ -148,7 +148,7 @@ impl Packets {
 
     /// Adds a packet, described by `packet` but for its number and what it carries.
     #[inline]
-    pub fn insert(&mut self, mut packet: Packet, pdu: Pdu) -> u32 {
+    pub fn insert(&mut self, mut packet: Packet, pdu: &Pdu) -> u32 {
         packet.cargo = self.pack(pdu);
         self.live += 1;
         if self.free == NONE {
@@ -163,49 +163,57 @@ impl Packets {
     }
 
     #[inline]
-    fn pack(&mut self, pdu: Pdu) -> Cargo {
-        match pdu {
+    fn pack(&mut self, pdu: &Pdu) -> Cargo {
+        match *pdu {
             Pdu::Window(window::Pdu::Segment(Segment {
                 sequence,
                 payload: Length(length),
                 retransmission,
             })) => Cargo::Segment { sequence, length, retransmission },
-            Pdu::Window(window::Pdu::Ack(Ack { cumulative, window, sack, marked }))
+            Pdu::Window(window::Pdu::Ack(Ack { cumulative, window, ref sack, marked }))
                 if sack[0].is_empty() && window <= u64::from(u32::MAX) =>
             {
                 Cargo::Ack { cumulative, window: window as u32, marked }
             }
-            Pdu::Datagram(Length(length)) => Cargo::Datagram(length),
-            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) })) => {
-                Cargo::AdaptiveData { sequence, length }
-            }
-            Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => {
-                pack_report(&report).unwrap_or_else(|| self.pack_large(pdu))
-            }
-            Pdu::Sscop(pdu) => self.pack_sscop(pdu),
-            pdu => self.pack_large(pdu),
+            _ => self.pack_other(pdu),
         }
     }
 
+    // Out of the way of the window transport, which most packets are of.
     #[inline(never)]
-    fn pack_sscop(&mut self, pdu: sscop::Pdu<Length>) -> Cargo {
-        SscopCargo::new(&pdu).map_or_else(|| self.pack_large(Pdu::Sscop(pdu)), Cargo::Sscop)
+    fn pack_other(&mut self, pdu: &Pdu) -> Cargo {
+        let cargo = match pdu {
+            Pdu::Datagram(Length(length)) => Some(Cargo::Datagram(*length)),
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) })) => {
+                Some(Cargo::AdaptiveData { sequence: *sequence, length: *length })
+            }
+            Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => pack_report(report),
+            Pdu::Sscop(pdu) => SscopCargo::new(pdu).map(Cargo::Sscop),
+            Pdu::Window(_) | Pdu::Feedback(_) => None,
+        };
+        cargo.unwrap_or_else(|| self.pack_large(pdu))
     }
 
     #[cold]
-    fn pack_large(&mut self, pdu: Pdu) -> Cargo {
+    fn pack_large(&mut self, pdu: &Pdu) -> Cargo {
         if let Some(index) = self.free_large.pop() {
-            self.large[index as usize] = pdu;
+            self.large[index as usize].clone_from(pdu);
             return Cargo::Large(index);
         }
-        self.large.push(pdu);
+        self.large.push(pdu.clone());
         Cargo::Large(self.large.len() as u32 - 1)
     }
 
     /// What a packet carries.
     #[inline]
     pub fn pdu(&self, packet: u32) -> Pdu {
-        match self.packets[packet as usize].cargo {
+        self.unpack(self.packets[packet as usize].cargo)
+    }
+
+    /// The PDU that was packed, of a packet that is there or was the last to be discarded.
+    #[inline(always)]
+    pub fn unpack(&self, cargo: Cargo) -> Pdu {
+        match cargo {
             Cargo::Segment { sequence, length, retransmission } => {
                 Pdu::Window(window::Pdu::Segment(Segment {
                     sequence,
@@ -229,8 +237,26 @@ impl Packets {
                 Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
             }
             Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
-            Cargo::Large(index) => self.large[index as usize].clone(),
+            Cargo::Large(index) => self.large(index),
         }
+    }
+
+    /// Whether a PDU carries application data.
+    #[inline]
+    pub fn has_payload(&self, cargo: Cargo) -> bool {
+        match cargo {
+            Cargo::Segment { .. }
+            | Cargo::Datagram(_)
+            | Cargo::AdaptiveData { .. }
+            | Cargo::Sscop(SscopCargo::Sd { .. }) => true,
+            Cargo::Ack { .. } | Cargo::AdaptiveReport { .. } | Cargo::Sscop(_) => false,
+            Cargo::Large(index) => self.large[index as usize].payload().is_some(),
+        }
+    }
+
+    #[cold]
+    fn large(&self, index: u32) -> Pdu {
+        self.large[index as usize].clone()
     }
 
     #[inline]
@@ -255,14 +281,6 @@ impl Packets {
         if let Some(packet) = self.packets.get(packet as usize) {
             prefetch(packet);
         }
-    }
-
-    /// Removes a packet and gives what it carried.
-    #[inline]
-    pub fn remove(&mut self, packet: u32) -> Pdu {
-        let pdu = self.pdu(packet);
-        self.discard(packet);
-        pdu
     }
 
     /// Removes a packet.
@@ -404,11 +422,15 @@ mod tests {
         ];
         let mut packets = Packets::new();
         for round in 0..3 {
-            let numbers: Vec<u32> =
-                pdus.iter().map(|pdu| packets.insert(Packet::EMPTY, pdu.clone())).collect();
+            let numbers: Vec<u32> = pdus.iter().map(|pdu| packets.insert(Packet::EMPTY, pdu)).collect();
             assert!(numbers.iter().all(|&number| (number as usize) < pdus.len()), "round {round}");
             for (number, pdu) in numbers.iter().zip(&pdus) {
-                assert_eq!(packets.remove(*number), *pdu);
+                let cargo = packets.get(*number).cargo;
+                packets.discard(*number);
+                assert_eq!(
+                    (packets.unpack(cargo), packets.has_payload(cargo)),
+                    (pdu.clone(), pdu.payload().is_some())
+                );
             }
             assert_eq!((packets.live(), packets.large.len()), (0, 6));
         }

@@ -276,10 +276,15 @@ impl<T: Tracer> Simulation<T> {
             return;
         }
         loop {
-            match self.poll(id) {
+            // The output stays where the engine put it: moving it about would cost as much as the rest.
+            match &self.endpoints[id as usize].engine.poll(self.now) {
                 Output::Transmit(pdu) => self.send(id, pdu),
-                Output::Event(event) => self.on_event(id, &event),
-                Output::Timeout { .. } | Output::Idle => break,
+                Output::Event(event) => self.on_event(id, event),
+                Output::Timeout { at, .. } => {
+                    self.arm(id, *at);
+                    break;
+                }
+                Output::Idle => break,
             }
         }
         self.endpoints[id as usize].draining = false;
@@ -298,23 +303,29 @@ impl<T: Tracer> Simulation<T> {
     /// Polls an endpoint's engine and sees to its timer.
     #[inline]
     pub(crate) fn poll(&mut self, id: EndpointId) -> AnyOutput {
-        let endpoint = &mut self.endpoints[id as usize];
-        let output = endpoint.engine.poll(self.now);
+        let output = self.endpoints[id as usize].engine.poll(self.now);
         if let Output::Timeout { at, .. } = output {
-            debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
-            if at < endpoint.armed {
-                endpoint.armed = at;
-                self.wheel.push(at, Kind::Timer.key(id));
-            }
+            self.arm(id, at);
         }
         output
     }
 
+    /// An endpoint's engine asks to be polled at `at`.
+    #[inline]
+    fn arm(&mut self, id: EndpointId, at: Time) {
+        debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
+        let endpoint = &mut self.endpoints[id as usize];
+        if at < endpoint.armed {
+            endpoint.armed = at;
+            self.wheel.push(at, Kind::Timer.key(id));
+        }
+    }
+
     /// Puts a PDU into the network.
-    pub(crate) fn send(&mut self, id: EndpointId, pdu: Pdu) {
+    pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
         let endpoint = &mut self.endpoints[id as usize];
         let (way, gate) = (endpoint.way, endpoint.gate);
-        let size = endpoint.wire_size(&pdu);
+        let size = endpoint.wire_size(pdu);
         let mut flags = Flags::of_priority(endpoint.priority);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
@@ -357,7 +368,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet reached its endpoint.
     pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
-        let Packet { flags, sent_at, incarnation, .. } = *self.network.packets.get(packet);
+        let Packet { flags, sent_at, incarnation, cargo, .. } = *self.network.packets.get(packet);
         self.note(packet, 1);
         if flags.has(Flags::DAMAGED) {
             self.conservation.lost += 1;
@@ -366,15 +377,17 @@ impl<T: Tracer> Simulation<T> {
         }
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
-        let pdu = self.network.packets.remove(packet);
-        let is_data = pdu.payload().is_some();
+        self.network.packets.discard(packet);
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
             // A late packet of a connection that has ended.
             return;
         }
-        endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
-        if self.counting && is_data && !flags.has(Flags::BACKWARD) {
+        let packets = &self.network.packets;
+        let is_counted = self.counting && !flags.has(Flags::BACKWARD) && packets.has_payload(cargo);
+        // What was discarded a moment ago can still be unpacked.
+        endpoint.engine.receive(self.now, packets.unpack(cargo), flags.has(Flags::MARKED));
+        if is_counted {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));
         }

@@ -217,7 +217,7 @@ impl Transmitter {
 
 impl Waiting {
     /// The discipline's length has changed.
-    #[inline]
+    #[inline(always)]
     pub fn observe(&mut self, now: Time) {
         if let Some(occupancy) = &mut self.occupancy {
             occupancy.change(now, self.discipline.packets(), self.discipline.bytes());

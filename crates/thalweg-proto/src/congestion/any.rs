@@ -70,6 +70,7 @@ impl Any {
 impl Controller for Any {
     type PacketInfo = ();
 
+    #[inline]
     fn on_sent(&mut self, sample: &SentSample) {
         each!(self, controller => controller.on_sent(sample));
     }

@@ -136,6 +136,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     }
 
     /// A new segment left.
+    #[inline(always)]
     pub fn push(&mut self, record: Record<P, I>) {
         self.in_flight += 1;
         self.in_flight_bytes += u64::from(record.payload.len());
@@ -188,6 +189,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     }
 
     /// Forgets the segments that end at or below `cumulative`.
+    #[inline(always)]
     pub fn acknowledge(&mut self, cumulative: u64, news: &mut News<I>) {
         while self.records.front().is_some_and(|first| first.end() <= cumulative) {
             let Some(record) = self.records.pop_front() else { break };
@@ -335,6 +337,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     }
 
     /// The length in bytes of the first lost segment.
+    #[inline(always)]
     pub fn first_lost_len(&mut self) -> Option<u32> {
         let index = self.first_lost()?;
         Some(self.records[index].payload.len())

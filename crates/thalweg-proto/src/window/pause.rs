@@ -25,9 +25,9 @@ impl Pause {
         self.is_on
     }
 
-    /// True from the end of a pause until something is heard, where the sender is to wait for that.
-    pub(super) const fn waits(&self) -> bool {
-        self.waits
+    /// True during a pause, and from its end until something is heard where the sender is to wait for that.
+    pub(super) const fn holds(&self) -> bool {
+        self.is_on | self.waits
     }
 
     /// False while the retransmission timer stands still.

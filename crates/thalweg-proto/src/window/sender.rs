@@ -485,11 +485,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
-        if self.pause.is_on() {
-            return wait(Limit::Paused);
-        }
-        if self.pause.waits() {
-            return wait(Limit::Network);
+        if self.pause.holds() {
+            return wait(if self.pause.is_on() { Limit::Paused } else { Limit::Network });
         }
         let lost = self.outstanding.first_lost_len();
         let (action, length) = match lost {

@@ -57,13 +57,16 @@ impl PendingFeedback {
     }
 }
 
-/// The groups whose data crosses a direction, each with the links before it and whether the data are answers.
+/// The groups of interest whose data crosses a direction, each with the links before it and whether the data are answers.
 fn crossing<'a>(
     spec: &'a Spec,
     paths: &'a Paths,
     hop: DirectionId,
+    is_of_interest: impl Fn(&GroupSpec) -> bool,
 ) -> impl Iterator<Item = (&'a GroupSpec, &'a [DirectionId], bool)> {
-    spec.groups.iter().zip(&paths.groups).flat_map(move |(group, path)| {
+    // Paths are searched last: a network of many queues asks for each of them.
+    let groups = spec.groups.iter().zip(&paths.groups).filter(move |(group, _)| is_of_interest(group));
+    groups.flat_map(move |(group, path)| {
         let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
         let ways = path.iter().flat_map(move |path| {
             let back = answers.then_some((&path.backward[..], true));
@@ -78,7 +81,8 @@ fn crossing<'a>(
 
 /// What the schemes of the flows over a direction want: of several wishes the first.
 fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
-    crossing(spec, paths, hop).find_map(|(group, _, _)| group.transport.feedback())
+    let wants = |group: &GroupSpec| group.transport.feedback().is_some();
+    crossing(spec, paths, hop, wants).find_map(|(group, _, _)| group.transport.feedback())
 }
 
 fn build(
@@ -222,8 +226,7 @@ fn longest_response(
     let router = if hop.is_multiple_of(2) { link.a } else { link.b };
     let time = |line: &DirectionSpec, size: u32| line.delay + service_time(line, size);
     let hears = |group: &GroupSpec| audience == Audience::All || group.transport.feedback() == Some(kind);
-    crossing(spec, paths, hop)
-        .filter(|(group, ..)| hears(group))
+    crossing(spec, paths, hop, hears)
         .map(|(group, before, reply)| {
             let (data, _) = packet_sizes(&group.transport);
             let home = if reply { group.to } else { group.from };

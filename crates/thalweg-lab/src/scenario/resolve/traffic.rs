@@ -46,6 +46,8 @@ impl Resolver<'_> {
         shared.inherit(FlowDefaults::defaults());
         let mut names = BTreeSet::new();
         let mut total = 0;
+        spec.groups.reserve(flows.len());
+        origins.groups.reserve(flows.len());
         for (number, flow) in flows.iter().enumerate() {
             let name = flow
                 .name
