@@ -8,6 +8,7 @@
 //! - [`transport`]: the words an endpoint and its application speak.
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
 //! - [`datagram`]: an unreliable source and sink.
+//! - [`sstp`]: two-level flow control of large segments.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
 pub mod congestion;
@@ -15,6 +16,7 @@ pub mod datagram;
 mod engine;
 pub mod payload;
 pub mod random;
+pub mod sstp;
 pub mod transport;
 pub mod units;
 pub mod window;

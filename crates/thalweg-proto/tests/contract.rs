@@ -15,8 +15,9 @@ use steered::Steered;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::datagram::{Sink, Source, SourceConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
+use thalweg_proto::sstp;
 use thalweg_proto::transport::{Feedback, Input};
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{
     Ack, Counting, DelayedAck, Pdu, Receiver, ReceiverConfig, Recovery, RttConfig, SackBlock, Segment,
     Sender, SenderConfig,
@@ -256,6 +257,103 @@ fn slice(length: u32) -> Slice {
     Slice::new(vec![7; length as usize])
 }
 
+/// Numbers near the start of a connection, where they matter, and any others.
+fn near<T: Clone + Debug + 'static>(
+    any: impl Strategy<Value = T> + 'static,
+    make: impl Fn(u8) -> T + 'static,
+) -> impl Strategy<Value = T> {
+    prop_oneof![8 => (0u8..24).prop_map(make), 1 => any]
+}
+
+fn sstp_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = sstp::Pdu<P>> {
+    let word = || near(any::<u32>(), u32::from);
+    let half = || near(any::<u16>(), u16::from);
+    let length = prop_oneof![6 => Just(10u32), 1 => 0u32..20];
+    let data =
+        (word(), half(), near(any::<u16>(), |n| u16::from(n % 5)), any::<bool>(), any::<bool>(), length)
+            .prop_map(move |(shipment, segment, packet, last, resent, length)| {
+                sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, resent, payload: make(length) })
+            });
+    let position = || {
+        (word(), half(), near(any::<u16>(), |n| u16::from(n % 5)))
+            .prop_map(|(shipment, segment, packet)| sstp::Position { shipment, segment, packet })
+    };
+    let report = || {
+        (word(), half(), half(), half()).prop_map(|(control, accepted, cumulative, limit)| sstp::Report {
+            control,
+            accepted,
+            cumulative,
+            limit,
+        })
+    };
+    let bits = prop::collection::vec(any::<u8>(), 0..12).prop_map(|bytes| sstp::Bitmap::from_bytes(&bytes));
+    prop_oneof![
+        8 => data,
+        2 => position().prop_map(sstp::Pdu::KeepAlive),
+        1 => position().prop_map(sstp::Pdu::EndOfStream),
+        4 => report().prop_map(sstp::Pdu::Pack),
+        4 => (report(), half(), bits)
+            .prop_map(|(report, segment, bitmap)| sstp::Pdu::Snak(report, sstp::Request { segment, bitmap })),
+    ]
+}
+
+fn sstp_acknowledgement() -> impl Strategy<Value = sstp::Acknowledgement> {
+    let evicted =
+        prop_oneof![Just(sstp::Evicted::One), Just(sstp::Evicted::All), Just(sstp::Evicted::AtOnce)];
+    prop_oneof![
+        Just(sstp::Acknowledgement::Hard),
+        Just(sstp::Acknowledgement::Firm),
+        evicted.prop_map(sstp::Acknowledgement::Soft)
+    ]
+}
+
+fn sstp_sender_config() -> impl Strategy<Value = sstp::SenderConfig> {
+    let rate = (1u64..10_000_000, 1u32..6, 1u64..2000, 0u64..50).prop_filter_map(
+        "bursts fit into their period",
+        |(peak, burst, size, spare)| {
+            let (peak, size) = (Rate::from_bits_per_sec(peak), Bytes::new(size));
+            let packet = peak.transmission_time(size).as_picos();
+            let period = packet.checked_mul(u64::from(burst))?.checked_add(spare << 30)?;
+            sstp::RateSpec::new(peak, burst, Duration::from_picos(period), size).ok()
+        },
+    );
+    let resume = prop_oneof![Just(sstp::Resume::NextBurst), Just(sstp::Resume::AtOnce)];
+    (1u16..6, 1u32..12, rate, resume, 0u16..20, any::<bool>()).prop_map(
+        |(segment, packet, rate, resume, window, soft)| sstp::SenderConfig {
+            segment,
+            packet,
+            rate,
+            resume,
+            window,
+            soft,
+        },
+    )
+}
+
+fn sstp_receiver_config() -> impl Strategy<Value = sstp::ReceiverConfig> {
+    let tolerance = prop_oneof![
+        2 => Just(sstp::Tolerance::Packets(0)),
+        1 => (0u16..6).prop_map(sstp::Tolerance::Packets),
+        1 => (-1.0..2.0f64).prop_map(sstp::Tolerance::Fraction),
+    ];
+    let repeat = (0u64..300).prop_map(Duration::from_millis);
+    (1u16..6, 0u16..20, 0u16..20, sstp_acknowledgement(), tolerance, 0u16..5, repeat, any::<bool>()).prop_map(
+        |(segment, window, buffer, acknowledgement, tolerance, reordering, repeat, wait_for_consumption)| {
+            sstp::ReceiverConfig {
+                segment,
+                packet: 12,
+                window,
+                buffer,
+                acknowledgement,
+                tolerance,
+                reordering,
+                repeat,
+                wait_for_consumption,
+            }
+        },
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
@@ -308,6 +406,94 @@ proptest! {
     #[test]
     fn the_datagram_sink_keeps_the_contract(steps in steps(inputs((0u32..3000).prop_map(Length), Length))) {
         run(Sink::<Length>::new(), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_sstp_sender_keeps_the_contract(
+        config in sstp_sender_config(),
+        steps in steps(inputs(sstp_pdu(slice), slice)),
+    ) {
+        run(sstp::Sender::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_sstp_receiver_keeps_the_contract(
+        config in sstp_receiver_config(),
+        steps in steps(inputs(sstp_pdu(slice), slice)),
+    ) {
+        run(sstp::Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_sstp_receiver_of_lengths_keeps_the_contract(
+        config in sstp_receiver_config(),
+        steps in steps(inputs(sstp_pdu(Length), Length)),
+    ) {
+        run(sstp::Receiver::<Length>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    /// Neither end of a two-level connection keeps more than its window and buffer, whatever it is told.
+    #[test]
+    fn sstp_holds_no_more_than_its_windows(
+        sender in sstp_sender_config(),
+        receiver in sstp_receiver_config(),
+        pdus in prop::collection::vec(sstp_pdu(slice), 500),
+    ) {
+        let (window, buffer) = (usize::from(receiver.window.max(1)), receiver.buffer.max(1));
+        let most = usize::from(sender.window.max(1));
+        let mut sender = sstp::Sender::<Slice>::new(Arc::new(sender));
+        let mut receiver = sstp::Receiver::<Slice>::new(Arc::new(receiver));
+        for _ in 0..100 {
+            sender.handle(Time::ZERO, Input::Write(slice(1000)));
+        }
+        for (round, pdu) in (0..).zip(pdus) {
+            let now = Time::from_picos(round << 38);
+            sender.handle(now, Input::Pdu { pdu: pdu.clone(), marked: false });
+            receiver.handle(now, Input::Pdu { pdu, marked: false });
+            for _ in 0..100 {
+                let _ = sender.poll(now);
+                let _ = receiver.poll(now);
+            }
+            prop_assert!(sender.stats(now).buffered as usize <= most);
+            prop_assert!(receiver.stats().buffered <= u32::from(buffer) + 1);
+        }
+        let written = format!("{receiver:?}").len();
+        prop_assert!(written < 4_000 + 2_000 * window, "{}", written);
+    }
+
+    #[test]
+    fn sstp_packets_survive_the_wire(pdu in sstp_pdu(slice), connection in any::<u32>()) {
+        let bytes = sstp::wire::encode(connection, &pdu);
+        let is_empty = matches!(&pdu, sstp::Pdu::Data(data) if data.payload.is_empty())
+            || matches!(&pdu, sstp::Pdu::Snak(_, request) if request.bitmap.is_empty());
+        match sstp::wire::decode(&bytes) {
+            Ok(decoded) => prop_assert_eq!(decoded, (connection, pdu)),
+            Err(error) => prop_assert!(is_empty, "{} of {:?}", error, pdu),
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_an_sstp_packet_or_none(
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        kind in 0u8..7,
+    ) {
+        let _ = sstp::wire::decode(&bytes);
+        // And past the checksum and the version.
+        let mut bytes = bytes;
+        if bytes.len() >= 18 {
+            (bytes[4], bytes[5], bytes[6]) = (0, kind, sstp::wire::VERSION);
+            let length = bytes.len();
+            let sum: u32 = bytes[..length - 2]
+                .chunks(2)
+                .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+                .sum();
+            let sum = (sum & 0xffff) + (sum >> 16);
+            bytes[length - 2..].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            if let Ok((connection, pdu)) = sstp::wire::decode(&bytes) {
+                let again = sstp::wire::encode(connection, &pdu);
+                prop_assert_eq!(sstp::wire::decode(&again), Ok((connection, pdu)));
+            }
+        }
     }
 
     /// A peer that acknowledges and invents at will cannot make a sender hold more than its window.

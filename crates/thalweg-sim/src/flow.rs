@@ -230,8 +230,8 @@ impl<T: Tracer> Simulation<T> {
             }
             Event::Finished => self.on_finished(id / 2),
             Event::Failed(_) => self.on_failed(id / 2),
-            // What a gate at the source node listens to.
-            Event::Congestion(_) => {}
+            // What a gate at the source node listens to; what an application is told that it said it tolerates.
+            Event::Congestion(_) | Event::Hole { .. } => {}
         }
     }
 
