@@ -7,6 +7,7 @@
 //! - [`output`]: tables for people, folders, series and packet captures.
 
 pub mod batch;
+pub mod model;
 pub mod output;
 pub mod results;
 pub mod scenario;

@@ -1,0 +1,3 @@
+//! Models of what is simulated: closed formulas, and simulations that are only as large as the model.
+
+pub mod black_box;
