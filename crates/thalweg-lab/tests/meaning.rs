@@ -127,6 +127,12 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("vegas", 2.0, Recovery::Sack),
         ("cubic", 10.0, Recovery::Sack),
         ("fixed", 32.0, Recovery::GoBackN),
+        ("seif", 1.0, Recovery::FastRetransmit),
+        ("dec-bit", 1.0, Recovery::GoBackN),
+        ("tri-s", 1.0, Recovery::GoBackN),
+        ("source-quench", 32.0, Recovery::GoBackN),
+        ("bbn", 1024.0, Recovery::GoBackN),
+        ("vanilla", 32.0, Recovery::GoBackN),
     ] {
         let loaded = read(&format!(
             "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
@@ -147,6 +153,24 @@ fn built_in_schemes_have_their_textbook_parameters() {
             }
             ControllerSpec::Cubic { initial_window, c, beta, .. } => {
                 assert_eq!((initial_window, c, beta), (window, 0.4, 0.7));
+            }
+            ControllerSpec::DecBit(dec_bit) => {
+                assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));
+                assert_eq!((dec_bit.decrease, dec_bit.share), (0.875, 0.5));
+            }
+            ControllerSpec::TriS(tri_s) => {
+                assert_eq!((tri_s.decrease_below, tri_s.increase_above), (0.5, 0.5));
+            }
+            ControllerSpec::SourceQuench { window: fixed, acks } => {
+                assert_eq!((fixed, acks, sender.nagle), (window, 10, true));
+            }
+            ControllerSpec::Bbn(bbn) => {
+                assert_eq!((bbn.window, bbn.lifetime, bbn.header), (window, Duration::from_secs(10), 52));
+            }
+            ControllerSpec::Seif(seif) => {
+                assert_eq!((seif.initial_window, seif.cut_back, seif.growth_windows), (window, 0.5, 1));
+                // Half of the largest window.
+                assert_eq!((seif.initial_threshold, seif.max_window), (524_288.0, 1_048_576.0));
             }
         }
     }

@@ -9,10 +9,14 @@
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
 //! - [`datagram`]: an unreliable source and sink.
 //! - [`sstp`]: two-level flow control of large segments.
+//! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
+//! - [`digest`]: what tells states of an engine apart.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
+pub mod aack;
 pub mod congestion;
 pub mod datagram;
+pub mod digest;
 mod engine;
 pub mod payload;
 pub mod random;

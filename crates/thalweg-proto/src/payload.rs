@@ -48,15 +48,15 @@ pub trait Store<P>: Default + Debug {
 }
 
 /// A payload that is only a length: what the simulator carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Length(pub u32);
 
 /// A queue of [`Length`]s is their sum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LengthQueue(u64);
 
 /// A store of [`Length`]s keeps nothing: the receiver's ranges say all there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LengthStore;
 
 impl Payload for Length {

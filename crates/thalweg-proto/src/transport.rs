@@ -80,7 +80,7 @@ pub enum Signal {
 }
 
 /// Why a transport gave up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// The same data was sent as often as allowed without an answer.
     TooManyRetransmissions,

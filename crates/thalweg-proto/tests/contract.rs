@@ -12,6 +12,7 @@ use random::controller;
 use std::fmt::Debug;
 use std::sync::Arc;
 use steered::Steered;
+use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::datagram::{Sink, Source, SourceConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
@@ -178,9 +179,11 @@ fn inputs<P: Payload + 'static, T: Clone + Debug>(
     make: impl Fn(u32) -> P + Clone,
 ) -> impl Strategy<Value = Input<T, P>> {
     let rate = prop_oneof![Just(0), any::<u64>(), Just(8_000_000)];
-    let feedback = (prop::option::of(position()), prop::option::of(rate)).prop_map(|(dropped, rate)| {
-        Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec), queue: 0 })
-    });
+    let queue = prop_oneof![3 => 0u32..3, 1 => any::<u32>()];
+    let feedback =
+        (prop::option::of(position()), prop::option::of(rate), queue).prop_map(|(dropped, rate, queue)| {
+            Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec), queue })
+        });
     prop_oneof![
         20 => (pdu, any::<bool>()).prop_map(|(pdu, marked)| Input::Pdu { pdu, marked }),
         8 => (0u32..9000).prop_map(move |length| Input::Write(make(length))),
@@ -197,7 +200,7 @@ fn window_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Str
 }
 
 fn sender_config() -> impl Strategy<Value = SenderConfig> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let time = || prop_oneof![Just(Duration::ZERO), (0u64..3000).prop_map(Duration::from_millis)];
     let rtt = (time(), time(), time(), time(), time(), 0u32..5).prop_map(
@@ -211,7 +214,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), most).prop_map(
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<bool>(), most).prop_map(
         |(
             recovery,
             counting,
@@ -220,6 +223,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
             duplicate_threshold,
             rtt,
             idle_restart,
+            nagle,
             max_retransmissions,
         )| {
             SenderConfig {
@@ -230,6 +234,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
+                nagle,
                 max_retransmissions,
             }
         },
@@ -255,6 +260,49 @@ fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
 
 fn slice(length: u32) -> Slice {
     Slice::new(vec![7; length as usize])
+}
+
+/// Numbers of packets: near the first, anywhere, and at the very end.
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![12 => 0u64..80, 1 => any::<u64>(), 1 => (u64::MAX - 2)..=u64::MAX]
+}
+
+fn aack_data<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
+    (number(), 0u32..4)
+        .prop_map(move |(sequence, length)| aack::Pdu::Data(aack::Data { sequence, payload: make(length) }))
+}
+
+fn aack_report<P: Payload>() -> impl Strategy<Value = aack::Pdu<P>> {
+    let report = |[cumulative, gap_in, gap_out]: [u64; 3]| {
+        aack::Pdu::Ack(aack::Report { gap_in, gap_out, cumulative })
+    };
+    let any = prop::array::uniform3(number()).prop_map(report);
+    // In the order that makes sense.
+    let sorted = prop::array::uniform3(0u64..80).prop_map(move |mut numbers| {
+        numbers.sort_unstable();
+        report(numbers)
+    });
+    prop_oneof![1 => any, 3 => sorted]
+}
+
+fn aack_pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
+    prop_oneof![aack_data(make), aack_report()]
+}
+
+fn aack_config() -> impl Strategy<Value = aack::Config> {
+    let time = || {
+        prop_oneof![
+            1 => Just(Duration::ZERO),
+            4 => (0u64..3000).prop_map(Duration::from_millis),
+            1 => Just(Duration::MAX)
+        ]
+    };
+    (1u32..2000, 0u32..50, time(), time()).prop_map(|(segment, window, normal, error)| aack::Config {
+        segment,
+        window,
+        normal,
+        error,
+    })
 }
 
 /// Numbers near the start of a connection, where they matter, and any others.
@@ -406,6 +454,72 @@ proptest! {
     #[test]
     fn the_datagram_sink_keeps_the_contract(steps in steps(inputs((0u32..3000).prop_map(Length), Length))) {
         run(Sink::<Length>::new(), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_adaptive_transmitter_keeps_the_contract(
+        config in aack_config(),
+        steps in steps(inputs(aack_pdu(Length), Length)),
+    ) {
+        run(aack::Transmitter::<Length>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_adaptive_transmitter_of_bytes_keeps_the_contract(
+        config in aack_config(),
+        steps in steps(inputs(aack_pdu(slice), slice)),
+    ) {
+        run(aack::Transmitter::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_adaptive_receiver_keeps_the_contract(
+        config in aack_config(),
+        steps in steps(inputs(aack_pdu(slice), slice)),
+    ) {
+        run(aack::Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    /// A peer that asks for whatever it likes cannot make a transmitter hold more than its window.
+    #[test]
+    fn an_adaptive_transmitter_holds_no_more_than_its_window(
+        config in aack_config(),
+        reports in prop::collection::vec(aack_report::<Length>(), 500),
+    ) {
+        let mut transmitter = aack::Transmitter::<Length>::new(Arc::new(config));
+        transmitter.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
+        for (round, pdu) in (0..).zip(reports) {
+            let now = Time::from_picos(round << 38);
+            transmitter.handle(now, Input::Pdu { pdu, marked: false });
+            for _ in 0..round % 7 {
+                let _ = transmitter.poll(now);
+            }
+            let stats = transmitter.stats(now);
+            let window = config.window.max(1);
+            prop_assert!(stats.outstanding <= window && stats.to_resend <= window);
+            let written = format!("{transmitter:?}").len();
+            prop_assert!(written < 2_000 + 200 * window as usize, "{}", written);
+        }
+    }
+
+    /// A peer that sends whatever it likes cannot make a receiver hold more than its window, nor owe more reports, even
+    /// if the driver takes nothing out.
+    #[test]
+    fn an_adaptive_receiver_holds_no_more_than_its_window(
+        config in aack_config(),
+        packets in prop::collection::vec(aack_data(slice), 500),
+        drained in any::<bool>(),
+    ) {
+        let mut receiver = aack::Receiver::<Slice>::new(Arc::new(config));
+        for (round, pdu) in (0..).zip(packets) {
+            let now = Time::from_picos(round << 38);
+            receiver.handle(now, Input::Pdu { pdu, marked: false });
+            if drained {
+                while matches!(receiver.poll(now), Output::Transmit(_) | Output::Event(_)) {}
+            }
+        }
+        let written = format!("{receiver:?}").len();
+        prop_assert!(written < 2_000 + 200 * config.window as usize, "{}", written);
     }
 
     #[test]

@@ -1,48 +1,12 @@
 //! The controllers against values worked out by hand from the papers and RFCs that define them.
 
+mod samples;
+
+use samples::{ack, acks, loss, near, path};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Cubic, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
+    AckSample, Controller, Cubic, Growth, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
 };
-use thalweg_proto::units::{Duration, Time};
-
-fn path(millis: u64, outstanding: u32) -> Path {
-    Path {
-        now: Time::ZERO + Duration::from_millis(millis),
-        outstanding,
-        smoothed_rtt: Duration::from_millis(100),
-        min_rtt: Duration::from_millis(100),
-        segment: 1000,
-        next_sequence: 0,
-    }
-}
-
-fn ack(millis: u64) -> AckSample {
-    AckSample {
-        path: path(millis, 10),
-        acked: 1,
-        acked_bytes: 1000,
-        cumulative: 0,
-        rtt: Some(Duration::from_millis(100)),
-        marked: false,
-        recovering: false,
-        app_limited: false,
-    }
-}
-
-fn loss(kind: LossKind, outstanding: u32) -> LossSample {
-    LossSample { path: path(0, outstanding), kind, sent_at: Time::ZERO, repeated: false }
-}
-
-fn acks(controller: &mut impl Controller<PacketInfo = ()>, count: u32, sample: &AckSample) {
-    for _ in 0..count {
-        controller.on_ack(sample, ());
-    }
-}
-
-#[track_caller]
-fn near(value: f64, expected: f64, tolerance: f64) {
-    assert!((value - expected).abs() <= tolerance, "{value} instead of {expected}");
-}
+use thalweg_proto::units::Duration;
 
 /// RFC 5681, section 3.1, equations 2 to 4, and section 4.1.
 #[test]
@@ -86,7 +50,7 @@ fn new_reno_follows_its_equations() {
 #[test]
 fn slow_start_starts_over_after_any_loss() {
     for kind in [LossKind::Duplicates, LossKind::Timeout] {
-        let mut tahoe = SlowStart::new(1.0, 64.0);
+        let mut tahoe = SlowStart::new(1.0, 64.0, Growth::Fractional);
         acks(&mut tahoe, 15, &ack(0));
         assert_eq!(tahoe.decision().window, 16.0);
         // Half of the window, whatever is outstanding.

@@ -9,7 +9,7 @@ mod steered;
 use pair::{Hostility, Pair, Plan, Reader};
 use proptest::prelude::*;
 use random::controller;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
@@ -20,12 +20,15 @@ fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
 
 fn hostility() -> impl Strategy<Value = Hostility> {
     let chance = || prop_oneof![Just(0.0), 0.0..0.3f64];
-    (chance(), chance(), chance(), chance(), millis(0..80), millis(0..200)).prop_map(
-        |(loss, ack_loss, duplicate, reorder, delay, hold)| Hostility {
+    let messages = prop::option::of(millis(1..400));
+    (chance(), chance(), chance(), chance(), chance(), messages, millis(0..80), millis(0..200)).prop_map(
+        |(loss, ack_loss, duplicate, reorder, mark, messages, delay, hold)| Hostility {
             loss,
             ack_loss,
             duplicate,
             reorder,
+            mark,
+            messages,
             delay,
             hold,
         },
@@ -33,12 +36,12 @@ fn hostility() -> impl Strategy<Value = Hostility> {
 }
 
 fn sender() -> impl Strategy<Value = SenderConfig> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let segment = prop_oneof![Just(1000u32), 1u32..1500];
     let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
-    (recovery, counting, segment, 1u32..70, floor, any::<bool>()).prop_map(
-        |(recovery, counting, segment, max_window, floor, idle_restart)| SenderConfig {
+    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<bool>()).prop_map(
+        |(recovery, counting, segment, max_window, floor, idle_restart, nagle)| SenderConfig {
             segment,
             max_window,
             counting,
@@ -46,6 +49,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
             duplicate_threshold: 3,
             rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
             idle_restart,
+            nagle,
             max_retransmissions: None,
         },
     )
@@ -130,10 +134,10 @@ proptest! {
 /// A perfect channel: nothing is sent twice and no timer expires, for every scheme and way of recovery.
 #[test]
 fn a_perfect_channel_sees_each_byte_once() {
-    for recovery in [Recovery::GoBackN, Recovery::NewReno, Recovery::Sack] {
+    for recovery in Recovery::ALL {
         let (initial_window, initial_threshold) = (2.0, 64.0);
         for controller in [
-            ControllerSpec::SlowStart { initial_window, initial_threshold },
+            ControllerSpec::SlowStart { initial_window, initial_threshold, growth: Growth::Fractional },
             ControllerSpec::NewReno { initial_window, initial_threshold },
             ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 },
             ControllerSpec::Cubic {
@@ -161,7 +165,7 @@ fn a_perfect_channel_sees_each_byte_once() {
 /// losses: on a perfect channel nothing is sent twice, however lazily both ends are drained.
 #[test]
 fn lazy_drivers_do_not_look_like_losses() {
-    for recovery in [Recovery::GoBackN, Recovery::NewReno, Recovery::Sack] {
+    for recovery in Recovery::ALL {
         for outputs_at_once in 1..4 {
             for seed in 0..20 {
                 let plan = Plan {

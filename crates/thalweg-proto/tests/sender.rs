@@ -1,10 +1,11 @@
 //! The sender's rules as packet traces: segments of 1000 bytes are numbered from 0, `r` marks one sent again, `!` a
 //! sign of congestion. What is expected is worked out by hand from the documents named at each test.
 
+mod signals;
 mod steered;
 mod trace;
 
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{Recovery, RttConfig, SenderConfig};
@@ -18,6 +19,11 @@ fn config(recovery: Recovery) -> SenderConfig {
 /// NewReno in congestion avoidance from the start.
 fn new_reno(initial_window: f64) -> ControllerSpec {
     ControllerSpec::NewReno { initial_window, initial_threshold: 2.0 }
+}
+
+/// Slow Start in congestion avoidance from the start.
+fn tahoe(initial_window: f64, growth: Growth) -> ControllerSpec {
+    ControllerSpec::SlowStart { initial_window, initial_threshold: 2.0, growth }
 }
 
 fn fixed(window: f64) -> ControllerSpec {
@@ -201,8 +207,7 @@ fn a_receiver_that_went_back_on_its_word_gets_all_again() {
 /// Jacobson 1988 (Tahoe): the third duplicate sends everything again from the lost segment on, from a window of one.
 #[test]
 fn go_back_n_sends_everything_again() {
-    let tahoe = ControllerSpec::SlowStart { initial_window: 8.0, initial_threshold: 2.0 };
-    let mut t = Trace::new(config(Recovery::GoBackN), &tahoe);
+    let mut t = Trace::new(config(Recovery::GoBackN), &tahoe(8.0, Growth::Fractional));
     assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
     t.at(100);
     // Segment 0 arrives, 1 is lost, 2 to 4 are thrown away by a receiver that keeps nothing. No limited transmit.

@@ -5,6 +5,7 @@
 //!
 //! - [`Discipline`]: the contract of a queue; [`Fcfs`] and [`RandomDrop`] keep it, and [`Any`] is one of them as a
 //!   [`DisciplineSpec`] chooses.
+//! - [`feedback`]: what routers tell sources of the congestion of a queue.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, damage and reordering on a wire, as an
 //!   [`ImpairmentSpec`] says.
 //! - [`CapacityTrace`]: a link whose rate varies, in mahimahi's format; a [`CapacityClock`] plays it.
@@ -17,6 +18,7 @@ mod capacity;
 mod clock;
 mod discipline;
 mod fcfs;
+pub mod feedback;
 mod impairment;
 mod loss;
 mod mahimahi;

@@ -71,6 +71,13 @@ pub enum LossSpec {
 }
 
 impl DisciplineSpec {
+    /// How much is held.
+    pub const fn limit(&self) -> Limit {
+        match *self {
+            Self::Fcfs { limit } | Self::RandomDrop { limit } => limit,
+        }
+    }
+
     /// Whether a queue can be made of it.
     ///
     /// # Errors
@@ -157,6 +164,13 @@ pub enum SpecError {
         /// The value.
         value: f64,
     },
+    /// A share of something is not between 0 and 1.
+    Share {
+        /// The value's name.
+        what: &'static str,
+        /// The value.
+        value: f64,
+    },
     /// A list of lost packets is not strictly ascending, or holds a zero.
     LossList {
         /// Where in the list, from 0.
@@ -173,6 +187,9 @@ impl fmt::Display for SpecError {
         match self {
             Self::Probability { what, value } => {
                 write!(f, "`{what}` is a probability, so it must lie between 0 and 1, but it is {value}")
+            }
+            Self::Share { what, value } => {
+                write!(f, "`{what}` is a share, so it must lie between 0 and 1, but it is {value}")
             }
             Self::LossList { position, found, above: 0 } => {
                 write!(

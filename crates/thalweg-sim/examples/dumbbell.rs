@@ -18,6 +18,7 @@ fn main() {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);
@@ -62,6 +63,7 @@ fn main() {
         duration: Duration::from_secs(seconds),
         warmup: Duration::ZERO,
         seed: 1,
+        ties: Ties::Lot,
         measure: MeasureSpec::default(),
     };
     let begin = Instant::now();

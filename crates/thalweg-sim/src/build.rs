@@ -2,6 +2,7 @@
 
 use crate::endpoint::{Transport, Way};
 use crate::error::SpecError;
+use crate::feedback::MessageWays;
 use crate::flow::{Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
 use crate::host::Host;
 use crate::measure::{Histogram, Recorder};
@@ -69,8 +70,9 @@ impl<'a> Builder<'a> {
                 in_service: BTreeMap::new(),
                 hops: 0,
                 dropped: Vec::new(),
+                messages: MessageWays::default(),
             },
-            wheel: Wheel::new(),
+            wheel: Wheel::new(spec.ties),
             flows: Vec::new(),
             groups: Vec::new(),
             hosts: Vec::new(),
@@ -225,6 +227,39 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Routes from the routers whose queues speak to the sources that they tell.
+    fn add_message_routes(&mut self) {
+        let spec = self.spec;
+        let mut wanted = Vec::new();
+        for (number, group) in (0..).zip(&spec.groups) {
+            let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
+            let ways = [(group.from, group.to, false), (group.to, group.from, true)];
+            for (home, sink, reply) in ways.into_iter().filter(|way| !way.2 || answers) {
+                for queue in self.routes.path(home, sink).unwrap_or_default() {
+                    let link = &spec.links[queue as usize / 2];
+                    let is_forward = queue.is_multiple_of(2);
+                    let (line, router) =
+                        if is_forward { (&link.forward, link.a) } else { (&link.backward, link.b) };
+                    if line.feedback.as_ref().is_some_and(|feedback| group.transport.hears(feedback)) {
+                        wanted.push((router, home, group.access.is_some(), queue, number, reply));
+                    }
+                }
+            }
+        }
+        // One search for each router, one route for each that its queues share.
+        wanted.sort_unstable();
+        for same in wanted.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
+            let (router, home, access, ..) = same[0];
+            let Some(mut route) = self.routes.path(router, home) else { continue };
+            route.extend(access.then_some(EXIT));
+            let hops = route.len() as u32;
+            let start = self.add_route(route);
+            for &(.., queue, group, reply) in same {
+                self.network.messages.add(queue, group, reply, start, hops);
+            }
+        }
+    }
+
     fn describe_access(&mut self, access: &AccessSpec) -> [u32; 4] {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
             .map(|direction| self.describe(direction.clone()))
@@ -232,6 +267,7 @@ impl<'a> Builder<'a> {
 
     fn finish<T: Tracer>(mut self, tracer: T) -> Result<Simulation<T>, SpecError> {
         let spec = self.spec;
+        self.add_message_routes();
         let end = Time::ZERO + spec.duration;
         let warmup = spec.warmup.min(spec.duration);
         self.wheel.push(end, Kind::End.key(0));
@@ -304,5 +340,6 @@ fn control_channel(delay: Duration) -> DirectionSpec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
-use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::{Engine, Output, datagram, window};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::{Engine, Output, aack, datagram, sstp, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -22,6 +22,10 @@ pub(crate) enum AnyEngine {
     WindowReceiver(Box<window::Receiver<Length>>),
     Source(Box<datagram::Source<Length>>),
     Sink(Box<datagram::Sink<Length>>),
+    AdaptiveTransmitter(Box<aack::Transmitter<Length>>),
+    AdaptiveReceiver(Box<aack::Receiver<Length>>),
+    SstpSender(Box<sstp::Sender<Length>>),
+    SstpReceiver(Box<sstp::Receiver<Length>>),
 }
 
 /// What an application tells an engine.
@@ -64,6 +68,14 @@ impl AnyEngine {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::AdaptiveTransmitter(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (Self::SstpSender(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::SstpReceiver(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -75,6 +87,10 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => prefetch_all(engine.as_ref()),
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveTransmitter(engine) => prefetch_all(engine.as_ref()),
+            Self::AdaptiveReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::SstpSender(engine) => prefetch_all(engine.as_ref()),
+            Self::SstpReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
@@ -83,7 +99,13 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::SstpSender(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::WindowReceiver(_)
+            | Self::Sink(_)
+            | Self::AdaptiveReceiver(_)
+            | Self::SstpReceiver(_)
+            | Self::Vacant => {}
         }
     }
 
@@ -91,7 +113,13 @@ impl AnyEngine {
         match self {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
+            Self::SstpSender(engine) => engine.handle(now, command.into()),
+            Self::WindowReceiver(_)
+            | Self::Sink(_)
+            | Self::AdaptiveReceiver(_)
+            | Self::SstpReceiver(_)
+            | Self::Vacant => {}
         }
     }
 
@@ -102,6 +130,10 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => unify(engine.poll(now), Pdu::Window),
             Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
+            Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
+            Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
+            Self::SstpSender(engine) => unify(engine.poll(now), Pdu::Sstp),
+            Self::SstpReceiver(engine) => unify(engine.poll(now), Pdu::Sstp),
             Self::Vacant => Output::Idle,
         }
     }
@@ -118,22 +150,90 @@ impl AnyEngine {
                     min_rtt: stats.min_rtt,
                     smoothed_rtt: stats.smoothed_rtt,
                     limits: stats.limits,
+                    ..SenderCounts::default()
                 }
             }
             Self::Source(engine) => {
                 SenderCounts { sent: engine.sent(), limits: engine.limits(now), ..SenderCounts::default() }
             }
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::Vacant => SenderCounts::default(),
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    timeouts: stats.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                    ..SenderCounts::default()
+                }
+            }
+            Self::SstpSender(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    min_rtt: stats.min_rtt,
+                    segments: stats.acknowledged,
+                    segment_delays: stats.delays,
+                    longest_segment_delay: stats.longest_delay,
+                    limits: stats.limits,
+                    ..SenderCounts::default()
+                }
+            }
+            Self::WindowReceiver(_)
+            | Self::Sink(_)
+            | Self::AdaptiveReceiver(_)
+            | Self::SstpReceiver(_)
+            | Self::Vacant => SenderCounts::default(),
         }
     }
 
     /// The state that series show; `None` for engines without one.
-    pub fn window_stats(&self, now: Time) -> Option<window::SenderStats> {
+    pub fn beliefs(&self, now: Time) -> Option<Beliefs> {
         match self {
-            Self::WindowSender(engine) => Some(engine.stats(now)),
+            Self::WindowSender(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: stats.window,
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
+                })
+            }
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.outstanding,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: None,
+                })
+            }
+            Self::SstpSender(engine) => {
+                let (stats, config) = (engine.stats(now), engine.config());
+                let packets = u32::from(config.segment);
+                let known = stats.min_rtt < Duration::MAX;
+                Some(Beliefs {
+                    window: f64::from(stats.window) * f64::from(packets),
+                    in_flight: stats.outstanding.saturating_mul(packets),
+                    smoothed_rtt: if known { stats.min_rtt } else { Duration::ZERO },
+                    pacing_rate: Some(config.rate.average()),
+                })
+            }
             _ => None,
         }
     }
+}
+
+/// What a sending engine believes at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beliefs {
+    /// In packets.
+    pub window: f64,
+    pub in_flight: u32,
+    pub smoothed_rtt: Duration,
+    pub pacing_rate: Option<Rate>,
 }
 
 /// What sending engines count, over their whole life.
@@ -144,6 +244,10 @@ pub(crate) struct SenderCounts {
     pub timeouts: u64,
     pub min_rtt: Duration,
     pub smoothed_rtt: Duration,
+    /// Segments of two-level flow control that were acknowledged, and how long they took.
+    pub segments: u64,
+    pub segment_delays: Duration,
+    pub longest_segment_delay: Duration,
     pub limits: [Duration; 6],
 }
 
@@ -155,6 +259,9 @@ impl Default for SenderCounts {
             timeouts: 0,
             min_rtt: Duration::MAX,
             smoothed_rtt: Duration::ZERO,
+            segments: 0,
+            segment_delays: Duration::ZERO,
+            longest_segment_delay: Duration::ZERO,
             limits: [Duration::ZERO; 6],
         }
     }
@@ -168,6 +275,9 @@ impl SenderCounts {
         self.timeouts += other.timeouts;
         self.min_rtt = self.min_rtt.min(other.min_rtt);
         self.smoothed_rtt = if other.smoothed_rtt.is_zero() { self.smoothed_rtt } else { other.smoothed_rtt };
+        self.segments += other.segments;
+        self.segment_delays += other.segment_delays;
+        self.longest_segment_delay = self.longest_segment_delay.max(other.longest_segment_delay);
         for (sum, more) in self.limits.iter_mut().zip(other.limits) {
             *sum += more;
         }
@@ -183,6 +293,8 @@ impl SenderCounts {
             sent: self.sent - base.sent,
             retransmissions: self.retransmissions - base.retransmissions,
             timeouts: self.timeouts - base.timeouts,
+            segments: self.segments - base.segments,
+            segment_delays: self.segment_delays.saturating_sub(base.segment_delays),
             limits,
             ..*self
         }
@@ -242,11 +354,7 @@ impl Endpoint {
     /// How large a packet with this PDU is on the wire.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
-        match pdu {
-            Pdu::Window(window::Pdu::Segment(segment)) => segment.payload.0 + self.header,
-            Pdu::Datagram(payload) => payload.0 + self.header,
-            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => self.control,
-        }
+        pdu.payload().map_or(self.control, |payload| payload + self.header)
     }
 }
 
@@ -261,6 +369,17 @@ pub(crate) enum Transport {
         ack: u32,
     },
     Datagram(datagram::SourceConfig),
+    AdaptiveAck {
+        config: Arc<aack::Config>,
+        header: u32,
+        ack: u32,
+    },
+    Sstp {
+        sender: Arc<sstp::SenderConfig>,
+        receiver: Arc<sstp::ReceiverConfig>,
+        header: u32,
+        control: u32,
+    },
 }
 
 impl Transport {
@@ -276,6 +395,15 @@ impl Transport {
             TransportSpec::Datagram { segment, header, rate, .. } => {
                 Self::Datagram(datagram::SourceConfig { segment: *segment, header: *header, rate: *rate })
             }
+            TransportSpec::AdaptiveAck { config, header, ack, .. } => {
+                Self::AdaptiveAck { config: Arc::new(*config), header: *header, ack: *ack }
+            }
+            TransportSpec::Sstp { sender, receiver, header, control, .. } => Self::Sstp {
+                sender: Arc::new(*sender),
+                receiver: Arc::new(*receiver),
+                header: *header,
+                control: *control,
+            },
         }
     }
 
@@ -293,20 +421,29 @@ impl Transport {
                 AnyEngine::Source(Box::new(datagram::Source::new(*config))),
                 AnyEngine::Sink(Box::new(datagram::Sink::new())),
             ),
+            Self::AdaptiveAck { config, .. } => (
+                AnyEngine::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::clone(config)))),
+                AnyEngine::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::clone(config)))),
+            ),
+            Self::Sstp { sender, receiver, .. } => (
+                AnyEngine::SstpSender(Box::new(sstp::Sender::new(Arc::clone(sender)))),
+                AnyEngine::SstpReceiver(Box::new(sstp::Receiver::new(Arc::clone(receiver)))),
+            ),
         }
     }
 
     /// Bytes on the wire beside a data packet's payload, and of a packet without payload.
     pub fn overheads(&self) -> (u32, u32) {
         match self {
-            Self::Window { header, ack, .. } => (*header, *ack),
+            Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
+            Self::Sstp { header, control, .. } => (*header, *control),
             Self::Datagram(config) => (config.header, config.header),
         }
     }
 
     /// A sender learns when everything has arrived.
     pub fn is_reliable(&self) -> bool {
-        matches!(self, Self::Window { .. })
+        !matches!(self, Self::Datagram(_))
     }
 
     /// The largest payload of a packet.
@@ -314,6 +451,8 @@ impl Transport {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sstp { sender, .. } => sender.packet,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::spec::{GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 use core::fmt;
+use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
+use thalweg_queue::feedback::{Audience, FeedbackSpec};
 
 /// Why a simulation cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +69,24 @@ impl TransportSpec {
     /// The scheme's name.
     pub fn scheme(&self) -> &str {
         match self {
-            Self::Window { scheme, .. } | Self::Datagram { scheme, .. } => scheme,
+            Self::Window { scheme, .. }
+            | Self::Datagram { scheme, .. }
+            | Self::AdaptiveAck { scheme, .. }
+            | Self::Sstp { scheme, .. } => scheme,
         }
+    }
+
+    /// The feedback that the scheme wants of routers, if any.
+    pub fn feedback(&self) -> Option<FeedbackKind> {
+        match self {
+            Self::Window { controller, .. } => controller.feedback(),
+            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sstp { .. } => None,
+        }
+    }
+
+    /// Whether routers that give this feedback tell the scheme's sources.
+    pub fn hears(&self, feedback: &FeedbackSpec) -> bool {
+        feedback.audience == Audience::All || self.feedback() == Some(feedback.policy.kind())
     }
 
     /// The largest payload of a packet in bytes.
@@ -76,6 +94,8 @@ impl TransportSpec {
         match self {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram { segment, .. } => *segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sstp { sender, .. } => sender.packet,
         }
     }
 }
@@ -117,6 +137,10 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
                 [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
             {
                 direction.check().map_err(|why| SpecError::Link { of: group.name.clone(), why })?;
+                if direction.feedback.is_some() {
+                    let why = "only queues of links give feedback, not those of access links".to_owned();
+                    return Err(SpecError::Link { of: group.name.clone(), why });
+                }
             }
         }
         check_group(group)?;
@@ -134,6 +158,22 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         && sender.max_window == 0
     {
         return zero("largest window");
+    }
+    if let TransportSpec::AdaptiveAck { config, .. } = &group.transport {
+        if config.window == 0 {
+            return zero("window");
+        }
+        if config.normal.is_zero() || config.error.is_zero() {
+            return zero("time between reports");
+        }
+    }
+    if let TransportSpec::Sstp { sender, receiver, .. } = &group.transport {
+        if sender.window == 0 || receiver.window == 0 {
+            return zero("window");
+        }
+        if sender.segment == 0 || receiver.buffer == 0 {
+            return zero("segment or buffer");
+        }
     }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),

@@ -5,8 +5,11 @@ use crate::fairness::{fairness_variance, jain};
 use crate::flow::{Flow, Group, NO_CONNECTION};
 use crate::measure::Recorder;
 use crate::packet::Packets;
-use crate::result::{FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series, Summary};
+use crate::result::{
+    FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
+};
 use crate::simulation::Simulation;
+use crate::spec::Ties;
 use crate::trace::Tracer;
 use crate::transmitter::Transmitter;
 use crate::wheel::Wheel;
@@ -28,6 +31,9 @@ impl<T: Tracer> Simulation<T> {
                     occupancy.restart(now);
                 }
                 (waiting.drops_full, waiting.drops_early, waiting.marks) = (0, 0, 0);
+                if let Some(feedback) = &mut waiting.feedback {
+                    (feedback.messages, feedback.bytes) = (0, 0);
+                }
             }
             if let Some(extra) = &mut transmitter.extra {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
@@ -64,7 +70,7 @@ impl<T: Tracer> Simulation<T> {
         self.conservation.in_network = self.network.packets.live();
         // What is not needed any more makes room for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
-        self.wheel = Wheel::new();
+        self.wheel = Wheel::new(Ties::Lot);
         let mut flows = Vec::with_capacity(self.flows.len());
         for flow in 0..self.flows.len() {
             flows.push(self.flow_result(flow, counted));
@@ -135,6 +141,13 @@ impl<T: Tracer> Simulation<T> {
             delay: flow.delay.as_ref().map_or(Summary::default(), |delay| delay.summary()),
             min_rtt: if counts.min_rtt == Duration::MAX { Duration::ZERO } else { counts.min_rtt },
             smoothed_rtt: counts.smoothed_rtt,
+            segment_delay: SegmentDelay {
+                count: since.segments,
+                mean: Duration::from_picos(
+                    since.segment_delays.as_picos().checked_div(since.segments).unwrap_or(0),
+                ),
+                max: counts.longest_segment_delay,
+            },
             limits: since.limits,
         }
     }
@@ -226,6 +239,7 @@ impl<T: Tracer> Simulation<T> {
         let transmitter = &self.network.transmitters[number];
         let (name, from, to) = self.network.names.links.get(number).cloned().unwrap_or_default();
         let waiting = transmitter.queue.as_deref();
+        let feedback = waiting.and_then(|waiting| waiting.feedback.as_deref());
         let extra = transmitter.extra.as_deref();
         let spec = &self.network.directions[transmitter.spec as usize];
         let before = self.network.in_service.get(&(number as u32)).copied().unwrap_or_default();
@@ -247,6 +261,8 @@ impl<T: Tracer> Simulation<T> {
             drops_full,
             drops_early,
             marks: waiting.map_or(0, |waiting| waiting.marks),
+            feedback: feedback.map_or(0, |watched| watched.messages),
+            feedback_bytes: Bytes::new(feedback.map_or(0, |watched| watched.bytes)),
             losses: extra.map_or(0, |extra| extra.losses),
             corrupted: extra.map_or(0, |extra| extra.corrupted),
             duplicated: extra.map_or(0, |extra| extra.duplicated),

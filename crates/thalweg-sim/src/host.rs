@@ -6,8 +6,8 @@ use crate::simulation::{Kind, Simulation};
 use crate::spec::Processing;
 use crate::trace::{Step, Tracer};
 use std::collections::VecDeque;
+use thalweg_proto::Output;
 use thalweg_proto::units::Duration;
-use thalweg_proto::{Output, window};
 
 /// Packets that wait for a host's processor; further ones are dropped.
 const MAX_WAITING: usize = 1 << 16;
@@ -59,10 +59,7 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
         let number = self.endpoints[endpoint as usize].way.host;
         let host = &mut self.hosts[number as usize];
-        let is_data = matches!(
-            self.network.packets.pdu(packet),
-            Pdu::Window(window::Pdu::Segment(_)) | Pdu::Datagram(_)
-        );
+        let is_data = self.network.packets.pdu(packet).payload().is_some();
         let line = if is_data { &mut host.data } else { &mut host.control };
         if line.len() >= MAX_WAITING {
             self.discard(packet, Step::Dropped, u32::MAX);

@@ -8,6 +8,7 @@ mod build;
 mod endpoint;
 mod error;
 pub mod fairness;
+mod feedback;
 mod finish;
 mod flow;
 mod host;
@@ -31,6 +32,7 @@ mod workload;
 pub use error::SpecError;
 pub use pdu::Pdu;
 pub use result::{
-    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
+    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
+    Series, Summary,
 };
 pub use simulation::{Simulation, Status};

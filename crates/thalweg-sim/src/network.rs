@@ -1,12 +1,13 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::endpoint::EndpointId;
+use crate::feedback::MessageWays;
 use crate::names::Names;
 use crate::packet::{Flags, NONE, Packet, Packets};
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
-use crate::transmitter::{Extra, Transmitter};
+use crate::transmitter::{Extra, Transmitter, Wait, Waiting};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
@@ -38,16 +39,37 @@ pub(crate) struct Network {
     pub hops: u64,
     /// For queues to tell what they drop; empty between two events.
     pub dropped: Vec<Dropped>,
+    /// What routers tell sources.
+    pub messages: MessageWays,
 }
 
 impl Network {
     /// False for a transmitter in an outage, or without any rate.
     #[inline]
-    fn can_send(&self, link: u32) -> bool {
+    pub(crate) fn can_send(&self, link: u32) -> bool {
         let transmitter = &self.transmitters[link as usize];
         let spec = transmitter.spec as usize;
         // A speed is a rate above zero that never changes.
         self.speeds[spec] != 0 || !transmitter.rate(&self.directions[spec]).is_zero()
+    }
+
+    /// True for a transmitter that may send a packet at once, unseen by its queue.
+    #[inline]
+    fn can_pass(&self, link: u32) -> bool {
+        let transmitter = &self.transmitters[link as usize];
+        let spec = transmitter.spec as usize;
+        // One that is watched has no speed.
+        self.speeds[spec] != 0
+            || transmitter.wait != Wait::Watched && !transmitter.rate(&self.directions[spec]).is_zero()
+    }
+
+    /// The queue of a transmitter, made if there was none.
+    #[inline]
+    pub fn waiting(&mut self, link: u32) -> &mut Waiting {
+        let transmitter = &mut self.transmitters[link as usize];
+        let spec = &self.directions[transmitter.spec as usize];
+        let names = &self.names;
+        transmitter.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link))
     }
 
     /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
@@ -122,22 +144,34 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn offer(&mut self, link: u32, packet: u32, size: u32) {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
-        if is_free && self.network.can_send(link) {
+        if is_free && self.network.can_pass(link) {
             self.transmit(link, packet, size);
         } else {
             self.enqueue(link, packet);
         }
     }
 
-    /// A packet meets a busy transmitter.
+    /// A packet meets a busy transmitter, or one that is watched.
     fn enqueue(&mut self, link: u32, packet: u32) {
+        match self.network.transmitters[link as usize].wait {
+            Wait::Queue => {
+                self.store(link, packet);
+                self.settle(link);
+            }
+            Wait::Line => {
+                self.trace(Step::Queued, link, packet);
+                self.network.line_up(link, packet);
+                self.expect_service(link);
+            }
+            Wait::Watched => self.offer_watched(link, packet),
+        }
+    }
+
+    /// A packet joins a queue.
+    #[inline]
+    pub(crate) fn store(&mut self, link: u32, packet: u32) {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
-        if self.network.transmitters[link as usize].is_line {
-            self.network.line_up(link, packet);
-            self.expect_service(link);
-            return;
-        }
         let header = self.network.packets.get(packet);
         let entry = Entry {
             packet,
@@ -151,11 +185,16 @@ impl<T: Tracer> Simulation<T> {
         let spec = &self.network.directions[transmitter.spec as usize];
         let names = &self.network.names;
         let stream = |purpose| names.stream(purpose, link);
-        let waiting = transmitter.waiting(&spec.queue, names.is_link(link), stream);
+        let waiting = transmitter.waiting(spec, names.is_link(link), stream);
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
         waiting.observe(now);
-        let watched = transmitter.watched;
         self.expect_service(link);
+    }
+
+    /// A queue has changed: does away with what it dropped.
+    #[inline]
+    pub(crate) fn settle(&mut self, link: u32) {
+        let watched = self.network.transmitters[link as usize].watched;
         self.discard_dropped(link);
         if watched {
             self.record_link_change(link);
@@ -173,20 +212,30 @@ impl<T: Tracer> Simulation<T> {
 
     /// A transmitter's packet has left: the next one.
     pub(crate) fn on_service(&mut self, link: u32) {
-        let now = self.now;
         self.network.transmitters[link as usize].service_due = false;
         if !self.network.can_send(link) {
             // An outage began; the change that ends it asks again.
             return;
         }
-        let transmitter = &mut self.network.transmitters[link as usize];
-        if transmitter.is_line {
-            self.serve_line(link);
-            return;
+        match self.network.transmitters[link as usize].wait {
+            Wait::Queue => {
+                let (entry, left) = self.dequeue(link);
+                self.serve(link, entry, left);
+                self.settle(link);
+            }
+            Wait::Line => self.serve_line(link),
+            Wait::Watched => self.serve_watched(link),
         }
-        let Some(waiting) = transmitter.queue.as_mut() else { return };
+    }
+
+    /// Takes the next packet out of a queue; tells how many are left.
+    #[inline]
+    pub(crate) fn dequeue(&mut self, link: u32) -> (Option<Entry>, u64) {
+        let now = self.now;
+        let transmitter = &mut self.network.transmitters[link as usize];
+        let Some(waiting) = transmitter.queue.as_mut() else { return (None, 0) };
         let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
-        let (left, watched) = (waiting.discipline.packets(), transmitter.watched);
+        let left = waiting.discipline.packets();
         waiting.observe(now);
         if let Some(entry) = entry {
             if entry.marked {
@@ -197,14 +246,17 @@ impl<T: Tracer> Simulation<T> {
                 // By the time of its service it will be in the cache.
                 self.network.packets.expect(next.packet);
             }
-            self.transmit(link, entry.packet, entry.size);
-            if left > 0 {
-                self.expect_service(link);
-            }
         }
-        self.discard_dropped(link);
-        if watched {
-            self.record_link_change(link);
+        (entry, left)
+    }
+
+    /// What came out of a queue enters service; so many are left.
+    #[inline]
+    pub(crate) fn serve(&mut self, link: u32, entry: Option<Entry>, left: u64) {
+        let Some(entry) = entry else { return };
+        self.transmit(link, entry.packet, entry.size);
+        if left > 0 {
+            self.expect_service(link);
         }
     }
 
@@ -243,7 +295,7 @@ impl<T: Tracer> Simulation<T> {
 
     /// A packet enters service, and then the wire.
     #[inline]
-    fn transmit(&mut self, link: u32, packet: u32, size: u32) {
+    pub(crate) fn transmit(&mut self, link: u32, packet: u32, size: u32) {
         self.trace(Step::Transmitted, link, packet);
         let transmitter = &mut self.network.transmitters[link as usize];
         let spec = &self.network.directions[transmitter.spec as usize];

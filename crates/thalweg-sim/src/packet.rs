@@ -3,7 +3,9 @@
 use crate::endpoint::EndpointId;
 use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
+use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
+use thalweg_proto::sstp;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 
@@ -39,9 +41,41 @@ pub(crate) struct Packet {
 /// A PDU in the space that is left of the line. The most frequent ones fit; others are kept beside the packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cargo {
-    Segment { sequence: u64, length: u32, retransmission: bool },
-    Ack { cumulative: u64, window: u32, marked: bool },
+    Segment {
+        sequence: u64,
+        length: u32,
+        retransmission: bool,
+    },
+    Ack {
+        cumulative: u64,
+        window: u32,
+        marked: bool,
+    },
     Datagram(u32),
+    AdaptiveData {
+        sequence: u64,
+        length: u32,
+    },
+    /// A gap of so many packets, so far after the cumulative number.
+    AdaptiveReport {
+        cumulative: u64,
+        after: u32,
+        missing: u16,
+    },
+    SstpData {
+        shipment: u32,
+        length: u32,
+        segment: u16,
+        packet: u16,
+        last: bool,
+        resent: bool,
+    },
+    SstpPack {
+        control: u32,
+        accepted: u16,
+        cumulative: u16,
+        limit: u16,
+    },
     Large(u32),
 }
 
@@ -60,6 +94,10 @@ impl Flags {
     pub const DAMAGED: Self = Self(8);
     /// Travels from the receiver to the sender of its connection.
     pub const BACKWARD: Self = Self(16);
+    /// A router's message.
+    pub const ROUTER: Self = Self(32);
+    /// A router has sent its source a message.
+    pub const TOLD: Self = Self(64);
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -120,6 +158,23 @@ impl Packets {
                 Cargo::Ack { cumulative, window: window as u32, marked }
             }
             Pdu::Datagram(Length(length)) => Cargo::Datagram(length),
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) })) => {
+                Cargo::AdaptiveData { sequence, length }
+            }
+            Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => {
+                pack_report(&report).unwrap_or_else(|| self.pack_large(pdu))
+            }
+            Pdu::Sstp(sstp::Pdu::Data(sstp::Data {
+                shipment,
+                segment,
+                packet,
+                last,
+                resent,
+                payload: Length(length),
+            })) => Cargo::SstpData { shipment, length, segment, packet, last, resent },
+            Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit })) => {
+                Cargo::SstpPack { control, accepted, cumulative, limit }
+            }
             pdu => self.pack_large(pdu),
         }
     }
@@ -152,6 +207,22 @@ impl Packets {
                 marked,
             })),
             Cargo::Datagram(length) => Pdu::Datagram(Length(length)),
+            Cargo::AdaptiveData { sequence, length } => {
+                Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) }))
+            }
+            Cargo::AdaptiveReport { cumulative, after, missing } => {
+                let gap_in = cumulative + u64::from(after);
+                let gap_out = gap_in + u64::from(missing);
+                Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
+            }
+            Cargo::SstpData { shipment, length, segment, packet, last, resent } => {
+                let payload = Length(length);
+                let data = sstp::Data { shipment, segment, packet, last, resent, payload };
+                Pdu::Sstp(sstp::Pdu::Data(data))
+            }
+            Cargo::SstpPack { control, accepted, cumulative, limit } => {
+                Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit }))
+            }
             Cargo::Large(index) => self.large[index as usize].clone(),
         }
     }
@@ -199,6 +270,14 @@ impl Packets {
         slot.next = self.free;
         self.free = packet;
     }
+}
+
+/// A report whose gap is small enough.
+fn pack_report(report: &Report) -> Option<Cargo> {
+    let Report { gap_in, gap_out, cumulative } = *report;
+    let after = u32::try_from(gap_in.checked_sub(cumulative)?).ok()?;
+    let missing = u16::try_from(gap_out.checked_sub(gap_in)?).ok()?;
+    Some(Cargo::AdaptiveReport { cumulative, after, missing })
 }
 
 impl Packet {
@@ -255,6 +334,24 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
             Pdu::Datagram(Length(3)),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 9, cumulative: 9 })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report {
+                gap_in: 1 << 32,
+                gap_out: (1 << 32) + 65_535,
+                cumulative: 2,
+            })),
+            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
+            Pdu::Sstp(sstp::Pdu::Data(sstp::Data {
+                shipment: u32::MAX,
+                segment: 1,
+                packet: 2,
+                last: true,
+                resent: false,
+                payload: Length(u32::MAX),
+            })),
+            Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control: 1, accepted: 2, cumulative: 3, limit: 4 })),
+            Pdu::Sstp(sstp::Pdu::KeepAlive(sstp::Position { shipment: 1, segment: 2, packet: 3 })),
         ];
         let mut packets = Packets::new();
         for round in 0..3 {
@@ -264,7 +361,7 @@ mod tests {
             for (number, pdu) in numbers.iter().zip(&pdus) {
                 assert_eq!(packets.remove(*number), *pdu);
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 3));
+            assert_eq!((packets.live(), packets.large.len()), (0, 5));
         }
     }
 }

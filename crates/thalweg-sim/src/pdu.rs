@@ -2,7 +2,7 @@
 
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Feedback;
-use thalweg_proto::window;
+use thalweg_proto::{aack, sstp, window};
 
 /// A PDU of any protocol, with lengths in place of bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,27 @@ pub enum Pdu {
     Window(window::Pdu<Length>),
     /// A datagram of this many payload bytes.
     Datagram(Length),
+    /// Of adaptive acknowledgement.
+    AdaptiveAck(aack::Pdu<Length>),
+    /// Of two-level flow control.
+    Sstp(sstp::Pdu<Length>),
     /// A router's message to the source of a flow.
     Feedback(Feedback),
+}
+
+impl Pdu {
+    /// How many bytes of application data it carries; `None` for control PDUs.
+    #[inline]
+    pub const fn payload(&self) -> Option<u32> {
+        match self {
+            Self::Window(window::Pdu::Segment(segment)) => Some(segment.payload.0),
+            Self::Datagram(payload) => Some(payload.0),
+            Self::AdaptiveAck(aack::Pdu::Data(data)) => Some(data.payload.0),
+            Self::Sstp(sstp::Pdu::Data(data)) => Some(data.payload.0),
+            Self::Window(window::Pdu::Ack(_))
+            | Self::AdaptiveAck(aack::Pdu::Ack(_))
+            | Self::Sstp(_)
+            | Self::Feedback(_) => None,
+        }
+    }
 }

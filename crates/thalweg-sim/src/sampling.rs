@@ -81,7 +81,7 @@ impl<T: Tracer> Simulation<T> {
         if main == NO_CONNECTION {
             return;
         }
-        let Some(stats) = self.endpoints[main as usize * 2].engine.window_stats(now) else { return };
+        let Some(stats) = self.endpoints[main as usize * 2].engine.beliefs(now) else { return };
         let recorders: &mut [Recorder] = &mut self.recorders[recorders..recorders + FLOW_SERIES.len()];
         recorders[0].offer(now, stats.window);
         recorders[1].offer(now, f64::from(stats.in_flight));

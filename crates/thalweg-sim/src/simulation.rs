@@ -360,7 +360,7 @@ impl<T: Tracer> Simulation<T> {
         self.note(packet, 2);
         if step == Step::Dropped {
             self.conservation.dropped += 1;
-            if self.counting {
+            if self.counting && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
                 let flow = self.endpoints[connection as usize * 2].flow;
                 self.flows[flow as usize].drops += 1;
             }
@@ -393,6 +393,7 @@ impl<T: Tracer> Simulation<T> {
                 incarnation: header.incarnation,
                 backward: header.flags.has(Flags::BACKWARD),
                 serial: header.serial,
+                router: header.flags.has(Flags::ROUTER),
             },
             flow: self.endpoints[header.connection as usize * 2].flow,
             reply: self.connections[header.connection as usize].role == Role::Reply,

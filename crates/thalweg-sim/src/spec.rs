@@ -7,6 +7,8 @@ use std::sync::Arc;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_proto::{aack, sstp};
+use thalweg_queue::feedback::FeedbackSpec;
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
 
 /// A node by its position in [`Spec::nodes`].
@@ -28,8 +30,21 @@ pub struct Spec {
     pub warmup: Duration,
     /// Names every random stream.
     pub seed: u64,
+    /// What comes first of events of one kind at one time.
+    pub ties: Ties,
     /// What is recorded along the way.
     pub measure: MeasureSpec,
+}
+
+/// What comes first of events of one kind that happen at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ties {
+    /// Chance decides, by a hash of the time and of what the event is for. It favours no flow.
+    #[default]
+    Lot,
+    /// Links, flows and endpoints in the order of the specification, so that the first of equal flows always wins: for
+    /// symmetric experiments without chance.
+    Order,
 }
 
 /// A router or host.
@@ -74,6 +89,8 @@ pub struct DirectionSpec {
     pub delay: Duration,
     /// The queue before the transmitter.
     pub queue: DisciplineSpec,
+    /// How the router tells sources of the queue's congestion; for links of the specification, not for access links.
+    pub feedback: Option<FeedbackSpec>,
     /// What the wire does to packets.
     pub impairment: ImpairmentSpec,
     /// Changes while the run goes on, in order of time.
@@ -170,6 +187,30 @@ pub enum TransportSpec {
         header: u32,
         /// Datagrams leave at no more than this rate (of bytes on the wire).
         rate: Option<Rate>,
+    },
+    /// Adaptive acknowledgement.
+    AdaptiveAck {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// Both ends.
+        config: aack::Config,
+        /// Bytes on the wire that every data packet has beside its payload.
+        header: u32,
+        /// Bytes on the wire of a report.
+        ack: u32,
+    },
+    /// Two-level flow control.
+    Sstp {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// The sender.
+        sender: sstp::SenderConfig,
+        /// The receiver.
+        receiver: sstp::ReceiverConfig,
+        /// Bytes on the wire that every data packet has beside its payload.
+        header: u32,
+        /// Bytes on the wire of a packet without payload.
+        control: u32,
     },
 }
 
@@ -291,6 +332,9 @@ impl DirectionSpec {
     /// Says in words what is wrong: probabilities outside 0 to 1, an empty capacity trace, changes out of order.
     pub fn check(&self) -> Result<(), String> {
         self.impairment.check().map_err(|error| error.to_string())?;
+        if let Some(feedback) = &self.feedback {
+            feedback.check().map_err(|error| error.to_string())?;
+        }
         if let Some(capacity) = &self.capacity {
             capacity.check().map_err(|error| error.to_string())?;
         }

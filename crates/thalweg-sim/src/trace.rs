@@ -12,14 +12,16 @@ pub struct PacketId {
     pub incarnation: u16,
     /// True for packets from the connection's receiver to its sender.
     pub backward: bool,
-    /// Counts what the connection's endpoint in this direction has sent.
+    /// Counts what the connection's endpoint in this direction has sent; of messages, those of all routers.
     pub serial: u32,
+    /// It is a router's message to the connection's sender.
+    pub router: bool,
 }
 
 /// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// An endpoint sent it.
+    /// An endpoint sent it; or the router whose queue, that of `link`, speaks.
     Sent,
     /// It arrived at a transmitter that was busy, and waits.
     Queued,

@@ -1,11 +1,13 @@
 //! One direction of a link: a transmitter with its queue, and the wire behind it.
 
+use crate::feedback::Watched;
 use crate::measure::Occupancy;
 use crate::packet::NONE;
 use crate::spec::DirectionSpec;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::{Any, CapacityClock, Discipline, DisciplineSpec, Impairment, Limit};
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
@@ -15,11 +17,12 @@ fn is_plain(spec: &DirectionSpec) -> bool {
     spec.impairment.is_transparent() && spec.capacity.is_none() && spec.schedule.is_empty()
 }
 
-/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes; 0 otherwise.
+/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes, and nobody
+/// watches; 0 otherwise.
 pub(crate) fn picos_per_byte(spec: &DirectionSpec) -> u64 {
     let bits = spec.rate.as_bits_per_sec();
     let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
-    if whole && is_plain(spec) { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }
+    if whole && is_plain(spec) && spec.feedback.is_none() { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }
 }
 
 /// The hot part of a direction: one cache line. A simulation may have millions of them, most of which never hold a
@@ -46,9 +49,20 @@ pub(crate) struct Transmitter {
     pub service_due: bool,
     /// Every change of its queue is recorded.
     pub watched: bool,
-    /// It has no queue but a line: no limit, no discipline, no measurement, as access links are by default. A line is
-    /// made of the packets themselves.
-    pub is_line: bool,
+    /// How packets wait for it.
+    pub wait: Wait,
+}
+
+/// How packets wait for a transmitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// In a queue.
+    Queue,
+    /// In a mere line: no limit, no discipline, no measurement, as for access links by default. A line is made of the
+    /// packets themselves.
+    Line,
+    /// In a queue that a feedback policy watches: it sees every packet, also one that does not wait.
+    Watched,
 }
 
 /// The queue of a transmitter that was busy at least once when a packet came.
@@ -60,6 +74,7 @@ pub(crate) struct Waiting {
     pub drops_full: u64,
     pub drops_early: u64,
     pub marks: u64,
+    pub feedback: Option<Box<Watched>>,
 }
 
 /// What only some directions have.
@@ -106,7 +121,13 @@ impl Transmitter {
             line_first: NONE,
             line_last: NONE,
             queue: None,
-            is_line: !measured && unlimited && extra.is_none(),
+            wait: if spec.feedback.is_some() {
+                Wait::Watched
+            } else if !measured && unlimited && extra.is_none() {
+                Wait::Line
+            } else {
+                Wait::Queue
+            },
             extra,
             packets: 0,
             bytes: 0,
@@ -165,17 +186,20 @@ impl Transmitter {
     #[inline]
     pub fn waiting(
         &mut self,
-        discipline: &DisciplineSpec,
+        spec: &DirectionSpec,
         measured: bool,
         stream: impl FnOnce(&'static str) -> Stream,
     ) -> &mut Waiting {
         self.queue.get_or_insert_with(|| {
+            let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
+            let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0 });
             Box::new(Waiting {
-                discipline: Any::new(discipline, stream),
+                discipline: Any::new(&spec.queue, stream),
                 occupancy: measured.then(Box::default),
                 drops_full: 0,
                 drops_early: 0,
                 marks: 0,
+                feedback: spec.feedback.as_ref().map(watched),
             })
         })
     }

@@ -10,6 +10,7 @@ mod violation;
 
 pub use violation::{Fault, Violation};
 
+use crate::pdu::Pdu;
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{PacketId, Record, Step, Tracer};
@@ -17,6 +18,7 @@ use link::{Due, LinkState};
 use plan::{Node, Plan};
 use std::collections::BTreeMap;
 use thalweg_proto::units::Time;
+use thalweg_queue::feedback::FeedbackSpec;
 
 /// Violations that are kept; of further ones only the number.
 const MAX_VIOLATIONS: usize = 100;
@@ -82,6 +84,8 @@ pub struct Verifier {
     links: BTreeMap<u32, LinkState>,
     /// The next number of each endpoint's packets.
     serials: BTreeMap<(u32, bool), u32>,
+    /// The next number of routers' messages.
+    next_message: u32,
     /// A queue that is beyond its limit, unless the next record is a drop.
     overfull: Option<u32>,
     /// One of two packets of the same number was damaged; which, one cannot know.
@@ -134,6 +138,7 @@ impl Verifier {
             packets: BTreeMap::new(),
             links: BTreeMap::new(),
             serials: BTreeMap::new(),
+            next_message: 0,
             overfull: None,
             damage_is_vague: false,
             counts: Replay::default(),
@@ -208,17 +213,38 @@ impl Verifier {
     }
 
     fn on_sent(&mut self, record: &Record<'_>) {
-        let PacketId { connection, backward, serial, .. } = record.packet;
-        let next = self.serials.entry((connection, backward)).or_insert(0);
+        let PacketId { connection, backward, serial, router, .. } = record.packet;
+        let next = if router {
+            &mut self.next_message
+        } else {
+            self.serials.entry((connection, backward)).or_insert(0)
+        };
         let expected = core::mem::replace(next, serial.wrapping_add(1));
         if serial != expected {
             self.note(record, Fault::Misnumbered { expected });
         }
         self.counts.sent += 1;
         let (size, flow) = (record.size, record.flow);
-        let (place, since) = (Place::Sent, self.now);
+        let place = if router { self.place_of_message(record) } else { Place::Sent };
+        let since = self.now;
         let (damaged, copy, twin, origin) = (false, false, false, None);
         self.put(record.packet, Packet { place, since, size, flow, damaged, copy, twin, origin });
+    }
+
+    /// Where a message enters the network: at the node whose queue speaks, which must be one that does.
+    fn place_of_message(&mut self, record: &Record<'_>) -> Place {
+        let Some(link) = self.plan.link(record.link) else { return Place::Sent };
+        let tail = link.tail;
+        let is_due = |feedback: &FeedbackSpec| feedback.message == record.size;
+        let names_queue = matches!(record.pdu, Pdu::Feedback(feedback) if feedback.queue == record.link);
+        if !names_queue || !record.packet.backward || !link.direction.feedback.as_ref().is_some_and(is_due) {
+            self.note(record, Fault::NoSuchMessage);
+        }
+        if let Some(state) = self.links.get_mut(&record.link) {
+            state.totals.messages += 1;
+            state.totals.message_bytes += u64::from(record.size);
+        }
+        Place::At(tail)
     }
 
     /// Takes a packet that comes to a link from the node before it.
@@ -378,7 +404,10 @@ impl Verifier {
         let Some(packet) = self.take(record, at_node) else { return };
         let Place::At(node) = packet.place else { return };
         let end = ends.nodes.iter().position(|end| *end == node && packet.origin != Some(node));
+        // Messages are for those who send data.
+        let misses = |end: usize| record.packet.router && end != usize::from(record.reply);
         match end {
+            Some(end) if misses(end) => self.note(record, Fault::WrongDestination),
             None => self.note(record, Fault::WrongDestination),
             Some(end) if !ends.work[end] && packet.since != self.now && !packet.twin => {
                 self.note(record, Fault::Lingered { since: packet.since });
@@ -449,6 +478,8 @@ impl Verifier {
                 ("packets lost", link.losses, totals.lost),
                 ("packets damaged", link.corrupted, totals.corrupted),
                 ("packets duplicated", link.duplicated, totals.duplicated),
+                ("messages", link.feedback, totals.messages),
+                ("bytes of messages", link.feedback_bytes.get(), totals.message_bytes),
             ] {
                 if result != replay {
                     self.add(Some(number), None, Fault::Miscounted { what, result, replay });

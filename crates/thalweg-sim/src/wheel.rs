@@ -8,8 +8,10 @@
 //!
 //! Entries of equal time come out by the kind in their key and, within a kind, by lot: in the order of a hash of time
 //! and key, whatever the order in which they went in. A fixed order of entities would let the first of many synchronous
-//! flows win every tie. Entries that are added for the time of the entry just taken come after all others of that time.
+//! flows win every tie; experiments that want it have it ([`Ties::Order`]). Entries that are added for the time of the
+//! entry just taken come after all others of that time.
 
+use crate::spec::Ties;
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -40,15 +42,15 @@ const SHORT: usize = 16;
 /// The bits of a key that say which of its kind it is; those above are the kind.
 pub(crate) const ENTITY_BITS: u32 = 28;
 
-/// The place of a key among others of the same time: the kind, then the lot.
+/// The place of a key among others of the same time: the kind, then the bits of the lot that count, then the entity.
 #[inline]
-fn rank(time: u64, key: u32) -> (u32, u64, u32) {
+fn rank(time: u64, key: u32, counts: u64) -> (u32, u64, u32) {
     if key >> ENTITY_BITS == 0 {
         // Scheduled changes of one time are made in the order of the schedule.
         return (0, 0, key);
     }
     let lot = (time ^ (u64::from(key) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (key >> ENTITY_BITS, (lot ^ (lot >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9), key)
+    (key >> ENTITY_BITS, (lot ^ (lot >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) & counts, key)
 }
 
 /// A queue of (time, key) pairs.
@@ -60,6 +62,8 @@ pub(crate) struct Wheel {
     late: VecDeque<u32>,
     /// The time of the entry taken last.
     taken: u64,
+    /// Which bits of a lot count: all, or none where ties go by entity.
+    lots: u64,
     /// The time that slots are relative to; no entry in the wheel is earlier.
     base: u64,
     /// One bit for each level with an entry.
@@ -83,11 +87,15 @@ struct Chunk {
 }
 
 impl Wheel {
-    pub fn new() -> Self {
+    pub fn new(ties: Ties) -> Self {
         Self {
             near: Vec::with_capacity(2 * LONG),
             late: VecDeque::new(),
             taken: 0,
+            lots: match ties {
+                Ties::Lot => u64::MAX,
+                Ties::Order => 0,
+            },
             base: 0,
             levels: 0,
             occupied: [0; LEVELS],
@@ -113,11 +121,10 @@ impl Wheel {
 
     /// Adds an entry to the list.
     fn insert(&mut self, entry: Entry) {
-        let order = entry.order();
-        let position = self
-            .near
-            .iter()
-            .position(|other| other.time < entry.time || (other.time == entry.time && other.order() < order));
+        let order = entry.order(self.lots);
+        let position = self.near.iter().position(|other| {
+            other.time < entry.time || (other.time == entry.time && other.order(self.lots) < order)
+        });
         self.near.insert(position.unwrap_or(self.near.len()), entry);
         if self.near.len() > LONG {
             self.shorten();
@@ -225,7 +232,10 @@ impl Wheel {
             // All of these are later than what was in the list.
             let later = &mut self.near[before..];
             if later.len() > 1 {
-                later.sort_unstable_by(|a, b| b.time.cmp(&a.time).then_with(|| b.order().cmp(&a.order())));
+                let lots = self.lots;
+                later.sort_unstable_by(|a, b| {
+                    b.time.cmp(&a.time).then_with(|| b.order(lots).cmp(&a.order(lots)))
+                });
             }
             self.near.rotate_left(before);
         }
@@ -247,8 +257,8 @@ impl Wheel {
 
 impl Entry {
     #[inline]
-    fn order(self) -> (u32, u64, u32) {
-        rank(self.time, self.key)
+    fn order(self, lots: u64) -> (u32, u64, u32) {
+        rank(self.time, self.key, lots)
     }
 }
 
@@ -261,9 +271,11 @@ mod tests {
         /// Against a sorted list: entries of one time by rank, those added for the current time after them as added.
         #[test]
         fn agrees_with_a_sorted_list(
-            steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60), 1..300)
+            steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60), 1..300),
+            by_lot: bool,
         ) {
-            let (mut wheel, mut list) = (Wheel::new(), Vec::new());
+            let (ties, lots) = if by_lot { (Ties::Lot, u64::MAX) } else { (Ties::Order, 0) };
+            let (mut wheel, mut list) = (Wheel::new(ties), Vec::new());
             let (mut now, mut added) = (0u64, 0u64);
             for (pops, magnitude, factor, key, copies) in steps {
                 for copy in 0..copies {
@@ -272,7 +284,7 @@ mod tests {
                     wheel.push(Time::from_picos(time), key);
                     added += 1;
                     let late = if time == now { added } else { 0 };
-                    list.push((time, late, if late == 0 { rank(time, key) } else { (0, 0, key) }));
+                    list.push((time, late, if late == 0 { rank(time, key, lots) } else { (0, 0, key) }));
                 }
                 list.sort_unstable();
                 for _ in 0..pops * copies / 2 {
@@ -285,9 +297,26 @@ mod tests {
         }
     }
 
+    /// Fifty entities at one time: in order where ties go by entity, in another order where they go by lot; kinds come
+    /// first in both.
+    #[test]
+    fn ties_go_by_lot_or_by_entity() {
+        let taken = |ties| {
+            let mut wheel = Wheel::new(ties);
+            for entity in (0..50).rev() {
+                wheel.push(Time::from_picos(7), (2 << ENTITY_BITS) + entity);
+            }
+            wheel.push(Time::from_picos(7), (1 << ENTITY_BITS) + 99);
+            std::iter::from_fn(|| wheel.pop().map(|(_, key)| key)).collect::<Vec<_>>()
+        };
+        let (by_order, by_lot) = (taken(Ties::Order), taken(Ties::Lot));
+        assert!(by_order.is_sorted(), "{by_order:?}");
+        assert!(by_lot[0] == by_order[0] && !by_lot.is_sorted(), "{by_lot:?}");
+    }
+
     #[test]
     fn an_empty_wheel_gives_nothing_and_goes_on() {
-        let mut wheel = Wheel::new();
+        let mut wheel = Wheel::new(Ties::Lot);
         assert_eq!(wheel.pop(), None);
         wheel.push(Time::MAX, 1);
         wheel.push(Time::ZERO, 2);

@@ -6,9 +6,11 @@ mod net;
 use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::aack;
+use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
+use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
@@ -98,14 +100,39 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
             impairment,
             schedule,
             capacity,
+            feedback: None,
         })
+}
+
+fn feedback() -> impl Strategy<Value = FeedbackSpec> {
+    let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response: millis(100), window: Duration::from_secs(1) };
+    let policy = prop_oneof![Just(SeifPolicy::Static), Just(SeifPolicy::Reacting), Just(dynamic)];
+    let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), prop::option::of(0u32..3)).prop_map(
+        |(policy, threshold, filter, mark, reach)| {
+            PolicySpec::Seif(SeifSpec {
+                policy,
+                threshold,
+                filter,
+                mark,
+                reach,
+                routing_interval: millis(700),
+            })
+        },
+    );
+    (seif, 1u32..200).prop_map(|(policy, message)| FeedbackSpec { policy, audience: Audience::All, message })
+}
+
+/// A direction of a link, whose queue may speak.
+fn speaking() -> impl Strategy<Value = DirectionSpec> {
+    (direction(), prop::option::weighted(0.4, feedback()))
+        .prop_map(|(direction, feedback)| DirectionSpec { feedback, ..direction })
 }
 
 fn controller() -> impl Strategy<Value = ControllerSpec> {
     let (initial_window, initial_threshold) = (2.0, 1e9);
     prop_oneof![
         (1.0..30.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
-        Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
+        Just(ControllerSpec::SlowStart { initial_window, initial_threshold, growth: Growth::Fractional }),
         Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
         Just(ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 }),
         Just(ControllerSpec::Cubic {
@@ -119,7 +146,7 @@ fn controller() -> impl Strategy<Value = ControllerSpec> {
 }
 
 fn transport() -> impl Strategy<Value = TransportSpec> {
-    let recovery = prop_oneof![Just(Recovery::GoBackN), Just(Recovery::NewReno), Just(Recovery::Sack)];
+    let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let delayed = prop::option::of(Just(DelayedAck { delay: millis(40), every: 2 }));
     let window = (controller(), recovery, any::<bool>(), delayed, 1u32..1460).prop_map(
         |(controller, recovery, count_bytes, delayed_ack, segment)| TransportSpec::Window {
@@ -144,7 +171,16 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             rate: Some(Rate::from_bits_per_sec(rate.unwrap_or(500_000))),
         }
     });
-    prop_oneof![4 => window, 1 => datagram]
+    let adaptive =
+        (1u32..1460, 1u32..100, 1u64..100, 1u64..40).prop_map(|(segment, window, normal, error)| {
+            TransportSpec::AdaptiveAck {
+                scheme: "adaptive-ack".to_owned(),
+                config: aack::Config { segment, window, normal: millis(normal), error: millis(error) },
+                header: 16,
+                ack: 32,
+            }
+        });
+    prop_oneof![4 => window, 1 => datagram, 1 => adaptive]
 }
 
 fn workload() -> impl Strategy<Value = WorkloadSpec> {
@@ -225,7 +261,7 @@ fn spec() -> impl Strategy<Value = Spec> {
     (1usize..4)
         .prop_flat_map(|links| {
             (
-                prop::collection::vec((direction(), direction()), links),
+                prop::collection::vec((speaking(), speaking()), links),
                 groups(links as u32 + 1),
                 0u64..2000,
                 prop::option::weighted(0.3, 0u64..3),

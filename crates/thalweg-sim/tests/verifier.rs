@@ -55,7 +55,7 @@ impl Feed {
             time: Time::ZERO + Duration::from_micros(micros),
             step,
             link,
-            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial },
+            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: false },
             flow: 0,
             reply: false,
             marked: false,

@@ -4,6 +4,8 @@ use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
+use thalweg_proto::units::{Bytes, Duration, Rate, UnitError};
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
 #[derive(Debug, Parser)]
@@ -32,8 +34,14 @@ pub enum Command {
     Compare(CompareArguments),
     /// Run what a results folder holds again and check that every number is the same
     Rerun(RerunArguments),
+    /// Run the experiments of a published study and compare with its values
+    Paper(PaperArguments),
+    /// Compute what a published analysis says
+    Model(ModelArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
+    /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
+    Explore(ExploreArguments),
     /// List what scenarios can use
     List {
         /// Of what
@@ -56,6 +64,10 @@ pub enum Kind {
     Losses,
     /// Scenarios that are built in
     Scenarios,
+    /// Protocols that can be explored
+    Protocols,
+    /// Published studies that can be reproduced
+    Papers,
 }
 
 /// `thalweg run`.
@@ -135,6 +147,107 @@ pub struct RerunArguments {
     pub quiet: bool,
 }
 
+/// `thalweg model`.
+#[derive(Debug, Args)]
+pub struct ModelArguments {
+    /// Whose analysis
+    #[command(subcommand)]
+    pub model: Model,
+}
+
+/// The analyses that can be computed.
+#[derive(Debug, Subcommand)]
+pub enum Model {
+    /// Two-level flow control (Gong and Parulkar 1992): delays and throughput efficiency
+    Gong92(Gong92Arguments),
+}
+
+/// `thalweg model gong92`.
+#[derive(Debug, Args)]
+pub struct Gong92Arguments {
+    /// p: packet loss probabilities
+    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "0.001")]
+    pub loss: Vec<f64>,
+    /// W: windows in segments, or as multiples of w_a ("2.5wa")
+    #[arg(long = "window", value_name = "W,..", value_delimiter = ',', default_value = "2.5wa")]
+    pub windows: Vec<Window>,
+    /// A: the rate of the connection
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
+    pub rate: Rate,
+    /// RTD: the round-trip delay
+    #[arg(long, value_name = "TIME", default_value = "30 ms")]
+    pub rtd: Duration,
+    /// l: the size of a packet
+    #[arg(long, value_name = "SIZE", default_value = "1024 B")]
+    pub packet: Bytes,
+    /// s: packets in a segment
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub segment: NonZeroU32,
+    /// The third regime of the efficiency as the paper prints it, in place of the corrected form
+    #[arg(long)]
+    pub printed: bool,
+    /// Print one JSON document in place of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A window in segments, or as a multiple of w_a.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Window {
+    /// So many segments.
+    Segments(f64),
+    /// So many times w_a.
+    RoundTrips(f64),
+}
+
+impl FromStr for Window {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (number, make): (&str, fn(f64) -> Self) = match text.strip_suffix("wa") {
+            Some(number) => (number.trim_end(), Self::RoundTrips),
+            None => (text.strip_suffix("seg").unwrap_or(text).trim_end(), Self::Segments),
+        };
+        let number: f64 = number.parse().map_err(|_| "expected segments, or \"2.5wa\"".to_owned())?;
+        if number > 0.0 { Ok(make(number)) } else { Err("a window is above 0".to_owned()) }
+    }
+}
+
+/// `thalweg paper`.
+#[derive(Debug, Args)]
+pub struct PaperArguments {
+    /// The paper (`thalweg list papers` shows them)
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Only this experiment, or all of a table or figure; may be repeated
+    #[arg(long = "experiment", value_name = "ID")]
+    pub experiments: Vec<String>,
+    /// Print one JSON document in place of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Exit with 1 if a claim of the paper does not hold
+    #[arg(long)]
+    pub check: bool,
+    /// Write a folder that holds the results and each run with its scenario and series
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Shorter runs and fewer replications, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// The first seed; without, each scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// So many seeds for each run that has random parts; without, as the paper's plan says
+    #[arg(long, value_name = "R")]
+    pub reps: Option<NonZeroU32>,
+    /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// `thalweg validate`.
 #[derive(Debug, Args)]
 pub struct ValidateArguments {
@@ -146,6 +259,45 @@ pub struct ValidateArguments {
     pub sets: Vec<String>,
 }
 
+/// `thalweg explore`.
+#[derive(Debug, Args)]
+pub struct ExploreArguments {
+    /// The protocol (`thalweg list protocols`)
+    #[arg(value_name = "PROTOCOL")]
+    pub protocol: String,
+    /// The window in packets
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub window: u32,
+    /// Packets to bring across; without, two more than the window
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub messages: Option<u32>,
+    /// Packets lost at most, in either direction
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub losses: u8,
+    /// Packets copied at most
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub duplicates: u8,
+    /// Packets held back at most, so that others pass them
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub delays: u8,
+    /// Timers that expire at most while packets are on their way, or before one that is due earlier
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub expiries: u8,
+    /// Stop when the states take more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
+    pub memory: Bytes,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+fn bytes(text: &str) -> Result<Bytes, UnitError> {
+    text.parse()
+}
+
 impl Arguments {
     /// Nothing but results and errors was asked for.
     pub fn quiet(&self) -> bool {
@@ -153,7 +305,9 @@ impl Arguments {
             Command::Run(run) => run.options.quiet,
             Command::Compare(compare) => compare.options.quiet,
             Command::Rerun(rerun) => rerun.quiet,
-            Command::Validate(_) | Command::List { .. } | Command::Schema => false,
+            Command::Explore(explore) => explore.quiet,
+            Command::Paper(paper) => paper.quiet,
+            Command::Validate(_) | Command::Model(_) | Command::List { .. } | Command::Schema => false,
         }
     }
 }

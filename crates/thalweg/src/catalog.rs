@@ -4,7 +4,9 @@ use crate::arguments::Kind;
 use crate::console::{Console, Error};
 use crate::{Done, input};
 use serde_json::Value;
+use thalweg_lab::explore::SCHEMES;
 use thalweg_lab::output::{Align, Table};
+use thalweg_lab::paper::PAPERS;
 
 /// `thalweg schema`.
 pub fn schema(console: &Console) -> Done {
@@ -25,7 +27,9 @@ pub fn list(what: Kind, console: &Console) -> Done {
             .chain(choices("workload", "kind"))
             .collect(),
         Kind::Losses => choices("loss", "model"),
+        Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
+        Kind::Papers => PAPERS.iter().map(|of| (of.name().to_owned(), of.title().to_owned())).collect(),
     };
     let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
     rows.into_iter().for_each(|(name, about)| table.row([name, about]));

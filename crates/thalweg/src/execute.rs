@@ -166,9 +166,31 @@ impl Ending for Traces {
 }
 
 /// The files of series.
-struct SeriesFiles {
+pub struct SeriesFiles {
     csv: CsvSeries<BufWriter<File>>,
     parquet: ParquetSeries<BufWriter<File>>,
+}
+
+impl SeriesFiles {
+    /// Begins them in `folder`.
+    pub fn new(folder: &Folder) -> Result<Self, Error> {
+        let csv = CsvSeries::new(folder.file("series.csv")?).map_err(|error| cannot_write(&error))?;
+        let parquet = ParquetSeries::new(folder.file("series.parquet")?);
+        Ok(Self { csv, parquet: parquet.map_err(|error| cannot_write(&error))? })
+    }
+
+    /// Adds the series of a run; `scheme` is its name where several are compared.
+    pub fn add(&mut self, scheme: &str, result: &RunResult) -> Result<(), Error> {
+        let key = RunKey { scheme, seed: result.seed };
+        let added = self.csv.add(key, result).and_then(|()| self.parquet.add(key, result));
+        added.map_err(|error| cannot_write(&error))
+    }
+
+    /// Ends them.
+    pub fn finish(self) -> Result<(), Error> {
+        let finished = self.csv.finish().map(drop).and_then(|()| self.parquet.finish().map(drop));
+        finished.map_err(|error| cannot_write(&error))
+    }
 }
 
 /// What has come out of a batch so far.
@@ -181,20 +203,13 @@ struct Gathered<'a> {
 
 impl<'a> Gathered<'a> {
     fn new(execution: &'a Execution<'a>) -> Result<Self, Error> {
-        let begin = |folder: &Folder| -> Result<SeriesFiles, Error> {
-            let csv = CsvSeries::new(folder.file("series.csv")?).map_err(|error| cannot_write(&error))?;
-            let parquet = ParquetSeries::new(folder.file("series.parquet")?);
-            Ok(SeriesFiles { csv, parquet: parquet.map_err(|error| cannot_write(&error))? })
-        };
-        let series = execution.folder.map(begin).transpose()?;
+        let series = execution.folder.map(SeriesFiles::new).transpose()?;
         Ok(Self { execution, runs: vec![Vec::new(); execution.schemes.len()], series, failed: None })
     }
 
     /// Takes the results of run number `run`; they come in order.
     fn add(&mut self, run: usize, result: &RunResult, trace: impl Ending) {
-        let ended = trace
-            .end(result)
-            .and_then(|()| self.add_series(run, result).map_err(|error| cannot_write(&error)));
+        let ended = trace.end(result).and_then(|()| self.add_series(run, result));
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
@@ -206,12 +221,9 @@ impl<'a> Gathered<'a> {
         self.runs[run % schemes].push(Run::of(result));
     }
 
-    fn add_series(&mut self, run: usize, result: &RunResult) -> io::Result<()> {
+    fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
         let scheme = self.execution.scheme(run).name.as_deref().unwrap_or("");
-        let Some(series) = &mut self.series else { return Ok(()) };
-        let key = RunKey { scheme, seed: result.seed };
-        series.csv.add(key, result)?;
-        series.parquet.add(key, result)
+        self.series.as_mut().map_or(Ok(()), |series| series.add(scheme, result))
     }
 
     fn document(self) -> Result<Document, Error> {
@@ -221,9 +233,8 @@ impl<'a> Gathered<'a> {
         if let Some(error) = self.execution.lines.as_ref().and_then(|lines| lines.error()) {
             return Err(Error::Output(error));
         }
-        if let Some(SeriesFiles { csv, parquet }) = self.series {
-            let finished = csv.finish().map(drop).and_then(|()| parquet.finish().map(drop));
-            finished.map_err(|error| cannot_write(&error))?;
+        if let Some(series) = self.series {
+            series.finish()?;
         }
         if self.runs.iter().all(Vec::is_empty) {
             return Err(Error::Failed("interrupted before anything was run".to_owned()));

@@ -40,6 +40,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "cellular-trace" with "cellular.trace",
     "outage",
     "web",
+    "cluster",
     "ten-thousand-flows",
 };
 

@@ -5,10 +5,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_lab::results::{Document, FORMAT, Header, VERSION};
-use thalweg_proto::payload::Payload as _;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window;
-use thalweg_sim::Pdu;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{Record, Step, Tracer};
 
@@ -293,12 +290,7 @@ impl Tracer for Meter {
         }
         let group = self.first_flows.partition_point(|first| *first <= record.flow);
         let Some(group) = group.checked_sub(1).and_then(|group| self.groups.get_mut(group)) else { return };
-        let data = match record.pdu {
-            Pdu::Window(window::Pdu::Segment(segment)) => Some(segment.payload.len()),
-            Pdu::Datagram(payload) => Some(payload.len()),
-            Pdu::Window(window::Pdu::Ack(_)) | Pdu::Feedback(_) => None,
-        };
-        match (record.step, data) {
+        match (record.step, record.pdu.payload()) {
             (Step::Sent, Some(_)) => group.sent_packets += 1,
             (Step::Delivered, Some(bytes)) => {
                 group.arrived_packets += 1;

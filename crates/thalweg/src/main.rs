@@ -5,8 +5,11 @@ mod capture;
 mod catalog;
 mod console;
 mod execute;
+mod explore;
 mod input;
 mod lines;
+mod model;
+mod paper;
 mod progress;
 mod rerun;
 mod run;
@@ -31,7 +34,10 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments, &console),
         Command::Compare(arguments) => run::compare(&arguments, &console),
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
+        Command::Paper(arguments) => paper::paper(&arguments, &console),
+        Command::Model(arguments) => model::model(&arguments.model, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
+        Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
     };

@@ -51,14 +51,14 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
 /// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there
 /// is nothing else.
 fn compared_flows(loaded: &Loaded) -> Vec<usize> {
-    let is_window = |transport: &TransportSpec| matches!(transport, TransportSpec::Window { .. });
+    let is_datagram = |transport: &TransportSpec| matches!(transport, TransportSpec::Datagram { .. });
     let groups = loaded.spec().groups.iter().zip(1..);
-    let windows: Vec<usize> = groups
+    let reliable: Vec<usize> = groups
         .clone()
-        .filter(|(group, _)| is_window(&group.transport))
+        .filter(|(group, _)| !is_datagram(&group.transport))
         .map(|(_, position)| position)
         .collect();
-    if windows.is_empty() { groups.map(|(_, position)| position).collect() } else { windows }
+    if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }
 }
 
 /// A mistake in the name of a scheme is one of `--schemes`, not of the changes that stand for it.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub struct Folder {
     target: PathBuf,
     staging: PathBuf,
+    is_part: bool,
 }
 
 /// Why a folder cannot be written or read.
@@ -78,7 +79,14 @@ impl Folder {
         fs::create_dir_all(parent).map_err(io)?;
         let staging = sibling(parent, &name.to_string_lossy(), "partial");
         fs::create_dir(&staging).map_err(|error| FolderError::Io(staging.clone(), error))?;
-        Ok(Self { target, staging })
+        Ok(Self { target, staging, is_part: false })
+    }
+
+    /// A folder for the results of one of several runs, below `runs`. It is written with this one; it needs no commit.
+    pub fn run(&self, name: &str) -> Result<Self, FolderError> {
+        let staging = self.staging.join(RUNS).join(name);
+        fs::create_dir_all(&staging).map_err(|error| FolderError::Io(staging.clone(), error))?;
+        Ok(Self { target: self.target.join(RUNS).join(name), staging, is_part: true })
     }
 
     /// Begins a file in the folder.
@@ -114,6 +122,25 @@ impl Folder {
         self.write("version.txt", &format!("{} {}\n", document.tool.name, document.tool.version))?;
         self.write("summary.txt", &summary(document, Style::PLAIN))?;
         self.write(README, &self.readme(document))
+    }
+
+    /// Writes what the folder of a paper has beside its `runs`.
+    pub fn write_paper(
+        &self,
+        title: &str,
+        version: &str,
+        json: &str,
+        tables: &str,
+    ) -> Result<(), FolderError> {
+        self.write(RESULTS, json)?;
+        self.write("summary.txt", tables)?;
+        self.write("version.txt", &format!("thalweg {version}\n"))?;
+        let title = Style::PLAIN.clean(title);
+        let mut text = format!("{MARK}\n{}\n\nPaper: {title}\n\nFiles\n-----\n", "=".repeat(MARK.len()));
+        for (name, about) in PAPER_FILES {
+            text.push_str(&format!("{name:<16}{about}\n"));
+        }
+        self.write(README, &text)
     }
 
     fn readme(&self, document: &Document) -> String {
@@ -171,7 +198,9 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // After a commit it is gone already; otherwise there is nobody left to tell of an error.
-        let _ = fs::remove_dir_all(&self.staging);
+        if !self.is_part {
+            let _ = fs::remove_dir_all(&self.staging);
+        }
     }
 }
 
@@ -218,10 +247,16 @@ fn check(target: &Path) -> Result<(), FolderError> {
         .collect::<io::Result<_>>()
         .map_err(io)?;
     names.sort();
-    let foreign = |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_numbered(name);
+    let foreign =
+        |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_numbered(name) && name != RUNS;
+    let runs = names.iter().any(|name| name == RUNS);
     let ours = fs::read_to_string(target.join(README)).is_ok_and(|text| text.starts_with(MARK));
     let found = if ours { names.into_iter().find(foreign) } else { names.into_iter().next() };
-    found.map_or(Ok(()), |found| Err(FolderError::Foreign { target: target.to_owned(), found }))
+    if let Some(found) = found {
+        return Err(FolderError::Foreign { target: target.to_owned(), found });
+    }
+    let runs = if runs { fs::read_dir(target.join(RUNS)).map_err(io)?.collect() } else { Vec::new() };
+    runs.into_iter().try_for_each(|run: io::Result<fs::DirEntry>| check(&run.map_err(io)?.path()))
 }
 
 fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
@@ -237,6 +272,8 @@ fn is_capture(name: &str) -> bool {
     name.starts_with("trace") && name.ends_with(".pcap")
 }
 
+/// Where the folder of a paper has its runs.
+const RUNS: &str = "runs";
 const RESULTS: &str = "results.json";
 const SCENARIO: &str = "scenario.toml";
 const README: &str = "README.txt";
@@ -255,6 +292,15 @@ const FILES: &[(&str, &str)] = &[
     ("version.txt", "the program's version"),
     ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
     ("series.parquet", "the same table in the Parquet format"),
+];
+
+const PAPER_FILES: &[(&str, &str)] = &[
+    (README, "this file"),
+    ("summary.txt", "the results as tables, beside the published values, and the claims"),
+    (RESULTS, "the same as one JSON document"),
+    ("version.txt", "the program's version"),
+    ("runs/", "the results of each run with its scenario, and series where there are figures;"),
+    ("", "`thalweg run` runs such a scenario, `thalweg rerun` checks the numbers of such a folder"),
 ];
 
 const CAPTURES: &str = "\

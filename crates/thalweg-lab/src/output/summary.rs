@@ -187,6 +187,8 @@ fn time(time: Option<f64>, style: Style) -> String {
 }
 
 fn links_table(links: &[Link], style: Style) -> Table {
+    // Few scenarios have routers that speak.
+    let speaks = links.iter().any(|link| link.feedback > 0);
     let mut table = Table::new([
         ("Bottleneck", Align::Left),
         ("Rate", Align::Right),
@@ -198,10 +200,12 @@ fn links_table(links: &[Link], style: Style) -> Table {
         ("Marks", Align::Right),
         ("Lost", Align::Right),
     ])
-    .first_column(NAME_COLUMNS + 8);
+    .first_column(NAME_COLUMNS + 8)
+    .column_if(speaks, "Messages", Align::Right);
     let bottlenecks: Vec<&Link> = links.iter().filter(|link| link.bottleneck).collect();
     for link in bottlenecks.iter().take(MOST_ROWS) {
-        table.row([
+        let messages = speaks.then(|| link.feedback.to_string());
+        let cells = [
             direction(&link.name, &link.from, &link.to, style),
             link.rate_bps.map_or("trace".to_owned(), |bps| rate(bps as f64)),
             Scale::PERCENT.fixed(link.utilisation, 1),
@@ -211,7 +215,8 @@ fn links_table(links: &[Link], style: Style) -> Table {
             link.drops.to_string(),
             link.marks.to_string(),
             link.losses.to_string(),
-        ]);
+        ];
+        table.row(cells.into_iter().chain(messages));
     }
     more(&mut table, bottlenecks.len(), "bottlenecks");
     table

@@ -22,6 +22,11 @@ pub struct Table {
 impl Table {
     /// A table with these columns.
     pub fn new<const N: usize>(heads: [(&str, Align); N]) -> Self {
+        Self::with_columns(heads)
+    }
+
+    /// A table with columns of which there may be any number.
+    pub fn with_columns<'a>(heads: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let heads = heads.into_iter().map(|(head, align)| (head.to_owned(), align)).collect();
         Self { heads, rows: Vec::new(), widest: usize::MAX }
     }
@@ -30,6 +35,13 @@ impl Table {
     #[must_use]
     pub fn first_column(mut self, widest: usize) -> Self {
         self.widest = widest;
+        self
+    }
+
+    /// Adds a column if it is wanted.
+    #[must_use]
+    pub fn column_if(mut self, wanted: bool, head: &str, align: Align) -> Self {
+        self.heads.extend(wanted.then(|| (head.to_owned(), align)));
         self
     }
 

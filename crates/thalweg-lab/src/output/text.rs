@@ -16,23 +16,23 @@ impl Style {
     pub const PLAIN: Self = Self { unicode: false, colour: false };
 
     /// `text` set off as a heading.
-    pub(super) fn bold(self, text: &str) -> String {
+    pub(crate) fn bold(self, text: &str) -> String {
         if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     /// The sign between a value and its tolerance.
-    pub(super) const fn plus_minus(self) -> &'static str {
+    pub(crate) const fn plus_minus(self) -> &'static str {
         if self.unicode { "±" } else { "+/-" }
     }
 
     /// What stands where there is no value.
-    pub(super) const fn nothing(self) -> &'static str {
+    pub(crate) const fn nothing(self) -> &'static str {
         if self.unicode { "–" } else { "-" }
     }
 
     /// `text` without what this terminal cannot show, and without control characters, which a name in a file could
     /// use to play tricks.
-    pub(super) fn clean(self, text: &str) -> String {
+    pub(crate) fn clean(self, text: &str) -> String {
         let shown = |c: char| if c.is_control() || (!self.unicode && !c.is_ascii()) { '?' } else { c };
         text.chars().map(shown).collect()
     }

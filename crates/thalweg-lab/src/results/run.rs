@@ -162,6 +162,10 @@ pub struct Link {
     pub drops_early: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Messages to sources that the router sent because of the queue.
+    pub feedback: u64,
+    /// Their bytes.
+    pub feedback_bytes: u64,
     /// Packets lost by the wire.
     pub losses: u64,
     /// Packets damaged by the wire.
@@ -410,6 +414,8 @@ impl Link {
             drops_full: link.drops_full,
             drops_early: link.drops_early,
             marks: link.marks,
+            feedback: link.feedback,
+            feedback_bytes: link.feedback_bytes.get(),
             losses: link.losses,
             corrupted: link.corrupted,
             duplicated: link.duplicated,

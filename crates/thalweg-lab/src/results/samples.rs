@@ -4,10 +4,12 @@ use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, TransportSpec, WorkloadSpec,
+    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
+    WorkloadSpec,
 };
 use thalweg_sim::{
-    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
+    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
+    Series, Summary,
 };
 
 fn delays(millis: u64) -> Summary {
@@ -42,6 +44,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         delay: delays(10 + mbits / 10),
         min_rtt: Duration::from_millis(20),
         smoothed_rtt: Duration::ZERO,
+        segment_delay: SegmentDelay::default(),
         limits: [71, 0, 0, 9, 20, 0].map(Duration::from_millis),
     }
 }
@@ -64,6 +67,8 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         },
         drops_full: if bottleneck { 36 } else { 0 },
         drops_early: 0,
+        feedback: 0,
+        feedback_bytes: Bytes::ZERO,
         marks: 0,
         losses: 0,
         corrupted: 0,
@@ -129,6 +134,7 @@ pub(crate) fn spec() -> Spec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     };
     let link = LinkSpec {
         name: "link".to_owned(),
@@ -163,6 +169,7 @@ pub(crate) fn spec() -> Spec {
         duration: Duration::from_secs(5),
         warmup: Duration::ZERO,
         seed: 0,
+        ties: Ties::Lot,
         measure: MeasureSpec::default(),
     }
 }

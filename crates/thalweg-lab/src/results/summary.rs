@@ -228,6 +228,7 @@ fn link_values(link: &Link) -> Values {
         ("queue_max_packets", Some(link.queue_max_packets as f64)),
         ("drops", Some(link.drops as f64)),
         ("marks", Some(link.marks as f64)),
+        ("feedback", Some(link.feedback as f64)),
         ("losses", Some(link.losses as f64)),
     ]
 }

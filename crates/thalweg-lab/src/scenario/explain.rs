@@ -85,6 +85,18 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
 fn scheme(transport: &TransportSpec) -> String {
     match transport {
         TransportSpec::Window { scheme, sender, .. } => format!("{scheme}, segments of {} B", sender.segment),
+        TransportSpec::AdaptiveAck { scheme, config, .. } => format!(
+            "{scheme}, {} packets of {} B, reports every {} and {} after losses",
+            config.window, config.segment, config.normal, config.error
+        ),
+        TransportSpec::Sstp { scheme, sender, receiver, .. } => format!(
+            "{scheme}, segments of {} packets of {} B at {}, a window of {} segments, room for {}",
+            sender.segment,
+            sender.packet,
+            sender.rate.average(),
+            receiver.window,
+            receiver.buffer
+        ),
         TransportSpec::Datagram { scheme, rate, .. } => {
             rate.map_or_else(|| scheme.clone(), |rate| format!("{scheme} at most at {rate}"))
         }

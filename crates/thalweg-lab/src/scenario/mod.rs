@@ -168,6 +168,31 @@ pub fn load_text(
     finish(table, sets, directory, report, loader)
 }
 
+/// Reads the scenario `name` of `files`, which are part of the program and may include each other.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_built_in(
+    name: &str,
+    files: &'static [(&'static str, &'static str)],
+    sets: &[String],
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::default(), Loader::with(files));
+    let table = loader.load(Path::new(name), &mut report);
+    finish(table, sets, Path::new(""), report, loader)
+}
+
+/// TOML as JSON, for files that are not scenarios.
+pub(crate) fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String> {
+    let mut report = Report::default();
+    let source = report.add_source(Source::new(name, text));
+    let table = tree::parse(source, &mut report);
+    match report.take().first() {
+        Some(error) => Err(error.render()),
+        None => Ok(tree::Kind::Table(table).into_json()),
+    }
+}
+
 fn finish(
     mut table: tree::Table,
     sets: &[String],

@@ -69,6 +69,8 @@ pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
     match transport {
         TransportSpec::Window { sender, header, ack, .. } => (sender.segment + header, *ack),
         TransportSpec::Datagram { segment, header, .. } => (segment + header, *header),
+        TransportSpec::AdaptiveAck { config, header, ack, .. } => (config.segment + header, *ack),
+        TransportSpec::Sstp { sender, header, control, .. } => (sender.packet + header, *control),
     }
 }
 

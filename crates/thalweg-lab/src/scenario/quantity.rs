@@ -179,6 +179,52 @@ impl Decode for Packets {
     }
 }
 
+/// A number of segments, or a multiple of w_a, the segments that are sent in one round trip: `58 seg`, `2.5 wa`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Segments {
+    /// So many.
+    Count(f64),
+    /// So many times w_a.
+    RoundTrips(f64),
+}
+
+impl FromStr for Segments {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let (number, unit) = split(text.trim());
+        let not_a_number = || UnitError::NotANumber { text: text.to_owned(), example: "2.5 wa" };
+        let value: f64 = number.parse().map_err(|_| not_a_number())?;
+        if !value.is_finite() {
+            return Err(not_a_number());
+        }
+        if value < 0.0 {
+            return Err(UnitError::Negative);
+        }
+        match unit {
+            "seg" => Ok(Self::Count(value)),
+            "wa" => Ok(Self::RoundTrips(value)),
+            "" => Err(UnitError::NoUnit { number: number.to_owned(), suggestion: format!("{number} seg") }),
+            _ => Err(UnitError::UnknownUnit { unit: unit.to_owned(), known: vec!["seg", "wa"] }),
+        }
+    }
+}
+
+impl Decode for Segments {
+    const USUAL_UNITS: &'static [&'static str] = &["seg", "wa"];
+
+    fn expected() -> String {
+        "a number of segments, such as \"58 seg\" or \"2.5 wa\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_quantity(value, report)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("segments", || {
+            json!({ "type": "string", "pattern": "^\\s*[0-9.]+\\s*(seg|wa)\\s*$", "examples": ["2.5 wa"] })
+        })
+    }
+}
+
 /// The number at the start of a text, and the unit after it.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let end =
@@ -190,50 +236,70 @@ pub(super) fn split(text: &str) -> (&str, &str) {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(pub f64);
 
+/// A share of something: `0.8`, or `"80 %"`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+/// Reads a number from 0 to 1 or a percentage; `what` is what it is called.
+fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Option<f64> {
+    let (parsed, bare) = match &value.kind {
+        Kind::Integer(text) | Kind::Float(text) => (text.replace('_', "").parse::<f64>().ok(), true),
+        // Moving the decimal point is exact where a division by 100 is not.
+        Kind::String(text) => {
+            let percent = text.trim().strip_suffix('%').map(str::trim_end);
+            (percent.and_then(|number| format!("{number}e-2").parse().ok()), false)
+        }
+        _ => (None, false),
+    };
+    let Some(p) = parsed.filter(|p| p.is_finite()) else {
+        match &value.kind {
+            Kind::String(text) => {
+                let message = format!("expected {}, found \"{text}\"", T::expected());
+                report.error("scenario.type", value.span, message);
+            }
+            _ => wrong_type::<T>(value, report),
+        }
+        return None;
+    };
+    if !(0.0..=1.0).contains(&p) {
+        let message = format!("a {what} lies between 0 and 1, or 0 % and 100 %");
+        let found = report.error("scenario.range", value.span, message);
+        if bare && (1.0..=100.0).contains(&p) {
+            found.label(format!("did you mean \"{p} %\"?"));
+        }
+        return None;
+    }
+    Some(p)
+}
+
+fn part_schema(example: &str) -> serde_json::Value {
+    json!({ "anyOf": [
+        { "type": "number", "minimum": 0, "maximum": 1 },
+        { "type": "string", "pattern": "^\\s*[0-9.]+\\s*%\\s*$" }
+    ], "examples": [example] })
+}
+
 impl Decode for Probability {
     fn expected() -> String {
         "a probability, such as 0.001 or \"0.1 %\"".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let (parsed, bare) = match &value.kind {
-            Kind::Integer(text) | Kind::Float(text) => (text.replace('_', "").parse::<f64>().ok(), true),
-            // Moving the decimal point is exact where a division by 100 is not.
-            Kind::String(text) => {
-                let percent = text.trim().strip_suffix('%').map(str::trim_end);
-                (percent.and_then(|number| format!("{number}e-2").parse().ok()), false)
-            }
-            _ => (None, false),
-        };
-        let Some(p) = parsed.filter(|p| p.is_finite()) else {
-            match &value.kind {
-                Kind::String(text) => {
-                    let message = format!("expected {}, found \"{text}\"", Self::expected());
-                    report.error("scenario.type", value.span, message);
-                }
-                _ => wrong_type::<Self>(value, report),
-            }
-            return None;
-        };
-        if !(0.0..=1.0).contains(&p) {
-            let found = report.error(
-                "scenario.range",
-                value.span,
-                "a probability lies between 0 and 1, or 0 % and 100 %",
-            );
-            if bare && (1.0..=100.0).contains(&p) {
-                found.label(format!("did you mean \"{p} %\"?"));
-            }
-            return None;
-        }
-        Some(Self(p))
+        decode_part::<Self>(value, "probability", report).map(Self)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("probability", || {
-            json!({ "anyOf": [
-                { "type": "number", "minimum": 0, "maximum": 1 },
-                { "type": "string", "pattern": "^\\s*[0-9.]+\\s*%\\s*$" }
-            ], "examples": ["0.1 %"] })
-        })
+        definitions.named("probability", || part_schema("0.1 %"))
+    }
+}
+
+impl Decode for Share {
+    fn expected() -> String {
+        "a share, such as 0.8 or \"80 %\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_part::<Self>(value, "share", report).map(Self)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("share", || part_schema("80 %"))
     }
 }
 

@@ -51,6 +51,24 @@ impl Kind {
             Self::Table(_) => "a table",
         }
     }
+
+    /// The same in JSON. Numbers too large for it, and dates, become null.
+    pub fn into_json(self) -> serde_json::Value {
+        match self {
+            Self::String(text) => text.into(),
+            Self::Integer(digits) => digits.parse::<i64>().ok().into(),
+            Self::Float(digits) => digits.parse::<f64>().ok().into(),
+            Self::Boolean(value) => value.into(),
+            Self::Datetime => serde_json::Value::Null,
+            Self::Array(values) => values.into_iter().map(|value| value.kind.into_json()).collect(),
+            Self::Table(table) => {
+                let entries = table.entries.into_iter();
+                let entries: serde_json::Map<_, _> =
+                    entries.map(|(key, value)| (key.name, value.kind.into_json())).collect();
+                entries.into()
+            }
+        }
+    }
 }
 
 /// A key with its place.

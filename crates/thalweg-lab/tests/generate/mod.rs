@@ -148,13 +148,14 @@ fn common() -> impl Strategy<Value = Vec<String>> {
         key("ack", (0u32..100).prop_map(|size| format!("\"{size} B\""))),
         key("max-window", (1u32..1000).prop_map(|packets| format!("\"{packets} pkt\""))),
         key("counting", one(&["\"packets\"", "\"bytes\""])),
-        key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\""])),
+        key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\"", "\"fast-retransmit\""])),
         key("duplicate-threshold", one(&["1", "3", "10"])),
         key(
             "rto",
             one(&["{ floor = \"1 s\" }", "{ initial = \"3 s\", granularity = \"500 ms\", deviations = 2 }"]),
         ),
         key("idle-restart", one(&["true", "false"])),
+        key("nagle", one(&["true", "false"])),
         key("max-retransmissions", one(&["0", "15"])),
         key("receive-window", one(&["\"64 KiB\"", "\"1 GB\""])),
         key("delayed-ack", one(&["true", "false", "{ every = 3 }", "{ delay = \"100 ms\" }"])),
@@ -169,11 +170,32 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
         "base = \"vegas\"\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
         "base = \"cubic\"\nc = 1\nbeta = 0.8\nfast-convergence = false",
+        "base = \"seif\"\ncut-back = 0.3\ngrowth-windows = 2\nfollow = \"loudest\"",
+        "base = \"seif\"\ninitial-threshold = \"15 pkt\"",
+        "base = \"slow-start\"\ngrowth = \"counted\"",
+        "base = \"dec-bit\"\nincrease = \"2 pkt\"\ndecrease = 0.5\nshare = \"30 %\"",
+        "base = \"tri-s\"\nntg-d = 0.4\nntg-i = 0.6",
+        "base = \"source-quench\"\nwindow = \"15 pkt\"\nresume-after = 5",
+        "base = \"bbn\"\nlifetime = \"3 s\"",
+        "base = \"vanilla\"",
     ]);
-    (own, common()).prop_map(|(own, mut more)| {
+    let window = (own, common()).prop_map(|(own, mut more)| {
         more.insert(0, own);
         more
-    })
+    });
+    let adaptive = some(vec![
+        key("window", one(&["\"1 pkt\"", "\"64 pkt\""])),
+        key("t-normal", one(&["\"10 ms\"", "\"1 s\""])),
+        key("t-error", one(&["\"1 ms\"", "\"2 s\""])),
+        key("segment", one(&["\"1 kB\""])),
+        key("header", one(&["\"0 B\"", "\"40 B\""])),
+        key("ack", one(&["\"53 B\""])),
+    ])
+    .prop_map(|mut keys| {
+        keys.insert(0, "base = \"adaptive-ack\"".to_owned());
+        keys
+    });
+    prop_oneof![6 => window, 1 => adaptive]
 }
 
 fn sizes() -> impl Strategy<Value = String> {
@@ -233,7 +255,16 @@ fn flow() -> impl Strategy<Value = String> {
         key("stop", time()),
         key("access", access()),
         key("control-channel", time()),
-        key("scheme", one(&["\"mine\"", "\"cubic\"", "\"vegas\"", "{ base = \"newreno\", ack = \"9 B\" }"])),
+        key(
+            "scheme",
+            one(&[
+                "\"mine\"",
+                "\"cubic\"",
+                "\"vegas\"",
+                "\"adaptive-ack\"",
+                "{ base = \"newreno\", ack = \"9 B\" }",
+            ]),
+        ),
     ]);
     (keys, any::<bool>()).prop_map(|(keys, back)| {
         let (from, to) = if back { ("n9", "n0") } else { ("n0", "n9") };
@@ -248,6 +279,7 @@ pub fn scenario() -> impl Strategy<Value = String> {
         key("duration", one(&["\"10 s\"", "\"1 min\"", "\"250 ms\""])),
         key("warmup", time()),
         key("seed", one(&["7", "18446744073709551615"])),
+        key("ties", one(&["\"lot\"", "\"order\""])),
     ]);
     let tables = some(vec![
         key("[measure]\ninterval", one(&["\"off\"", "\"10 ms\"\nflows = 3\nevery-event = true"])),

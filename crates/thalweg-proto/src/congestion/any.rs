@@ -1,8 +1,8 @@
 //! Any of the controllers, chosen at run time.
 
 use super::{
-    AckSample, Controller, ControllerSpec, Cubic, Decision, FeedbackSample, Fixed, LossSample, NewReno, Path,
-    SentSample, SlowStart, Vegas,
+    AckSample, Bbn, Controller, ControllerSpec, Cubic, DecBit, Decision, FeedbackSample, Fixed, LossSample,
+    NewReno, Path, Seif, SentSample, SlowStart, SourceQuench, TriS, Vegas,
 };
 
 macro_rules! controllers {
@@ -19,15 +19,15 @@ macro_rules! controllers {
         }
     };
 }
-controllers!(Fixed, SlowStart, NewReno, Vegas, Cubic);
+controllers!(Fixed, SlowStart, NewReno, Vegas, Cubic, Seif, DecBit, TriS, SourceQuench, Bbn);
 
 impl Any {
     /// The controller that `spec` describes.
     pub fn new(spec: &ControllerSpec) -> Self {
         match *spec {
             ControllerSpec::Fixed { window } => Self::Fixed(Fixed::new(window)),
-            ControllerSpec::SlowStart { initial_window, initial_threshold } => {
-                Self::SlowStart(SlowStart::new(initial_window, initial_threshold))
+            ControllerSpec::SlowStart { initial_window, initial_threshold, growth } => {
+                Self::SlowStart(SlowStart::new(initial_window, initial_threshold, growth))
             }
             ControllerSpec::NewReno { initial_window, initial_threshold } => {
                 Self::NewReno(NewReno::new(initial_window, initial_threshold))
@@ -38,6 +38,13 @@ impl Any {
             ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
                 Self::Cubic(Cubic::new(initial_window, initial_threshold, c, beta, fast_convergence))
             }
+            ControllerSpec::Seif(ref spec) => Self::Seif(Seif::new(spec)),
+            ControllerSpec::DecBit(ref spec) => Self::DecBit(DecBit::new(spec)),
+            ControllerSpec::TriS(ref spec) => Self::TriS(TriS::new(spec)),
+            ControllerSpec::SourceQuench { window, acks } => {
+                Self::SourceQuench(SourceQuench::new(window, acks))
+            }
+            ControllerSpec::Bbn(ref spec) => Self::Bbn(Bbn::new(spec)),
         }
     }
 }

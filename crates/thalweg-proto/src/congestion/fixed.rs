@@ -1,6 +1,9 @@
 //! A window that never changes.
 
 use super::{AckSample, Controller, Decision, LossSample};
+use crate::digest::Digest;
+use crate::units::Time;
+use core::hash::Hasher;
 
 /// No congestion control: a window of fixed size.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +16,11 @@ impl Fixed {
     pub fn new(window: f64) -> Self {
         Self { window: window.max(1.0) }
     }
+}
+
+impl Digest for Fixed {
+    /// There is nothing that changes.
+    fn digest<H: Hasher>(&self, _now: Time, _into: &mut H) {}
 }
 
 impl Controller for Fixed {

@@ -9,19 +9,31 @@
 //! (or that many full-sized segments' worth of bytes).
 
 mod any;
+mod bbn;
 mod cubic;
+mod dec_bit;
+mod feedback;
 mod fixed;
 mod new_reno;
+mod seif;
 mod slow_start;
+mod source_quench;
 mod spec;
+mod tri_s;
 mod vegas;
 
 pub use any::Any;
+pub use bbn::{Bbn, BbnSpec};
 pub use cubic::Cubic;
+pub use dec_bit::{DecBit, DecBitSpec};
+pub use feedback::FeedbackKind;
 pub use fixed::Fixed;
 pub use new_reno::NewReno;
-pub use slow_start::SlowStart;
+pub use seif::{Follow, Seif, SeifSpec, State as SeifState};
+pub use slow_start::{Growth, SlowStart};
+pub use source_quench::SourceQuench;
 pub use spec::ControllerSpec;
+pub use tri_s::{TriS, TriSMode, TriSSpec};
 pub use vegas::Vegas;
 
 use crate::transport::Feedback;
@@ -123,6 +135,9 @@ pub struct FeedbackSample {
     pub path: Path,
     /// The message.
     pub feedback: Feedback,
+    /// It names a packet whose loss is dealt with already: sent again after a time-out or duplicate acknowledgements,
+    /// marked as lost and waiting for the window, or acknowledged. False for a message that names none.
+    pub known: bool,
 }
 
 /// A congestion controller.

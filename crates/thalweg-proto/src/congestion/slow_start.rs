@@ -9,6 +9,20 @@
 
 use super::{AckSample, Controller, Decision, LossSample, Path};
 
+/// How the window grows in congestion avoidance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Growth {
+    /// By a fraction of a segment for each acknowledgement, while the window is used (Jacobson 1988, section 3).
+    #[default]
+    Fractional,
+    /// By one segment after each whole window of acknowledgements, as the simulators of that time counted (Liang 1991,
+    /// section 3.3, describes Slow Start so). Growth does not ask whether the window was used, and ends at a maximum.
+    Counted {
+        /// The largest window in segments.
+        max_window: f64,
+    },
+}
+
 /// The least threshold in segments.
 const MIN_THRESHOLD: f64 = 2.0;
 
@@ -17,12 +31,28 @@ const MIN_THRESHOLD: f64 = 2.0;
 pub struct SlowStart {
     window: f64,
     threshold: f64,
+    growth: Growth,
+    /// Acknowledgements since the window last changed, where they are counted.
+    acks: u32,
 }
 
 impl SlowStart {
     /// Starts with these, in segments.
-    pub fn new(initial_window: f64, initial_threshold: f64) -> Self {
-        Self { window: initial_window.max(1.0), threshold: initial_threshold.max(MIN_THRESHOLD) }
+    pub fn new(initial_window: f64, initial_threshold: f64, growth: Growth) -> Self {
+        Self {
+            window: initial_window.max(1.0),
+            threshold: initial_threshold.max(MIN_THRESHOLD),
+            growth,
+            acks: 0,
+        }
+    }
+
+    fn count(&mut self, max_window: f64) {
+        self.acks = self.acks.saturating_add(1);
+        if self.window < self.threshold || f64::from(self.acks) >= self.window.floor() {
+            self.acks = 0;
+            self.window = (self.window + 1.0).min(max_window.max(1.0));
+        }
     }
 }
 
@@ -30,17 +60,20 @@ impl Controller for SlowStart {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        if sample.app_limited {
-            return;
-        }
         // Jacobson 1988, sections 1 and 3: by one for each acknowledgement, or for each window of them.
-        self.window += if self.window < self.threshold { 1.0 } else { 1.0 / self.window };
+        match self.growth {
+            Growth::Fractional if sample.app_limited => {}
+            Growth::Fractional if self.window < self.threshold => self.window += 1.0,
+            Growth::Fractional => self.window += 1.0 / self.window,
+            Growth::Counted { max_window } => self.count(max_window),
+        }
     }
 
     fn on_loss(&mut self, _sample: &LossSample) {
         // Jacobson 1988, section 3: on any loss, half the window is remembered and the clock is started anew.
         self.threshold = (self.window / 2.0).max(MIN_THRESHOLD);
         self.window = 1.0;
+        self.acks = 0;
     }
 
     fn on_idle(&mut self, _path: &Path) {

@@ -1,5 +1,7 @@
 //! Controllers as plain data.
 
+use super::{BbnSpec, DecBitSpec, FeedbackKind, Growth, SeifSpec, TriSSpec};
+
 /// Which controller, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ControllerSpec {
@@ -14,6 +16,8 @@ pub enum ControllerSpec {
         initial_window: f64,
         /// The first slow-start threshold in segments.
         initial_threshold: f64,
+        /// How the window grows in congestion avoidance.
+        growth: Growth,
     },
     /// NewReno (RFC 5681, RFC 6582).
     NewReno {
@@ -48,4 +52,37 @@ pub enum ControllerSpec {
         /// Give up part of the window to newcomers when it stopped growing below its last maximum.
         fast_convergence: bool,
     },
+    /// SEIF (Liang 1991).
+    Seif(SeifSpec),
+    /// The DEC bit (Ramakrishnan and Jain 1988).
+    DecBit(DecBitSpec),
+    /// Tri-S (Wang and Crowcroft 1991).
+    TriS(TriSSpec),
+    /// Source Quench (Nagle 1984).
+    SourceQuench {
+        /// The window in segments.
+        window: f64,
+        /// A quench closes the window until so many acknowledgements have come (10 in RFC 896).
+        acks: u32,
+    },
+    /// Rations of rate (Robinson, Friedman and Steenstrup 1990).
+    Bbn(BbnSpec),
+}
+
+impl ControllerSpec {
+    /// What routers should tell flows of this controller; `None` where they would not be understood.
+    pub const fn feedback(&self) -> Option<FeedbackKind> {
+        match self {
+            Self::Fixed { .. }
+            | Self::SlowStart { .. }
+            | Self::NewReno { .. }
+            | Self::Vegas { .. }
+            | Self::Cubic { .. }
+            | Self::TriS(_) => None,
+            Self::Seif(_) => Some(FeedbackKind::Seif),
+            Self::DecBit(_) => Some(FeedbackKind::DecBit),
+            Self::SourceQuench { .. } => Some(FeedbackKind::SourceQuench),
+            Self::Bbn(_) => Some(FeedbackKind::Rations),
+        }
+    }
 }

@@ -46,6 +46,12 @@ pub struct SenderStats {
     pub outstanding: u32,
     /// The shortest time from the last packet of a segment to its acknowledgement; [`Duration::MAX`] before the first.
     pub min_rtt: Duration,
+    /// Segments acknowledged for good: with soft acknowledgement when all before them are too.
+    pub acknowledged: u64,
+    /// The sum of their times from the start of the first transmission to that acknowledgement.
+    pub delays: Duration,
+    /// The longest of those times.
+    pub longest_delay: Duration,
     /// How long each of [`Limit::ALL`] has held the sender back.
     pub limits: [Duration; 6],
 }
@@ -61,6 +67,8 @@ struct Record<P> {
     wanted: Bitmap,
     queued: bool,
     resent: bool,
+    /// When its first packet left for the first time.
+    began: Time,
     /// When its last packet left.
     shipped: Time,
 }
@@ -138,10 +146,18 @@ impl<P: Payload> Sender<P> {
                 window: u32::from(window),
                 outstanding: 0,
                 min_rtt: Duration::MAX,
+                acknowledged: 0,
+                delays: Duration::ZERO,
+                longest_delay: Duration::ZERO,
                 limits: [Duration::ZERO; 6],
             },
             config,
         }
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
     }
 
     /// Counters and state.
@@ -188,7 +204,7 @@ impl<P: Payload> Sender<P> {
         {
             self.accept(now, accepted);
         }
-        self.release(cumulative);
+        self.release(now, cumulative);
         // A receiver never offers more than its window, which both agreed upon; the bound keeps memory to that.
         let most = self.low + u64::from(self.config.window.clamp(1, MAX_WINDOW)) - 1;
         self.high = self.high.max(limit.min(most));
@@ -206,8 +222,10 @@ impl<P: Payload> Sender<P> {
         record.accepted = true;
         // Only of segments sent once is it known which transmission the report answers (Karn's rule).
         let sample = (!record.resent).then(|| now.since(record.shipped));
+        let began = record.began;
         if !soft {
             let packets = core::mem::take(&mut record.packets);
+            self.count_delay(now.since(began));
             self.recycle(packets);
             if self.group == Some(Group::Resend(segment)) {
                 self.group = None;
@@ -216,6 +234,12 @@ impl<P: Payload> Sender<P> {
         if let Some(sample) = sample {
             self.stats.min_rtt = self.stats.min_rtt.min(sample);
         }
+    }
+
+    fn count_delay(&mut self, delay: Duration) {
+        self.stats.acknowledged += 1;
+        self.stats.delays += delay;
+        self.stats.longest_delay = self.stats.longest_delay.max(delay);
     }
 
     fn recycle(&mut self, mut packets: Vec<P>) {
@@ -229,7 +253,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// All segments below `cumulative` are acknowledged.
-    fn release(&mut self, cumulative: u64) {
+    fn release(&mut self, now: Time, cumulative: u64) {
         while self.low < cumulative {
             // A segment that has been begun only in part cannot have been accepted.
             if self.records.front().is_none_or(|record| !record.whole) {
@@ -237,6 +261,9 @@ impl<P: Payload> Sender<P> {
                 return;
             }
             let Some(record) = self.records.pop_front() else { return };
+            if self.config.soft || !record.accepted {
+                self.count_delay(now.since(record.began));
+            }
             self.recycle(record.packets);
             if self.group == Some(Group::Resend(self.low)) {
                 self.group = None;
@@ -328,6 +355,7 @@ impl<P: Payload> Sender<P> {
                 wanted: Bitmap::from_bytes(&[]),
                 queued: false,
                 resent: false,
+                began: now,
                 shipped: now,
             });
             self.stats.buffered += 1;

@@ -8,11 +8,20 @@ pub enum Recovery {
     /// After a loss everything from the oldest unacknowledged segment on is sent again (Tahoe, and the plain
     /// window protocols before it).
     GoBackN,
+    /// The third duplicate acknowledgement sends the one segment again that it names, and nothing else follows from it;
+    /// after a time-out everything from the oldest unacknowledged segment on is sent again (Jacobson 1988's fast
+    /// retransmit without a recovery after it; Liang 1991, section 3.3).
+    FastRetransmit,
     /// Only what is missing is sent again, one hole a round trip, found by partial acknowledgements
     /// (NewReno, RFC 6582).
     NewReno,
     /// Only what is missing is sent again, found by the receiver's selective acknowledgements (RFC 2018, RFC 6675).
     Sack,
+}
+
+impl Recovery {
+    /// Every way of repair.
+    pub const ALL: [Self; 4] = [Self::GoBackN, Self::FastRetransmit, Self::NewReno, Self::Sack];
 }
 
 /// What a window is counted in.
@@ -73,6 +82,9 @@ pub struct SenderConfig {
     pub rtt: RttConfig,
     /// After an idle time longer than the retransmission time-out the controller starts afresh (RFC 5681, 4.1).
     pub idle_restart: bool,
+    /// A segment that is not full waits while anything is unacknowledged, so that many small writes become few packets
+    /// (Nagle, RFC 896).
+    pub nagle: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
 }
@@ -87,6 +99,7 @@ impl Default for SenderConfig {
             duplicate_threshold: 3,
             rtt: RttConfig::default(),
             idle_restart: true,
+            nagle: false,
             max_retransmissions: None,
         }
     }

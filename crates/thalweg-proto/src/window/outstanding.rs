@@ -1,12 +1,14 @@
 //! The segments that a sender has sent and the peer has not cumulatively acknowledged.
 
 use super::ranges::Ranges;
+use crate::digest::{Digest, feed};
 use crate::payload::Payload;
 use crate::units::Time;
+use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
 /// What the sender believes of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fate {
     /// In the network.
     InFlight,
@@ -14,6 +16,18 @@ pub(super) enum Fate {
     Sacked,
     /// Lost, and not sent again yet.
     Lost,
+}
+
+/// What made the sender send a segment again, or will. What comes later about the same drop is then no news.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Repair {
+    /// Nothing yet.
+    #[default]
+    None,
+    /// What the sender found out for itself: the timer, or acknowledgements.
+    Implicit,
+    /// A router's message.
+    Explicit,
 }
 
 /// A segment.
@@ -24,6 +38,7 @@ pub(super) struct Record<P, I> {
     pub payload: P,
     pub info: I,
     pub fate: Fate,
+    pub repair: Repair,
     /// How often it was sent again, saturating.
     pub retransmissions: u8,
 }
@@ -62,6 +77,17 @@ pub(super) struct Outstanding<P, I> {
     lost_from: u64,
     /// Segments that start below this have been judged by [`Outstanding::mark_lost_below`].
     judged: u64,
+}
+
+impl<P: Payload + Hash, I: Hash> Digest for Outstanding<P, I> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        for record in &self.records {
+            feed(into, (record.start, now.since(record.sent_at), &record.payload, &record.info));
+            feed(into, (record.fate, record.retransmissions));
+        }
+        // The counts follow from the records.
+        feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));
+    }
 }
 
 impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
@@ -220,6 +246,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
             if record.fate == Fate::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
                 self.leave(index, Fate::Lost);
+                self.records[index].repair = Repair::Implicit;
             }
             index += 1;
         }
@@ -236,15 +263,29 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         })
     }
 
-    /// Marks the segment with byte `sequence` as lost, if it is in the network and was never sent again.
-    pub fn mark_lost(&mut self, sequence: u64) -> bool {
+    /// Acknowledgements point at the segment that starts the list: marks it as lost, unless it was sent again already or
+    /// a router has named it; returns when it had been sent.
+    pub fn mark_first_missing(&mut self) -> Option<Time> {
+        let first = self.records.front_mut().filter(|first| first.repair == Repair::None)?;
+        if first.fate == Fate::InFlight {
+            first.repair = Repair::Implicit;
+        }
+        self.mark_first_lost()
+    }
+
+    /// A router says at `now` that it dropped the segment with byte `sequence`: marks it as lost. False if that is no
+    /// news: it is not outstanding, has arrived, waits to be sent again or was so after an implicit sign.
+    pub fn mark_dropped(&mut self, sequence: u64, now: Time) -> bool {
         let Some(index) = self.index_of(sequence) else { return false };
-        let record = &self.records[index];
-        let lost = record.fate == Fate::InFlight && record.retransmissions == 0;
-        if lost {
+        let record = &mut self.records[index];
+        // What went again because a router said so may be dropped again, but not at the moment when it left.
+        let again = record.repair == Repair::Explicit && record.sent_at < now;
+        let news = record.fate == Fate::InFlight && (record.repair == Repair::None || again);
+        if news {
+            record.repair = Repair::Explicit;
             self.leave(index, Fate::Lost);
         }
-        lost
+        news
     }
 
     /// Marks all as lost; what was selectively acknowledged too where `keep_sacked` is false.
@@ -252,6 +293,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         for index in 0..self.records.len() {
             if !(keep_sacked && self.records[index].fate == Fate::Sacked) {
                 self.leave(index, Fate::Lost);
+                self.records[index].repair = Repair::Implicit;
             }
         }
         if !keep_sacked {

@@ -3,7 +3,7 @@
 use crate::payload::Payload;
 
 /// A PDU of the window transport.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pdu<P> {
     /// From sender to receiver.
     Segment(Segment<P>),
@@ -12,7 +12,7 @@ pub enum Pdu<P> {
 }
 
 /// A piece of the byte stream.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Segment<P> {
     /// The position of the first byte in the stream, from 0.
     pub sequence: u64,
@@ -30,7 +30,7 @@ impl<P: Payload> Segment<P> {
 }
 
 /// An acknowledgement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ack {
     /// Every byte below this position has arrived.
     pub cumulative: u64,
@@ -44,7 +44,7 @@ pub struct Ack {
 }
 
 /// Bytes `cumulative + start .. cumulative + end` have arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SackBlock {
     /// The first byte.
     pub start: u32,

@@ -4,7 +4,7 @@
 ///
 /// One range stands for each run between holes, so a set is as long as there are holes; it takes no heap memory
 /// before the first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {

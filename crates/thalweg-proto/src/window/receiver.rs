@@ -2,10 +2,12 @@
 
 use super::ranges::Ranges;
 use super::{Ack, Pdu, ReceiverConfig, SackBlock, Segment};
+use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Store};
 use crate::transport::{Event, Input};
 use crate::units::Time;
+use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Holes that a receiver keeps track of; what would make more is dropped, so that a peer that sends every other byte
@@ -218,6 +220,14 @@ impl<P: Payload> Receiver<P> {
             self.ready.take().or_else(|| self.store.take(self.delivered, self.expected - self.delivered))?;
         self.delivered += u64::from(piece.len());
         Some(piece)
+    }
+}
+
+impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
+        feed(into, (self.recent, self.owed, self.delayed, until(self.ack_deadline, now)));
+        feed(into, (self.marked, self.closed));
     }
 }
 

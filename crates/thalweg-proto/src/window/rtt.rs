@@ -4,7 +4,7 @@ use super::RttConfig;
 use crate::units::Duration;
 
 /// The state of RFC 6298, in picoseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RttEstimator {
     smoothed: Duration,
     variation: Duration,

@@ -1,6 +1,8 @@
 //! The sending end.
 
-use super::outstanding::{Fate, News, Outstanding, Record};
+mod digest;
+
+use super::outstanding::{Fate, News, Outstanding, Record, Repair};
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
 use crate::congestion::{AckSample, Controller, FeedbackSample, LossKind, LossSample, Path, SentSample};
 use crate::engine::{Engine, Output};
@@ -51,7 +53,7 @@ pub struct SenderStats {
 }
 
 /// The phase of loss repair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     /// Nothing is known to be missing.
     Open,
@@ -88,7 +90,8 @@ pub struct Sender<P: Payload, C: Controller> {
     /// New segments sent since the first of them: limited transmit (RFC 3042).
     limited: u32,
     /// Segments that duplicate acknowledgements say have left the network, where the peer does not tell which (the
-    /// window inflation of RFC 5681, as a smaller count of what is in flight).
+    /// window inflation of RFC 5681, as a smaller count of what is in flight). With fast retransmit alone they make
+    /// room for what goes again, not for new segments.
     departed: u32,
     /// The first lost segment goes out whatever the window says (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
     repair_now: bool,
@@ -289,7 +292,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                     // RFC 6582, section 3.2, step 3: a partial acknowledgement points at the next hole. All but one of
                     // the segments that it covers had been counted as departed.
                     self.departed = self.departed.saturating_sub(acked.saturating_sub(1));
-                    self.repair_now |= self.outstanding.mark_first_lost().is_some();
+                    self.repair_now |= self.outstanding.mark_first_missing().is_some();
                 }
                 _ => self.departed += u32::from(duplicate),
             },
@@ -297,12 +300,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Open if advanced => {
                 self.duplicates = 0;
                 self.limited = 0;
-                self.departed = 0;
+                // Further holes may be on their way again: what was held above the first leaves the count with it.
+                self.departed = if self.config.recovery == Recovery::FastRetransmit {
+                    self.departed.saturating_sub(acked.saturating_sub(1)).min(self.outstanding.len())
+                } else {
+                    0
+                };
             }
             Phase::Open => {
                 let counts = duplicate && !self.outstanding.is_empty() && !self.is_refused();
                 self.duplicates += u32::from(counts);
-                if self.config.recovery == Recovery::NewReno {
+                if matches!(self.config.recovery, Recovery::NewReno | Recovery::FastRetransmit) {
                     self.departed += u32::from(counts);
                 }
             }
@@ -323,7 +331,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
         let extra = self.limited.min(self.duplicates);
         if lost_sent_at.is_none() && self.duplicates >= threshold {
-            lost_sent_at = self.outstanding.mark_first_lost();
+            lost_sent_at = self.outstanding.mark_first_missing();
             self.duplicates = 0;
         }
         let Some(sent_at) = lost_sent_at else { return };
@@ -335,11 +343,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
         self.controller.on_loss(&sample);
         self.repair_now = true;
-        self.phase = if self.config.recovery == Recovery::GoBackN {
-            self.outstanding.mark_all_lost(false);
-            Phase::Loss { until: self.next }
-        } else {
-            Phase::Recovery { until: self.next }
+        self.phase = match self.config.recovery {
+            Recovery::GoBackN => {
+                self.outstanding.mark_all_lost(false);
+                Phase::Loss { until: self.next }
+            }
+            Recovery::FastRetransmit => Phase::Open,
+            Recovery::NewReno | Recovery::Sack => Phase::Recovery { until: self.next },
         };
     }
 
@@ -387,21 +397,34 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn on_feedback(&mut self, now: Time, feedback: Feedback) {
         self.signal = Some(Signal::Feedback);
-        if let Some(sequence) = feedback.dropped {
-            self.repair_now |= self.outstanding.mark_lost(sequence);
-        }
         let path = self.path(now);
-        self.controller.on_feedback(&FeedbackSample { path, feedback });
+        let mut known = false;
+        if let Some(sequence) = feedback.dropped {
+            // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
+            known = !self.outstanding.mark_dropped(sequence, now);
+            if !known && self.is_first(sequence) {
+                self.timer = now + self.rtt.timeout();
+            }
+        }
+        self.controller.on_feedback(&FeedbackSample { path, feedback, known });
     }
 
-    fn window_allows(&self, window: f64, length: u32) -> bool {
+    /// True if the segment that starts at or holds byte `sequence` is the oldest outstanding.
+    fn is_first(&self, sequence: u64) -> bool {
+        self.outstanding.first().is_some_and(|first| sequence < first.end())
+    }
+
+    /// Whether a segment of this length may go, new or again.
+    fn window_allows(&self, window: f64, length: u32, again: bool) -> bool {
         // At least one segment: a controller's window is at least 1.
         let window = (window as u32).max(1);
+        let counted = again || self.config.recovery == Recovery::NewReno;
+        let departed = if counted { self.departed } else { 0 };
         match self.config.counting {
-            Counting::Packets => self.outstanding.in_flight().saturating_sub(self.departed) < window,
+            Counting::Packets => self.outstanding.in_flight().saturating_sub(departed) < window,
             Counting::Bytes => {
                 let segment = u64::from(self.config.segment);
-                let departed = u64::from(self.departed) * segment;
+                let departed = u64::from(departed) * segment;
                 let in_flight = self.outstanding.in_flight_bytes().saturating_sub(departed);
                 in_flight == 0 || in_flight + u64::from(length) <= u64::from(window) * segment
             }
@@ -425,6 +448,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         (length > 0 && self.outstanding.len() < self.config.max_window).then_some(length as u32)
     }
 
+    /// True for what Nagle's rule holds back.
+    fn is_too_small(&self, length: u32) -> bool {
+        self.config.nagle && length < self.config.segment && !self.outstanding.is_empty() && !self.probe_now
+    }
+
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
         if self.paused {
@@ -435,13 +463,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Some(length) => (Action::Resend, length),
             None if self.queue.is_empty() => return wait(Limit::Application),
             None => match self.new_length() {
+                // RFC 896: what comes with the next write, or the answer to what is out, lets it go.
+                Some(length) if self.is_too_small(length) => return wait(Limit::Application),
                 Some(length) => (Action::SendNew { length }, length),
                 None => return wait(Limit::ReceiverWindow),
             },
         };
         let decision = self.controller.decision();
         let forced = self.repair_now && lost.is_some() || self.probe_now;
-        if !forced && !self.window_allows(decision.window, length) {
+        if !forced && !self.window_allows(decision.window, length, lost.is_some()) {
             let open = self.phase == Phase::Open;
             return wait(if open { Limit::CongestionWindow } else { Limit::Network });
         }
@@ -465,9 +495,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let record = self.outstanding.resend(now)?;
         let bytes = record.payload.len();
         record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
-        if core::mem::take(&mut self.repair_now) {
+        let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;
+        if core::mem::take(&mut self.repair_now) || named {
             // RFC 6675, section 6: without this the timer, started by the last acknowledgement of new data, expires on a
-            // long path before the answer to the repair can be there.
+            // long path before the answer to the repair can be there. After a router's message a time-out of the first
+            // transmission would tell of the same drop.
             self.timer = now + self.rtt.timeout();
         }
         self.retransmissions += 1;
@@ -494,6 +526,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             payload: payload.clone(),
             info,
             fate: Fate::InFlight,
+            repair: Repair::None,
             retransmissions: 0,
         });
         self.probe_now = false;

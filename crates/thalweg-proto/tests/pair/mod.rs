@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::random::Stream;
-use thalweg_proto::transport::{Event, Input};
+use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Pdu, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats};
 use thalweg_proto::{Engine, Output};
@@ -28,6 +28,10 @@ pub struct Hostility {
     pub ack_loss: f64,
     pub duplicate: f64,
     pub reorder: f64,
+    /// The network marks a packet.
+    pub mark: f64,
+    /// Routers send messages this often, about anything.
+    pub messages: Option<Duration>,
     pub delay: Duration,
     /// How long a packet is held back at most, when it is to be passed by others.
     pub hold: Duration,
@@ -73,6 +77,8 @@ impl Plan {
                 ack_loss: 0.0,
                 duplicate: 0.0,
                 reorder: 0.0,
+                mark: 0.0,
+                messages: None,
                 delay: Duration::from_millis(10),
                 hold: Duration::ZERO,
             },
@@ -124,8 +130,9 @@ impl Data for Length {
 /// Something that happens at a set time.
 #[derive(Debug)]
 enum Happening<P> {
-    ToReceiver(Pdu<P>),
-    ToSender(Pdu<P>),
+    ToReceiver(Pdu<P>, bool),
+    ToSender(Pdu<P>, bool),
+    Message,
     Write(u32),
     Finish,
     Stop,
@@ -192,6 +199,9 @@ impl<'a, P: Data> Pair<'a, P> {
         if let Some(every) = self.plan.pauses {
             self.schedule(Time::ZERO + every, Happening::Toggle);
         }
+        if self.plan.hostility.messages.is_some() {
+            self.schedule(Time::ZERO, Happening::Message);
+        }
         let mut steps = 0;
         while self.step() {
             steps += 1;
@@ -227,8 +237,8 @@ impl<'a, P: Data> Pair<'a, P> {
     fn handle(&mut self, happening: Happening<P>) {
         let now = self.now;
         match happening {
-            Happening::ToReceiver(pdu) => {
-                self.receiver.handle(now, Input::Pdu { pdu, marked: false });
+            Happening::ToReceiver(pdu, marked) => {
+                self.receiver.handle(now, Input::Pdu { pdu, marked });
                 if self.is_lazy() {
                     let at = self.a_little_later();
                     self.schedule(at, Happening::PollReceiver);
@@ -236,8 +246,8 @@ impl<'a, P: Data> Pair<'a, P> {
                     self.drain_receiver();
                 }
             }
-            Happening::ToSender(pdu) => {
-                self.sender.handle(now, Input::Pdu { pdu, marked: false });
+            Happening::ToSender(pdu, marked) => {
+                self.sender.handle(now, Input::Pdu { pdu, marked });
                 if self.is_lazy() {
                     let at = self.a_little_later();
                     self.schedule(at, Happening::PollSender);
@@ -252,6 +262,7 @@ impl<'a, P: Data> Pair<'a, P> {
                     self.tell_sender(Input::Write(data));
                 }
             }
+            Happening::Message => self.message(),
             Happening::Finish => self.tell_sender(Input::Finish),
             Happening::Stop => {
                 self.stopped = true;
@@ -270,6 +281,23 @@ impl<'a, P: Data> Pair<'a, P> {
             }
             Happening::PollSender => self.drain_sender(),
             Happening::PollReceiver => self.drain_receiver(),
+        }
+    }
+
+    /// A router says what it likes.
+    fn message(&mut self) {
+        let stream = &mut self.stream;
+        let feedback = Feedback {
+            dropped: stream.chance(0.6).then(|| stream.below(self.written.max(1))),
+            rate: stream.chance(0.5).then(|| Rate::from_bits_per_sec(100_000 << stream.below(10))),
+            queue: u32::try_from(stream.below(4)).unwrap_or(0),
+        };
+        self.tell_sender(Input::Feedback(feedback));
+        if self.now < CALM_FROM
+            && let Some(every) = self.plan.hostility.messages
+        {
+            let gap = self.stream.uniform_duration(every * 2);
+            self.schedule(self.now + gap, Happening::Message);
         }
     }
 
@@ -382,7 +410,7 @@ impl<'a, P: Data> Pair<'a, P> {
 
     /// Puts a PDU into the channel.
     fn carry(&mut self, pdu: &Pdu<P>) {
-        let Hostility { loss, ack_loss, duplicate, reorder, delay, hold } = self.plan.hostility;
+        let Hostility { loss, ack_loss, duplicate, reorder, mark, delay, hold, .. } = self.plan.hostility;
         let calm = self.now >= CALM_FROM;
         let loss = if matches!(pdu, Pdu::Segment(_)) { loss } else { ack_loss };
         let copies = 1 + u32::from(!calm && self.stream.chance(duplicate));
@@ -397,9 +425,10 @@ impl<'a, P: Data> Pair<'a, P> {
             };
             let at = self.now + delay + held;
             let pdu = pdu.clone();
+            let marked = self.stream.chance(mark);
             let arrival = match pdu {
-                Pdu::Segment(_) => Happening::ToReceiver(pdu),
-                Pdu::Ack(_) => Happening::ToSender(pdu),
+                Pdu::Segment(_) => Happening::ToReceiver(pdu, marked),
+                Pdu::Ack(_) => Happening::ToSender(pdu, marked),
             };
             self.schedule(at, arrival);
         }

@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 use proptest::prelude::*;
-use thalweg_proto::congestion::ControllerSpec;
-use thalweg_proto::units::Rate;
+use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Follow, Growth, SeifSpec, TriSSpec};
+use thalweg_proto::units::{Duration, Rate};
 
 /// Any controller, now and then paced at a rate of so many Mbit/s with a burst of so many segments.
 pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerSpec, Option<(Rate, u32)>)> {
@@ -17,12 +17,50 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerSpec, O
         beta: 0.7,
         fast_convergence,
     };
+    let seif = (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, loudest)| {
+        ControllerSpec::Seif(SeifSpec {
+            initial_window: 1.0,
+            initial_threshold: 15.0,
+            max_window: 30.0,
+            cut_back,
+            growth_windows,
+            follow: if loudest { Follow::Loudest } else { Follow::All },
+        })
+    });
+    let slow_start = move |counted| ControllerSpec::SlowStart {
+        initial_window,
+        initial_threshold,
+        growth: if counted { Growth::Counted { max_window: 30.0 } } else { Growth::Fractional },
+    };
+    let share = || prop_oneof![Just(0.5), 0.0..=1.0f64];
+    let dec_bit = (share(), share()).prop_map(|(decrease, share)| {
+        ControllerSpec::DecBit(DecBitSpec {
+            initial_window: 1.0,
+            max_window: 30.0,
+            increase: 1.0,
+            decrease,
+            share,
+        })
+    });
+    let tri_s = (share(), share()).prop_map(|(decrease_below, increase_above)| {
+        ControllerSpec::TriS(TriSSpec { max_window: 30.0, decrease_below, increase_above })
+    });
+    let quench =
+        (1.0..40.0f64, 0u32..20).prop_map(|(window, acks)| ControllerSpec::SourceQuench { window, acks });
+    let bbn = (1.0..40.0f64, 1u64..20_000).prop_map(|(window, lifetime)| {
+        ControllerSpec::Bbn(BbnSpec { window, lifetime: Duration::from_millis(lifetime), header: 40 })
+    });
     let spec = prop_oneof![
         (1.0..40.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
-        Just(ControllerSpec::SlowStart { initial_window, initial_threshold }),
+        any::<bool>().prop_map(slow_start),
         Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
         Just(vegas),
         any::<bool>().prop_map(cubic),
+        seif,
+        dec_bit,
+        tri_s,
+        quench,
+        bbn,
     ];
     let pacing = (mbits, 0u32..5).prop_map(|(rate, burst)| (Rate::from_mbits_per_sec(rate), burst));
     (spec, prop::option::weighted(0.2, pacing))

@@ -45,6 +45,9 @@ pub(super) struct Totals {
     pub lost: u64,
     pub corrupted: u64,
     pub duplicated: u64,
+    /// Messages that its router sent because of its queue.
+    pub messages: u64,
+    pub message_bytes: u64,
 }
 
 /// The rate, delay and hold of a link between two changes.

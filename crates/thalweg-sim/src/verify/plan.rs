@@ -71,6 +71,7 @@ impl Plan {
                 impairment: ImpairmentSpec::default(),
                 schedule: Vec::new(),
                 capacity: None,
+                feedback: None,
             });
             // Where both ends send data, each acknowledges on a channel of its own.
             let channels = match (&control, &group.workload) {

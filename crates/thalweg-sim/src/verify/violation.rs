@@ -37,6 +37,8 @@ pub enum Fault {
         /// The number that was to come.
         expected: u32,
     },
+    /// A router sent a message that its queue's specification does not provide for.
+    NoSuchMessage,
     /// A step of a packet that is nowhere in the network, or not where the step takes place.
     FromNowhere {
         /// The step.
@@ -114,9 +116,10 @@ impl fmt::Display for Violation {
         if !self.place.is_empty() {
             write!(f, ", {}", self.place)?;
         }
-        if let Some(PacketId { connection, incarnation, backward, serial }) = self.packet {
+        if let Some(PacketId { connection, incarnation, backward, serial, router }) = self.packet {
+            let what = if router { "message" } else { "packet" };
             let arrow = if backward { '<' } else { '>' };
-            write!(f, ", packet {connection}.{incarnation}{arrow}{serial}")?;
+            write!(f, ", {what} {connection}.{incarnation}{arrow}{serial}")?;
         }
         write!(f, ": {}", self.fault)
     }
@@ -128,6 +131,7 @@ impl fmt::Display for Fault {
             Self::TimeWentBack { from } => write!(f, "the record before it is of {from}"),
             Self::Unknown { what } => write!(f, "the specification has no such {what}"),
             Self::Misnumbered { expected } => write!(f, "the endpoint's next packet has number {expected}"),
+            Self::NoSuchMessage => write!(f, "the queue is not one that sends such a message"),
             Self::FromNowhere { step } => {
                 let done = match step {
                     Step::Sent => "sent",

@@ -22,6 +22,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        feedback: None,
     }
 }
 
@@ -53,6 +54,7 @@ pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
         duration: Duration::from_secs(10),
         warmup: Duration::ZERO,
         seed: 1,
+        ties: Ties::Lot,
         measure: MeasureSpec { interval: None, ..MeasureSpec::default() },
     }
 }

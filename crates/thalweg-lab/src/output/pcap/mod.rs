@@ -13,6 +13,10 @@
 //! - Datagrams become UDP, routers' messages become ICMP Source Quench (type 4) with the header of a packet of the
 //!   flow, whose sequence number is that of the dropped data (all ones for a warning without a loss), and the
 //!   granted rate in kbit/s in the word that ICMP leaves unused.
+//! - Adaptive acknowledgement travels in UDP, with the bytes that it has when deployed
+//!   ([`thalweg_proto::aack::wire`]).
+//! - Two-level flow control travels in UDP to port 5003 (answers from 5004), with the bytes that it has when deployed
+//!   ([`thalweg_proto::sstp::wire`]), its checksum included where the packet is stored whole.
 //! - Checksums are right for a payload of zeros. Only headers are stored; the original length is the size that the
 //!   packet had on the simulated wire, or that of its headers and payload where that is more.
 
@@ -89,6 +93,7 @@ impl<W: Write> Capture<W> {
     fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
         let headers = packet::headers(record);
         let original = record.size.max(headers.total);
+        let (trailer, trailer_at) = (headers.trailer, headers.trailer_at);
         let headers = headers.bytes();
         let header_bytes = headers.len() as u32;
         let captured = self.snapshot.min(original).max(header_bytes);
@@ -98,7 +103,17 @@ impl<W: Write> Capture<W> {
             self.to.write_all(&word.to_le_bytes())?;
         }
         self.to.write_all(headers)?;
-        io::copy(&mut io::Read::take(io::repeat(0), u64::from(captured - header_bytes)), &mut self.to)?;
+        let zeros = |count: u32| io::Read::take(io::repeat(0), u64::from(count));
+        match trailer_at.filter(|at| at + 2 <= captured) {
+            Some(at) => {
+                io::copy(&mut zeros(at - header_bytes), &mut self.to)?;
+                self.to.write_all(&trailer)?;
+                io::copy(&mut zeros(captured - at - 2), &mut self.to)?;
+            }
+            None => {
+                io::copy(&mut zeros(captured - header_bytes), &mut self.to)?;
+            }
+        }
         self.packets += 1;
         Ok(())
     }

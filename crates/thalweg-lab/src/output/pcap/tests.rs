@@ -1,5 +1,6 @@
 use super::*;
 use std::process::Command;
+use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Rate, Time};
@@ -27,7 +28,13 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
             time: Time::from_picos(1_000_000_000_000 + u64::from(serial) * 1_000_000),
             step: if *backward { Step::Delivered } else { Step::Sent },
             link: u32::MAX,
-            packet: PacketId { connection: *flow, incarnation: 0, backward: *backward, serial },
+            packet: PacketId {
+                connection: *flow,
+                incarnation: 0,
+                backward: *backward,
+                serial,
+                router: false,
+            },
             flow: *flow,
             reply: false,
             marked: false,
@@ -49,6 +56,13 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
         (300, false, 1028, Pdu::Datagram(Length(1000))),
         (0, true, 60, Pdu::Feedback(drop)),
         (0, true, 60, Pdu::Feedback(warning)),
+        (
+            1,
+            false,
+            1052,
+            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: 9, payload: Length(1008) })),
+        ),
+        (1, true, 60, Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 }))),
     ]
 }
 
@@ -69,7 +83,7 @@ fn a_point_sees_its_own_side_only() {
         time: Time::ZERO,
         step,
         link,
-        packet: PacketId { connection: 0, incarnation: 0, backward, serial: 0 },
+        packet: PacketId { connection: 0, incarnation: 0, backward, serial: 0, router: false },
         flow: 0,
         reply: false,
         marked: false,
@@ -84,6 +98,19 @@ fn a_point_sees_its_own_side_only() {
     assert!(!sees(Point::Transmitters(vec![3]), Step::Transmitted, 2, true));
 }
 
+/// Adaptive acknowledgement is captured as the bytes that the engine's own decoder reads.
+#[test]
+fn adaptive_acknowledgement_is_captured_as_deployed() {
+    for (index, expected) in
+        [(6, "Data { sequence: 9, "), (7, "Report { gap_in: 9, gap_out: 11, cumulative: 7 }")]
+    {
+        let bytes = capture(&packets()[index..=index], 65_535);
+        // Headers of the file, of the packet, of IP and of UDP.
+        let pdu = aack::wire::decode(&bytes[24 + 16 + 28..]).unwrap();
+        assert!(format!("{pdu:?}").contains(expected), "{pdu:?}");
+    }
+}
+
 #[test]
 fn answers_come_from_the_sink() {
     let mut capture = Capture::new(Vec::new(), Point::Source).unwrap();
@@ -93,7 +120,7 @@ fn answers_come_from_the_sink() {
             time: Time::ZERO,
             step,
             link: u32::MAX,
-            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial: 0 },
+            packet: PacketId { connection: 0, incarnation: 0, backward: false, serial: 0, router: false },
             flow: 0,
             reply,
             marked: false,
@@ -149,6 +176,8 @@ fn tshark_reads_the_headers_as_meant() {
         "1028|10.0.1.45|10.128.1.45|||||1008|||1||1|",
         "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4001|||||4||1,1|||1",
         "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1",
+        "1052|10.0.0.2|10.128.0.2|||||1032|||1||1|",
+        "60|10.128.0.2|10.0.0.2|||||40|||1||1|",
     ];
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,6 @@
 //! One direction of a line.
 
+use super::feedback;
 use super::writer::{Entries, text};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
@@ -13,7 +14,9 @@ pub fn entries(direction: &DirectionSpec) -> Entries {
         None => entries.quantity("rate", direction.rate),
     }
     entries.quantity("delay", direction.delay);
-    entries.put("queue", queue(&direction.queue).inline());
+    let mut queue = queue(&direction.queue);
+    queue.put("feedback", feedback::value(direction.feedback.as_ref()));
+    entries.put("queue", queue.inline());
     impairment(&direction.impairment, &mut entries);
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));

@@ -1,11 +1,13 @@
 //! Writes a scenario out in full: defaults filled in, files put together, nothing left to be looked up elsewhere.
 
+mod feedback;
 mod line;
 mod transport;
 mod workload;
 mod writer;
 
 use super::Scenario;
+use super::keys::TiesName;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::{AccessSpec, GroupSpec, Processing};
@@ -20,6 +22,7 @@ pub fn expand(scenario: &Scenario) -> String {
     top.quantity("duration", spec.duration);
     top.quantity("warmup", spec.warmup);
     top.put("seed", spec.seed.to_string());
+    top.put("ties", text(TiesName(spec.ties).word()));
     let mut out = top.lines();
 
     let mut measure = Entries::default();

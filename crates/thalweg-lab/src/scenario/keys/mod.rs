@@ -1,5 +1,6 @@
 //! The keys of a scenario file, table by table.
 
+mod feedback;
 mod flow;
 mod line;
 mod loss;
@@ -7,13 +8,17 @@ mod queue;
 mod scheme;
 mod workload;
 
+pub use feedback::{
+    AudienceName, FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName,
+};
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use line::{Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
 pub use queue::{Capacity, Queue, QueueTable};
 pub use scheme::{
-    Common, CountingName, DelayedAckChoice, DelayedAckTable, RecoveryName, Rto, SchemeRef, SchemeTable,
-    Schemes, Sizes,
+    AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
+    RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes, Sstp, SstpAcknowledgement, SstpEvicted,
+    SstpResume,
 };
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
 
@@ -24,6 +29,7 @@ use super::table::{At, Decode, decode_entry, table, wrong_type};
 use super::tree::{Kind, Value};
 use serde_json::json;
 use thalweg_proto::units::Duration;
+use thalweg_sim::spec::Ties;
 
 table! {
     /// A scenario: a network, its traffic, and how long it is watched.
@@ -38,6 +44,8 @@ table! {
         warmup: Duration = "warmup" or r#""0 s""#;
         /// Names every random stream: another seed gives another run of the same scenario.
         seed: u64 = "seed" or "1";
+        /// What comes first of simultaneous events: "lot" (chance, favours no flow) or "order" (as in this file).
+        ties: TiesName = "ties" or r#""lot""#;
         /// Files that this one builds on. What is given here wins over them; lists of tables are put together.
         include: Vec<At<String>> = "include";
         /// What holds for all links, flows and schemes that do not say otherwise.
@@ -52,6 +60,14 @@ table! {
         flow: Vec<At<Flow>> = "flow";
         /// What is recorded along the way.
         measure: Measure = "measure";
+    }
+}
+
+scheme::words! {
+    /// What comes first of simultaneous events.
+    TiesName: Ties {
+        "lot" => Ties::Lot,
+        "order" => Ties::Order,
     }
 }
 

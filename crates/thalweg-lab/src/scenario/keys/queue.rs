@@ -6,6 +6,7 @@ use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use super::super::unknown_unit::unknown_unit;
+use super::feedback::FeedbackChoice;
 use serde_json::json;
 use std::str::FromStr;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
@@ -102,10 +103,19 @@ impl Decode for Capacity {
 }
 
 table! {
+    /// What all queues have.
+    Watching "queue" {
+        /// What the router tells sources: "none", a kind of feedback, or a table; without it, what the schemes of the flows want.
+        feedback: FeedbackChoice = "feedback";
+    }
+}
+
+table! {
     /// A queue that serves first come first served and drops what finds no room.
     FcfsQueue "fcfs queue" {
         /// How much it holds, without the packet in service.
         capacity: Capacity = "capacity" (required);
+        ..watching: Watching;
     }
 }
 
@@ -114,6 +124,7 @@ table! {
     RandomDropQueue "random-drop queue" {
         /// How much it holds, without the packet in service.
         capacity: Capacity = "capacity" (required);
+        ..watching: Watching;
     }
 }
 
@@ -135,6 +146,16 @@ pub enum Queue {
 }
 
 impl Queue {
+    /// What its router tells sources, where it says so.
+    pub fn feedback(&self) -> Option<&At<FeedbackChoice>> {
+        let watching = match self {
+            Self::Capacity(_) => return None,
+            Self::Table(QueueTable::Fcfs(table)) => &table.watching,
+            Self::Table(QueueTable::RandomDrop(table)) => &table.watching,
+        };
+        watching.feedback.as_ref()
+    }
+
     /// How much it holds.
     pub fn capacity(&self) -> Option<Capacity> {
         let capacity = match self {

@@ -1,7 +1,7 @@
 //! Schemes: a transport with its controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::{Name, Number, Packets, name_fault};
+use super::super::quantity::{Name, Number, Packets, Probability, Segments, name_fault};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, choice, decode_tag, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -11,9 +11,10 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 table! {
     /// What all schemes have: how large packets are.
     Sizes "packet sizes" {
-        /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers).
+        /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers; 1008 B for
+        /// adaptive-ack).
         segment: Bytes = "segment";
-        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B).
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B, adaptive-ack 16 B).
         header: Bytes = "header";
     }
 }
@@ -27,7 +28,7 @@ table! {
         max_window: Packets = "max-window" or r#""1048576 pkt""#;
         /// What windows are counted in: "packets" of any size or "bytes".
         counting: CountingName = "counting" or r#""packets""#;
-        /// How losses are repaired: "sack", "newreno" or "go-back-n".
+        /// How losses are repaired: "sack", "newreno", "go-back-n" or "fast-retransmit".
         recovery: RecoveryName = "recovery";
         /// So many duplicate acknowledgements mean a loss.
         duplicate_threshold: u32 = "duplicate-threshold" or "3";
@@ -35,6 +36,8 @@ table! {
         rto: Rto = "rto";
         /// After an idle time longer than the time-out the controller starts afresh.
         idle_restart: bool = "idle-restart" or "true";
+        /// A packet that is not full waits while something is unacknowledged (RFC 896).
+        nagle: bool = "nagle";
         /// Give up after the same segment was sent so many times more; never without.
         max_retransmissions: u32 = "max-retransmissions";
         /// How much the receiver accepts beyond what it delivered.
@@ -91,6 +94,9 @@ table! {
         initial_window: Packets = "initial-window" or r#""1 pkt""#;
         /// The first slow-start threshold.
         initial_threshold: Packets = "initial-threshold" or r#""unlimited""#;
+        /// How it grows above the threshold: by a "fractional" packet for each acknowledgement while the window is used, or
+        /// "counted", by a whole packet after each window of them, used or not, up to `max-window`.
+        growth: GrowthName = "growth" or r#""fractional""#;
         ..common: Common;
     }
 }
@@ -141,10 +147,132 @@ table! {
 }
 
 table! {
+    /// SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991).
+    Seif "seif scheme" {
+        /// The window at the start.
+        initial_window: Packets = "initial-window" or r#""1 pkt""#;
+        /// The first threshold, up to which each acknowledgement adds a packet; half of `max-window` without.
+        initial_threshold: Packets = "initial-threshold";
+        /// What a signal multiplies the window by, from 0 to 1; the window is never below a packet.
+        cut_back: Number = "cut-back" or "0.5";
+        /// Above the threshold the window grows by a packet for so many windows of acknowledgements.
+        growth_windows: u32 = "growth-windows" or "1";
+        /// Which queues' messages cut the window: "all", or only those of the "loudest", which has sent most.
+        follow: FollowName = "follow" or r#""all""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// The DEC bit (Ramakrishnan and Jain 1988).
+    DecBit "dec-bit scheme" {
+        /// The window at the start.
+        initial_window: Packets = "initial-window" or r#""1 pkt""#;
+        /// What a decision adds to the window when fewer bits than `share` are set.
+        increase: Packets = "increase" or r#""1 pkt""#;
+        /// What a decision multiplies the window by when more are set, from 0 to 1.
+        decrease: Number = "decrease" or "0.875";
+        /// The share of bits that makes the decision.
+        share: Probability = "share" or "0.5";
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Tri-S: Slow Start and Search (Wang and Crowcroft 1991).
+    TriS "tri-s scheme" {
+        /// The first search has gone too far when the normalised throughput gradient is below this.
+        ntg_d: Number = "ntg-d" or "0.5";
+        /// A larger window does not pay when the normalised throughput gradient is below this.
+        ntg_i: Number = "ntg-i" or "0.5";
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on.
+    SourceQuench "source-quench scheme" {
+        /// The window.
+        window: Packets = "window" or r#""32 pkt""#;
+        /// So many acknowledgements open the window again.
+        resume_after: u32 = "resume-after" or "10";
+        ..common: Common;
+    }
+}
+
+table! {
+    /// Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).
+    Bbn "bbn scheme" {
+        /// The window, large enough not to matter.
+        window: Packets = "window" or r#""1024 pkt""#;
+        /// A ration that was not renewed for so long is forgotten.
+        lifetime: Duration = "lifetime" or r#""10 s""#;
+        ..common: Common;
+    }
+}
+
+table! {
+    /// No congestion control: a fixed window with go-back-n.
+    Vanilla "vanilla scheme" {
+        /// The window.
+        window: Packets = "window" or r#""32 pkt""#;
+        ..common: Common;
+    }
+}
+
+table! {
     /// Unreliable datagrams.
     Datagram "udp scheme" {
         /// Datagrams leave at no more than this rate, headers counted.
         rate: Rate = "rate";
+        ..sizes: Sizes;
+    }
+}
+
+table! {
+    /// Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.
+    AdaptiveAck "adaptive-ack scheme" {
+        /// Packets that the sender keeps until they are acknowledged.
+        window: Packets = "window" or r#""400 pkt""#;
+        /// T_normal: the time between two reports of the receiver while nothing is missing.
+        t_normal: Duration = "t-normal" or r#""40 ms""#;
+        /// T_error: the time between two reports of the receiver while something is missing.
+        t_error: Duration = "t-error" or r#""5 ms""#;
+        /// Bytes on the wire of a report (32 B).
+        ack: Bytes = "ack";
+        ..sizes: Sizes;
+    }
+}
+
+table! {
+    /// Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.
+    Sstp "sstp scheme" {
+        /// s: the packets of a segment.
+        segment_packets: Packets = "segment-packets" or r#""16 pkt""#;
+        /// P: the rate within a burst, headers counted; without, that of the slowest line on the way.
+        rate: Rate = "rate";
+        /// A = F·L·l: the agreed rate, headers counted; as much as `rate` without.
+        average_rate: Rate = "average-rate";
+        /// L: the packets of a burst; a segment without. One packet is even spacing.
+        burst: Packets = "burst";
+        /// When a sender that had nothing to send goes on: "at-once" or with the "next-burst".
+        resume: SstpResume = "resume" or r#""at-once""#;
+        /// W: the segments that may be sent without acknowledgement, or so many times w_a, the segments that are sent in
+        /// one round trip; rounded, at least 2.
+        window: Segments = "window" or r#""2.5 wa""#;
+        /// B: the segments that the receiver has room for; as many as the window without.
+        buffer: Segments = "buffer";
+        /// What happens to segments without room: "hard", "soft" or "firm" acknowledgement.
+        acknowledgement: SstpAcknowledgement = "acknowledgement" or r#""firm""#;
+        /// Soft acknowledgement: which segments that were acknowledged and discarded are asked for when one of them is the
+        /// lowest missing one, "one" or "all"; or "at-once".
+        evicted: SstpEvicted = "evicted" or r#""all""#;
+        /// The share of a segment's packets that may be missing.
+        loss_tolerance: Probability = "loss-tolerance" or "0";
+        /// So many later packets must have come before one counts as lost; 0 on paths that keep order.
+        reordering: u32 = "reordering" or "3";
+        /// Bytes on the wire of packets without data (48 B).
+        ack: Bytes = "ack";
         ..sizes: Sizes;
     }
 }
@@ -157,11 +285,37 @@ choice! {
         "newreno" => NewReno(NewReno),
         "vegas" => Vegas(Vegas),
         "cubic" => Cubic(Cubic),
+        "seif" => Seif(Seif),
+        "dec-bit" => DecBit(DecBit),
+        "tri-s" => TriS(TriS),
+        "source-quench" => SourceQuench(SourceQuench),
+        "bbn" => Bbn(Bbn),
+        "vanilla" => Vanilla(Vanilla),
         "udp" => Datagram(Datagram),
+        "adaptive-ack" => AdaptiveAck(AdaptiveAck),
+        "sstp" => Sstp(Sstp),
     }
 }
 
 impl SchemeTable {
+    /// What it has in common with other window schemes; `None` for one without a window.
+    pub fn common(&self) -> Option<&Common> {
+        match self {
+            Self::Fixed(table) => Some(&table.common),
+            Self::SlowStart(table) => Some(&table.common),
+            Self::NewReno(table) => Some(&table.common),
+            Self::Vegas(table) => Some(&table.common),
+            Self::Cubic(table) => Some(&table.common),
+            Self::Seif(table) => Some(&table.common),
+            Self::DecBit(table) => Some(&table.common),
+            Self::TriS(table) => Some(&table.common),
+            Self::SourceQuench(table) => Some(&table.common),
+            Self::Bbn(table) => Some(&table.common),
+            Self::Vanilla(table) => Some(&table.common),
+            Self::Datagram(_) | Self::AdaptiveAck(_) | Self::Sstp(_) => None,
+        }
+    }
+
     /// A built-in scheme as it is.
     pub fn builtin(name: &str) -> Option<Self> {
         let empty = super::super::tree::Table::default();
@@ -317,6 +471,8 @@ macro_rules! words {
     };
 }
 
+pub(super) use words;
+
 words! {
     /// What windows are counted in.
     CountingName: thalweg_proto::window::Counting {
@@ -326,11 +482,63 @@ words! {
 }
 
 words! {
+    /// What happens to segments without room.
+    SstpAcknowledgement: thalweg_proto::sstp::Acknowledgement {
+        "firm" => thalweg_proto::sstp::Acknowledgement::Firm,
+        "hard" => thalweg_proto::sstp::Acknowledgement::Hard,
+        "soft" => thalweg_proto::sstp::Acknowledgement::Soft(thalweg_proto::sstp::Evicted::All),
+    }
+}
+
+words! {
+    /// Which discarded segments are asked for, and when.
+    SstpEvicted: thalweg_proto::sstp::Evicted {
+        "all" => thalweg_proto::sstp::Evicted::All,
+        "one" => thalweg_proto::sstp::Evicted::One,
+        "at-once" => thalweg_proto::sstp::Evicted::AtOnce,
+    }
+}
+
+words! {
+    /// When an idle sender goes on.
+    SstpResume: thalweg_proto::sstp::Resume {
+        "at-once" => thalweg_proto::sstp::Resume::AtOnce,
+        "next-burst" => thalweg_proto::sstp::Resume::NextBurst,
+    }
+}
+
+words! {
     /// How losses are repaired.
     RecoveryName: thalweg_proto::window::Recovery {
         "sack" => thalweg_proto::window::Recovery::Sack,
         "newreno" => thalweg_proto::window::Recovery::NewReno,
         "go-back-n" => thalweg_proto::window::Recovery::GoBackN,
+        "fast-retransmit" => thalweg_proto::window::Recovery::FastRetransmit,
+    }
+}
+
+words! {
+    /// How a window grows in congestion avoidance.
+    GrowthName: GrowthWord {
+        "fractional" => GrowthWord::Fractional,
+        "counted" => GrowthWord::Counted,
+    }
+}
+
+/// [`Growth`](thalweg_proto::congestion::Growth) without its parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrowthWord {
+    /// A fraction for each acknowledgement.
+    Fractional,
+    /// One for each window of them.
+    Counted,
+}
+
+words! {
+    /// Which queues' messages count.
+    FollowName: thalweg_proto::congestion::Follow {
+        "all" => thalweg_proto::congestion::Follow::All,
+        "loudest" => thalweg_proto::congestion::Follow::Loudest,
     }
 }
 

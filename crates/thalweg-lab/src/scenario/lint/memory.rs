@@ -131,6 +131,19 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
             }
             _ => u64::MAX,
         },
+        TransportSpec::AdaptiveAck { config, .. } => match &group.workload {
+            WorkloadSpec::Poisson { .. } => u64::MAX,
+            WorkloadSpec::RequestResponse { .. } => u64::from(config.window) * 2,
+            _ => sent.min(u64::from(config.window)),
+        },
+        TransportSpec::Sstp { sender, .. } => {
+            let window = u64::from(sender.window) * u64::from(sender.segment);
+            match &group.workload {
+                WorkloadSpec::Poisson { .. } => u64::MAX,
+                WorkloadSpec::RequestResponse { .. } => window * 2,
+                _ => sent.min(window),
+            }
+        }
         TransportSpec::Window { sender, receiver, .. } => {
             let segment = u64::from(sender.segment.max(1));
             let window = u64::from(sender.max_window).min(receiver.window.div_ceil(segment).max(1));
@@ -151,12 +164,19 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
 fn first_window(transport: &TransportSpec) -> u64 {
     let window = match transport {
         TransportSpec::Datagram { .. } => 1.0,
+        TransportSpec::AdaptiveAck { config, .. } => f64::from(config.window),
+        // A burst; what comes after it is paced.
+        TransportSpec::Sstp { sender, .. } => f64::from(sender.rate.burst()),
         TransportSpec::Window { controller, .. } => match controller {
-            ControllerSpec::Fixed { window } => *window,
+            ControllerSpec::Fixed { window } | ControllerSpec::SourceQuench { window, .. } => *window,
+            ControllerSpec::Bbn(bbn) => bbn.window,
             ControllerSpec::SlowStart { initial_window, .. }
             | ControllerSpec::NewReno { initial_window, .. }
             | ControllerSpec::Vegas { initial_window, .. }
             | ControllerSpec::Cubic { initial_window, .. } => *initial_window,
+            ControllerSpec::Seif(seif) => seif.initial_window,
+            ControllerSpec::DecBit(dec_bit) => dec_bit.initial_window,
+            ControllerSpec::TriS(_) => 1.0,
         },
     };
     (window as u64).clamp(1, 1 << 20)

@@ -90,16 +90,26 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
 /// The most bytes on the wire that a group's flows may have outstanding; `None` for flows that windows do not
 /// bind, or that may not want to fill the path.
 fn window(group: &GroupSpec) -> Option<u64> {
-    let TransportSpec::Window { sender, receiver, controller, header, .. } = &group.transport else {
-        return None;
-    };
     if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_)) {
         return None;
     }
-    let mut segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));
-    if let ControllerSpec::Fixed { window } = controller {
-        segments = segments.min(*window as u64);
-    }
-    let bytes = segments.saturating_mul(u64::from(sender.segment + header));
+    let (segments, size) = match &group.transport {
+        TransportSpec::Datagram { .. } => return None,
+        TransportSpec::AdaptiveAck { config, header, .. } => {
+            (u64::from(config.window), config.segment + header)
+        }
+        TransportSpec::Sstp { sender, header, .. } => {
+            (u64::from(sender.window) * u64::from(sender.segment), sender.packet + header)
+        }
+        TransportSpec::Window { sender, receiver, controller, header, .. } => {
+            let segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));
+            let segments = match controller {
+                ControllerSpec::Fixed { window } => segments.min(*window as u64),
+                _ => segments,
+            };
+            (segments, sender.segment + header)
+        }
+    };
+    let bytes = segments.saturating_mul(u64::from(size));
     Some(bytes.saturating_mul(u64::from(group.count)))
 }

@@ -5,6 +5,8 @@ use super::super::keys::{Capacity, Document, Line, Link, Queue, QueueTable, Sche
 use super::super::path::{Paths, nominal_rate};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
+use super::feedback::PendingFeedback;
+use super::sstp::PendingSstp;
 use super::{LinkOrigin, Resolver};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -17,6 +19,14 @@ pub(super) enum Place {
     Link(usize, usize),
     /// A line of a group's access: its number, and which of the four.
     Access(usize, usize),
+}
+
+/// What waits until all lines and flows are known.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub queues: Vec<PendingQueue>,
+    pub feedback: Vec<PendingFeedback>,
+    pub sstp: Vec<PendingSstp>,
 }
 
 /// A queue whose capacity waits for rates and round-trip times.
@@ -66,7 +76,7 @@ impl Place {
         }
     }
 
-    fn direction(self, spec: &mut Spec) -> Option<&mut DirectionSpec> {
+    pub fn direction(self, spec: &mut Spec) -> Option<&mut DirectionSpec> {
         match self {
             Self::Link(link, 0) => spec.links.get_mut(link).map(|link| &mut link.forward),
             Self::Link(link, _) => spec.links.get_mut(link).map(|link| &mut link.backward),
@@ -91,7 +101,7 @@ impl Resolver<'_> {
         name: &str,
         document: &Document,
         number: usize,
-        queues: &mut Vec<PendingQueue>,
+        pending: &mut Pending,
     ) -> ([DirectionSpec; 2], LinkOrigin) {
         let mut forward = link.line.clone();
         if let Some(line) = document.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()) {
@@ -119,11 +129,11 @@ impl Resolver<'_> {
         let origin =
             LinkOrigin { rate: [rate, rate2], queue: [queue, queue2], schedule: [schedule, schedule2] };
         let what = format!("the link `{name}`");
-        let first = self.line(&forward, &what, link.span, "\"1 bdp\"", Place::Link(number, 0), queues);
+        let first = self.line(&forward, &what, link.span, "\"1 bdp\"", Place::Link(number, 0), pending);
         // What is the same in both directions is complained about once.
         let errors = self.report.errors();
         let second = if link.reverse.is_some() || errors == 0 {
-            self.line(&backward, &what, link.span, "\"1 bdp\"", Place::Link(number, 1), queues)
+            self.line(&backward, &what, link.span, "\"1 bdp\"", Place::Link(number, 1), pending)
         } else {
             first.clone()
         };
@@ -138,7 +148,7 @@ impl Resolver<'_> {
         span: Span,
         default_queue: &str,
         place: Place,
-        queues: &mut Vec<PendingQueue>,
+        pending: &mut Pending,
     ) -> DirectionSpec {
         let mut line = line.clone();
         line.inherit(Line::defaults());
@@ -169,8 +179,8 @@ impl Resolver<'_> {
         let entries: &[At<ScheduleEntry>] = line.schedule.as_deref().map_or(&[], Vec::as_slice);
         let schedule = self.schedule(entries, rate, &impairment, capacity.is_some());
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
-        let queue = self.queue(queue.as_ref(), span, place, queues);
-        DirectionSpec { rate, delay, queue, impairment, schedule, capacity }
+        let queue = self.queue(queue.as_ref(), span, place, pending);
+        DirectionSpec { rate, delay, queue, impairment, schedule, capacity, feedback: None }
     }
 
     /// The discipline, with a capacity that is settled later.
@@ -179,13 +189,14 @@ impl Resolver<'_> {
         queue: Option<&At<Queue>>,
         span: Span,
         place: Place,
-        queues: &mut Vec<PendingQueue>,
+        pending: &mut Pending,
     ) -> DisciplineSpec {
         let limit = Limit::Unlimited;
         let Some(queue) = queue else { return DisciplineSpec::Fcfs { limit } };
+        pending.feedback.push(PendingFeedback { place, choice: queue.value.feedback().cloned(), span });
         if let Some(capacity) = queue.value.capacity() {
             let span = if super::is_default(queue.span) { span } else { queue.span };
-            queues.push(PendingQueue { place, capacity, span });
+            pending.queues.push(PendingQueue { place, capacity, span });
         }
         match &queue.value {
             Queue::Capacity(_) | Queue::Table(QueueTable::Fcfs(_)) => DisciplineSpec::Fcfs { limit },

@@ -1,9 +1,11 @@
 //! From decoded tables to what the simulator runs: names become numbers, defaults are filled in, files are read.
 
+mod feedback;
 mod files;
 mod impairment;
 mod line;
 mod scheme;
+mod sstp;
 mod traffic;
 
 use super::diagnostic::Report;
@@ -11,11 +13,11 @@ use super::keys::{Document, Link, Named, ProcessingTable, Queue, SchemeTable, Sc
 use super::path::Paths;
 use super::source::Span;
 use super::table::{At, Fields};
-use line::PendingQueue;
+use line::Pending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec};
+use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec, Ties};
 
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
 const MOST_LINKS: usize = 1 << 12;
@@ -73,6 +75,8 @@ pub(super) struct Resolver<'a> {
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
     pub nodes: BTreeMap<String, NodeId>,
+    /// Two-level flow control of the group at hand, which depends on its path.
+    unsettled: Option<sstp::PendingSstp>,
     /// Files beside the scenario, by path; none where one could not be read.
     pub files: BTreeMap<PathBuf, Option<u32>>,
     /// Some link's ends are not understood, so a node that is not found may be there.
@@ -102,6 +106,7 @@ pub fn resolve(
         schemes: BTreeMap::new(),
         used_schemes: BTreeSet::new(),
         nodes: BTreeMap::new(),
+        unsettled: None,
         files: BTreeMap::new(),
         nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len()) < links,
     };
@@ -116,11 +121,12 @@ pub fn resolve(
         duration: document.duration.as_deref().copied().unwrap_or_default(),
         warmup: document.warmup.as_deref().copied().unwrap_or_default(),
         seed: document.seed.as_deref().copied().unwrap_or_default(),
+        ties: document.ties.as_ref().map_or(Ties::Lot, |at| at.value.0),
         measure: measure(&document),
     };
-    let mut queues = resolver.links(&document, &mut spec, &mut origins);
+    let mut pending = resolver.links(&document, &mut spec, &mut origins);
     resolver.nodes(&document, &mut spec, &mut origins);
-    resolver.groups(&document, &mut spec, &mut origins, &mut queues);
+    resolver.groups(&document, &mut spec, &mut origins, &mut pending);
     unused_schemes(&schemes, &resolver.used_schemes, &mut origins);
     if spec.duration.is_zero() {
         let span = origins.duration.unwrap_or(whole);
@@ -128,8 +134,14 @@ pub fn resolve(
     }
     let paths = Paths::new(&spec);
     if resolver.report.errors() == 0 {
-        for queue in queues {
+        for queue in pending.queues {
             queue.settle(&mut spec, &paths, resolver.report);
+        }
+        for scheme in pending.sstp {
+            scheme.settle(&mut spec, &paths, resolver.report);
+        }
+        for feedback in pending.feedback {
+            feedback.settle(&mut spec, &paths, resolver.report);
         }
     }
     (spec, origins, paths)
@@ -170,14 +182,14 @@ fn processing(table: Option<&At<ProcessingTable>>) -> Processing {
 }
 
 impl Resolver<'_> {
-    fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> Vec<PendingQueue> {
-        let mut queues = Vec::new();
+    fn links(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) -> Pending {
+        let mut pending = Pending::default();
         let links: &[At<Link>] = document.link.as_deref().map_or(&[], Vec::as_slice);
         if links.len() > MOST_LINKS {
             self.nodes_incomplete = true;
             let span = links[MOST_LINKS].span;
             self.report.error("scenario.range", span, format!("there are more than {MOST_LINKS} links"));
-            return queues;
+            return pending;
         }
         let mut names = BTreeSet::new();
         for link in links {
@@ -201,12 +213,12 @@ impl Resolver<'_> {
                     .help(help);
             }
             let number = spec.links.len();
-            let (directions, origin) = self.link_lines(link, &name, document, number, &mut queues);
+            let (directions, origin) = self.link_lines(link, &name, document, number, &mut pending);
             let [forward, backward] = directions;
             origins.links.push(origin);
             spec.links.push(LinkSpec { name, a, b, forward, backward });
         }
-        queues
+        pending
     }
 
     /// The nodes at a link's ends, made if they are new.

@@ -1,14 +1,16 @@
 //! Schemes: which transport with which parameters.
 
 use super::super::keys::{
-    Common, DelayedAckChoice, DelayedAckTable, Document, RecoveryName, Rto, SchemeRef, SchemeTable, Sizes,
+    AdaptiveAck, Common, DelayedAckChoice, DelayedAckTable, Document, GrowthWord, RecoveryName, Rto,
+    SchemeRef, SchemeTable, Sizes,
 };
 use super::super::quantity::Packets;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::Resolver;
 use super::line::small;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::aack;
+use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
 use thalweg_proto::units::Bytes;
 use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
@@ -58,24 +60,65 @@ impl Resolver<'_> {
             let rate = udp.rate.as_deref().copied();
             return Some(TransportSpec::Datagram { scheme, segment, header, rate });
         }
-        let (controller, mut common, recovery) = self.controller(table)?;
+        if let SchemeTable::AdaptiveAck(table) = table {
+            return self.adaptive_ack(scheme, *table, shared);
+        }
+        if let SchemeTable::Sstp(table) = table {
+            return self.sstp(scheme, *table, shared, span);
+        }
+        let mut common = table.common()?.clone();
         if let Some(shared) = shared {
             common.complete(shared);
         }
         common.inherit(Common::defaults());
-        let (segment, header) = self.sizes(&common.sizes, 1448, 52)?;
+        let sizes = self.sizes(&common.sizes, 1448, 52);
+        let is_quenched = matches!(table, SchemeTable::SourceQuench(_));
+        // What is wrong with either is told before giving up.
+        let header = sizes.map_or(0, |(_, header)| header);
+        let (controller, recovery) = self.controller(table, &common, header)?;
+        let (segment, header) = sizes?;
         let ack = match &common.ack {
             Some(at) => small(at.value).or_else(|| self.bad_size(at, "an acknowledgement")),
             None => Some(header),
         }?;
         let recovery = common.recovery.as_deref().map_or(recovery, |&RecoveryName(recovery)| recovery);
-        let sender = self.sender(&common, segment, recovery, span)?;
+        // Quenches and the rule against small packets are one memorandum's (RFC 896).
+        let nagle = common.nagle.as_deref().copied().unwrap_or(is_quenched);
+        let sender = SenderConfig { nagle, ..self.sender(&common, segment, recovery, span)? };
         let receiver = self.receiver(&common, segment, recovery)?;
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
     }
 
+    fn adaptive_ack(
+        &mut self,
+        scheme: String,
+        mut table: AdaptiveAck,
+        shared: Option<&Common>,
+    ) -> Option<TransportSpec> {
+        if let Some(shared) = shared {
+            table.sizes.inherit(&shared.sizes);
+            if table.ack.is_none() {
+                table.ack.clone_from(&shared.ack);
+            }
+        }
+        table.inherit_own(Fields::defaults());
+        let (segment, header) = self.sizes(&table.sizes, 1008, 16)?;
+        let ack = match &table.ack {
+            Some(at) => small(at.value).or_else(|| self.bad_size(at, "a report")),
+            None => Some(32),
+        }?;
+        for at in [&table.t_normal, &table.t_error].into_iter().flatten().filter(|at| at.value.is_zero()) {
+            self.report.error("scenario.range", at.span, "the time between two reports is above 0");
+        }
+        // Saturates: nobody keeps more packets than that.
+        let window = self.window(&table.window)? as u32;
+        let (normal, error) = (table.t_normal.as_ref()?.value, table.t_error.as_ref()?.value);
+        let config = aack::Config { segment, window, normal, error };
+        Some(TransportSpec::AdaptiveAck { scheme, config, header, ack })
+    }
+
     /// Segment and header in bytes.
-    fn sizes(&mut self, sizes: &Sizes, segment: u32, header: u32) -> Option<(u32, u32)> {
+    pub(super) fn sizes(&mut self, sizes: &Sizes, segment: u32, header: u32) -> Option<(u32, u32)> {
         let segment = match &sizes.segment {
             Some(at) => small(at.value).filter(|&size| size > 0).or_else(|| self.bad_size(at, "a segment")),
             None => Some(segment),
@@ -87,14 +130,20 @@ impl Resolver<'_> {
         Some((segment?, header?))
     }
 
-    fn bad_size(&mut self, at: &At<Bytes>, what: &str) -> Option<u32> {
+    pub(super) fn bad_size(&mut self, at: &At<Bytes>, what: &str) -> Option<u32> {
         let least = if what == "a segment" { 1 } else { 0 };
         self.report.error("scenario.range", at.span, format!("{what} has {least} B to 1 MiB"));
         None
     }
 
-    /// The controller, the parameters that all window schemes share, and the scheme's own way of recovery.
-    fn controller(&mut self, table: SchemeTable) -> Option<(ControllerSpec, Common, Recovery)> {
+    /// The controller and the scheme's own way of recovery; `common` is complete.
+    fn controller(
+        &mut self,
+        table: SchemeTable,
+        common: &Common,
+        header: u32,
+    ) -> Option<(ControllerSpec, Recovery)> {
+        let max_window = common.max_window.as_ref()?.value.0;
         let windows =
             |initial: &Option<At<Packets>>, threshold: &Option<At<Packets>>, resolver: &mut Self| {
                 let initial = resolver.window(initial)?;
@@ -104,21 +153,25 @@ impl Resolver<'_> {
             SchemeTable::Fixed(mut fixed) => {
                 fixed.inherit_own(Fields::defaults());
                 let window = self.window(&fixed.window)?;
-                (ControllerSpec::Fixed { window }, fixed.common, Recovery::GoBackN)
+                (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
             SchemeTable::SlowStart(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (initial_window, initial_threshold) =
                     windows(&table.initial_window, &table.initial_threshold, self)?;
-                let controller = ControllerSpec::SlowStart { initial_window, initial_threshold };
-                (controller, table.common, Recovery::GoBackN)
+                let growth = match table.growth.as_ref()?.value.0 {
+                    GrowthWord::Fractional => Growth::Fractional,
+                    GrowthWord::Counted => Growth::Counted { max_window },
+                };
+                let controller = ControllerSpec::SlowStart { initial_window, initial_threshold, growth };
+                (controller, Recovery::GoBackN)
             }
             SchemeTable::NewReno(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (initial_window, initial_threshold) =
                     windows(&table.initial_window, &table.initial_threshold, self)?;
                 let controller = ControllerSpec::NewReno { initial_window, initial_threshold };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
             }
             SchemeTable::Vegas(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -132,7 +185,7 @@ impl Resolver<'_> {
                 }
                 let controller =
                     ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
             }
             SchemeTable::Cubic(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -153,9 +206,86 @@ impl Resolver<'_> {
                     beta: beta.value.0,
                     fast_convergence: table.fast_convergence.as_ref().is_none_or(|at| at.value),
                 };
-                (controller, table.common, Recovery::Sack)
+                (controller, Recovery::Sack)
             }
-            SchemeTable::Datagram(_) => return None,
+            SchemeTable::Seif(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let initial_window = self.window(&table.initial_window)?;
+                let initial_threshold = match &table.initial_threshold {
+                    None => max_window / 2.0,
+                    threshold => self.window(threshold)?,
+                };
+                let (cut_back, growth) = (table.cut_back.as_ref()?, table.growth_windows.as_ref()?);
+                if !(0.0..=1.0).contains(&cut_back.value.0) {
+                    let help = "the thesis cuts to 0.5 of the window; 0 leaves one packet";
+                    self.report
+                        .error("scenario.range", cut_back.span, "cut-back lies from 0 to 1")
+                        .help(help);
+                }
+                if growth.value == 0 {
+                    self.report.error("scenario.range", growth.span, "growth-windows is at least 1");
+                }
+                let controller = ControllerSpec::Seif(SeifSpec {
+                    initial_window,
+                    initial_threshold,
+                    max_window,
+                    cut_back: cut_back.value.0,
+                    growth_windows: growth.value,
+                    follow: table.follow.as_ref()?.value.0,
+                });
+                (controller, Recovery::FastRetransmit)
+            }
+            SchemeTable::DecBit(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let initial_window = self.window(&table.initial_window)?;
+                let (increase, decrease) = (table.increase.as_ref()?, table.decrease.as_ref()?);
+                if !(0.0..=1.0).contains(&decrease.value.0) {
+                    let help = "the paper leaves 0.875 of the window";
+                    self.report
+                        .error("scenario.range", decrease.span, "decrease lies from 0 to 1")
+                        .help(help);
+                }
+                let controller = ControllerSpec::DecBit(DecBitSpec {
+                    initial_window,
+                    max_window,
+                    increase: increase.value.0,
+                    decrease: decrease.value.0,
+                    share: table.share.as_ref()?.value.0,
+                });
+                (controller, Recovery::GoBackN)
+            }
+            SchemeTable::TriS(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let (decrease, increase) = (table.ntg_d.as_ref()?, table.ntg_i.as_ref()?);
+                let controller = ControllerSpec::TriS(TriSSpec {
+                    max_window,
+                    decrease_below: decrease.value.0,
+                    increase_above: increase.value.0,
+                });
+                (controller, Recovery::GoBackN)
+            }
+            SchemeTable::SourceQuench(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let window = self.window(&table.window)?;
+                let acks = table.resume_after.as_ref()?.value;
+                (ControllerSpec::SourceQuench { window, acks }, Recovery::GoBackN)
+            }
+            SchemeTable::Bbn(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let window = self.window(&table.window)?;
+                let lifetime = table.lifetime.as_ref()?;
+                if lifetime.value.is_zero() {
+                    self.report.error("scenario.range", lifetime.span, "a ration holds for some time");
+                }
+                let lifetime = lifetime.value;
+                (ControllerSpec::Bbn(BbnSpec { window, lifetime, header }), Recovery::GoBackN)
+            }
+            SchemeTable::Vanilla(mut table) => {
+                table.inherit_own(Fields::defaults());
+                let window = self.window(&table.window)?;
+                (ControllerSpec::Fixed { window }, Recovery::GoBackN)
+            }
+            SchemeTable::Datagram(_) | SchemeTable::AdaptiveAck(_) | SchemeTable::Sstp(_) => return None,
         })
     }
 
@@ -191,6 +321,7 @@ impl Resolver<'_> {
             duplicate_threshold: duplicate_threshold.value,
             rtt: self.rto(common.rto.as_ref(), span)?,
             idle_restart: common.idle_restart.as_ref()?.value,
+            nagle: false,
             max_retransmissions: common.max_retransmissions.as_deref().copied(),
         })
     }

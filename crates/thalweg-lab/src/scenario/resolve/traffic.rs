@@ -6,7 +6,7 @@ use super::super::keys::{
 use super::super::quantity::Name;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
-use super::line::{PendingQueue, Place};
+use super::line::{Pending, Place};
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -25,7 +25,7 @@ impl Resolver<'_> {
         document: &Document,
         spec: &mut Spec,
         origins: &mut Origins,
-        queues: &mut Vec<PendingQueue>,
+        pending: &mut Pending,
     ) {
         let flows: &[At<Flow>] = document.flow.as_deref().map_or(&[], Vec::as_slice);
         if flows.len() > MOST_GROUPS {
@@ -53,7 +53,7 @@ impl Resolver<'_> {
                 let span = flow.name.as_ref().map_or(flow.span, |name| name.span);
                 self.report.error("scenario.duplicate", span, format!("there is another flow `{name}`"));
             }
-            let group = self.group(flow, name, &shared, document, spec.groups.len(), queues);
+            let group = self.group(flow, name, &shared, document, spec.groups.len(), pending);
             let Some((group, origin)) = group else { continue };
             total += u64::from(group.count);
             if total > MOST_FLOWS {
@@ -76,7 +76,7 @@ impl Resolver<'_> {
         shared: &FlowDefaults,
         document: &Document,
         number: usize,
-        queues: &mut Vec<PendingQueue>,
+        pending: &mut Pending,
     ) -> Option<(GroupSpec, GroupOrigin)> {
         let mut keys = flow.shared.clone();
         merge_access(&mut keys.access, &shared.access);
@@ -99,12 +99,14 @@ impl Resolver<'_> {
         }
         let scheme = keys.scheme.as_ref();
         let transport = scheme.and_then(|scheme| self.transport(scheme, document));
+        // Each group with two-level flow control has one, in order.
+        pending.sstp.extend(self.unsettled.take().map(|table| table.of_group(number)));
         let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
             self.bounded(transport, workload, own(span, flow.span));
         }
-        let access = keys.access.as_ref().map(|access| self.access(access, &name, number, queues));
+        let access = keys.access.as_ref().map(|access| self.access(access, &name, number, pending));
         let time = |at: &Option<At<Duration>>| at.as_deref().copied().unwrap_or_default();
         let span_of = |at: &Option<At<Duration>>| at.as_ref().map_or(flow.span, |at| at.span);
         let origin = GroupOrigin {
@@ -161,7 +163,7 @@ impl Resolver<'_> {
         access: &At<Access>,
         name: &str,
         number: usize,
-        queues: &mut Vec<PendingQueue>,
+        pending: &mut Pending,
     ) -> AccessSpec {
         let mut side = |side: &Option<At<Side>>, which: &str, first: usize| {
             let mut table = side.as_ref().map(|at| at.value.clone()).unwrap_or_default();
@@ -173,9 +175,9 @@ impl Resolver<'_> {
             let mut reverse: Line = table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             reverse.complete(&table.line);
             let forward =
-                self.line(&table.line, &what, span, "\"unlimited\"", Place::Access(number, first), queues);
+                self.line(&table.line, &what, span, "\"unlimited\"", Place::Access(number, first), pending);
             let backward = if self.report.errors() == errors || table.reverse.is_some() {
-                self.line(&reverse, &what, span, "\"unlimited\"", Place::Access(number, first + 1), queues)
+                self.line(&reverse, &what, span, "\"unlimited\"", Place::Access(number, first + 1), pending)
             } else {
                 forward.clone()
             };

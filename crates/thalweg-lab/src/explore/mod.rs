@@ -1,0 +1,75 @@
+//! Exhaustive exploration: every state that a pair of engines can come into over a channel that misbehaves within bounds.
+//!
+//! A small number of messages is written at one end. From the first state on, everything that may happen does: a packet
+//! arrives, is lost, copied or held back; a timer expires, in its turn or before it. Each of the four faults may happen so
+//! often and no more ([`Bounds`]), so that the states are finite and all of them are visited, in breadth-first order.
+//!
+//! In every state these are checked:
+//!
+//! - what is delivered is what was written, in order and once;
+//! - the sender believes in the end only when everything has been delivered;
+//! - once the channel behaves, everything is delivered and the sender learns of it, by timers that expire when they are
+//!   due. So no state is a dead end, and none leads round in a circle;
+//! - the rules that a protocol has beyond that ([`Scheme::asked`], [`Scheme::check_rest`]).
+//!
+//! # Time
+//!
+//! Each end has a clock of its own, which moves only when one of its timers expires: packets take any time, so that
+//! nothing else is lost by that. While nothing is on its way, the timer that is due first expires first, and both clocks
+//! move; a timer that expires out of its turn (packets were slow, or the other end's clock was) is a fault and counted.
+//! States are compared by digests of what decides the future, with times as spans from now
+//! ([`Digest`](thalweg_proto::digest::Digest)).
+//!
+//! # Why not a model checker from the shelf
+//!
+//! Crates such as `stateright` explore actors written for them, from several threads. Here the engines are the very ones
+//! that are simulated and deployed, the outcome must be the same on every machine, and the search is some two hundred
+//! lines. That is less than an adapter, and no dependency.
+
+mod channel;
+mod digest;
+mod scheme;
+mod schemes;
+mod search;
+mod tag;
+mod trail;
+
+pub use scheme::Scheme;
+pub use schemes::{AdaptiveAck, SCHEMES, Window, explore};
+pub use search::{Counterexample, Outcome, search};
+pub use tag::Tag;
+
+use thalweg_proto::units::Bytes;
+
+/// What may happen, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The window in packets.
+    pub window: u32,
+    /// Packets written.
+    pub messages: u32,
+    /// Packets lost, in either direction.
+    pub losses: u8,
+    /// Packets copied.
+    pub duplicates: u8,
+    /// Packets held back, so that others pass them.
+    pub delays: u8,
+    /// Timers that expire while packets are on their way, or before one at the other end that is due earlier.
+    pub expiries: u8,
+    /// Stop when the states take more memory than that.
+    pub memory: Bytes,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            window: 3,
+            messages: 5,
+            losses: 2,
+            duplicates: 1,
+            delays: 0,
+            expiries: 1,
+            memory: Bytes::new(1_000_000_000),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The search through all states.
+
+use super::channel::{End, State, Step};
+use super::trail::trail;
+use super::{Bounds, Scheme};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Different states visited.
+    pub states: u64,
+    /// Steps taken between them.
+    pub steps: u64,
+    /// The most steps from the first state to any.
+    pub depth: u32,
+    /// Different states on the ways from these to the end over a channel that behaves.
+    pub calm: u64,
+    /// All states were visited; otherwise memory ran out, or somebody asked to stop.
+    pub complete: bool,
+    /// What is wrong, if anything is.
+    pub counterexample: Option<Counterexample>,
+}
+
+/// A way from the first state to one in which something is wrong, none shorter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// What is wrong.
+    pub what: String,
+    /// What happened, a line each.
+    pub trace: Vec<String>,
+}
+
+/// A calm continuation that takes longer than this goes nowhere.
+const MOST_CALM_STEPS: usize = 100_000;
+
+/// What a state costs beside its packets: two engines with their buffers, and its places in the tables.
+const STATE_BYTES: u64 = 2_500;
+const VISITED_BYTES: u64 = 100;
+
+/// How a state was reached.
+struct Origin {
+    from: u32,
+    step: Step,
+}
+
+/// Visits every state of `scheme` within `bounds`. `show` is called every thousand states with how many there are, and
+/// how many of them wait to be visited; it answers whether to go on.
+pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, u64) -> bool) -> Outcome {
+    let mut search = Search {
+        scheme,
+        bounds,
+        numbers: HashMap::new(),
+        origins: Vec::new(),
+        depths: Vec::new(),
+        good: HashSet::new(),
+        waiting: VecDeque::new(),
+        steps: 0,
+    };
+    let first = match State::first(scheme, bounds, &mut |_| {}) {
+        Ok(first) => first,
+        Err(what) => return search.outcome(true, Some((what, Vec::new(), None))),
+    };
+    if let Some(wrong) = search.add(first, None) {
+        return search.outcome(true, Some(wrong));
+    }
+    let mut visited = 0u64;
+    while let Some((number, state)) = search.waiting.pop_front() {
+        visited += 1;
+        if visited.is_multiple_of(1000) && !show(search.origins.len() as u64, search.waiting.len() as u64) {
+            return search.outcome(false, None);
+        }
+        if search.memory() > bounds.memory.get() {
+            return search.outcome(false, None);
+        }
+        for step in state.steps() {
+            search.steps += 1;
+            let mut next = state.clone();
+            if let Err(what) = next.take(step, &mut |_| {}) {
+                let mut steps = search.way(number);
+                steps.push(step);
+                return search.outcome(true, Some((what, steps, None)));
+            }
+            if let Some(wrong) = search.add(next, Some(Origin { from: number, step })) {
+                return search.outcome(true, Some(wrong));
+            }
+        }
+    }
+    search.outcome(true, None)
+}
+
+/// What is wrong; the steps to the state; and whether the channel behaves from there on, for how many steps.
+type Wrong = (String, Vec<Step>, Option<usize>);
+
+struct Search<'a, S: Scheme> {
+    scheme: &'a S,
+    bounds: &'a Bounds,
+    /// States by their digests.
+    numbers: HashMap<u128, u32>,
+    origins: Vec<Option<Origin>>,
+    depths: Vec<u32>,
+    /// States, whatever may still go wrong, from which all ends well if nothing does.
+    good: HashSet<u128>,
+    waiting: VecDeque<(u32, State<S>)>,
+    steps: u64,
+}
+
+impl<S: Scheme> Search<'_, S> {
+    /// A state was reached: checks it and puts it in the line, unless it was seen before.
+    fn add(&mut self, state: State<S>, origin: Option<Origin>) -> Option<Wrong> {
+        let number = self.origins.len() as u32;
+        let digest = state.digest(true);
+        match self.numbers.entry(digest) {
+            std::collections::hash_map::Entry::Occupied(_) => return None,
+            std::collections::hash_map::Entry::Vacant(place) => place.insert(number),
+        };
+        let depth = origin.as_ref().map_or(0, |origin| self.depths[origin.from as usize] + 1);
+        self.origins.push(origin);
+        self.depths.push(depth);
+        if let Err((what, calm)) = self.continuation(&state).and_then(|()| self.repair(&state)) {
+            return Some((what, self.way(number), Some(calm)));
+        }
+        self.waiting.push_back((number, state));
+        None
+    }
+
+    /// Follows a state over a channel that behaves until all is done.
+    fn continuation(&mut self, state: &State<S>) -> Result<(), (String, usize)> {
+        let mut digest = state.digest(false);
+        if self.good.contains(&digest) {
+            return Ok(());
+        }
+        let mut state = state.clone();
+        let (mut path, mut on_path) = (Vec::new(), HashSet::new());
+        while !(self.good.contains(&digest) || state.is_finished() && state.on_the_way() == 0) {
+            if !on_path.insert(digest) || path.len() > MOST_CALM_STEPS {
+                return Err(("it goes round in circles although the channel behaves".to_owned(), path.len()));
+            }
+            path.push(digest);
+            let Some(step) = state.calm() else {
+                let missing = state.delivered() + 1;
+                let what = if missing > self.bounds.messages {
+                    "the sender waits for ever, although everything has been delivered".to_owned()
+                } else {
+                    format!("both ends wait for ever, although packet {missing} has not been delivered")
+                };
+                return Err((what, path.len() - 1));
+            };
+            state.take(step, &mut |_| {}).map_err(|what| (what, path.len()))?;
+            digest = state.digest(false);
+        }
+        if !self.good.contains(&digest) {
+            self.rest(state).map_err(|what| (what, path.len()))?;
+            path.push(digest);
+        }
+        self.good.extend(path);
+        Ok(())
+    }
+
+    /// Looks at the rhythm of the receiver after the end.
+    fn rest(&self, mut state: State<S>) -> Result<(), String> {
+        let mut periods = Vec::new();
+        for _ in 0..3 {
+            if state.wait(End::Receiver) == thalweg_proto::units::Duration::MAX {
+                break;
+            }
+            state.take(Step::Expire(End::Receiver), &mut |_| {})?;
+            while let Some(step @ (Step::Arrive(_) | Step::Late(..))) = state.calm() {
+                state.take(step, &mut |_| {})?;
+            }
+            periods.push(state.wait(End::Receiver));
+        }
+        // The first expiry may be the one that finds that all is well.
+        self.scheme.check_rest(periods.get(1..).unwrap_or_default())
+    }
+
+    /// What the receiver asks for is repaired by one more report, once the channel behaves.
+    fn repair(&self, state: &State<S>) -> Result<(), (String, usize)> {
+        let Some(asked) = self.scheme.asked(state.receiver()) else { return Ok(()) };
+        let mut state = state.clone();
+        let (mut taken, mut reported) = (0, false);
+        while let Some(step) = state.calm() {
+            if matches!(step, Step::Expire(_)) && reported {
+                break;
+            }
+            reported |= step == Step::Expire(End::Receiver);
+            state.take(step, &mut |_| {}).map_err(|what| (what, taken))?;
+            taken += 1;
+        }
+        match self.scheme.asked(state.receiver()) {
+            Some(still) if still == asked => {
+                Err((format!("packet {asked} was asked for again, and still is not sent again"), taken))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The steps from the first state to a state.
+    fn way(&self, mut number: u32) -> Vec<Step> {
+        let mut steps = Vec::new();
+        while let Some(origin) = self.origins.get(number as usize).and_then(Option::as_ref) {
+            steps.push(origin.step);
+            number = origin.from;
+        }
+        steps.reverse();
+        steps
+    }
+
+    fn memory(&self) -> u64 {
+        let visited = self.origins.len() as u64 + self.good.len() as u64;
+        visited * VISITED_BYTES + self.waiting.len() as u64 * STATE_BYTES
+    }
+
+    fn outcome(&self, complete: bool, wrong: Option<Wrong>) -> Outcome {
+        Outcome {
+            states: self.origins.len() as u64,
+            steps: self.steps,
+            depth: self.depths.iter().copied().max().unwrap_or(0),
+            calm: self.good.len() as u64,
+            complete,
+            counterexample: wrong.map(|(what, steps, calm)| Counterexample {
+                trace: trail(self.scheme, self.bounds, &steps, calm),
+                what,
+            }),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A counter-example as a trace of packets.
+
+use super::channel::{End, Said, State, Step};
+use super::{Bounds, Scheme};
+
+/// A calm continuation is shown up to so many steps.
+const MOST_LINES: usize = 60;
+
+/// Takes the steps again and writes down what happens, then so many steps over a channel that behaves, if any.
+pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Option<usize>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut said = Vec::new();
+    let Ok(mut state) = State::first(scheme, bounds, &mut |what| said.push(what)) else { return lines };
+    lines.push(format!("{} packets are written", bounds.messages));
+    add(scheme, &mut lines, &mut said);
+    let mut wrong = false;
+    for &step in steps {
+        wrong |= !take(scheme, &mut state, step, &mut lines);
+    }
+    if let Some(count) = calm.filter(|_| !wrong) {
+        lines.push("from here on the channel behaves".to_owned());
+        for _ in 0..count.min(MOST_LINES) {
+            let Some(step) = state.calm() else { break };
+            if !take(scheme, &mut state, step, &mut lines) {
+                break;
+            }
+        }
+        if count > MOST_LINES {
+            lines.push(format!("and so on, {} steps more", count - MOST_LINES));
+        }
+    }
+    lines
+}
+
+/// False if it goes wrong.
+fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec<String>) -> bool {
+    let subject = state.subject(step).map(|pdu| scheme.say(pdu)).unwrap_or_default();
+    lines.push(match step {
+        Step::Arrive(end) => format!("{subject} arrives at the {}", end.name()),
+        Step::Lose(end) => format!("{subject} to the {} is lost", end.name()),
+        Step::Copy(end) => format!("{subject} to the {} is copied", end.name()),
+        Step::Hold(end) => format!("{subject} to the {} is held back", end.name()),
+        Step::Late(end, _) => format!("{subject} arrives at the {} late", end.name()),
+        Step::Expire(end) => format!("the {}'s timer expires after {}", end.name(), state.wait(end)),
+        Step::ExpireEarly(end) => {
+            format!("the {}'s timer expires out of its turn, after {}", end.name(), state.wait(end))
+        }
+    });
+    let mut said = Vec::new();
+    let went_well = state.take(step, &mut |what| said.push(what)).is_ok();
+    add(scheme, lines, &mut said);
+    went_well
+}
+
+fn add<S: Scheme>(scheme: &S, lines: &mut Vec<String>, said: &mut Vec<Said<S::Pdu>>) {
+    lines.extend(said.drain(..).map(|said| match said {
+        Said::Pdu(End::Sender, pdu) => format!("    sender -> {}", scheme.say(&pdu)),
+        Said::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", scheme.say(&pdu)),
+        Said::Delivered(tag) if tag.length == 1 => format!("    delivered: packet {}", tag.start + 1),
+        Said::Delivered(tag) => {
+            format!("    delivered: packets {} to {}", tag.start + 1, tag.start + tag.length)
+        }
+        Said::Finished => "    the sender has finished".to_owned(),
+    }));
+}

@@ -1,0 +1,264 @@
+//! From a paper's plan to runs, and from runs to results.
+
+use super::Paper;
+use super::plan::Plan;
+use super::published::{Experiment, Published};
+use super::results::{ExperimentResults, Results, Row};
+use super::runs::{CaseRuns, Runs};
+use crate::batch::Job;
+use crate::scenario::{self, Diagnostic, Scenario, is_random, nearest};
+use core::fmt;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::Spec;
+
+/// What of a paper is run, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Ids of experiments, or what they begin with before a `/`; all without.
+    pub experiments: Vec<String>,
+    /// Shorter, as the plan says.
+    pub quick: bool,
+    /// The first seed; without, each scenario's own.
+    pub seed: Option<u64>,
+    /// So many seeds for what has random parts; without, as the plan says.
+    pub replications: Option<u32>,
+}
+
+/// Why a paper cannot be run.
+#[derive(Debug)]
+pub enum PaperError {
+    /// The paper has no experiment of this name.
+    NoExperiment {
+        /// What was asked for.
+        name: String,
+        /// The most similar one.
+        nearest: Option<String>,
+    },
+    /// The seeds go beyond the largest number.
+    Seeds,
+    /// The plan or the published values are wrong.
+    Plan(String),
+    /// A scenario is wrong.
+    Scenario {
+        /// Of which case.
+        case: String,
+        /// What is wrong.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+impl fmt::Display for PaperError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoExperiment { name, nearest } => {
+                write!(f, "there is no experiment `{name}`")?;
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+                    None => write!(f, "; without `--experiment` all are run and named"),
+                }
+            }
+            Self::Seeds => write!(f, "the last seeds are too large"),
+            Self::Plan(message) => write!(f, "{message}"),
+            Self::Scenario { case, diagnostics } => {
+                write!(f, "{case}:")?;
+                diagnostics.iter().try_for_each(|of| write!(f, "\n{}", of.render().trim_end()))
+            }
+        }
+    }
+}
+
+impl core::error::Error for PaperError {}
+
+/// One scenario of an experiment, run under one seed or several.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The position of its experiment in [`Prepared::experiments`].
+    pub experiment: usize,
+    /// A name that tells it from all others, fit for a folder.
+    pub name: String,
+    /// The keys by which it is known: the scheme, and what else is varied.
+    pub keys: Map<String, Value>,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What is simulated.
+    pub spec: Arc<Spec>,
+    /// Its seeds.
+    pub seeds: Vec<u64>,
+    /// Its series belong into the output folder.
+    pub series: bool,
+}
+
+/// A paper ready to run.
+pub struct Prepared {
+    paper: &'static dyn Paper,
+    /// The chosen experiments: those published, in the order of their file, then those of our own.
+    pub experiments: Vec<Experiment>,
+    /// All cases, in the order of the experiments.
+    pub cases: Vec<Case>,
+    /// Of each experiment.
+    titles: Vec<String>,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared")
+            .field("paper", &self.paper.name())
+            .field("cases", &self.cases.len())
+            .finish()
+    }
+}
+
+/// Makes the runs of the chosen experiments of a paper.
+///
+/// # Errors
+/// An experiment that does not exist, or a fault in the paper's own files.
+pub fn prepare(paper: &'static dyn Paper, choice: &Choice) -> Result<Prepared, PaperError> {
+    let published = Published::read(paper.published()).map_err(PaperError::Plan)?;
+    let plan = Plan::read(paper.plan()).map_err(PaperError::Plan)?;
+    let mut experiments = published.experiments;
+    for planned in &plan.experiment {
+        if !experiments.iter().any(|of| of.id == planned.id) {
+            if !planned.id.starts_with(OURS) {
+                let message = format!("`{}` was not published; our own begin with `{OURS}`", planned.id);
+                return Err(PaperError::Plan(message));
+            }
+            experiments.push(Experiment { id: planned.id.clone(), cells: Vec::new() });
+        }
+    }
+    let experiments = chosen(experiments, &choice.experiments)?;
+    let mut prepared = Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments };
+    for (number, experiment) in prepared.experiments.iter().enumerate() {
+        let planned = plan.experiment.iter().filter(|planned| planned.id == experiment.id);
+        let mut title = String::new();
+        for planned in planned {
+            title = planned.title.clone();
+            let Some(file) = &planned.scenario else { continue };
+            let replications = choice.replications.unwrap_or_else(|| {
+                let quick = plan.quick.replications.filter(|_| choice.quick);
+                quick.or(planned.replications).unwrap_or(plan.replications)
+            });
+            for (keys, changes) in plan.runs(planned, choice.quick).map_err(PaperError::Plan)? {
+                let name = case_name(&experiment.id, &keys);
+                let loaded = scenario::load_built_in(file, paper.scenarios(), &changes);
+                let loaded =
+                    loaded.map_err(|diagnostics| PaperError::Scenario { case: name.clone(), diagnostics })?;
+                let spec = Arc::new(loaded.spec().clone());
+                let first = choice.seed.unwrap_or(spec.seed);
+                let count = if is_random(&spec) { replications.max(1) } else { 1 };
+                let last = first.checked_add(u64::from(count) - 1).ok_or(PaperError::Seeds)?;
+                prepared.cases.push(Case {
+                    experiment: number,
+                    name,
+                    keys,
+                    scenario: loaded.scenario,
+                    spec,
+                    seeds: (first..=last).collect(),
+                    series: planned.series,
+                });
+            }
+        }
+        prepared.titles.push(title);
+    }
+    Ok(prepared)
+}
+
+/// The experiments that were asked for.
+fn chosen(all: Vec<Experiment>, asked: &[String]) -> Result<Vec<Experiment>, PaperError> {
+    let is_asked =
+        |id: &str, name: &str| id == name || id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    let ids = || all.iter().map(|of| of.id.as_str());
+    for name in asked {
+        if !ids().any(|id| is_asked(id, name)) {
+            let nearest = nearest(name, ids()).map(str::to_owned);
+            return Err(PaperError::NoExperiment { name: name.clone(), nearest });
+        }
+    }
+    let wanted = |of: &Experiment| asked.is_empty() || asked.iter().any(|name| is_asked(&of.id, name));
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+fn case_name(id: &str, keys: &Map<String, Value>) -> String {
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut name = id.to_owned();
+    for (key, value) in keys {
+        let value = word(value);
+        name.push_str(&if key == "scheme" { format!("-{value}") } else { format!("-{key}-{value}") });
+    }
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    name.chars().map(safe).collect()
+}
+
+impl Prepared {
+    /// The paper.
+    pub fn paper(&self) -> &'static dyn Paper {
+        self.paper
+    }
+
+    /// All simulations: the seeds of each case in turn.
+    pub fn jobs(&self) -> Vec<Job> {
+        let of = |case: &Case| {
+            let spec = Arc::clone(&case.spec);
+            let job = move |&seed: &u64| Job { spec: Arc::clone(&spec), seed, events: None };
+            case.seeds.iter().map(job).collect::<Vec<_>>()
+        };
+        self.cases.iter().flat_map(of).collect()
+    }
+
+    /// The case of each job.
+    pub fn case_of_job(&self, job: usize) -> Option<&Case> {
+        let cases = self.cases.iter().flat_map(|case| case.seeds.iter().map(move |_| case));
+        cases.into_iter().nth(job)
+    }
+
+    /// What the runs say. `runs` are the results of the jobs in order; fewer, or an incomplete one, after an
+    /// interruption: then what lacks its runs has no value.
+    pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
+        runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
+        let mut rest = runs.as_slice();
+        let mut measured: Vec<Option<&[RunResult]>> = Vec::new();
+        for case in &self.cases {
+            let Some((own, others)) = rest.split_at_checked(case.seeds.len()) else {
+                rest = &[];
+                measured.push(None);
+                continue;
+            };
+            rest = others;
+            let alike = own.iter().all(|run| run.fingerprint == own[0].fingerprint);
+            measured.push(Some(if alike { &own[..1] } else { own }));
+        }
+        let mut results = Results {
+            paper: self.paper.name(),
+            complete: measured.iter().all(Option::is_some),
+            experiments: Vec::new(),
+            claims: Vec::new(),
+        };
+        let mut further = Vec::new();
+        for (number, experiment) in self.experiments.iter().enumerate() {
+            let cases = self.cases.iter().zip(&measured).filter(|(case, _)| case.experiment == number);
+            let cases = cases.filter_map(|(case, results)| results.map(|results| CaseRuns { case, results }));
+            let runs = Runs { id: &experiment.id, cases: cases.collect() };
+            let row = |cell: &super::Cell| Row::new(cell.clone(), self.paper.values(cell, &runs).as_deref());
+            let rows: Vec<Row> = experiment.cells.iter().map(row).collect();
+            let more = self.paper.further(&runs).into_iter();
+            let more: Vec<Row> = more.map(|(cell, values)| Row::new(cell, Some(&values))).collect();
+            let title = self.titles[number].clone();
+            let of = |id: String, rows| ExperimentResults { id, title: title.clone(), rows };
+            if experiment.id.starts_with(OURS) {
+                results.experiments.push(of(experiment.id.clone(), rows.into_iter().chain(more).collect()));
+            } else {
+                results.experiments.push(of(experiment.id.clone(), rows));
+                if !more.is_empty() {
+                    further.push(of(format!("{OURS}{}", experiment.id), more));
+                }
+            }
+        }
+        results.experiments.extend(further);
+        results.claims = self.paper.claims(&results);
+        results
+    }
+}
+
+/// How the ids of what was not published begin.
+const OURS: &str = "ours/";

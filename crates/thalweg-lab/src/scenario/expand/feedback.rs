@@ -1,0 +1,42 @@
+//! What routers tell sources.
+
+use super::super::keys::{AudienceName, SeifRule, SeifRuleName};
+use super::writer::{Entries, text};
+use thalweg_proto::units::Bytes;
+use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+
+/// A queue's feedback as TOML.
+pub fn value(feedback: Option<&FeedbackSpec>) -> String {
+    let Some(feedback) = feedback else { return text("none") };
+    let mut entries = Entries::default();
+    entries.put("kind", text(feedback.policy.kind().name()));
+    match &feedback.policy {
+        PolicySpec::Seif(spec) => seif(spec, &mut entries),
+    }
+    entries.quantity("message", Bytes::new(u64::from(feedback.message)));
+    entries.put("to", text(AudienceName(feedback.audience).word()));
+    entries.inline()
+}
+
+fn seif(spec: &SeifSpec, entries: &mut Entries) {
+    let rule = match spec.policy {
+        SeifPolicy::Static => SeifRule::Static,
+        SeifPolicy::Reacting => SeifRule::Reacting,
+        SeifPolicy::Dynamic { .. } => SeifRule::Dynamic,
+    };
+    entries.put("policy", text(SeifRuleName(rule).word()));
+    match spec.policy {
+        SeifPolicy::Static | SeifPolicy::Reacting => entries.number("threshold", spec.threshold),
+        SeifPolicy::Dynamic { alpha, response, window } => {
+            entries.number("alpha", alpha);
+            entries.quantity("response", response);
+            entries.quantity("window", window);
+        }
+    }
+    entries.put("filter", spec.filter.to_string());
+    entries.quantity("routing-interval", spec.routing_interval);
+    if let Some(reach) = spec.reach {
+        entries.put("reach", reach.to_string());
+    }
+    entries.put("mark", spec.mark.to_string());
+}

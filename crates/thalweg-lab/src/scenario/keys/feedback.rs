@@ -1,0 +1,134 @@
+//! What routers tell sources of the congestion of a queue.
+
+use super::super::diagnostic::Report;
+use super::super::quantity::{Number, Share};
+use super::super::schema::Definitions;
+use super::super::source::Span;
+use super::super::table::{Decode, choice, table, wrong_type};
+use super::super::tree::{Kind, Table, Value};
+use super::scheme::words;
+use serde_json::json;
+use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::units::{Bytes, Duration};
+use thalweg_queue::feedback::Audience;
+
+words! {
+    /// Whom a router tells.
+    AudienceName: Audience {
+        "listening" => Audience::Listening,
+        "all" => Audience::All,
+    }
+}
+
+/// When SEIF tells all sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeifRule {
+    /// Above a threshold.
+    Static,
+    /// On a drop.
+    Reacting,
+    /// When more comes than there is room for.
+    Dynamic,
+}
+
+words! {
+    /// When SEIF tells all sources.
+    SeifRuleName: SeifRule {
+        "static" => SeifRule::Static,
+        "reacting" => SeifRule::Reacting,
+        "dynamic" => SeifRule::Dynamic,
+    }
+}
+
+table! {
+    /// What all feedback by messages has.
+    Messages "messages" {
+        /// The size of a message on the wire.
+        message: Bytes = "message" or r#""50 B""#;
+        /// Who is told: "listening" for flows whose scheme listens to this kind, or "all".
+        to: AudienceName = "to" or r#""listening""#;
+    }
+}
+
+table! {
+    /// Messages to all sources at once before the queue overflows, and to the owners of dropped packets (Liang 1991).
+    SeifFeedback "seif feedback" {
+        /// When all sources are told: "static" (above a threshold), "reacting" (on a drop) or "dynamic" (when more is to come than there is room for).
+        policy: SeifRuleName = "policy" or r#""static""#;
+        /// The share of the buffer above which "static" tells, and below which "static" and "reacting" are ready again (80 %).
+        threshold: Share = "threshold";
+        /// Of "dynamic": the part of the free buffer that may fill until sources react, above 0 up to 1 (0.8).
+        alpha: Number = "alpha";
+        /// Of "dynamic": the time from a message to its effect without a queue; without one, the longest of all sources.
+        response: Duration = "response";
+        /// Of "dynamic": the arrival rate is measured over the last time of this length (1 s).
+        window: Duration = "window";
+        /// Do not tell all sources again before the queue was all right again.
+        filter: bool = "filter" or "true";
+        /// How often the table of sources is emptied; never if zero.
+        routing_interval: Duration = "routing-interval" or r#""10 s""#;
+        /// Tell only sources within so many links; all without.
+        reach: u32 = "reach";
+        /// Mark the packets of sources that were told, and leave sources alone that another router told.
+        mark: bool = "mark" or "false";
+        ..messages: Messages;
+    }
+}
+
+choice! {
+    /// Feedback from a router to sources.
+    FeedbackTable "feedback" by "kind" {
+        "seif" => Seif(SeifFeedback),
+    }
+}
+
+/// A queue's feedback: `"none"`, a kind as it is, or a table.
+#[derive(Clone, Debug)]
+pub enum FeedbackChoice {
+    /// The router tells nobody.
+    None,
+    /// As in the table.
+    Table(FeedbackTable),
+}
+
+impl FeedbackTable {
+    /// A kind as it is.
+    pub fn builtin(kind: &str) -> Option<Self> {
+        Self::decode_kind(kind, &Table::default(), Span::DEFAULT, &mut Report::default())
+    }
+
+    /// What a scheme that listens wants.
+    pub fn wanted_by(kind: FeedbackKind) -> Option<Self> {
+        Self::builtin(kind.name())
+    }
+}
+
+impl Decode for FeedbackChoice {
+    fn expected() -> String {
+        "\"none\", the name of a kind of feedback, or a table with `kind`".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(text) if text == "none" => Some(Self::None),
+            Kind::String(text) => {
+                let table = FeedbackTable::builtin(text);
+                if table.is_none() {
+                    let message = format!("there is no feedback `{text}`");
+                    let valid = ["none"].into_iter().chain(FeedbackTable::KINDS.iter().copied());
+                    report.error("scenario.unknown-name", value.span, message).names(text, valid);
+                }
+                table.map(Self::Table)
+            }
+            Kind::Table(_) => FeedbackTable::decode(value, report).map(Self::Table),
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let table = FeedbackTable::schema(definitions);
+        let names: Vec<&str> = ["none"].into_iter().chain(FeedbackTable::KINDS.iter().copied()).collect();
+        json!({ "anyOf": [{ "enum": names }, table] })
+    }
+}

@@ -1,0 +1,193 @@
+//! What routers tell sources: as the queue says, or else as the schemes of the flows over it want.
+
+use super::super::diagnostic::Report;
+use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
+use super::super::path::{Paths, direction, nominal_rate, packet_sizes};
+use super::super::source::Span;
+use super::super::table::{At, Fields};
+use super::line::{Place, small};
+use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::units::{Bytes, Duration};
+use thalweg_queue::Limit;
+use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+use thalweg_sim::route::{DirectionId, Routes};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
+
+/// The feedback of a queue, which waits for the flows over it.
+#[derive(Debug)]
+pub(super) struct PendingFeedback {
+    pub place: Place,
+    /// What the file says.
+    pub choice: Option<At<FeedbackChoice>>,
+    pub span: Span,
+}
+
+impl PendingFeedback {
+    /// Decides what the router tells whom.
+    pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
+        let hop = match self.place {
+            Place::Link(link, direction) => DirectionId::try_from(link * 2 + direction).unwrap_or_default(),
+            Place::Access(..) => {
+                if let Some(At { value: FeedbackChoice::Table(_), span }) = self.choice {
+                    let message = "an access line gives no feedback: only the queues of links do";
+                    report
+                        .error("scenario.feedback", span, message)
+                        .help("make the line a [[link]] to a node of its own");
+                }
+                return;
+            }
+        };
+        let feedback = match self.choice {
+            Some(At { value: FeedbackChoice::None, .. }) => None,
+            Some(At { value: FeedbackChoice::Table(table), span }) => {
+                build(table, spec, paths, hop, if super::is_default(span) { self.span } else { span }, report)
+            }
+            None => wanted(spec, paths, hop).and_then(FeedbackTable::wanted_by).and_then(|table| {
+                let limited = direction(spec, hop).queue.limit() != Limit::Unlimited;
+                limited.then(|| build(table, spec, paths, hop, self.span, report)).flatten()
+            }),
+        };
+        if let Some(line) = self.place.direction(spec) {
+            line.feedback = feedback;
+        }
+    }
+}
+
+/// The groups whose data crosses a direction, each with the links before it and whether the data are answers.
+fn crossing<'a>(
+    spec: &'a Spec,
+    paths: &'a Paths,
+    hop: DirectionId,
+) -> impl Iterator<Item = (&'a GroupSpec, &'a [DirectionId], bool)> {
+    spec.groups.iter().zip(&paths.groups).flat_map(move |(group, path)| {
+        let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
+        let ways = path.iter().flat_map(move |path| {
+            let back = answers.then_some((&path.backward[..], true));
+            core::iter::once((&path.forward[..], false)).chain(back)
+        });
+        ways.filter_map(move |(way, reply)| {
+            let before = way.iter().position(|&on_way| on_way == hop)?;
+            Some((group, &way[..before], reply))
+        })
+    })
+}
+
+/// What the schemes of the flows over a direction want: of several wishes the first.
+fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
+    crossing(spec, paths, hop).find_map(|(group, _, _)| group.transport.feedback())
+}
+
+fn build(
+    table: FeedbackTable,
+    spec: &Spec,
+    paths: &Paths,
+    hop: DirectionId,
+    span: Span,
+    report: &mut Report,
+) -> Option<FeedbackSpec> {
+    let line = direction(spec, hop);
+    match table {
+        FeedbackTable::Seif(mut table) => {
+            table.inherit(Fields::defaults());
+            let (message, audience) = messages(&table.messages, report)?;
+            let kind = FeedbackKind::Seif;
+            let response = || longest_response(spec, paths, hop, kind, audience, message);
+            let policy = PolicySpec::Seif(seif(&table, response, line, span, report)?);
+            Some(FeedbackSpec { policy, audience, message })
+        }
+    }
+}
+
+fn messages(table: &Messages, report: &mut Report) -> Option<(u32, Audience)> {
+    let size = table.message.as_ref()?;
+    let message = small(size.value).filter(|&size| size > 0);
+    if message.is_none() {
+        report.error("scenario.range", size.span, "a message has 1 B to 1 MiB");
+    }
+    Some((message?, table.to.as_ref()?.value.0))
+}
+
+fn seif(
+    table: &SeifFeedback,
+    response: impl FnOnce() -> Duration,
+    line: &DirectionSpec,
+    span: Span,
+    report: &mut Report,
+) -> Option<SeifSpec> {
+    if line.queue.limit() == Limit::Unlimited {
+        let message = "a queue without a limit never gives seif feedback";
+        report.error("scenario.feedback", span, message).help("give the queue a `capacity`");
+        return None;
+    }
+    let rule = table.policy.as_ref()?.value.0;
+    let (alpha, window) = (&table.alpha, &table.window);
+    let span_of = |at: &Option<At<Duration>>| at.as_ref().map(|at| at.span);
+    let foreign = match rule {
+        SeifRule::Dynamic => vec![table.threshold.as_ref().map(|at| at.span)],
+        SeifRule::Static | SeifRule::Reacting => {
+            vec![alpha.as_ref().map(|at| at.span), span_of(&table.response), span_of(window)]
+        }
+    };
+    for span in foreign.into_iter().flatten() {
+        let message = format!("this key has no effect with the policy \"{}\"", SeifRuleName(rule).word());
+        let help = "`alpha`, `response` and `window` are of \"dynamic\", `threshold` is of the others";
+        report.error("scenario.conflict", span, message).help(help);
+    }
+    let alpha_value = alpha.as_ref().map_or(0.8, |at| at.value.0);
+    if let Some(at) = alpha.as_ref().filter(|_| !(alpha_value > 0.0 && alpha_value <= 1.0)) {
+        report.error("scenario.range", at.span, "alpha is above 0, and at most 1");
+    }
+    let window = window.as_ref().map_or(Duration::from_secs(1), |at| at.value);
+    let policy = match rule {
+        SeifRule::Static => SeifPolicy::Static,
+        SeifRule::Reacting => SeifPolicy::Reacting,
+        SeifRule::Dynamic => SeifPolicy::Dynamic {
+            alpha: alpha_value,
+            response: table.response.as_ref().map_or_else(response, |at| at.value),
+            window,
+        },
+    };
+    Some(SeifSpec {
+        policy,
+        threshold: table.threshold.as_ref().map_or(0.8, |at| at.value.0),
+        filter: table.filter.as_ref()?.value,
+        routing_interval: table.routing_interval.as_ref()?.value,
+        reach: table.reach.as_deref().copied(),
+        mark: table.mark.as_ref()?.value,
+    })
+}
+
+/// The longest time, among the sources that are told, from a message to the first packet that its source sends upon it,
+/// when nothing else is on the way.
+fn longest_response(
+    spec: &Spec,
+    paths: &Paths,
+    hop: DirectionId,
+    kind: FeedbackKind,
+    audience: Audience,
+    message: u32,
+) -> Duration {
+    let mut routes = Routes::new(spec);
+    let link = &spec.links[hop as usize / 2];
+    let router = if hop.is_multiple_of(2) { link.a } else { link.b };
+    let time = |line: &DirectionSpec, size: u32| {
+        line.delay + nominal_rate(line).transmission_time(Bytes::new(u64::from(size)))
+    };
+    let hears = |group: &GroupSpec| audience == Audience::All || group.transport.feedback() == Some(kind);
+    crossing(spec, paths, hop)
+        .filter(|(group, ..)| hears(group))
+        .map(|(group, before, reply)| {
+            let (data, _) = packet_sizes(&group.transport);
+            let home = if reply { group.to } else { group.from };
+            let back = routes.path(router, home).unwrap_or_default();
+            let own = group.access.as_ref().map(|access| match reply {
+                false => time(&access.source_backward, message) + time(&access.source_forward, data),
+                true => time(&access.sink_forward, message) + time(&access.sink_backward, data),
+            });
+            back.iter().map(|&hop| time(direction(spec, hop), message)).sum::<Duration>()
+                + before.iter().map(|&hop| time(direction(spec, hop), data)).sum()
+                + own.unwrap_or_default()
+        })
+        .max()
+        .unwrap_or_default()
+}

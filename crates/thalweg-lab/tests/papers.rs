@@ -1,0 +1,108 @@
+//! What holds for the reproduction of every paper.
+
+use serde_json::{Map, Value};
+use thalweg_lab::paper::{Choice, PAPERS, Paper, PaperError, prepare};
+use thalweg_lab::scenario::load_text;
+
+fn all(paper: &'static dyn Paper) -> thalweg_lab::paper::Prepared {
+    prepare(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name()))
+}
+
+/// What a result is of: all its keys but the values.
+fn keys(result: &Value, values: &[&str]) -> Map<String, Value> {
+    let mut keys = result.as_object().unwrap().clone();
+    values.iter().for_each(|name| drop(keys.shift_remove(*name)));
+    keys
+}
+
+/// The JSON document joins with the published values by key: each is there exactly once, and all else has an id that
+/// begins with `ours/`. That is so whatever was run, so nothing needs to be.
+#[test]
+fn every_published_value_has_its_place_exactly_once() {
+    for paper in PAPERS {
+        let published: Value = serde_json::from_str(paper.published()).unwrap();
+        let ours: Value = serde_json::from_str(&all(*paper).results(Vec::new()).to_json()).unwrap();
+        assert_eq!(ours["paper"], paper.name());
+        let of = |document: &Value| document["experiments"].as_array().unwrap().clone();
+        let (published, mut ours) = (of(&published), of(&ours));
+        ours.retain(|experiment| !experiment["id"].as_str().unwrap().starts_with("ours/"));
+        assert_eq!(ours.len(), published.len(), "{}", paper.name());
+        for (ours, published) in ours.iter().zip(&published) {
+            assert_eq!(ours["id"], published["id"]);
+            let of = |experiment: &Value, values: &[&str]| -> Vec<Map<String, Value>> {
+                experiment["results"].as_array().unwrap().iter().map(|result| keys(result, values)).collect()
+            };
+            let ours = of(ours, &["value", "ci95", "published", "relative_difference"]);
+            assert_eq!(ours, of(published, &["value"]), "{}", published["id"]);
+            for (place, cell) in ours.iter().enumerate() {
+                assert!(!ours[place + 1..].contains(cell), "{}: {cell:?} is there twice", published["id"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
+    for paper in PAPERS {
+        let prepared = all(*paper);
+        let mut names: Vec<&str> = prepared.cases.iter().map(|case| case.name.as_str()).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|two| two[0] != two[1]), "{}: {names:?}", paper.name());
+        assert_eq!(prepared.jobs().len(), prepared.cases.iter().map(|case| case.seeds.len()).sum::<usize>());
+        for case in &prepared.cases {
+            assert!(!case.scenario.title.is_empty(), "{}", case.name);
+            let text = thalweg_lab::scenario::expand(&case.scenario);
+            let again = load_text(&case.name, &text, std::path::Path::new("/nowhere"), &[]).unwrap();
+            assert_eq!(format!("{:?}", again.spec()), format!("{:?}", case.spec), "{}", case.name);
+        }
+    }
+}
+
+/// Files that lie beside a plan but are not built in would be missing in the program.
+#[test]
+fn every_scenario_file_of_a_paper_is_built_in_and_right() {
+    for paper in PAPERS {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../scenarios/papers")
+            .join(paper.name());
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+            if name == "experiments.toml" {
+                continue;
+            }
+            assert!(paper.scenarios().iter().any(|(known, _)| *known == name), "{name} is not built in");
+            let loaded = thalweg_lab::scenario::load(&folder.join(&name), &[]);
+            assert!(loaded.is_ok(), "{name}: {loaded:?}");
+        }
+    }
+}
+
+#[test]
+fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
+    let choose = |names: &[&str]| {
+        let experiments = names.iter().map(|&name| name.to_owned()).collect();
+        prepare(PAPERS[0], &Choice { experiments, ..Choice::default() })
+    };
+    let ids = |names: &[&str]| -> Vec<String> {
+        choose(names).unwrap().experiments.iter().map(|of| of.id.clone()).collect()
+    };
+    assert_eq!(ids(&["table-4.2/exp-2"]), ["table-4.2/exp-2"]);
+    assert_eq!(ids(&["table-4.2"]), ["table-4.2/exp-1", "table-4.2/exp-2", "table-4.2/exp-3"]);
+    assert_eq!(ids(&["table-4.2/exp-2", "table-4.1"]), ["table-4.1", "table-4.2/exp-2"]);
+    // A name is not cut in the middle of a word.
+    let error = choose(&["table-4"]).unwrap_err();
+    assert!(matches!(error, PaperError::NoExperiment { .. }), "{error}");
+    let error = choose(&["table-5.7/exp2"]).unwrap_err().to_string();
+    assert_eq!(error, "there is no experiment `table-5.7/exp2`; did you mean `table-5.7/exp-2`?");
+}
+
+#[test]
+fn seeds_are_counted_from_the_one_that_is_asked_for() {
+    let choose = |seed| {
+        let experiments = vec!["table-5.2/exp-2".to_owned()];
+        prepare(PAPERS[0], &Choice { experiments, seed: Some(seed), replications: Some(3), quick: false })
+    };
+    let seeds: Vec<u64> = choose(11).unwrap().jobs().iter().map(|job| job.seed).take(3).collect();
+    assert_eq!(seeds, [11, 12, 13]);
+    assert!(matches!(choose(u64::MAX), Err(PaperError::Seeds)));
+}

@@ -1,0 +1,395 @@
+//! The receiving end, which decides when reports go.
+
+use super::{Config, Data, Pdu, Report};
+use crate::digest::{Digest, feed, until};
+use crate::engine::{Engine, Output};
+use crate::payload::Payload;
+use crate::transport::{Event, Input};
+use crate::units::Time;
+use core::hash::{Hash, Hasher};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Why a receiver wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiverReason {
+    /// The next report is due, in the error-free phase: T_normal.
+    Normal,
+    /// The next report is due, in the error phase: T_error.
+    Error,
+}
+
+/// What a receiver has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Packets that brought something new.
+    pub new_packets: u64,
+    /// Packets that had arrived before.
+    pub duplicates: u64,
+    /// Packets beyond the window, or without number or payload.
+    pub refused: u64,
+    /// Reports sent.
+    pub reports: u64,
+    /// Those of them that asked for something.
+    pub requests: u64,
+    /// Times that the first loss after an error-free phase was found.
+    pub error_phases: u64,
+}
+
+/// Delivers packets in order, each once, and reports.
+#[derive(Clone, Debug)]
+pub struct Receiver<P: Payload> {
+    config: Arc<Config>,
+    /// The number of the next packet to give to the application, which is the first of `held`.
+    deliver: u64,
+    /// The number of the first packet that has not arrived.
+    expected: u64,
+    /// Packets from `deliver` on that have arrived.
+    held: VecDeque<Option<P>>,
+    /// Runs of missing packets, ascending: first, and the one after the last.
+    gaps: VecDeque<(u64, u64)>,
+    /// Reports to send now, by the gaps that they ask for.
+    due: VecDeque<(u64, u64)>,
+    /// The report timer; [`Time::MAX`] before the first packet.
+    timer: Time,
+    /// A loss has been outstanding since the timer was last set to T_normal.
+    error: bool,
+    stats: ReceiverStats,
+}
+
+impl<P: Payload> Receiver<P> {
+    /// Waits for packet 1.
+    pub fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            deliver: 1,
+            expected: 1,
+            held: VecDeque::new(),
+            gaps: VecDeque::new(),
+            due: VecDeque::new(),
+            timer: Time::MAX,
+            error: false,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> ReceiverStats {
+        self.stats
+    }
+
+    /// The number of the first packet that has not arrived: the next cumulative acknowledgement.
+    pub fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    /// True while packets are known to be missing.
+    pub fn is_missing(&self) -> bool {
+        !self.gaps.is_empty()
+    }
+
+    fn on_data(&mut self, now: Time, data: Data<P>) {
+        let Data { sequence, payload } = data;
+        let refused = sequence == 0
+            || payload.is_empty()
+            || sequence.saturating_sub(self.deliver) >= self.config.window()
+            || sequence == u64::MAX;
+        if refused {
+            self.stats.refused += 1;
+            return;
+        }
+        if self.timer == Time::MAX {
+            self.timer = now + self.config.interval(false);
+        }
+        let next = self.deliver + self.held.len() as u64;
+        if sequence >= next {
+            if sequence > next {
+                self.on_loss(now, next, sequence);
+            }
+            self.held.resize(self.held.len() + (sequence - next) as usize, None);
+            self.held.push_back(Some(payload));
+        } else if sequence >= self.expected && self.fill(sequence) {
+            // Within the window, so the difference is small.
+            self.held[(sequence - self.deliver) as usize] = Some(payload);
+        } else {
+            self.stats.duplicates += 1;
+            return;
+        }
+        self.stats.new_packets += 1;
+        self.expected = self.gaps.front().map_or(self.deliver + self.held.len() as u64, |&(first, _)| first);
+    }
+
+    /// A jump in the numbers: what was skipped is asked for at once.
+    fn on_loss(&mut self, now: Time, first: u64, end: u64) {
+        self.gaps.push_back((first, end));
+        // A driver that takes nothing out must not make this grow; the timer asks for everything again.
+        if (self.due.len() as u64) < self.config.window() {
+            self.due.push_back((first, end));
+        }
+        if !self.error {
+            self.error = true;
+            self.stats.error_phases += 1;
+            self.timer = now + self.config.interval(true);
+        }
+    }
+
+    /// Takes a packet out of the gaps; false if it was in none of them.
+    fn fill(&mut self, sequence: u64) -> bool {
+        let index = self.gaps.partition_point(|&(_, end)| end <= sequence);
+        let Some(&(first, end)) = self.gaps.get(index).filter(|gap| gap.0 <= sequence) else { return false };
+        match (first == sequence, end == sequence + 1) {
+            (true, true) => {
+                self.gaps.remove(index);
+            }
+            (true, false) => self.gaps[index].0 = sequence + 1,
+            (false, true) => self.gaps[index].1 = sequence,
+            (false, false) => {
+                self.gaps[index].1 = sequence;
+                self.gaps.insert(index + 1, (sequence + 1, end));
+            }
+        }
+        true
+    }
+
+    /// The report timer expired: a report, or one for each gap.
+    fn on_timer(&mut self, now: Time) {
+        // What was due before is asked for again here.
+        self.due.clear();
+        if self.gaps.is_empty() {
+            self.error = false;
+            self.due.push_back((self.expected, self.expected));
+        } else {
+            self.due.extend(&self.gaps);
+        }
+        let interval = self.config.interval(self.error);
+        let next = self.timer + interval;
+        self.timer = if next > now { next } else { now + interval };
+    }
+
+    /// The report for a gap that was missing when it became due.
+    fn report(&mut self, (first, end): (u64, u64)) -> Report {
+        self.stats.reports += 1;
+        // What has arrived in order meanwhile is not asked for; it may be all.
+        let (gap_in, gap_out) = (first.max(self.expected), end.max(self.expected));
+        self.stats.requests += u64::from(gap_in < gap_out);
+        Report { gap_in, gap_out, cumulative: self.expected }
+    }
+
+    fn next_delivery(&mut self) -> Option<P> {
+        if self.deliver == self.expected {
+            return None;
+        }
+        let payload = self.held.pop_front()??;
+        self.deliver += 1;
+        Some(payload)
+    }
+}
+
+impl<P: Payload + Hash> Digest for Receiver<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed(into, (self.deliver, self.expected, &self.held, &self.gaps, &self.due));
+        feed(into, (until(self.timer, now), self.error));
+    }
+}
+
+impl<P: Payload> Engine for Receiver<P> {
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = ReceiverReason;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        match input {
+            Input::Pdu { pdu: Pdu::Data(data), .. } => self.on_data(now, data),
+            // A receiver has nothing to send but reports, which a gate lets pass.
+            Input::Pdu { pdu: Pdu::Ack(_), .. }
+            | Input::Write(_)
+            | Input::Finish
+            | Input::Stop
+            | Input::Consumed(_)
+            | Input::Feedback(_)
+            | Input::Pause
+            | Input::Resume => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if now >= self.timer {
+            self.on_timer(now);
+        }
+        if let Some(gap) = self.due.pop_front() {
+            return Output::Transmit(Pdu::Ack(self.report(gap)));
+        }
+        if let Some(payload) = self.next_delivery() {
+            return Output::Event(Event::Delivered(payload));
+        }
+        if self.timer == Time::MAX {
+            return Output::Idle;
+        }
+        let reason = if self.error { ReceiverReason::Error } else { ReceiverReason::Normal };
+        Output::Timeout { at: self.timer, reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves when reports go and what they say, one packet at a time. Times in milliseconds; T_normal is 40, T_error 5.
+    use super::*;
+    use crate::payload::{Length, Slice};
+    use crate::units::Duration;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn receiver<P: Payload>(window: u32) -> Receiver<P> {
+        Receiver::new(Arc::new(Config { window, ..Config::default() }))
+    }
+
+    fn take<P: Payload>(receiver: &mut Receiver<P>, millis: u64, sequence: u64, payload: P) {
+        let pdu = Pdu::Data(Data { sequence, payload });
+        receiver.handle(at(millis), Input::Pdu { pdu, marked: false });
+    }
+
+    /// A report as the paper writes it: ((gap-in, gap-out), cumulative).
+    type Written = ((u64, u64), u64);
+
+    /// The reports that are due at that time, and when the next one will be.
+    fn reports<P: Payload>(receiver: &mut Receiver<P>, millis: u64) -> (Vec<Written>, Option<u64>) {
+        let mut reports = Vec::new();
+        loop {
+            match receiver.poll(at(millis)) {
+                Output::Transmit(Pdu::Ack(report)) => {
+                    reports.push(((report.gap_in, report.gap_out), report.cumulative));
+                }
+                Output::Timeout { at, .. } => return (reports, Some(at.as_picos() / 1_000_000_000)),
+                Output::Idle => return (reports, None),
+                _ => {}
+            }
+        }
+    }
+
+    /// The case worked through in section 2 of the paper.
+    #[test]
+    fn the_worked_case_of_the_paper() {
+        let mut receiver = receiver::<Length>(400);
+        assert_eq!(reports(&mut receiver, 0), (vec![], None));
+        take(&mut receiver, 0, 1, Length(1));
+        assert_eq!(reports(&mut receiver, 0), (vec![], Some(40)));
+        assert_eq!(reports(&mut receiver, 40), (vec![((2, 2), 2)], Some(80)));
+        // 2 to 5 are lost: asked for at once, and the timer is set to T_error.
+        take(&mut receiver, 50, 6, Length(1));
+        assert_eq!(reports(&mut receiver, 50), (vec![((2, 6), 2)], Some(55)));
+        // 7 is lost as well: asked for alone, and the timer stays.
+        take(&mut receiver, 52, 8, Length(1));
+        assert_eq!(reports(&mut receiver, 52), (vec![((7, 8), 2)], Some(55)));
+        for sequence in [2, 3, 4, 5, 7] {
+            take(&mut receiver, 53, sequence, Length(1));
+        }
+        assert_eq!(reports(&mut receiver, 53), (vec![], Some(55)));
+        // Everything is repaired: one report, and T_normal again.
+        assert_eq!(reports(&mut receiver, 55), (vec![((9, 9), 9)], Some(95)));
+        let stats = receiver.stats();
+        assert_eq!((stats.reports, stats.requests, stats.error_phases, stats.new_packets), (4, 2, 1, 8));
+    }
+
+    #[test]
+    fn while_something_is_missing_each_gap_is_asked_for_every_t_error() {
+        let mut receiver = receiver::<Length>(400);
+        for sequence in [1, 3, 4, 7] {
+            take(&mut receiver, 0, sequence, Length(1));
+        }
+        assert_eq!(reports(&mut receiver, 0), (vec![((2, 3), 2), ((5, 7), 2)], Some(5)));
+        assert_eq!(reports(&mut receiver, 5), (vec![((2, 3), 2), ((5, 7), 2)], Some(10)));
+        // Part of a gap is repaired: what is left of it is asked for.
+        take(&mut receiver, 6, 6, Length(1));
+        take(&mut receiver, 6, 2, Length(1));
+        assert_eq!(reports(&mut receiver, 10), (vec![((5, 6), 5)], Some(15)));
+        // The last one: the phase ends at the expiry, not before.
+        take(&mut receiver, 11, 5, Length(1));
+        assert_eq!(reports(&mut receiver, 11), (vec![], Some(15)));
+        assert_eq!(reports(&mut receiver, 15), (vec![((8, 8), 8)], Some(55)));
+    }
+
+    #[test]
+    fn a_loss_before_the_end_of_an_error_phase_leaves_the_timer() {
+        let mut receiver = receiver::<Length>(400);
+        take(&mut receiver, 0, 2, Length(1));
+        assert_eq!(reports(&mut receiver, 0), (vec![((1, 2), 1)], Some(5)));
+        take(&mut receiver, 2, 1, Length(1));
+        take(&mut receiver, 3, 4, Length(1));
+        assert_eq!(reports(&mut receiver, 3), (vec![((3, 4), 3)], Some(5)));
+        assert_eq!(reports(&mut receiver, 5), (vec![((3, 4), 3)], Some(10)));
+        assert_eq!(receiver.stats().error_phases, 1);
+    }
+
+    #[test]
+    fn a_gap_is_split_by_what_arrives_within() {
+        let mut receiver = receiver::<Length>(400);
+        take(&mut receiver, 0, 9, Length(1));
+        assert_eq!(reports(&mut receiver, 0), (vec![((1, 9), 1)], Some(5)));
+        take(&mut receiver, 1, 4, Length(1));
+        assert_eq!(reports(&mut receiver, 5), (vec![((1, 4), 1), ((5, 9), 1)], Some(10)));
+        // A second copy changes nothing.
+        take(&mut receiver, 6, 4, Length(1));
+        take(&mut receiver, 6, 9, Length(1));
+        assert_eq!(receiver.stats().duplicates, 2);
+    }
+
+    #[test]
+    fn a_late_driver_gets_one_report_and_the_next_in_time() {
+        let mut receiver = receiver::<Length>(400);
+        take(&mut receiver, 0, 1, Length(1));
+        assert_eq!(reports(&mut receiver, 45), (vec![((2, 2), 2)], Some(80)));
+        assert_eq!(reports(&mut receiver, 300), (vec![((2, 2), 2)], Some(340)));
+    }
+
+    #[test]
+    fn a_report_says_what_holds_when_it_goes() {
+        // The request is due, and before the driver takes it the first two packets come after all.
+        let mut receiver = receiver::<Length>(400);
+        take(&mut receiver, 0, 4, Length(1));
+        take(&mut receiver, 0, 1, Length(1));
+        take(&mut receiver, 0, 2, Length(1));
+        assert_eq!(reports(&mut receiver, 0).0, [((3, 4), 3)]);
+        take(&mut receiver, 1, 6, Length(1));
+        take(&mut receiver, 1, 3, Length(1));
+        take(&mut receiver, 1, 5, Length(1));
+        assert_eq!(reports(&mut receiver, 1).0, [((7, 7), 7)]);
+    }
+
+    #[test]
+    fn packets_are_delivered_in_order_and_once() {
+        let mut receiver = receiver::<Slice>(400);
+        for sequence in [3u8, 1, 1, 4, 2, 3] {
+            take(&mut receiver, 0, u64::from(sequence), Slice::new([sequence]));
+        }
+        let mut delivered = Vec::new();
+        loop {
+            match receiver.poll(at(0)) {
+                Output::Event(Event::Delivered(data)) => delivered.extend(data.as_bytes().to_vec()),
+                Output::Transmit(_) => {}
+                _ => break,
+            }
+        }
+        assert_eq!(delivered, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_window_is_refused() {
+        let mut receiver = receiver::<Length>(3);
+        for sequence in [0, 4, 5, u64::MAX] {
+            take(&mut receiver, 0, sequence, Length(1));
+        }
+        take(&mut receiver, 0, 1, Length(0));
+        assert_eq!(receiver.stats().refused, 5);
+        assert_eq!(reports(&mut receiver, 0), (vec![], None));
+        take(&mut receiver, 0, 3, Length(1));
+        take(&mut receiver, 0, 1, Length(1));
+        assert_eq!(reports(&mut receiver, 0).0, [((2, 3), 2)]);
+        // One is delivered, so one more fits.
+        take(&mut receiver, 0, 5, Length(1));
+        take(&mut receiver, 0, 4, Length(1));
+        assert_eq!((receiver.stats().refused, receiver.stats().new_packets), (6, 3));
+    }
+}

@@ -1,0 +1,496 @@
+//! The sending end.
+
+use super::{Config, Data, Pdu, Report};
+use crate::digest::{Digest, feed, until};
+use crate::engine::{Engine, Output};
+use crate::payload::{Payload, Queue};
+use crate::transport::{Event, Feedback, Input, Limit, Signal};
+use crate::units::{Duration, Time};
+use crate::window::{RttConfig, RttEstimator};
+use core::hash::{Hash, Hasher};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Why a transmitter wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransmitterReason {
+    /// Nothing new was heard for so long that the oldest packet is sent again.
+    Silence,
+}
+
+/// What a transmitter has counted and believes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransmitterStats {
+    /// The window in packets.
+    pub window: u32,
+    /// Packets sent and not acknowledged.
+    pub outstanding: u32,
+    /// Packets that wait to be sent again.
+    pub to_resend: u32,
+    /// The smoothed time from a packet to the report on it; zero before the first.
+    pub smoothed_rtt: Duration,
+    /// The shortest; [`Duration::MAX`] before the first.
+    pub min_rtt: Duration,
+    /// Packets sent, repetitions included.
+    pub sent: u64,
+    /// Packets sent again.
+    pub retransmissions: u64,
+    /// Times that silence made it send its oldest packet again.
+    pub timeouts: u64,
+    /// Reports that made no sense and were dropped.
+    pub invalid_acks: u64,
+    /// How long each of [`Limit::ALL`] has held the transmitter back.
+    pub limits: [Duration; 6],
+}
+
+/// A packet in the transmission buffer.
+#[derive(Clone, Debug)]
+struct Kept<P> {
+    payload: P,
+    sent_at: Time,
+    /// It is in the retransmission queue.
+    waiting: bool,
+    /// It was sent more than once, so that a report on it measures nothing.
+    repeated: bool,
+}
+
+/// Sends what the application writes, keeps it until it is acknowledged, and repeats what the receiver asks for.
+#[derive(Clone, Debug)]
+pub struct Transmitter<P: Payload> {
+    config: Arc<Config>,
+    /// The transmission queue.
+    queue: P::Queue,
+    /// The transmission buffer: packets from number `first` on.
+    kept: VecDeque<Kept<P>>,
+    first: u64,
+    /// The retransmission queue: numbers, in the order asked for. Those below `first` are skipped.
+    resend: VecDeque<u64>,
+    rtt: RttEstimator,
+    /// When silence has lasted too long; [`Time::MAX`] with nothing outstanding.
+    timer: Time,
+    limit: Option<Limit>,
+    limit_since: Time,
+    limits: [Duration; 6],
+    signal: Option<Signal>,
+    writable: bool,
+    finishing: bool,
+    finished: bool,
+    paused: bool,
+    sent: u64,
+    retransmissions: u64,
+    timeouts: u64,
+    invalid_acks: u64,
+}
+
+impl<P: Payload> Transmitter<P> {
+    /// A transmitter with nothing to send yet.
+    pub fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            queue: P::Queue::default(),
+            kept: VecDeque::new(),
+            first: 1,
+            resend: VecDeque::new(),
+            rtt: RttEstimator::new(&RttConfig::default()),
+            timer: Time::MAX,
+            limit: None,
+            limit_since: Time::ZERO,
+            limits: [Duration::ZERO; 6],
+            signal: None,
+            writable: false,
+            finishing: false,
+            finished: false,
+            paused: false,
+            sent: 0,
+            retransmissions: 0,
+            timeouts: 0,
+            invalid_acks: 0,
+        }
+    }
+
+    /// Counters and beliefs at `now`.
+    pub fn stats(&self, now: Time) -> TransmitterStats {
+        let mut limits = self.limits;
+        if let Some(limit) = self.limit {
+            limits[limit.index()] += now.since(self.limit_since);
+        }
+        TransmitterStats {
+            window: self.config.window,
+            // Both are at most the window.
+            outstanding: self.kept.len() as u32,
+            to_resend: self.resend.len() as u32,
+            smoothed_rtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            sent: self.sent,
+            retransmissions: self.retransmissions,
+            timeouts: self.timeouts,
+            invalid_acks: self.invalid_acks,
+            limits,
+        }
+    }
+
+    /// Bytes written and not yet sent.
+    pub fn backlog(&self) -> u64 {
+        self.queue.len()
+    }
+
+    /// The number of the next new packet.
+    fn next(&self) -> u64 {
+        self.first + self.kept.len() as u64
+    }
+
+    /// How long to wait for news.
+    fn patience(&self) -> Duration {
+        (self.config.interval(false) * 4).max(self.rtt.smoothed() * 4)
+    }
+
+    fn on_report(&mut self, now: Time, report: Report) {
+        if !report.makes_sense(self.next()) {
+            self.invalid_acks += 1;
+            return;
+        }
+        let released = report.cumulative.saturating_sub(self.first);
+        if released > 0 {
+            self.release(now, released);
+        }
+        let before = self.resend.len();
+        for sequence in report.gap_in.max(self.first)..report.gap_out {
+            self.ask(sequence);
+        }
+        let asked = self.resend.len() > before;
+        if asked {
+            self.signal = Some(Signal::Duplicates);
+        }
+        if self.kept.is_empty() {
+            self.timer = Time::MAX;
+        } else if released > 0 || asked {
+            self.timer = now + self.patience();
+        }
+    }
+
+    /// Removes the oldest `count` packets from the transmission buffer.
+    fn release(&mut self, now: Time, count: u64) {
+        // The newest of them made the receiver's number what it is; the others waited for it or for the timer.
+        let newest = &self.kept[count as usize - 1];
+        if !newest.repeated {
+            self.rtt.sample(&RttConfig::default(), now.since(newest.sent_at));
+        }
+        self.kept.drain(..count as usize);
+        self.first += count;
+        let first = self.first;
+        self.resend.retain(|&sequence| sequence >= first);
+    }
+
+    /// Puts a packet into the retransmission queue, unless it is there or no longer kept.
+    fn ask(&mut self, sequence: u64) {
+        let index = sequence.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        if let Some(kept) = index.and_then(|index| self.kept.get_mut(index))
+            && !kept.waiting
+        {
+            kept.waiting = true;
+            self.resend.push_back(sequence);
+        }
+    }
+
+    fn on_silence(&mut self, now: Time) {
+        self.timer = now + self.patience();
+        if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
+            self.timeouts += 1;
+            self.signal = Some(Signal::Timeout);
+            self.ask(self.first);
+        }
+    }
+
+    fn on_feedback(&mut self, feedback: Feedback) {
+        self.signal = Some(Signal::Feedback);
+        if let Some(sequence) = feedback.dropped {
+            self.ask(sequence);
+        }
+    }
+
+    fn next_event(&mut self) -> Option<Event<P>> {
+        if let Some(signal) = self.signal.take() {
+            return Some(Event::Congestion(signal));
+        }
+        if core::mem::take(&mut self.writable) {
+            return Some(Event::Writable);
+        }
+        if self.finishing && !self.finished && self.queue.is_empty() && self.kept.is_empty() {
+            self.finished = true;
+            return Some(Event::Finished);
+        }
+        None
+    }
+
+    /// The next packet to send, repetitions first, or what holds it back.
+    fn next_packet(&mut self, now: Time) -> Result<Data<P>, Limit> {
+        if self.paused {
+            return Err(Limit::Paused);
+        }
+        if let Some(sequence) = self.resend.pop_front()
+            && let Some(kept) = self.kept.get_mut((sequence - self.first) as usize)
+        {
+            kept.waiting = false;
+            kept.repeated = true;
+            kept.sent_at = now;
+            self.retransmissions += 1;
+            return Ok(Data { sequence, payload: kept.payload.clone() });
+        }
+        if self.kept.len() as u64 >= self.config.window() {
+            return Err(Limit::CongestionWindow);
+        }
+        let sequence = self.next();
+        let payload = self.queue.take(self.config.segment).ok_or(Limit::Application)?;
+        self.kept.push_back(Kept { payload: payload.clone(), sent_at: now, waiting: false, repeated: false });
+        self.writable |= self.queue.is_empty() && !self.finishing;
+        Ok(Data { sequence, payload })
+    }
+
+    /// Another limit holds from `now` on: the time since the last change belongs to the one that held then.
+    fn account(&mut self, now: Time, limit: Option<Limit>) {
+        if self.limit == limit {
+            return;
+        }
+        if let Some(last) = self.limit {
+            self.limits[last.index()] += now.since(self.limit_since);
+        }
+        self.limit = limit;
+        self.limit_since = now;
+    }
+}
+
+impl<P: Payload<Queue: Hash> + Hash> Digest for Transmitter<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed(into, (&self.queue, self.first, &self.resend, self.rtt.smoothed(), until(self.timer, now)));
+        for kept in &self.kept {
+            // Only what was sent once is measured.
+            let age = if kept.repeated { Duration::ZERO } else { now.since(kept.sent_at) };
+            feed(into, (&kept.payload, age, kept.waiting, kept.repeated));
+        }
+        feed(into, (self.kept.len(), self.signal, self.writable));
+        feed(into, (self.finishing, self.finished, self.paused));
+    }
+}
+
+impl<P: Payload> Engine for Transmitter<P> {
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = TransmitterReason;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        match input {
+            Input::Pdu { pdu: Pdu::Ack(report), marked } => {
+                self.on_report(now, report);
+                if marked {
+                    self.signal = Some(Signal::Mark);
+                }
+            }
+            Input::Write(data) if !self.finishing => self.queue.push(data),
+            Input::Finish => self.finishing = true,
+            Input::Stop => {
+                self.queue = P::Queue::default();
+                self.finishing = true;
+            }
+            Input::Feedback(feedback) => self.on_feedback(feedback),
+            Input::Pause => self.paused = true,
+            Input::Resume => self.paused = false,
+            // A transmitter has nothing to receive.
+            Input::Pdu { pdu: Pdu::Data(_), .. } | Input::Write(_) | Input::Consumed(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if now >= self.timer {
+            self.on_silence(now);
+        }
+        if let Some(event) = self.next_event() {
+            return Output::Event(event);
+        }
+        if self.finished {
+            self.account(now, None);
+            return Output::Idle;
+        }
+        match self.next_packet(now) {
+            Ok(data) => {
+                self.sent += 1;
+                if self.timer == Time::MAX {
+                    self.timer = now + self.patience();
+                }
+                Output::Transmit(Pdu::Data(data))
+            }
+            Err(limit) => {
+                self.account(now, Some(limit));
+                if self.timer == Time::MAX {
+                    Output::Idle
+                } else {
+                    Output::Timeout { at: self.timer, reason: TransmitterReason::Silence }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves what a transmitter sends and keeps, one report at a time. Times in milliseconds; T_normal is 40.
+    use super::*;
+    use crate::payload::{Length, Slice};
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// A transmitter with so many packets of one byte written.
+    fn transmitter(window: u32, packets: u32) -> Transmitter<Length> {
+        let mut transmitter = Transmitter::new(Arc::new(Config { segment: 1, window, ..Config::default() }));
+        transmitter.handle(at(0), Input::Write(Length(packets)));
+        transmitter
+    }
+
+    fn tell(transmitter: &mut Transmitter<Length>, millis: u64, gap: (u64, u64), cumulative: u64) {
+        let report = Report { gap_in: gap.0, gap_out: gap.1, cumulative };
+        transmitter.handle(at(millis), Input::Pdu { pdu: Pdu::Ack(report), marked: false });
+    }
+
+    /// What it sends then, and when it wants to be polled again.
+    fn sends(transmitter: &mut Transmitter<Length>, millis: u64) -> (Vec<u64>, Option<u64>) {
+        let mut sent = Vec::new();
+        loop {
+            match transmitter.poll(at(millis)) {
+                Output::Transmit(Pdu::Data(data)) => sent.push(data.sequence),
+                Output::Timeout { at, .. } => return (sent, Some(at.as_picos() / 1_000_000_000)),
+                Output::Idle => return (sent, None),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_is_what_is_kept() {
+        let mut transmitter = transmitter(4, 10);
+        assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4], Some(160)));
+        // A report releases all below its cumulative number, and so many new ones may go.
+        tell(&mut transmitter, 40, (3, 3), 3);
+        assert_eq!(sends(&mut transmitter, 40), (vec![5, 6], Some(200)));
+        assert_eq!(transmitter.stats(at(40)).outstanding, 4);
+    }
+
+    #[test]
+    fn what_is_asked_for_goes_before_what_is_new_and_once() {
+        let mut transmitter = transmitter(6, 10);
+        assert_eq!(sends(&mut transmitter, 0).0, [1, 2, 3, 4, 5, 6]);
+        // Two requests, of which the second asks for the first's packets as well, before anything is sent.
+        tell(&mut transmitter, 1, (3, 4), 2);
+        tell(&mut transmitter, 1, (3, 6), 3);
+        assert_eq!(transmitter.stats(at(1)).to_resend, 3);
+        assert_eq!(sends(&mut transmitter, 1).0, [3, 4, 5, 7, 8]);
+        // Sent again, it may be asked for again.
+        tell(&mut transmitter, 6, (3, 4), 3);
+        assert_eq!(sends(&mut transmitter, 6).0, [3]);
+        assert_eq!(transmitter.stats(at(6)).retransmissions, 4);
+    }
+
+    #[test]
+    fn what_was_acknowledged_meanwhile_is_not_sent_again() {
+        let mut transmitter = transmitter(6, 6);
+        assert_eq!(sends(&mut transmitter, 0).0.len(), 6);
+        tell(&mut transmitter, 1, (2, 5), 2);
+        tell(&mut transmitter, 2, (4, 5), 4);
+        assert_eq!(sends(&mut transmitter, 2).0, [4]);
+        // A late request for what is no longer kept.
+        tell(&mut transmitter, 3, (2, 4), 2);
+        assert_eq!(sends(&mut transmitter, 3).0, []);
+        assert_eq!(transmitter.stats(at(3)).invalid_acks, 0);
+    }
+
+    #[test]
+    fn silence_brings_the_oldest_packet_again_and_only_news_ends_it() {
+        let mut transmitter = transmitter(4, 4);
+        assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4], Some(160)));
+        // The report on 3 takes 8 ms, so that 4 T_normal are more than 4 round trips.
+        tell(&mut transmitter, 8, (4, 4), 4);
+        assert_eq!(sends(&mut transmitter, 8), (vec![], Some(168)));
+        // 4 was the last, and lost: the receiver cannot know, and what it reports is no news.
+        for report in 1..=4 {
+            tell(&mut transmitter, 8 + 39 * report, (4, 4), 4);
+        }
+        assert_eq!(sends(&mut transmitter, 167), (vec![], Some(168)));
+        assert_eq!(sends(&mut transmitter, 168), (vec![4], Some(328)));
+        tell(&mut transmitter, 170, (5, 5), 5);
+        assert_eq!(sends(&mut transmitter, 170), (vec![], None));
+        assert_eq!(transmitter.stats(at(170)).timeouts, 1);
+    }
+
+    #[test]
+    fn on_a_long_path_silence_is_four_round_trips() {
+        let mut transmitter = transmitter(2, 9);
+        assert_eq!(sends(&mut transmitter, 0).0, [1, 2]);
+        tell(&mut transmitter, 100, (2, 2), 2);
+        assert_eq!(sends(&mut transmitter, 100), (vec![3], Some(500)));
+        // A packet that was sent twice measures nothing: RFC 6298, section 3.
+        assert_eq!(sends(&mut transmitter, 500), (vec![2], Some(900)));
+        tell(&mut transmitter, 501, (3, 3), 3);
+        assert_eq!(transmitter.stats(at(501)).smoothed_rtt, Duration::from_millis(100));
+    }
+
+    #[test]
+    fn reports_that_make_no_sense_are_dropped() {
+        let mut transmitter = transmitter(4, 10);
+        assert_eq!(sends(&mut transmitter, 0).0, [1, 2, 3, 4]);
+        for (gap, cumulative) in
+            [((6, 6), 6), ((2, 6), 2), ((3, 2), 2), ((1, 3), 2), ((0, 0), 0), ((u64::MAX, u64::MAX), 1)]
+        {
+            tell(&mut transmitter, 1, gap, cumulative);
+        }
+        assert_eq!(transmitter.stats(at(1)).invalid_acks, 6);
+        assert_eq!(sends(&mut transmitter, 1), (vec![], Some(160)));
+    }
+
+    #[test]
+    fn a_gate_holds_data_back_and_nothing_is_lost() {
+        let mut transmitter = transmitter(4, 10);
+        transmitter.handle(at(0), Input::Pause);
+        assert_eq!(sends(&mut transmitter, 0), (vec![], None));
+        transmitter.handle(at(1), Input::Resume);
+        assert_eq!(sends(&mut transmitter, 1).0, [1, 2, 3, 4]);
+        transmitter.handle(at(2), Input::Pause);
+        tell(&mut transmitter, 3, (1, 2), 1);
+        assert_eq!(sends(&mut transmitter, 3), (vec![], Some(163)));
+        // The silence has a reason, and comes round again.
+        assert_eq!(sends(&mut transmitter, 163), (vec![], Some(323)));
+        assert_eq!(transmitter.stats(at(163)).timeouts, 0);
+        transmitter.handle(at(200), Input::Resume);
+        assert_eq!(sends(&mut transmitter, 200).0, [1]);
+    }
+
+    #[test]
+    fn a_router_that_names_a_loss_is_believed() {
+        let mut transmitter = transmitter(4, 10);
+        assert_eq!(sends(&mut transmitter, 0).0, [1, 2, 3, 4]);
+        let feedback = |dropped| Input::Feedback(Feedback { dropped, rate: None, queue: 0 });
+        for dropped in [None, Some(0), Some(3), Some(5), Some(u64::MAX)] {
+            transmitter.handle(at(1), feedback(dropped));
+        }
+        assert_eq!(sends(&mut transmitter, 1).0, [3]);
+    }
+
+    #[test]
+    fn the_end_is_told_once_everything_is_acknowledged() {
+        let mut transmitter = Transmitter::<Slice>::new(Arc::new(Config { segment: 4, ..Config::default() }));
+        transmitter.handle(at(0), Input::Write(Slice::new(*b"hello")));
+        transmitter.handle(at(0), Input::Finish);
+        let mut told = Vec::new();
+        for _ in 0..5 {
+            match transmitter.poll(at(0)) {
+                Output::Transmit(Pdu::Data(data)) => told.push(data.payload.as_bytes().to_vec()),
+                Output::Event(event) => panic!("not yet: {event:?}"),
+                _ => {}
+            }
+        }
+        assert_eq!(told, [b"hell".to_vec(), b"o".to_vec()]);
+        transmitter.handle(at(1), Input::Pdu { pdu: Pdu::Ack(Report::plain(3)), marked: false });
+        assert_eq!(transmitter.poll(at(1)), Output::Event(Event::Finished));
+        assert_eq!(transmitter.poll(at(1)), Output::Idle);
+    }
+}

@@ -1,0 +1,157 @@
+//! Tri-S (Wang and Crowcroft, "A new congestion control scheme: Slow Start and Search (Tri-S)", 1991).
+//!
+//! The source searches for the window beyond which more brings no throughput. Once a round trip it knows the throughput
+//! `T(W) = W / RTT(W)` of its window and from it the gradient to that of the window before, as a share of the gradient at
+//! the start, when the first packet met an empty network: the normalised throughput gradient
+//!
+//! ```text
+//!   NTG = TG(Wn) / TG(W1),   TG(Wn) = (T(Wn) - T(Wn-1)) / (Wn - Wn-1),   TG(W1) = 1 / RTT(W1)
+//! ```
+//!
+//! It is near 1 on an unloaded path and 0 once a queue grows.
+//!
+//! ```text
+//!   initialise: from 1, +1 an acknowledgement, to the maximum; one test there ---NTG >= NTGd---+
+//!        |  \                                                                                 v
+//!        |   +-- NTG < NTGd --> decrease: from 1, +1 an acknowledgement, --NTG < NTGd--> increase: each round trip
+//!        +------ time-out ----> while NTG >= NTGd                                        +1 if NTG >= NTGi, else -1
+//!                                   ^                                                         |
+//!                                   +----------------------- time-out ------------------------+
+//! ```
+//!
+//! # Differences from the paper
+//!
+//! | Paper | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | the first packet's round-trip time gives TG(W1) | the shortest seen | the first packet may meet a queue | the test is a little stricter |
+//! | where the search goes on after it went too far is not told | at the last window that paid | the window has grown on while it was measured | less of a queue |
+//! | what happens at the ends of the range is not told | a window that cannot grow is tried one lower | without a change there is no gradient | it leaves the maximum when that costs nothing |
+//! | only time-outs are losses | duplicates too | as old as the paper | the same, earlier |
+
+use super::{AckSample, Controller, Decision, LossSample, SentSample};
+use crate::units::Duration;
+
+/// The parameters of a [`TriS`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TriSSpec {
+    /// The largest window in segments.
+    pub max_window: f64,
+    /// NTGd: the gradient below which the first search has gone too far (0.5 in the paper).
+    pub decrease_below: f64,
+    /// NTGi: the gradient below which a larger window does not pay (0.5 in the paper).
+    pub increase_above: f64,
+}
+
+/// What the source does with its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TriSMode {
+    /// Opens it to the maximum.
+    Initialise,
+    /// Searches again from one segment on.
+    Decrease,
+    /// Follows the traffic by one segment a round trip.
+    Increase,
+}
+
+/// The packet whose round trip is measured, one at a time.
+#[derive(Clone, Copy, Debug)]
+struct Marker {
+    sequence: u64,
+    /// Segments outstanding with it when it left: the W of T(W).
+    window: f64,
+}
+
+/// Tri-S.
+#[derive(Clone, Copy, Debug)]
+pub struct TriS {
+    spec: TriSSpec,
+    mode: TriSMode,
+    window: f64,
+    marker: Option<Marker>,
+    /// The last window that was measured, and its throughput in segments a second.
+    last: Option<(f64, f64)>,
+}
+
+impl TriS {
+    /// Starts with a window of one segment.
+    pub fn new(spec: &TriSSpec) -> Self {
+        Self {
+            spec: TriSSpec { max_window: spec.max_window.max(1.0), ..*spec },
+            mode: TriSMode::Initialise,
+            window: 1.0,
+            marker: None,
+            last: None,
+        }
+    }
+
+    /// What it does.
+    pub const fn mode(&self) -> TriSMode {
+        self.mode
+    }
+
+    fn search_again(&mut self) {
+        self.mode = TriSMode::Decrease;
+        self.window = 1.0;
+        self.last = None;
+    }
+
+    /// The round trip of the marker is over: a window and its throughput are known.
+    fn end_round(&mut self, window: f64, rtt: Duration, min_rtt: Duration) {
+        let throughput = window / rtt.as_secs_f64();
+        let before = self.last.replace((window, throughput));
+        // Two rounds with the same window have no gradient.
+        let gradient = before
+            .filter(|&(last, _)| last != window)
+            .map(|(last, slower)| (throughput - slower) / (window - last) * min_rtt.as_secs_f64());
+        let is_below = |threshold| gradient.is_some_and(|gradient| gradient < threshold);
+        let at_most = window >= self.spec.max_window;
+        match self.mode {
+            TriSMode::Initialise if at_most && is_below(self.spec.decrease_below) => self.search_again(),
+            TriSMode::Decrease if is_below(self.spec.decrease_below) => {
+                self.mode = TriSMode::Increase;
+                self.window = before.map_or(1.0, |(last, _)| last);
+                self.last = None;
+            }
+            TriSMode::Initialise | TriSMode::Decrease if at_most => self.mode = TriSMode::Increase,
+            TriSMode::Initialise | TriSMode::Decrease => {}
+            TriSMode::Increase => {
+                let grows = !at_most && !is_below(self.spec.increase_above);
+                self.window += if grows { 1.0 } else { -1.0 };
+            }
+        }
+        self.window = self.window.clamp(1.0, self.spec.max_window);
+    }
+}
+
+impl Controller for TriS {
+    type PacketInfo = ();
+
+    fn on_sent(&mut self, sample: &SentSample) {
+        if self.marker.is_none() && !sample.retransmission {
+            let window = f64::from(sample.path.outstanding) + 1.0;
+            self.marker = Some(Marker { sequence: sample.path.next_sequence, window });
+        }
+    }
+
+    fn on_ack(&mut self, sample: &AckSample, _info: ()) {
+        if self.mode != TriSMode::Increase {
+            self.window = (self.window + 1.0).min(self.spec.max_window);
+        }
+        if let Some(marker) = self.marker.filter(|marker| sample.cumulative > marker.sequence) {
+            self.marker = None;
+            // A round trip of no time says nothing.
+            if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {
+                self.end_round(marker.window, rtt, sample.path.min_rtt);
+            }
+        }
+    }
+
+    fn on_loss(&mut self, _sample: &LossSample) {
+        self.search_again();
+        self.marker = None;
+    }
+
+    fn decision(&self) -> Decision {
+        Decision::window(self.window)
+    }
+}

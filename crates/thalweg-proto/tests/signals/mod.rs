@@ -1,0 +1,182 @@
+//! What a source does about a drop that it may hear of twice: from a router, and by a time-out or duplicates.
+
+use crate::trace::Trace;
+use crate::{config, s2, s3, s4};
+use thalweg_proto::congestion::{ControllerSpec, Follow, SeifSpec};
+use thalweg_proto::transport::{Feedback, Input};
+use thalweg_proto::window::Recovery;
+
+/// SEIF in the stable state with this window.
+fn seif(initial_window: f64) -> ControllerSpec {
+    ControllerSpec::Seif(SeifSpec {
+        initial_window,
+        initial_threshold: 2.0,
+        max_window: 30.0,
+        cut_back: 0.5,
+        growth_windows: 1,
+        follow: Follow::All,
+    })
+}
+
+fn trace(window: f64) -> Trace {
+    Trace::new(config(Recovery::FastRetransmit), &seif(window))
+}
+
+impl Trace {
+    /// A router dropped this segment.
+    fn dropped(&mut self, segment: u64) -> String {
+        self.tell(Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None, queue: 0 }))
+    }
+
+    /// A router warns.
+    fn warned(&mut self) -> String {
+        self.tell(Input::Feedback(Feedback { dropped: None, rate: None, queue: 0 }))
+    }
+}
+
+/// Liang 1991, section 3.3: a message without a number cuts, and nothing goes again.
+#[test]
+fn a_warning_only_cuts() {
+    let mut t = trace(8.0);
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    t.at(50);
+    assert_eq!(t.warned(), "!feedback");
+    assert_eq!(t.window(), 4.0);
+    // Four acknowledgements until no more than four are outstanding; with the fourth the window grows.
+    t.at(100);
+    assert_eq!(s4(&t.ack(1), &t.ack(2), &t.ack(3), &t.ack(4)), s4("", "", "", "8"));
+    assert_eq!((t.window(), t.stats().retransmissions), (5.0, 0));
+}
+
+/// The same: a message with a number cuts, and the packet goes again when the window allows. Neither its duplicates nor
+/// its time-out say anything new: one drop, one cut.
+#[test]
+fn a_named_packet_goes_again_when_the_window_allows() {
+    let mut t = trace(8.0);
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    t.at(50);
+    // Segment 2 was dropped. Seven are in the network, four may be.
+    assert_eq!(t.dropped(2), "!feedback");
+    assert_eq!((t.window(), t.in_flight()), (4.0, 7));
+    t.at(100);
+    assert_eq!((t.ack(1), t.ack(2)), s2("", ""));
+    // 3 to 7 are in the network. 3 arrives: four; 4 arrives: three, and 2 may go.
+    assert_eq!((t.ack(2), t.ack(2)), s2("", "r2"));
+    // The third duplicate and those after it.
+    assert_eq!((t.ack(2), t.ack(2), t.ack(2)), s3("", "", ""));
+    assert_eq!((t.window(), t.stats().recoveries), (4.0, 0));
+    t.at(200);
+    // 2 arrives, and all after it was there.
+    assert_eq!(t.ack(8), "8 9 10 11");
+    assert_eq!((t.window(), t.stats().retransmissions), (4.0, 1));
+}
+
+/// The same: the time-out of the first transmission is disabled. One that the second does not survive either is another
+/// event: nobody has told of that loss.
+#[test]
+fn the_time_out_of_a_named_packet_counts_from_its_second_transmission() {
+    let mut t = trace(2.0);
+    assert_eq!(t.write(100), "0 1");
+    assert_eq!(t.timer(), 1000.0);
+    t.at(900);
+    assert_eq!(t.dropped(0), "!feedback");
+    assert_eq!((t.window(), t.timer()), (1.0, 1900.0));
+    t.at(950);
+    assert_eq!(t.ack(0), "r0");
+    assert_eq!(t.timer(), 1950.0);
+    t.at(1950);
+    assert_eq!(t.poll(), "!timeout r0");
+    assert_eq!(t.stats().timeouts, 1);
+}
+
+/// The same: the third duplicate cuts as a message does, and only the packet that it names goes again. A message about it
+/// that comes later is ignored.
+#[test]
+fn a_message_after_the_third_duplicate_says_nothing_new() {
+    let mut t = trace(8.0);
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    t.at(100);
+    assert_eq!((t.ack(0), t.ack(0), t.ack(0)), s3("", "", "!duplicates r0"));
+    assert_eq!((t.window(), t.threshold()), (4.0, Some(4.0)));
+    assert_eq!(t.dropped(0), "!feedback");
+    assert_eq!(t.window(), 4.0);
+    // Nor do further duplicates: three more, and three.
+    for _ in 0..6 {
+        assert_eq!(t.ack(0), "");
+    }
+    assert_eq!((t.window(), t.stats().recoveries), (4.0, 1));
+    t.at(200);
+    assert_eq!(t.ack(8), "8 9 10 11");
+    assert_eq!((t.window(), t.stats().retransmissions), (4.0, 1));
+}
+
+/// Two drops are two events, though of one window: a message and a third duplicate about different packets cut twice.
+#[test]
+fn each_drop_cuts_once() {
+    let mut t = trace(16.0);
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15");
+    t.at(50);
+    // A router names 1. Of 0 nobody tells.
+    assert_eq!(t.dropped(1), "!feedback");
+    assert_eq!(t.window(), 8.0);
+    t.at(100);
+    // 2, 3 and 4 arrive: the third duplicate cuts to 4 and sends 0.
+    assert_eq!((t.ack(0), t.ack(0), t.ack(0)), s3("", "", "!duplicates r0"));
+    assert_eq!(t.window(), 4.0);
+    // 15 are in the network but 1: 0 and 5 to 15. After eight more duplicates three of them, and 1 may go.
+    for _ in 5..13 {
+        assert_eq!(t.ack(0), "");
+    }
+    assert_eq!(t.ack(0), "r1");
+    assert_eq!((t.ack(0), t.ack(0)), s2("", ""));
+    t.at(200);
+    assert_eq!((t.ack(1), t.ack(16)), s2("", "16 17 18 19"));
+    assert_eq!((t.window(), t.stats().retransmissions), (4.0, 2));
+}
+
+/// The same: after a time-out all goes again from the oldest on. Messages about packets that it marked say nothing new,
+/// whether they went again already or still wait.
+#[test]
+fn a_message_after_a_time_out_says_nothing_new() {
+    let mut t = trace(8.0);
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    t.at(1000);
+    assert_eq!(t.poll(), "!timeout r0 r1 r2 r3");
+    assert_eq!((t.window(), t.threshold()), (4.0, Some(4.0)));
+    assert_eq!((t.dropped(0), t.dropped(7), t.warned()), s3("!feedback", "!feedback", "!feedback"));
+    // Only the warning was news.
+    assert_eq!(t.window(), 2.0);
+}
+
+/// A packet that went again because a router said so may be dropped again, and the router says so again.
+#[test]
+fn a_packet_may_be_dropped_twice() {
+    let mut t = trace(8.0);
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+    t.at(50);
+    assert_eq!(t.dropped(7), "!feedback");
+    // Again while it waits: not news.
+    assert_eq!(t.dropped(7), "!feedback");
+    assert_eq!(t.window(), 4.0);
+    t.at(100);
+    assert_eq!((t.ack(1), t.ack(2), t.ack(3), t.ack(4)), s4("", "", "", "r7 8"));
+    t.at(120);
+    assert_eq!(t.dropped(7), "!feedback");
+    assert_eq!(t.window(), 2.5);
+    // What arrived, and what was never sent, is not news either.
+    assert_eq!((t.dropped(3), t.dropped(50)), s2("!feedback", "!feedback"));
+    assert_eq!(t.window(), 2.5);
+}
+
+/// Fractions: with a window of 2.5 two packets are outstanding.
+#[test]
+fn whole_packets_are_sent_under_a_broken_window() {
+    let mut t = trace(5.0);
+    assert_eq!(t.write(100), "0 1 2 3 4");
+    t.at(50);
+    assert_eq!(t.warned(), "!feedback");
+    t.at(100);
+    // 2.5: a window of two acknowledgements makes it 3.5.
+    assert_eq!(s3(&t.ack(1), &t.ack(2), &t.ack(3)), s3("", "", "5"));
+    assert_eq!((t.window(), t.in_flight()), (3.5, 3));
+}

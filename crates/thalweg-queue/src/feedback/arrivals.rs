@@ -1,0 +1,86 @@
+//! How fast packets come.
+
+use thalweg_proto::units::{Duration, Time};
+
+/// Slots that a window is divided into.
+const SLOTS: usize = 16;
+
+/// The rate of arrivals over a sliding window of time: all bytes that came in the last window, over its length.
+///
+/// The window moves by sixteenths, so that it costs the same at any rate: what is counted is the current slot and the
+/// sixteen before it, over the time that they cover. Before the first window has passed the rate is that of a window
+/// that began empty.
+#[derive(Clone, Debug)]
+pub(super) struct Arrivals {
+    slot: Duration,
+    /// The number of the current slot, from time zero.
+    current: u64,
+    /// Bytes in the current slot, then in those before it.
+    bytes: [u64; SLOTS + 1],
+}
+
+impl Arrivals {
+    /// No arrivals, over a window of this length.
+    pub fn new(window: Duration) -> Self {
+        let slot = Duration::from_picos((window.as_picos() / SLOTS as u64).max(1));
+        Self { slot, current: 0, bytes: [0; SLOTS + 1] }
+    }
+
+    fn turn(&mut self, now: Time) {
+        let current = now.as_picos() / self.slot.as_picos();
+        let passed = usize::try_from(current.saturating_sub(self.current)).unwrap_or(usize::MAX);
+        self.current = self.current.max(current);
+        let passed = passed.min(SLOTS + 1);
+        self.bytes.rotate_right(passed % (SLOTS + 1));
+        self.bytes[..passed].fill(0);
+    }
+
+    /// A packet came.
+    pub fn add(&mut self, now: Time, size: u32) {
+        self.turn(now);
+        self.bytes[0] += u64::from(size);
+    }
+
+    /// Bytes a second.
+    pub fn rate(&mut self, now: Time) -> f64 {
+        self.turn(now);
+        let slot = self.slot.as_secs_f64();
+        let within = now.as_secs_f64() - self.current as f64 * slot;
+        let bytes: u64 = self.bytes.iter().sum();
+        bytes as f64 / (SLOTS as f64 * slot + within.clamp(0.0, slot))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that the estimate is the mean rate of the last window, and forgets what was before it.
+    use super::*;
+
+    const fn at(millis: u64) -> Time {
+        Time::from_picos(millis * 1_000_000_000)
+    }
+
+    #[test]
+    fn it_is_the_mean_rate_of_the_last_window() {
+        // 100 bytes every 10 ms are 10 000 bytes a second, known after the window of 1 s; before, less.
+        let mut arrivals = Arrivals::new(Duration::from_secs(1));
+        for step in 0..50 {
+            arrivals.add(at(step * 10), 100);
+        }
+        assert!((arrivals.rate(at(500)) - 5_000.0).abs() < 200.0);
+        for step in 50..300 {
+            arrivals.add(at(step * 10), 100);
+        }
+        assert!((arrivals.rate(at(3000)) - 10_000.0).abs() < 200.0);
+    }
+
+    #[test]
+    fn what_was_before_the_window_is_forgotten() {
+        // A burst counts for a window, and not much longer.
+        let mut arrivals = Arrivals::new(Duration::from_secs(1));
+        arrivals.add(at(2000), 1000);
+        assert!((arrivals.rate(at(2900)) - 1000.0).abs() < 60.0);
+        assert!(arrivals.rate(at(3100)).abs() < 1e-9);
+        assert!(arrivals.rate(Time::MAX).abs() < 1e-9);
+    }
+}

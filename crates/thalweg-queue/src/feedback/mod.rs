@@ -1,0 +1,181 @@
+//! What routers tell sources: policies that watch an output queue.
+//!
+//! A [`Policy`] sees every packet that comes to the line and every packet that leaves for it, after the queue's
+//! discipline has done its work, and says which messages the router sends and which packets it marks. It has no
+//! timers of its own; one that acts at intervals says so, and is called then.
+//!
+//! - [`Seif`]: messages to all sources at once before the queue overflows, and to the owners of dropped packets (Liang
+//!   1991).
+//! - [`Watch`] is one of the policies as a [`FeedbackSpec`] chooses.
+
+mod arrivals;
+mod seif;
+mod sources;
+mod spec;
+
+pub use seif::Seif;
+pub use spec::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+
+use crate::Limit;
+use thalweg_proto::units::{Duration, Rate, Time};
+
+/// A flow, by a number that means nothing but tells flows apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u64);
+
+/// The source of a data packet whose flow is to hear of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its flow.
+    pub flow: FlowId,
+    /// How many links a message to it crosses.
+    pub hops: u32,
+    /// The packet carries the mark of a router that has sent its source a message.
+    pub told: bool,
+}
+
+/// A packet that comes to a line, leaves for it or is dropped before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passing {
+    /// Its source; `None` for what nobody is told about: acknowledgements, routers' messages, flows that do not listen.
+    pub source: Option<Source>,
+    /// Its size on the wire in bytes.
+    pub size: u32,
+    /// The sequence number of its data, where its protocol has one.
+    pub sequence: Option<u64>,
+    /// It is a router's message itself, which no router speaks for.
+    pub message: bool,
+}
+
+/// What became of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The line was free: it is in service.
+    InService,
+    /// It waits.
+    Waits,
+    /// It was dropped.
+    Dropped,
+}
+
+/// A queue and its line, after what happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// When it happened.
+    pub now: Time,
+    /// Packets that wait, without the one in service.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The line's rate now.
+    pub rate: Rate,
+    /// When the packet in service will have left; not after `now` if there is none.
+    pub busy_until: Time,
+}
+
+/// A router's message to the source of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Whose.
+    pub flow: FlowId,
+    /// The sequence number of a packet of the flow that was dropped; `None` is a warning (-1 in Liang 1991).
+    pub dropped: Option<u64>,
+    /// The rate that the flow is granted, by policies that ration.
+    pub rate: Option<Rate>,
+}
+
+impl Message {
+    /// A message without a rate.
+    const fn new(flow: FlowId, dropped: Option<u64>) -> Self {
+        Self { flow, dropped, rate: None }
+    }
+}
+
+/// A feedback policy at one output queue.
+pub trait Policy {
+    /// A packet came to the line. `dropped` are the packets that were dropped on this occasion, the arrival among them
+    /// if that is its `outcome`. Messages to send are appended to `messages`. True if the packet is to be marked.
+    fn on_arrival(
+        &mut self,
+        view: &View,
+        arrival: &Passing,
+        outcome: Outcome,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool;
+
+    /// A packet that had waited is in service now; `None` if the queue dropped all that it could have sent. True if the
+    /// packet is to be marked.
+    fn on_departure(
+        &mut self,
+        view: &View,
+        departure: Option<&Passing>,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool;
+
+    /// How often [`on_interval`](Policy::on_interval) is called, from the start of the run on; `None` for never.
+    fn interval(&self) -> Option<Duration> {
+        None
+    }
+
+    /// An interval has passed.
+    fn on_interval(&mut self, view: &View, messages: &mut Vec<Message>) {
+        let _ = (view, messages);
+    }
+}
+
+/// Any policy.
+#[derive(Clone, Debug)]
+pub enum Watch {
+    /// SEIF.
+    Seif(Seif),
+}
+
+impl Watch {
+    /// The policy that `spec` describes, for an empty queue that holds no more than `limit`.
+    pub fn new(spec: &PolicySpec, limit: Limit) -> Self {
+        match spec {
+            PolicySpec::Seif(spec) => Self::Seif(Seif::new(spec, limit)),
+        }
+    }
+}
+
+impl Policy for Watch {
+    fn on_arrival(
+        &mut self,
+        view: &View,
+        arrival: &Passing,
+        outcome: Outcome,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool {
+        match self {
+            Self::Seif(policy) => policy.on_arrival(view, arrival, outcome, dropped, messages),
+        }
+    }
+
+    fn on_departure(
+        &mut self,
+        view: &View,
+        departure: Option<&Passing>,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool {
+        match self {
+            Self::Seif(policy) => policy.on_departure(view, departure, dropped, messages),
+        }
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        match self {
+            Self::Seif(policy) => policy.interval(),
+        }
+    }
+
+    fn on_interval(&mut self, view: &View, messages: &mut Vec<Message>) {
+        match self {
+            Self::Seif(policy) => policy.on_interval(view, messages),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The router of SEIF, synchronous control by explicit and implicit feedback (Liang 1991, chapter 3).
+//!
+//! All sources through a queue are told at once, before it overflows, so that all cut back together and share fairly.
+//!
+//! | thesis | here | reason | effect |
+//! | --- | --- | --- | --- |
+//! | the threshold is "reached" | the queue is above the threshold after an arrival was stored, and is ready again below it | reproduces its tables best | at most one packet |
+//! | the queue's length | packets that wait, without the one in service | the same | one packet |
+//! | the response time is estimated | given as a parameter, to which the time is added that waiting packets need | a router has no way to measure it | dynamic policy only |
+//! | the arrival rate is estimated | the mean of the last second | no method is given | dynamic policy only |
+//! | the dynamic policy's filter | ready again when the rule does not hold | the policy has no threshold | dynamic policy only |
+//! | the reacting policy's filter | drops are told to their owners always, to the others only if the filter is ready; it is ready again below the threshold | both rules of the text hold | how often the others are told |
+
+use super::arrivals::Arrivals;
+use super::sources::Sources;
+use super::{Message, Outcome, Passing, Policy, SeifPolicy, SeifSpec, View};
+use crate::Limit;
+use thalweg_proto::units::Time;
+
+/// SEIF's router at one output queue.
+///
+/// - When its policy asks for it (a drop, a queue above the threshold, or more to come than there is room for), every
+///   source in the table gets a message without a number.
+/// - The owner of a dropped packet always gets a message with its number; in place of the other, not beside it.
+/// - With the filter, nobody is warned again before the queue was all right again.
+#[derive(Clone, Debug)]
+pub struct Seif {
+    spec: SeifSpec,
+    limit: Limit,
+    sources: Sources,
+    /// Sources were warned, and the queue has not been all right since.
+    warned: bool,
+    /// The dynamic policy's estimate of what comes.
+    arrivals: Option<Arrivals>,
+    /// The largest packet so far: what a slot of a buffer that counts packets holds.
+    largest: u32,
+}
+
+impl Seif {
+    /// A policy for a queue that is empty and holds no more than `limit`.
+    pub fn new(spec: &SeifSpec, limit: Limit) -> Self {
+        let arrivals = match spec.policy {
+            SeifPolicy::Dynamic { window, .. } => Some(Arrivals::new(window)),
+            SeifPolicy::Reacting | SeifPolicy::Static => None,
+        };
+        let sources = Sources::new(spec.routing_interval);
+        Self { spec: *spec, limit, sources, warned: false, arrivals, largest: 0 }
+    }
+
+    /// The queue's length less the threshold, in what the buffer is counted in. An unlimited buffer has no threshold.
+    fn excess(&self, view: &View) -> f64 {
+        match self.limit {
+            Limit::Packets(limit) => view.packets as f64 - self.spec.threshold * limit as f64,
+            Limit::Bytes(limit) => view.bytes as f64 - self.spec.threshold * limit as f64,
+            Limit::Unlimited => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The dynamic rule (Liang 1991, section 3.2): `(lambda - mu) * dt > alpha * b`, in bytes and seconds.
+    fn more_to_come(&mut self, view: &View) -> bool {
+        let (SeifPolicy::Dynamic { alpha, response, .. }, Some(arrivals)) =
+            (self.spec.policy, &mut self.arrivals)
+        else {
+            return false;
+        };
+        let free = match self.limit {
+            Limit::Packets(limit) => limit.saturating_sub(view.packets) as f64 * f64::from(self.largest),
+            Limit::Bytes(limit) => limit.saturating_sub(view.bytes) as f64,
+            Limit::Unlimited => return false,
+        };
+        let (lambda, mu) = (arrivals.rate(view.now), view.rate.as_f64() / 8.0);
+        if lambda <= mu {
+            return false;
+        }
+        let waiting = if mu > 0.0 { view.bytes as f64 / mu } else { f64::INFINITY };
+        (lambda - mu) * (response.as_secs_f64() + waiting) > alpha * free
+    }
+
+    /// Makes the policy ready again if the queue is all right.
+    fn recover(&mut self, view: &View) {
+        if !self.warned {
+            return;
+        }
+        let well = match self.spec.policy {
+            SeifPolicy::Reacting | SeifPolicy::Static => self.excess(view) < 0.0,
+            SeifPolicy::Dynamic { .. } => !self.more_to_come(view),
+        };
+        if well {
+            self.warned = false;
+            self.sources.iter(view.now).for_each(|(_, known)| known.informed = false);
+        }
+    }
+
+    /// True for a source that messages are sent to.
+    fn reaches(&self, hops: u32) -> bool {
+        self.spec.reach.is_none_or(|reach| hops <= reach)
+    }
+
+    /// Messages to the owners of dropped packets.
+    fn tell_owners(&self, dropped: &[Passing], messages: &mut Vec<Message>) {
+        for packet in dropped {
+            if let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) {
+                messages.push(Message::new(source.flow, packet.sequence));
+            }
+        }
+    }
+
+    /// Messages to all sources but the owners of dropped packets, who have theirs.
+    fn warn(&mut self, now: Time, dropped: &[Passing], messages: &mut Vec<Message>) {
+        self.warned = true;
+        let reach = self.spec.reach;
+        for (flow, known) in self.sources.iter(now) {
+            let is_owner =
+                || dropped.iter().any(|packet| packet.source.is_some_and(|owner| owner.flow == flow));
+            let known_elsewhere = self.spec.mark && known.told;
+            if reach.is_none_or(|reach| known.hops <= reach) && !known_elsewhere {
+                known.informed = true;
+                if !is_owner() {
+                    messages.push(Message::new(flow, None));
+                }
+            }
+        }
+    }
+
+    /// Packets that waited, or would have, were dropped.
+    fn forget(&mut self, dropped: &[Passing]) {
+        for source in dropped.iter().filter_map(|packet| packet.source) {
+            self.sources.leave(source.flow);
+        }
+    }
+
+    fn may_warn(&self) -> bool {
+        !self.spec.filter || !self.warned
+    }
+}
+
+/// True if something other than messages was dropped.
+fn is_loss(dropped: &[Passing]) -> bool {
+    dropped.iter().any(|packet| !packet.message)
+}
+
+impl Policy for Seif {
+    fn on_arrival(
+        &mut self,
+        view: &View,
+        arrival: &Passing,
+        outcome: Outcome,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool {
+        self.largest = self.largest.max(arrival.size);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.add(view.now, arrival.size);
+        }
+        if let Some(source) = arrival.source {
+            // One that is dropped counts as waiting until it is forgotten with the others.
+            self.sources.arrive(view.now, source, outcome != Outcome::InService);
+        }
+        self.forget(dropped);
+        self.recover(view);
+        // A message that found room or did not is no reason for further ones.
+        let stored = outcome == Outcome::Waits && !arrival.message;
+        let asks = match self.spec.policy {
+            SeifPolicy::Reacting => is_loss(dropped),
+            SeifPolicy::Static => stored && self.excess(view) > 0.0,
+            SeifPolicy::Dynamic { .. } => stored && self.more_to_come(view),
+        };
+        self.tell_owners(dropped, messages);
+        if asks && self.may_warn() {
+            self.warn(view.now, dropped, messages);
+        }
+        false
+    }
+
+    fn on_departure(
+        &mut self,
+        view: &View,
+        departure: Option<&Passing>,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool {
+        let source = departure.and_then(|packet| packet.source);
+        let mut mark = false;
+        if let Some(source) = source {
+            self.sources.leave(source.flow);
+            mark = self.spec.mark && self.sources.get(source.flow).is_some_and(|known| known.informed);
+        }
+        self.forget(dropped);
+        self.recover(view);
+        self.tell_owners(dropped, messages);
+        if self.spec.policy == SeifPolicy::Reacting && is_loss(dropped) && self.may_warn() {
+            self.warn(view.now, dropped, messages);
+        }
+        mark
+    }
+}

@@ -1,0 +1,124 @@
+//! Feedback as plain data.
+
+use crate::SpecError;
+use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::units::Duration;
+
+/// How a router tells sources of the congestion of a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeedbackSpec {
+    /// When it tells whom what.
+    pub policy: PolicySpec,
+    /// Which flows it tells.
+    pub audience: Audience,
+    /// The size of a message on the wire in bytes.
+    pub message: u32,
+}
+
+/// Which flows a router sends messages to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// Those whose scheme listens to feedback of this kind.
+    #[default]
+    Listening,
+    /// Every flow that sends data. Those that do not listen ignore what they are told.
+    All,
+}
+
+/// A feedback policy with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PolicySpec {
+    /// SEIF (Liang 1991).
+    Seif(SeifSpec),
+}
+
+/// SEIF's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeifSpec {
+    /// When all sources are told.
+    pub policy: SeifPolicy,
+    /// The share of the buffer above which a static policy sends, and below which static and reacting policies are
+    /// ready again, 0 to 1.
+    pub threshold: f64,
+    /// Once sources were told, they are not told again before the queue was all right again.
+    pub filter: bool,
+    /// How often the table of sources is emptied; never if zero.
+    pub routing_interval: Duration,
+    /// Only sources within so many links of the router are told.
+    pub reach: Option<u32>,
+    /// Packets of sources that have been told are marked, and sources of marked packets are not told again by another
+    /// router.
+    pub mark: bool,
+}
+
+/// When SEIF tells all sources.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SeifPolicy {
+    /// When a packet is dropped: congestion control.
+    Reacting,
+    /// When the queue is above the threshold: congestion avoidance.
+    Static,
+    /// When more is about to come than there is room for.
+    Dynamic {
+        /// The part of the free buffer that may fill until sources react, above 0 up to 1.
+        alpha: f64,
+        /// The time from a message to its effect at the router when no packets wait.
+        response: Duration,
+        /// The rate of arrivals is measured over the last time of this length.
+        window: Duration,
+    },
+}
+
+impl Default for SeifSpec {
+    fn default() -> Self {
+        Self {
+            policy: SeifPolicy::Static,
+            threshold: 0.8,
+            filter: true,
+            routing_interval: Duration::from_secs(10),
+            reach: None,
+            mark: false,
+        }
+    }
+}
+
+impl FeedbackSpec {
+    /// What a policy sends by default: messages of 50 bytes to those who listen.
+    pub const fn new(policy: PolicySpec) -> Self {
+        Self { policy, audience: Audience::Listening, message: 50 }
+    }
+
+    /// Whether a policy can be made of it.
+    ///
+    /// # Errors
+    /// [`SpecError`] names the first value that is out of range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        match &self.policy {
+            PolicySpec::Seif(spec) => spec.check(),
+        }
+    }
+}
+
+impl PolicySpec {
+    /// What a scheme must listen to, to hear it.
+    pub const fn kind(&self) -> FeedbackKind {
+        match self {
+            Self::Seif(_) => FeedbackKind::Seif,
+        }
+    }
+}
+
+impl SeifSpec {
+    fn check(&self) -> Result<(), SpecError> {
+        share("feedback.threshold", self.threshold)?;
+        match self.policy {
+            SeifPolicy::Dynamic { alpha, .. } => share("feedback.alpha", alpha),
+            SeifPolicy::Reacting | SeifPolicy::Static => Ok(()),
+        }
+    }
+}
+
+fn share(what: &'static str, value: f64) -> Result<(), SpecError> {
+    // Written so that NaN fails.
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Share { what, value }) }
+}

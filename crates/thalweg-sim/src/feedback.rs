@@ -1,0 +1,204 @@
+//! Routers that tell sources: what a watched queue's policy sees, and how its messages travel.
+//!
+//! A message enters the network at the node whose queue speaks and takes the shortest path from there to the source,
+//! over the source's access link if it has one. It is a packet like any other: it needs room in queues, takes time on
+//! lines, and can be lost; but it goes ahead of what is no message. A router never speaks because of a message, so
+//! that messages do not make messages.
+
+use crate::flow::Role;
+use crate::packet::{Cargo, Flags, Packet};
+use crate::pdu::Pdu;
+use crate::simulation::Simulation;
+use crate::trace::{Step, Tracer};
+use std::collections::BTreeMap;
+use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::transport::Feedback;
+use thalweg_queue::Discipline;
+use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View, Watch};
+
+/// A policy at a queue, and what its router has sent.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub watch: Watch,
+    pub messages: u64,
+    pub bytes: u64,
+}
+
+/// How messages travel from queues that speak to the sources that listen.
+#[derive(Debug, Default)]
+pub(crate) struct MessageWays {
+    /// By queue, group, and whether the flow's answers are meant: where the route starts, and its links.
+    ways: BTreeMap<(u32, u32, bool), (u32, u32)>,
+    /// Messages so far.
+    pub count: u32,
+    /// For policies to say what they send; empty between two events.
+    pub outbox: Vec<Message>,
+}
+
+impl MessageWays {
+    /// Messages of the queue `link` to the sources of `group` take the route that starts at `start` and crosses so many
+    /// links.
+    pub fn add(&mut self, link: u32, group: u32, reply: bool, start: u32, hops: u32) {
+        self.ways.insert((link, group, reply), (start, hops));
+    }
+}
+
+impl<T: Tracer> Simulation<T> {
+    /// What is described of the feedback of a watched queue.
+    fn feedback_spec(&self, link: u32) -> Option<FeedbackSpec> {
+        let spec = self.network.transmitters[link as usize].spec;
+        self.network.directions[spec as usize].feedback
+    }
+
+    /// What the policy at `link` sees of a packet.
+    fn passing(&self, link: u32, packet: u32) -> Passing {
+        let header = self.network.packets.get(packet);
+        let sequence = match header.cargo {
+            Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
+            Cargo::SstpData { shipment, .. } => Some(u64::from(shipment)),
+            Cargo::Ack { .. }
+            | Cargo::AdaptiveReport { .. }
+            | Cargo::SstpPack { .. }
+            | Cargo::Datagram(_)
+            | Cargo::Large(_) => None,
+        };
+        let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
+        Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }
+    }
+
+    fn source(&self, link: u32, header: &Packet) -> Option<Source> {
+        let (group, reply) = self.origin(header.connection);
+        // There are ways only to sources that are told.
+        let (_, hops) = *self.network.messages.ways.get(&(link, group, reply))?;
+        let flow = FlowId(u64::from(header.incarnation) << 32 | u64::from(header.connection));
+        Some(Source { flow, hops, told: header.flags.has(Flags::TOLD) })
+    }
+
+    /// A connection's group, and whether its data comes from the sink.
+    fn origin(&self, connection: u32) -> (u32, bool) {
+        let flow = self.endpoints[connection as usize * 2].flow;
+        let reply = self.connections[connection as usize].role == Role::Reply;
+        (self.flows[flow as usize].group, reply)
+    }
+
+    fn view(&self, link: u32) -> View {
+        let transmitter = &self.network.transmitters[link as usize];
+        let spec = &self.network.directions[transmitter.spec as usize];
+        let held = |discipline: &thalweg_queue::Any| (discipline.packets(), discipline.bytes());
+        let (packets, bytes) = transmitter.queue.as_ref().map_or((0, 0), |waiting| held(&waiting.discipline));
+        let (rate, busy_until) = (transmitter.rate(spec), transmitter.busy_until);
+        View { now: self.now, packets, bytes, rate, busy_until }
+    }
+
+    /// What the queue at `link` has just dropped.
+    fn dropped(&self, link: u32) -> Vec<Passing> {
+        self.network.dropped.iter().map(|victim| self.passing(link, victim.entry.packet)).collect()
+    }
+
+    fn watched(&mut self, link: u32) -> Option<&mut Watched> {
+        self.network.transmitters[link as usize].queue.as_mut()?.feedback.as_deref_mut()
+    }
+
+    /// A packet comes to a transmitter whose queue is watched.
+    pub(crate) fn offer_watched(&mut self, link: u32, packet: u32) {
+        let Some(spec) = self.feedback_spec(link) else { return };
+        self.network.waiting(link);
+        let transmitter = &self.network.transmitters[link as usize];
+        let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
+        let arrival = self.passing(link, packet);
+        let goes = is_free && self.network.can_send(link);
+        if !goes {
+            self.store(link, packet);
+        }
+        let is_dropped = self.network.dropped.iter().any(|victim| victim.entry.packet == packet);
+        let outcome = match (goes, is_dropped) {
+            (true, _) => Outcome::InService,
+            (false, false) => Outcome::Waits,
+            (false, true) => Outcome::Dropped,
+        };
+        let (view, dropped) = (self.view(link), self.dropped(link));
+        let mut outbox = core::mem::take(&mut self.network.messages.outbox);
+        let mark = self
+            .watched(link)
+            .is_some_and(|watched| watched.watch.on_arrival(&view, &arrival, outcome, &dropped, &mut outbox));
+        if mark && !is_dropped {
+            self.mark(packet, &spec, link);
+        }
+        if goes {
+            self.transmit(link, packet, arrival.size);
+        } else {
+            self.settle(link);
+        }
+        self.post(link, outbox, &spec);
+    }
+
+    /// The next packet of a watched queue.
+    pub(crate) fn serve_watched(&mut self, link: u32) {
+        let Some(spec) = self.feedback_spec(link) else { return };
+        let (entry, left) = self.dequeue(link);
+        let departure = entry.map(|entry| self.passing(link, entry.packet));
+        let (view, dropped) = (self.view(link), self.dropped(link));
+        let mut outbox = core::mem::take(&mut self.network.messages.outbox);
+        let mark = self.watched(link).is_some_and(|watched| {
+            watched.watch.on_departure(&view, departure.as_ref(), &dropped, &mut outbox)
+        });
+        if let Some(entry) = entry.filter(|_| mark) {
+            self.mark(entry.packet, &spec, link);
+        }
+        self.serve(link, entry, left);
+        self.settle(link);
+        self.post(link, outbox, &spec);
+    }
+
+    fn mark(&mut self, packet: u32, spec: &FeedbackSpec, link: u32) {
+        let header = self.network.packets.get_mut(packet);
+        match spec.policy.kind() {
+            FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations => {
+                header.flags.set(Flags::TOLD);
+            }
+            FeedbackKind::DecBit => {
+                header.flags.set(Flags::MARKED);
+                if let Some(waiting) = &mut self.network.transmitters[link as usize].queue {
+                    waiting.marks += 1;
+                }
+            }
+        }
+    }
+
+    /// Sends what the policy at `link` has to say.
+    fn post(&mut self, link: u32, mut outbox: Vec<Message>, spec: &FeedbackSpec) {
+        for message in outbox.drain(..) {
+            self.send_message(link, &message, spec.message);
+        }
+        self.network.messages.outbox = outbox;
+    }
+
+    fn send_message(&mut self, link: u32, message: &Message, size: u32) {
+        let (connection, incarnation) = (message.flow.0 as u32, (message.flow.0 >> 32) as u16);
+        if self.endpoints[connection as usize * 2].incarnation != incarnation {
+            // A transfer that has ended: there is nobody to tell.
+            return;
+        }
+        let (group, reply) = self.origin(connection);
+        let Some(&(hop, _)) = self.network.messages.ways.get(&(link, group, reply)) else { return };
+        let flow = &self.flows[self.endpoints[connection as usize * 2].flow as usize];
+        let exit = if reply { flow.forward.exit } else { flow.backward.exit };
+        let mut flags = Flags::default();
+        for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {
+            flags.set(flag);
+        }
+        let (serial, sent_at) = (self.network.messages.count, self.now);
+        self.network.messages.count = serial.wrapping_add(1);
+        let packet =
+            Packet { hop, exit, connection, size, serial, sent_at, incarnation, flags, ..Packet::EMPTY };
+        let feedback = Feedback { dropped: message.dropped, rate: message.rate, queue: link };
+        let packet = self.network.packets.insert(packet, Pdu::Feedback(feedback));
+        self.conservation.sent += 1;
+        if let Some(watched) = self.watched(link) {
+            watched.messages += 1;
+            watched.bytes += u64::from(size);
+        }
+        self.trace(Step::Sent, link, packet);
+        self.forward(packet);
+    }
+}

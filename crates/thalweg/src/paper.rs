@@ -1,0 +1,162 @@
+//! `thalweg paper`: published studies, reproduced.
+
+use crate::Done;
+use crate::arguments::PaperArguments;
+use crate::console::{Console, Error};
+use crate::execute::SeriesFiles;
+use crate::progress::Bar;
+use crate::run::interruptible;
+use crate::version::version;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use thalweg_lab::batch::{self, Progress};
+use thalweg_lab::output::{Folder, Style};
+use thalweg_lab::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
+use thalweg_lab::results::{Document, Header, Run, Scenario};
+use thalweg_lab::scenario::{expand, nearest};
+use thalweg_sim::RunResult;
+use thalweg_sim::trace::NoTrace;
+
+/// Runs a paper's experiments, shows what came out beside what was published, and judges its claims.
+pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
+    let paper = find(&arguments.name)?;
+    let choice = Choice {
+        experiments: arguments.experiments.clone(),
+        quick: arguments.quick,
+        seed: arguments.seed,
+        replications: arguments.reps.map(Into::into),
+    };
+    let prepared = paper::prepare(paper, &choice).map_err(|error| match error {
+        PaperError::NoExperiment { .. } | PaperError::Seeds => Error::Usage(error.to_string()),
+        // The files are part of the program, so this is its fault.
+        PaperError::Plan(_) | PaperError::Scenario { .. } => Error::Failed(error.to_string()),
+    })?;
+    if cfg!(debug_assertions) {
+        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+    }
+    let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
+    let runs = run(&prepared, folder.as_ref(), arguments.jobs, console)?;
+    if let Some(broken) = runs.iter().find(|run| !run.conservation.holds()) {
+        return Err(Error::Failed(format!(
+            "seed {}: packets appeared or vanished, which is a fault of the simulator; please report it",
+            broken.seed
+        )));
+    }
+    let results = prepared.results(runs);
+    if let Some(folder) = folder {
+        let tables = paper::tables(&results, Style::PLAIN);
+        folder.write_paper(paper.title(), version(), &results.to_json(), &tables)?;
+        console.say(&format!("Results are in {}", folder.commit()?.display()));
+    }
+    if arguments.json {
+        console.print(&results.to_json())?;
+    } else {
+        console.print(&paper::tables(&results, console.style))?;
+    }
+    if !results.complete {
+        return Err(Error::Failed("interrupted: the results are partial".to_owned()));
+    }
+    if arguments.check { check(&results, console) } else { Ok(()) }
+}
+
+fn find(name: &str) -> Result<&'static dyn Paper, Error> {
+    paper::find(name).ok_or_else(|| {
+        let names = || PAPERS.iter().map(|paper| paper.name());
+        let help = match nearest(name, names()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        Error::Usage(format!("there is no paper `{name}`; {help}"))
+    })
+}
+
+/// Runs everything; what the folder is to hold of each run is written on the way.
+fn run(
+    prepared: &Prepared,
+    folder: Option<&Folder>,
+    threads: Option<NonZeroUsize>,
+    console: &Console,
+) -> Result<Vec<RunResult>, Error> {
+    let jobs = prepared.jobs();
+    let stop = interruptible()?;
+    let progress = Progress::new(&jobs, Arc::clone(&stop));
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let bar = Bar::new(&progress, console);
+    let mut results: Vec<RunResult> = Vec::with_capacity(jobs.len());
+    let mut failed = None;
+    // The first job of the case that is being gathered.
+    let (mut first, mut cases) = (0, prepared.cases.iter());
+    let mut case = cases.next();
+    let each = |_, result: RunResult, _| {
+        results.push(result);
+        let Some(done) = case.filter(|case| results.len() - first == case.seeds.len()) else { return };
+        if let Some(Err(error)) = folder.map(|folder| store(folder, done, &results[first..])) {
+            stop.store(true, Ordering::Relaxed);
+            failed.get_or_insert(error);
+        }
+        (first, case) = (results.len(), cases.next());
+    };
+    let outcome = batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress));
+    bar.finish(&progress, console);
+    if let Err(failed) = outcome {
+        let name = prepared.case_of_job(failed.job).map_or("", |case| case.name.as_str());
+        return Err(Error::Failed(format!("{name} cannot be simulated: {}", failed.error)));
+    }
+    failed.map_or(Ok(results), Err)
+}
+
+/// Writes the results of a case as `thalweg run --out` would.
+fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Error> {
+    let folder = folder.run(&case.name)?;
+    if case.series {
+        let mut series = SeriesFiles::new(&folder)?;
+        results.iter().try_for_each(|result| series.add("", result))?;
+        series.finish()?;
+    }
+    let header = Header {
+        tool_version: version().to_owned(),
+        scenario: Scenario { title: case.scenario.title.clone(), file: format!("{}.toml", case.name) },
+        duration: case.spec.duration,
+        warmup: case.spec.warmup,
+        seeds: case.seeds.clone(),
+    };
+    let document = Document::of_runs(header, results.iter().map(Run::of).collect());
+    Ok(folder.write_results(&document, &expand(&case.scenario))?)
+}
+
+/// Every claim that was judged must hold.
+fn check(results: &Results, console: &Console) -> Done {
+    let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
+    let count = results.claims.len();
+    if count == 0 {
+        console.say("note: these experiments alone decide no claim");
+    }
+    if failed.is_empty() {
+        console.say(&format!("{count} claim{} checked, all hold", if count == 1 { "" } else { "s" }));
+        return Ok(());
+    }
+    Err(Error::Failed(format!("{} of {count} claims do not hold: {}", failed.len(), failed.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_lab::paper::Claim;
+
+    #[test]
+    fn a_claim_that_does_not_hold_fails_the_check() {
+        let claim = |id: &str, holds| Claim {
+            id: id.to_owned(),
+            text: "x".to_owned(),
+            holds,
+            evidence: "1 < 2".to_owned(),
+        };
+        let results = |claims| Results { paper: "x", complete: true, experiments: Vec::new(), claims };
+        let console = Console::new(true);
+        assert!(check(&results(Vec::new()), &console).is_ok());
+        assert!(check(&results(vec![claim("1", true)]), &console).is_ok());
+        let failed = check(&results(vec![claim("1", true), claim("2", false)]), &console);
+        assert!(matches!(failed, Err(Error::Failed(message)) if message == "1 of 2 claims do not hold: 2"));
+    }
+}

@@ -1,0 +1,93 @@
+//! `thalweg paper` as a user meets it.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+}
+
+#[track_caller]
+fn prints(folder: &Path, arguments: &[&str]) -> String {
+    let output = thalweg(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn refuses(folder: &Path, arguments: &[&str]) -> String {
+    let output = thalweg(folder, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn place(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("paper-{name}"));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+const ONE: [&str; 5] = ["paper", "liang91", "--experiment", "table-5.2/exp-2", "--quiet"];
+
+fn one<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    ONE.into_iter().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn json_is_one_document_and_the_same_for_any_number_of_threads() {
+    let place = place("json");
+    let text = prints(&place, &one(&["--json", "--jobs", "1"]));
+    assert_eq!(text, prints(&place, &one(&["--json", "--jobs", "3"])));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["paper"], "liang91");
+    assert_eq!(document["experiments"][0]["id"], "table-5.2/exp-2");
+    let names: Vec<&String> = document.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["paper", "experiments", "claims"]);
+    assert_ne!(text, prints(&place, &one(&["--json", "--seed", "7"])), "another seed, other numbers");
+}
+
+#[test]
+fn tables_show_ours_beside_the_published_values() {
+    let text = prints(&place("tables"), &one(&[]));
+    for words in ["table-5.2/exp-2", "slow-start", "(62.96, ", "source 2", "+/-"] {
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+    assert!(text.is_ascii(), "what is not a terminal gets plain text");
+}
+
+#[test]
+fn what_does_not_exist_is_answered_with_the_nearest() {
+    let place = place("wrong");
+    let error = refuses(&place, &["paper", "liang19"]);
+    assert!(error.contains("no paper `liang19`") && error.contains("did you mean `liang91`?"), "{error}");
+    let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.2/exp2"]);
+    assert!(error.contains("did you mean `table-5.2/exp-2`?"), "{error}");
+    assert!(refuses(&place, &one(&["--seed", "18446744073709551615"])).contains("too large"));
+}
+
+/// Each run of a paper is a folder as `thalweg run --out` writes it: it can be run again, and gives the same numbers.
+#[test]
+fn a_folder_holds_each_run_ready_to_run_again() {
+    let place = place("out");
+    let call = one(&["--out", "results"]);
+    let text = prints(&place, &call);
+    let folder = place.join("results");
+    assert_eq!(fs::read_to_string(folder.join("summary.txt")).unwrap(), text);
+    let run = "results/runs/table-5.2-exp-2-slow-start";
+    assert!(prints(&place, &["rerun", run, "--quiet"]).starts_with("Identical"));
+    assert!(place.join(run).join("series.csv").exists() && place.join(run).join("series.parquet").exists());
+    let scenario = format!("{run}/scenario.toml");
+    let again = prints(&place, &["run", &scenario, "--reps", "5", "--json", "--quiet"]);
+    let (again, stored) = (again, fs::read_to_string(place.join(run).join("results.json")).unwrap());
+    let runs = |text: &str| serde_json::from_str::<Value>(text).unwrap()["runs"].clone();
+    assert_eq!(runs(&again), runs(&stored));
+    // It replaces results, and nothing else.
+    prints(&place, &call);
+    fs::write(place.join(run).join("notes.txt"), "mine").unwrap();
+    assert!(refuses(&place, &call).contains("notes.txt"));
+}
