@@ -12,6 +12,7 @@ macro_rules! scenario_files {
     };
 }
 
+mod gong92;
 mod liang91;
 mod plan;
 mod prepare;
@@ -60,7 +61,7 @@ pub trait Paper: Sync {
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91];
+pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &gong92::Gong92];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static dyn Paper> {

@@ -8,6 +8,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSpec {
     peak: Rate,
+    average: Rate,
     burst: u32,
     period: Duration,
     packet: Bytes,
@@ -57,7 +58,9 @@ impl RateSpec {
         if shortest.as_picos() > period.as_picos().saturating_add(u64::from(burst)) {
             return Err(RateError::TooOften { shortest });
         }
-        Ok(Self { peak, burst, period: period.max(shortest), packet })
+        let bytes = Bytes::new(packet.get().saturating_mul(u64::from(burst)));
+        let average = Rate::from_transfer(bytes, period).min(peak);
+        Ok(Self { peak, average, burst, period: period.max(shortest), packet })
     }
 
     /// `burst` packets of `packet` bytes at rate `peak`, so often that `average` results.
@@ -70,7 +73,7 @@ impl RateSpec {
             return Err(RateError::Average);
         }
         let bytes = Bytes::new(packet.get().saturating_mul(u64::from(burst)));
-        Self::new(peak, burst, average.transmission_time(bytes), packet)
+        Ok(Self { average, ..Self::new(peak, burst, average.transmission_time(bytes), packet)? })
     }
 
     /// P: the rate within a burst.
@@ -94,9 +97,8 @@ impl RateSpec {
     }
 
     /// A = F·L·l·8: the average rate.
-    pub fn average(&self) -> Rate {
-        let bytes = Bytes::new(self.packet.get().saturating_mul(u64::from(self.burst)));
-        Rate::from_transfer(bytes, self.period)
+    pub const fn average(&self) -> Rate {
+        self.average
     }
 
     /// t_p: from packet to packet within a burst.

@@ -27,7 +27,7 @@ fn quantities_follow_from_the_path() {
     near(analysis.rounds, 1.0159);
     near(analysis.sender_delay, 32.0386e-3);
     near(analysis.receiver_delay, 16.7928e-3);
-    near(analysis.efficiency, 0.43225);
+    near(analysis.efficiency, 0.43213);
 }
 
 /// Values computed apart from this code, at fractions of w_a.
@@ -42,10 +42,10 @@ fn all_regimes_have_their_values() {
         (1e-3, 1.0, 0.7625, 0.7625),
         (1e-3, 1.5, 0.8021, 0.8860),
         (1e-2, 0.5, 0.2985, 0.2985),
-        (1e-2, 1.5, 0.6319, 0.7655),
+        (1e-2, 1.5, 0.6319, 0.7657),
         (1e-2, 2.5, 0.99, 0.99),
         (1e-1, 0.25, 0.1336, 0.1336),
-        (1e-1, 2.0, 0.6509, 0.8915),
+        (1e-1, 2.0, 0.6509, 0.8933),
     ] {
         let window = times * w_a;
         assert!((the(p, window, Form::Printed) - printed).abs() < 6e-5, "{p}, {times}");

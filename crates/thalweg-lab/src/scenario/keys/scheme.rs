@@ -12,9 +12,9 @@ table! {
     /// What all schemes have: how large packets are.
     Sizes "packet sizes" {
         /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers; 1008 B for
-        /// adaptive-ack).
+        /// adaptive-ack, 1454 B for sstp).
         segment: Bytes = "segment";
-        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B, adaptive-ack 16 B).
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B, adaptive-ack 16 B, sstp 46 B).
         header: Bytes = "header";
     }
 }
