@@ -211,3 +211,126 @@ fn larger_products(study: &Study<'_>) -> Vec<Claim> {
     }
     claims
 }
+
+#[cfg(test)]
+mod tests {
+    //! Proves that each claim is decided by its numbers: it holds with those of a calibration by an independent
+    //! program, and fails when one of them is changed.
+    use super::super::super::{Cell, ExperimentResults, Row};
+    use super::*;
+
+    /// Efficiency with window = buffer, hard and soft ACK for the buffers of `BUFFERS` and 2.5 w_a, by loss.
+    const BY_BUFFER: [(f64, [[f64; 3]; 4]); 5] = [
+        (1e-5, [[0.249, 0.996, 0.305], [0.498, 0.996, 0.575], [0.952, 0.999, 0.922], [1.0, 1.0, 1.0]]),
+        (1e-4, [[0.248, 0.962, 0.290], [0.492, 0.962, 0.556], [0.924, 0.994, 0.904], [1.0, 1.0, 1.0]]),
+        (1e-3, [[0.236, 0.735, 0.272], [0.444, 0.751, 0.502], [0.763, 0.956, 0.807], [0.999, 0.999, 0.999]]),
+        (1e-2, [[0.178, 0.305, 0.183], [0.314, 0.418, 0.305], [0.535, 0.698, 0.565], [0.973, 0.973, 0.973]]),
+        (1e-1, [[0.107, 0.129, 0.095], [0.196, 0.227, 0.161], [0.339, 0.393, 0.302], [0.70, 0.70, 0.70]]),
+    ];
+
+    /// Results in which the value whose place `change` names is another one.
+    fn results(change: Option<(&str, &str, f64, f64, f64)>) -> Results {
+        let mut experiments: Vec<ExperimentResults> = Vec::new();
+        let mut put =
+            |id: &str, scheme: &str, metric: &str, key: &str, at: f64, p: Option<f64>, value: f64| {
+                let changed =
+                    change.filter(|of| (of.0, of.1, of.2, of.3) == (id, scheme, at, p.unwrap_or(0.0)));
+                let mut cell = Cell::ours(scheme, metric).with(key, at);
+                if let Some(p) = p {
+                    cell = cell.with("p", p);
+                }
+                let row = Row::new(cell, Some(&[changed.map_or(value, |of| of.4)]));
+                match experiments.iter_mut().find(|of| of.id == id) {
+                    Some(of) => of.rows.push(row),
+                    None => {
+                        experiments.push(ExperimentResults {
+                            id: id.to_owned(),
+                            title: String::new(),
+                            rows: vec![row],
+                        });
+                    }
+                }
+            };
+        for (p, windows) in [
+            (1e-5, [0.996, 0.997, 0.9995, 1.0]),
+            (1e-4, [0.966, 0.980, 0.997, 1.0]),
+            (1e-3, [0.792, 0.881, 0.980, 0.999]),
+            (1e-2, [0.563, 0.746, 0.940, 0.973]),
+        ] {
+            for (window, value) in [25.0, 35.0, 46.0, 58.0].into_iter().zip(windows) {
+                put("ours/figure-14", "two-level", EFFICIENCY, "window_segments", window, Some(p), value);
+                put(
+                    "ours/figure-14",
+                    "analysis",
+                    EFFICIENCY,
+                    "window_segments",
+                    window,
+                    Some(p),
+                    value + 0.02,
+                );
+            }
+            for (id, one, more) in
+                [("ours/155-mbps-60-ms", 73.0, 178.0), ("ours/1-gbps-100-ms", 765.0, 1908.0)]
+            {
+                put(id, "two-level", EFFICIENCY, "window_segments", one, Some(p), windows[0] - 0.1);
+                put(id, "two-level", EFFICIENCY, "window_segments", more, Some(p), windows[3] - 0.1);
+            }
+        }
+        for (p, values) in BY_BUFFER {
+            for (buffer, [equal, hard, soft]) in [0.25, 0.5, 1.0, 2.5].into_iter().zip(values) {
+                let mut efficiency = |id, scheme, value| {
+                    put(id, scheme, EFFICIENCY, "buffer_over_w_a", buffer, Some(p), value)
+                };
+                efficiency("ours/figure-17", "window-equal-to-buffer", equal);
+                efficiency("ours/figure-17", "hard-ack-window-2.5wa", hard);
+                efficiency("ours/figure-18", "hard-ack", hard);
+                efficiency("ours/figure-18", "soft-ack", soft);
+                efficiency("ours/figure-18", "firm-ack", hard);
+                put("ours/figure-19", "hard-ack", MAXIMUM, "buffer_over_w_a", buffer, Some(p), 82.0);
+                put("ours/figure-19", "soft-ack", MAXIMUM, "buffer_over_w_a", buffer, Some(p), 112.0);
+            }
+        }
+        for (buffer, soft) in BUFFERS.into_iter().zip([0.275, 0.552, 0.921]) {
+            put("ours/after-losses", "soft-ack", EFFICIENCY, "buffer_over_w_a", buffer, None, soft);
+            put("ours/after-losses", "firm-ack", EFFICIENCY, "buffer_over_w_a", buffer, None, 1.0);
+        }
+        Results { paper: "gong92", complete: true, experiments, claims: Vec::new() }
+    }
+
+    #[test]
+    fn all_claims_hold_with_the_calibrated_numbers() {
+        let claims = claims(&results(None));
+        assert_eq!(claims.len(), 14);
+        assert!(claims.iter().all(|claim| claim.holds), "{claims:?}");
+    }
+
+    #[test]
+    fn each_claim_fails_with_another_number() {
+        for (id, change) in [
+            ("1", ("ours/figure-14", "two-level", 25.0, 1e-4, 0.9)),
+            ("2", ("ours/figure-14", "two-level", 58.0, 1e-2, 0.93)),
+            ("3", ("ours/figure-14", "analysis", 35.0, 1e-3, 0.803)),
+            ("4", ("ours/figure-17", "window-equal-to-buffer", 1.0, 1e-1, 0.5)),
+            ("4a", ("ours/figure-17", "hard-ack-window-2.5wa", 0.25, 1e-5, 0.9)),
+            ("5", ("ours/figure-18", "soft-ack", 1.0, 1e-2, 0.79)),
+            ("5a", ("ours/figure-18", "soft-ack", 1.0, 1e-5, 0.70)),
+            ("6", ("ours/figure-19", "hard-ack", 0.5, 1e-2, 400.0)),
+            ("7", ("ours/after-losses", "soft-ack", 1.0, 0.0, 1.0)),
+            ("9", ("ours/after-losses", "firm-ack", 0.25, 0.0, 0.6)),
+            ("8a1", ("ours/155-mbps-60-ms", "two-level", 73.0, 1e-4, 0.99)),
+            ("8b2", ("ours/1-gbps-100-ms", "two-level", 1908.0, 1e-2, 0.98)),
+        ] {
+            let claims = claims(&results(Some(change)));
+            let failed: Vec<&str> = claims.iter().filter(|of| !of.holds).map(|of| of.id.as_str()).collect();
+            assert!(failed.contains(&id), "{id}: {failed:?}");
+        }
+    }
+
+    #[test]
+    fn claims_without_their_experiments_are_left_out() {
+        let mut some = results(None);
+        some.experiments.retain(|of| of.id == "ours/figure-17");
+        let ids: Vec<String> = claims(&some).into_iter().map(|of| of.id).collect();
+        assert_eq!(ids, ["4", "4a"]);
+    }
+}
