@@ -119,7 +119,7 @@ impl Path {
         if !(0.0..=1.0).contains(&p) {
             return Err(DomainError::Probability);
         }
-        if !(window > 0.0) {
+        if window.is_nan() || window <= 0.0 {
             return Err(DomainError::Window);
         }
         let (segment_time, round_trip) = (self.segment_time(), self.acknowledgement_time());

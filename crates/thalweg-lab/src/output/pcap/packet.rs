@@ -60,7 +60,7 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
         Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
         Pdu::Sstp(pdu) => {
             let (header, checksum) = sstp::wire::frame(record.packet.connection, pdu);
-            let ends = two_level(ends, record.reply);
+            let ends = two_level(&ends, record.reply);
             ip(record, &ends, UDP, sealed(&ends, &header, pdu.payload_len(), checksum))
         }
         Pdu::Feedback(feedback) => {
@@ -94,10 +94,10 @@ fn ends(record: &Record<'_>) -> Ends {
 }
 
 /// Two-level flow control has ports of its own, so that its packets are told from datagrams.
-fn two_level(ends: Ends, reply: bool) -> Ends {
+fn two_level(ends: &Ends, reply: bool) -> Ends {
     let own = if reply { TWO_LEVEL_ANSWER_PORT } else { TWO_LEVEL_PORT };
     let port = |port| if matches!(port, SINK_PORT | ANSWER_PORT) { own } else { port };
-    Ends { source_port: port(ends.source_port), target_port: port(ends.target_port), ..ends }
+    Ends { source_port: port(ends.source_port), target_port: port(ends.target_port), ..*ends }
 }
 
 /// A position in a stream as a sequence number: the first byte is number 1, as after a handshake.

@@ -48,7 +48,7 @@ impl Study<'_> {
 }
 
 /// A claim of several comparisons: the evidence is the numbers, and what fails.
-fn decide(id: &str, text: &str, parts: Vec<(bool, String)>) -> Option<Claim> {
+fn decide(id: &str, text: &str, parts: &[(bool, String)]) -> Option<Claim> {
     if parts.is_empty() {
         return None;
     }
@@ -65,7 +65,7 @@ fn one_round_trip_is_enough(study: &Study<'_>) -> Option<Claim> {
         Some((reached > CLOSE * (1.0 - p), format!("p {p}: {reached:.3}")))
     };
     let text = "for p up to 1e-4 a window of 1 + w_a reaches close to the maximum efficiency";
-    decide("1", text, [1e-5, 1e-4].into_iter().map(part).collect::<Option<_>>()?)
+    decide("1", text, &[1e-5, 1e-4].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn two_and_a_half_are_nearly_ideal(study: &Study<'_>) -> Option<Claim> {
@@ -74,7 +74,7 @@ fn two_and_a_half_are_nearly_ideal(study: &Study<'_>) -> Option<Claim> {
         Some((reached > CLOSE * (1.0 - p), format!("p {p}: {reached:.3}")))
     };
     let text = "for p up to 1e-2 a window of 2.5 w_a is nearly ideal";
-    decide("2", text, [1e-5, 1e-4, 1e-3, 1e-2].into_iter().map(part).collect::<Option<_>>()?)
+    decide("2", text, &[1e-5, 1e-4, 1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn analysis_tracks_simulation(study: &Study<'_>) -> Option<Claim> {
@@ -92,7 +92,7 @@ fn analysis_tracks_simulation(study: &Study<'_>) -> Option<Claim> {
     }
     let text = "for p up to 1e-2 and windows above w_a + 1 the analysis (its third regime corrected) lies closely above \
                 the simulation";
-    decide("3", text, parts)
+    decide("3", text, &parts)
 }
 
 fn a_window_beyond_the_buffer_wins(study: &Study<'_>) -> Option<Claim> {
@@ -105,14 +105,14 @@ fn a_window_beyond_the_buffer_wins(study: &Study<'_>) -> Option<Claim> {
         }
     }
     let text = "advertising 2.5 w_a over a smaller buffer with hard ACK beats a window equal to the buffer at all losses";
-    decide("4", text, parts)
+    decide("4", text, &parts)
 }
 
 fn seventy_points(study: &Study<'_>) -> Option<Claim> {
     let of = |scheme| study.buffer("ours/figure-17", scheme, EFFICIENCY, 1e-5, 0.25);
     let gain = of("hard-ack-window-2.5wa")? - of("window-equal-to-buffer")?;
     let text = "at a buffer of 0.25 w_a and p = 1e-5 the gain is more than 70 points of efficiency";
-    decide("4a", text, vec![(gain > 0.7, format!("{:.1} points", 100.0 * gain))])
+    decide("4a", text, &[(gain > 0.7, format!("{:.1} points", 100.0 * gain))])
 }
 
 fn hard_beats_soft(study: &Study<'_>) -> Option<Claim> {
@@ -131,7 +131,7 @@ fn hard_beats_soft(study: &Study<'_>) -> Option<Claim> {
     decide(
         "5",
         "hard ACK beats soft ACK where the buffer is smaller than the window, and equals it otherwise",
-        parts,
+        &parts,
     )
 }
 
@@ -146,7 +146,7 @@ fn soft_falls_most_at_half(study: &Study<'_>) -> Option<Claim> {
         ))
     };
     let text = "soft ACK's largest step down is from 1.0 to 0.5 w_a (for p up to 1e-3)";
-    decide("5a", text, [1e-5, 1e-4, 1e-3].into_iter().map(part).collect::<Option<_>>()?)
+    decide("5a", text, &[1e-5, 1e-4, 1e-3].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn hard_waits_less(study: &Study<'_>) -> Option<Claim> {
@@ -158,7 +158,7 @@ fn hard_waits_less(study: &Study<'_>) -> Option<Claim> {
             parts.push((hard < soft, format!("{buffer} w_a, p {p}: {hard:.0} against {soft:.0} ms")));
         }
     }
-    decide("6", "up to p = 1e-2 hard ACK's maximum delay lies below soft ACK's", parts)
+    decide("6", "up to p = 1e-2 hard ACK's maximum delay lies below soft ACK's", &parts)
 }
 
 /// Efficiency after a spell of losses, with none any more.
@@ -172,7 +172,7 @@ fn soft_stays_stuck(study: &Study<'_>) -> Option<Claim> {
         Some((reached < 0.97, format!("{buffer} w_a: {reached:.3}")))
     };
     let text = "soft ACK goes on discarding and asking for ever when losses have stopped";
-    decide("7", text, BUFFERS.into_iter().map(part).collect::<Option<_>>()?)
+    decide("7", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
 fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
@@ -187,7 +187,7 @@ fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
         }
     }
     let text = "ours: firm ACK is as efficient as hard ACK and finds back to full efficiency when losses have stopped";
-    decide("9", text, parts)
+    decide("9", text, &parts)
 }
 
 /// How far the first two claims go with larger products. Not the paper's words, so each says what is found.
@@ -203,7 +203,7 @@ fn larger_products(study: &Study<'_>) -> Vec<Claim> {
             let large = study.window(id, "two-level", p, large)?;
             let text = format!("claim {claim} is weaker with the larger product of {name}");
             let said = format!("p {p}: {large:.3} against {small:.3}");
-            claims.extend(decide(&format!("8{letter}{of}"), &text, vec![(large < small, said)]));
+            claims.extend(decide(&format!("8{letter}{of}"), &text, &[(large < small, said)]));
             Some(())
         };
         let _ = weaker("1", "1", 25, one, 1e-4);
@@ -279,7 +279,7 @@ mod tests {
         for (p, values) in BY_BUFFER {
             for (buffer, [equal, hard, soft]) in [0.25, 0.5, 1.0, 2.5].into_iter().zip(values) {
                 let mut efficiency = |id, scheme, value| {
-                    put(id, scheme, EFFICIENCY, "buffer_over_w_a", buffer, Some(p), value)
+                    put(id, scheme, EFFICIENCY, "buffer_over_w_a", buffer, Some(p), value);
                 };
                 efficiency("ours/figure-17", "window-equal-to-buffer", equal);
                 efficiency("ours/figure-17", "hard-ack-window-2.5wa", hard);
