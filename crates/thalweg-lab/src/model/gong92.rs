@@ -193,4 +193,5 @@ fn efficiency(p: f64, window: f64, w_a: f64, segment: u32, form: Form) -> Option
 }
 
 #[cfg(test)]
+#[path = "gong92_tests.rs"]
 mod tests;
