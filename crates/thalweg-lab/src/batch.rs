@@ -1,5 +1,6 @@
 //! Many simulations on several threads, with results in order.
 
+use crate::results::Run;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -72,7 +73,9 @@ pub struct Failed {
 /// Runs `jobs` on up to `threads` threads.
 ///
 /// `tracer` makes the tracer of each job, on the thread that runs it. `each` gets the results in the order of the
-/// jobs, as soon as all before are there, on the calling thread; `tick` is called there several times a second.
+/// jobs, as soon as all before are there, on the calling thread; `tick` is called there several times a second. The
+/// results come in both forms: the document's is made where the simulation ran, so that it takes the memory that the
+/// simulation has given back.
 /// What `each` sees does not depend on the number of threads.
 ///
 /// # Errors
@@ -83,7 +86,7 @@ pub fn run<T: Tracer + Send>(
     threads: usize,
     progress: &Progress,
     tracer: impl Fn(usize) -> T + Sync,
-    mut each: impl FnMut(usize, RunResult, T),
+    mut each: impl FnMut(usize, RunResult, Run, T),
     mut tick: impl FnMut(),
 ) -> Result<(), Failed> {
     let next = AtomicUsize::new(0);
@@ -119,8 +122,8 @@ pub fn run<T: Tracer + Send>(
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             while let Some(outcome) = early.remove(&due) {
-                let (result, tracer) = outcome.map_err(|error| Failed { job: due, error })?;
-                each(due, result, tracer);
+                let (result, run, tracer) = outcome.map_err(|error| Failed { job: due, error })?;
+                each(due, result, run, tracer);
                 due += 1;
             }
             tick();
@@ -128,8 +131,8 @@ pub fn run<T: Tracer + Send>(
     })
 }
 
-/// What a simulation measured, with its tracer.
-type Outcome<T> = Result<(RunResult, T), SpecError>;
+/// What a simulation measured, in both forms, with its tracer.
+type Outcome<T> = Result<(RunResult, Run, T), SpecError>;
 
 fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T) -> Outcome<T> {
     let spec = Spec { seed: job.seed, ..Spec::clone(&job.spec) };
@@ -143,7 +146,9 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
             break;
         }
     }
-    Ok(simulation.finish())
+    let (result, tracer) = simulation.finish();
+    let run = Run::of(&result);
+    Ok((result, run, tracer))
 }
 
 const PICOS_PER_MICRO: u128 = 1_000_000;
@@ -167,7 +172,7 @@ mod tests {
     fn results(jobs: &[Job], threads: usize) -> Vec<RunResult> {
         let progress = Progress::new(jobs, Arc::default());
         let mut results = Vec::new();
-        run(jobs, threads, &progress, |_| NoTrace, |_, result, _| results.push(result), || ()).unwrap();
+        run(jobs, threads, &progress, |_| NoTrace, |_, result, _, _| results.push(result), || ()).unwrap();
         results
     }
 
@@ -195,7 +200,7 @@ mod tests {
         let jobs = jobs(1..4);
         let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(true)));
         let mut seen = 0;
-        run(&jobs, 2, &progress, |_| NoTrace, |_, _, _| seen += 1, || ()).unwrap();
+        run(&jobs, 2, &progress, |_| NoTrace, |_, _, _, _| seen += 1, || ()).unwrap();
         assert_eq!(seen, 0);
     }
 
@@ -205,7 +210,7 @@ mod tests {
         spec.groups[0].to = NodeId(7);
         let jobs = [Job { spec: Arc::new(spec), seed: 1, events: None }];
         let progress = Progress::new(&jobs, Arc::default());
-        let failed = run(&jobs, 2, &progress, |_| NoTrace, |_, _, _| (), || ()).unwrap_err();
+        let failed = run(&jobs, 2, &progress, |_| NoTrace, |_, _, _, _| (), || ()).unwrap_err();
         assert_eq!((failed.job, failed.error), (0, SpecError::NoNode { of: "flow".to_owned() }));
     }
 }

@@ -3,10 +3,16 @@
 use std::path::Path;
 use thalweg_lab::scenario::{Diagnostic, Loaded, load_text};
 use thalweg_proto::congestion::ControllerSpec;
-use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::Recovery;
-use thalweg_queue::{DisciplineSpec, Limit, LossSpec};
-use thalweg_sim::spec::{TransportSpec, WorkloadSpec};
+use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
+use thalweg_proto::sscop::Config;
+use thalweg_proto::sscop::rate::{RateConfig, Unit};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::window::{PauseConfig, Recovery};
+use thalweg_queue::{
+    CoDelConfig, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, LossSpec, Overflow,
+    PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
+};
+use thalweg_sim::spec::{Framing, TransportSpec, WorkloadSpec};
 
 #[track_caller]
 fn read(text: &str) -> Loaded {
@@ -23,9 +29,7 @@ fn with_link(keys: &str) -> Loaded {
 }
 
 fn forward_limit(loaded: &Loaded) -> Limit {
-    match loaded.spec().links[0].forward.queue {
-        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => limit,
-    }
+    loaded.spec().links[0].forward.queue.limit()
 }
 
 #[test]
@@ -43,6 +47,133 @@ fn capacities_in_every_unit() {
     ] {
         assert_eq!(forward_limit(&with_link(queue)), limit, "{queue}");
     }
+}
+
+#[test]
+fn disciplines_have_their_parameters() {
+    // What is given, and what holds otherwise.
+    let limit = Limit::Packets(30);
+    let queue = |keys: &str| {
+        let table = format!("queue = {{ {keys}, capacity = \"30 pkt\" }}");
+        with_link(&table).spec().links[0].forward.queue
+    };
+    let fair = |config| DisciplineSpec::FairQueueing { limit, config };
+    assert_eq!(queue("discipline = \"fq\""), fair(FairQueueingConfig::default()));
+    assert_eq!(
+        queue("discipline = \"fq\", promptness = \"500 B\", mark-above = 1.5"),
+        fair(FairQueueingConfig { promptness: Bytes::new(500), mark_above: Some(1.5) })
+    );
+    let sfq = |config| DisciplineSpec::Sfq { limit, config };
+    assert_eq!(queue("discipline = \"sfq\""), sfq(SfqConfig::default()));
+    assert_eq!(
+        queue("discipline = \"sfq\", buckets = 16, perturbation = \"off\", overflow = \"share\""),
+        sfq(SfqConfig { buckets: 16, perturbation: None, overflow: Overflow::Share })
+    );
+    let drr = |config| DisciplineSpec::Drr { limit, config };
+    assert_eq!(queue("discipline = \"drr\""), drr(DrrConfig::default()));
+    assert_eq!(
+        queue("discipline = \"drr\", quantum = \"250 B\", buckets = 4, overflow = \"longest-head\""),
+        drr(DrrConfig { quantum: Bytes::new(250), buckets: Some(4), overflow: Overflow::LongestHead })
+    );
+    let red = |config| DisciplineSpec::Red { limit, config };
+    assert_eq!(queue("discipline = \"red\""), red(RedConfig::default()));
+    assert_eq!(
+        queue(
+            "discipline = \"red\", min-threshold = \"4 kB\", max-threshold = \"9 kB\", weight = 0.01, \
+             max-probability = \"2 %\", gentle = false, ecn = false, mean-packet = \"500 B\""
+        ),
+        red(RedConfig {
+            unit: RedUnit::Bytes,
+            min_threshold: 4000.0,
+            max_threshold: 9000.0,
+            weight: 0.01,
+            max_probability: 0.02,
+            gentle: false,
+            ecn: false,
+            mean_packet: Bytes::new(500),
+        })
+    );
+    let changed = CoDelConfig {
+        target: Duration::from_millis(2),
+        interval: Duration::from_millis(30),
+        max_packet: Bytes::new(9000),
+        ecn: false,
+    };
+    let keys = "target = \"2 ms\", interval = \"30 ms\", max-packet = \"9 kB\", ecn = false";
+    let codel = |config| DisciplineSpec::CoDel { limit, config };
+    assert_eq!(queue("discipline = \"codel\""), codel(CoDelConfig::default()));
+    assert_eq!(queue(&format!("discipline = \"codel\", {keys}")), codel(changed));
+    let fq_codel = |config| DisciplineSpec::FqCoDel { limit, config };
+    assert_eq!(queue("discipline = \"fq-codel\""), fq_codel(FqCoDelConfig::default()));
+    assert_eq!(
+        queue(&format!("discipline = \"fq-codel\", flows = 8, quantum = \"300 B\", drop-batch = 1, {keys}")),
+        fq_codel(FqCoDelConfig { codel: changed, flows: 8, quantum: Bytes::new(300), drop_batch: 1 })
+    );
+    let pie = |config| DisciplineSpec::Pie { limit, config };
+    assert_eq!(queue("discipline = \"pie\""), pie(PieConfig::default()));
+    assert_eq!(
+        queue(
+            "discipline = \"pie\", target = \"20 ms\", update = \"30 ms\", alpha = 0.5, beta = 2, \
+             max-burst = \"0 s\", ecn-threshold = 0.0, mean-packet = \"1500 B\""
+        ),
+        pie(PieConfig {
+            target: Duration::from_millis(20),
+            update: Duration::from_millis(30),
+            alpha: 0.5,
+            beta: 2.0,
+            max_burst: Duration::ZERO,
+            ecn_threshold: 0.0,
+            mean_packet: Bytes::new(1500),
+        })
+    );
+    for (keys, push_out) in [("", true), (", push-out = false", false)] {
+        assert_eq!(
+            queue(&format!("discipline = \"priority\"{keys}")),
+            DisciplineSpec::Priority { limit, config: PriorityConfig { push_out } }
+        );
+    }
+}
+
+#[test]
+fn gates_and_priorities() {
+    // Defaults, and all keys; a gate's pause is the node's, not the scheme's.
+    let gate = |keys: &str| {
+        let text = format!(
+            "[defaults.link]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             [node.a]\ngate = {{ {keys} }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\npriority = 2\n"
+        );
+        let loaded = read(&text);
+        assert_eq!(loaded.spec().groups[0].priority, 2);
+        loaded.spec().nodes[0].gate.unwrap()
+    };
+    let plain = gate("kind = \"congestion\"");
+    assert_eq!(plain.config, GateConfig::Congestion(CongestionGateConfig::default()));
+    assert_eq!(plain.pause, PauseConfig::default());
+    let given = gate(
+        "kind = \"congestion\", check = \"2 s\", signals = \"losses\", stops-highest = true, ageing = \"10 s\", \
+         after-service = \"stays\", timers = \"frozen\", resume = \"at-timer\"",
+    );
+    let ageing = Ageing { after: Some(Duration::from_secs(10)), then: AfterService::Stays };
+    let config = CongestionGateConfig {
+        check: Duration::from_secs(2),
+        signals: Signals::Losses,
+        stops_highest: true,
+        ageing,
+    };
+    assert_eq!(given.config, GateConfig::Congestion(config));
+    assert_eq!(given.pause, PauseConfig { freezes_timer: true, waits_for_timer: true });
+    let plain = gate("kind = \"slots\"");
+    assert_eq!(plain.config, GateConfig::Slots(SlotGateConfig::default()));
+    assert_eq!(plain.pause, PauseConfig { freezes_timer: true, waits_for_timer: false });
+    let given =
+        gate("kind = \"slots\", slot = \"2 ms\", slots = [60, 50, 40, 30, 20, 10], work-conserving = true");
+    let config = SlotGateConfig {
+        slot: Duration::from_millis(2),
+        slots: [60, 50, 40, 30, 20, 10],
+        work_conserving: true,
+        ageing: Ageing::default(),
+    };
+    assert_eq!(given.config, GateConfig::Slots(config));
 }
 
 #[test]
@@ -209,4 +340,42 @@ fn included_files_come_first_and_give_way() {
     assert_eq!((spec.links[0].name.as_str(), spec.links[1].name.as_str()), ("a-b", "b-c"));
     // A file that is named in an included file is looked for beside that.
     assert_eq!(spec.links[0].forward.impairment.loss, LossSpec::List([1, 5].into()));
+}
+
+/// SSCOP's usual values at the UNI; with rate control, the amended rules or those printed.
+#[test]
+fn sscop_has_its_usual_parameters() {
+    let read_scheme = |scheme: &str| {
+        let loaded = read(&format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nframing = \"atm-aal5\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {scheme}"
+        ));
+        let spec = loaded.spec();
+        assert_eq!(spec.links[0].backward.framing, Framing::AtmAal5);
+        let TransportSpec::Sscop { config, header, .. } = &spec.groups[0].transport else {
+            panic!("{scheme}")
+        };
+        (config.clone(), *header)
+    };
+    let (plain, header) = read_scheme("\"sscop\"");
+    assert_eq!((plain.segment, header, &*plain.sscop), (1468, 28, &Config::default()));
+    for (name, rules) in
+        [("sscop-rate", RateConfig::amended()), ("sscop-rate-literal", RateConfig::literal())]
+    {
+        let (config, _) = read_scheme(&format!("\"{name}\""));
+        // A full SD, and a rate that only lines bound.
+        let expected = RateConfig { pdu: 1472, most: Rate::MAX, ..rules };
+        assert_eq!(config.sscop.rate, Some(expected), "{name}");
+    }
+    let (own, header) = read_scheme(
+        "{ base = \"sscop-rate\", window = \"30 pkt\", max-stat = 3, timer-poll = \"1 s\", segment = \"508 B\", \
+         header = \"0 B\", alpha = \"5 pkt\", unit = \"cells\", drain = \"2 s\", max-rate = \"9 Mbit/s\" }",
+    );
+    let rate = own.sscop.rate.unwrap();
+    assert_eq!((own.segment, header, own.sscop.window, own.sscop.max_stat), (508, 0, 30, 3));
+    assert_eq!(
+        (rate.pdu, rate.alpha, rate.unit, rate.drain),
+        (512, 5.0, Unit::Cells, Some(Duration::from_secs(2)))
+    );
+    assert_eq!((own.sscop.timers.poll, rate.most), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
 }

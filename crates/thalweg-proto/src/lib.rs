@@ -7,8 +7,10 @@
 //! - [`Engine`]: the one contract between an engine and its driver.
 //! - [`transport`]: the words an endpoint and its application speak.
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
+//! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
 //! - [`sstp`]: two-level flow control of large segments.
+//! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
 //! - [`digest`]: what tells states of an engine apart.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
@@ -18,8 +20,10 @@ pub mod congestion;
 pub mod datagram;
 pub mod digest;
 mod engine;
+pub mod gate;
 pub mod payload;
 pub mod random;
+pub mod sscop;
 pub mod sstp;
 pub mod transport;
 pub mod units;

@@ -84,6 +84,12 @@ pub enum Signal {
 pub enum Failure {
     /// The same data was sent as often as allowed without an answer.
     TooManyRetransmissions,
+    /// The peer was silent for longer than allowed.
+    NoAnswer,
+    /// The peer closed or refused the connection.
+    Released,
+    /// The two ends found that they no longer agreed on what was sent, and data was lost.
+    Desynchronised,
 }
 
 /// What keeps a sender from sending more, at one moment.

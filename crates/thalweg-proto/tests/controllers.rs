@@ -2,11 +2,16 @@
 
 mod samples;
 
-use samples::{ack, acks, loss, near, path};
+use samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
     AckSample, Controller, Cubic, Growth, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
 };
 use thalweg_proto::units::Duration;
+
+#[track_caller]
+fn near(value: f64, expected: f64, tolerance: f64) {
+    assert!((value - expected).abs() <= tolerance, "{value} instead of {expected}");
+}
 
 /// RFC 5681, section 3.1, equations 2 to 4, and section 4.1.
 #[test]
@@ -118,6 +123,18 @@ fn vegas_reacts_to_losses() {
     assert_eq!(vegas.decision().window, 15.0);
     vegas.on_loss(&loss(LossKind::Timeout, 15));
     assert_eq!((vegas.decision().window, vegas.threshold()), (2.0, Some(7.5)));
+    // Only a segment sent after the last cut says something of the window since.
+    let mut vegas = Vegas::new(20.0, 2.0, 1.0, 3.0, 1.0);
+    vegas.on_loss(&LossSample { path: path(300, 20), ..loss(LossKind::Duplicates, 20) });
+    let later = |sent: u64| LossSample {
+        path: path(400, 15),
+        sent_at: path(sent, 0).now,
+        ..loss(LossKind::Duplicates, 15)
+    };
+    vegas.on_loss(&later(299));
+    assert_eq!(vegas.decision().window, 15.0);
+    vegas.on_loss(&later(300));
+    assert_eq!(vegas.decision().window, 11.25);
 }
 
 /// CUBIC after a loss at a window of 1000, with C = 0.4 and beta = 0.7.

@@ -3,8 +3,13 @@
 mod samples;
 
 use samples::{ack, acks, loss, path};
-use thalweg_proto::congestion::{Controller, FeedbackSample, Follow, LossKind, Seif, SeifSpec, SeifState};
+use thalweg_proto::congestion::{
+    AckSample, Bbn, BbnSpec, Controller, ControllerSpec, DecBit, DecBitSpec, Decision, FeedbackKind,
+    FeedbackSample, Follow, Growth, LossKind, Path, Seif, SeifSpec, SeifState, SentSample, SlowStart,
+    SourceQuench, TriS, TriSMode, TriSSpec,
+};
 use thalweg_proto::transport::Feedback;
+use thalweg_proto::units::{Duration, Rate};
 
 fn message(queue: u32) -> FeedbackSample {
     let feedback = Feedback { dropped: None, rate: None, queue };
@@ -138,4 +143,230 @@ fn seif_follows_the_loudest_queue() {
         cuts(queue, 1);
     }
     assert!(cuts(8, 100) > 50);
+}
+
+/// Ramakrishnan and Jain 1988: one decision for two windows of acknowledgements. The bits of the first do not count; half of
+/// those of the second, or more, leave seven eighths, fewer add one packet.
+#[test]
+fn dec_bit_decides_once_in_two_windows() {
+    let spec =
+        DecBitSpec { initial_window: 8.0, max_window: 30.0, increase: 1.0, decrease: 0.875, share: 0.5 };
+    let marked = AckSample { marked: true, ..ack(0) };
+    // Bits set in the first window, and how many of the second: the window after.
+    for (first, second, after) in [(0, 0, 9.0), (8, 3, 9.0), (0, 4, 7.0), (8, 8, 7.0)] {
+        let mut source = DecBit::new(&spec);
+        acks(&mut source, 8 - first, &ack(0));
+        acks(&mut source, first, &marked);
+        acks(&mut source, second, &marked);
+        acks(&mut source, 7 - second.min(7), &ack(0));
+        if second < 8 {
+            assert_eq!(source.decision().window, 8.0);
+            acks(&mut source, 1, &ack(0));
+        }
+        assert_eq!(source.decision().window, after, "{first} {second}");
+    }
+    // 7 * 0.875 = 6.125: six are sent, and twelve acknowledgements decide.
+    let mut source = DecBit::new(&DecBitSpec { initial_window: 7.0, ..spec });
+    acks(&mut source, 14, &marked);
+    assert_eq!(source.decision().window, 6.125);
+    acks(&mut source, 11, &ack(0));
+    assert_eq!(source.decision().window, 6.125);
+    acks(&mut source, 1, &ack(0));
+    assert_eq!(source.decision().window, 7.125);
+    // From one packet, which two acknowledgements decide about, to the maximum, and never below one.
+    let mut source = DecBit::new(&DecBitSpec { initial_window: 1.0, ..spec });
+    acks(&mut source, 2 + 4 + 6, &ack(0));
+    assert_eq!(source.decision().window, 4.0);
+    acks(&mut source, 10_000, &ack(0));
+    assert_eq!(source.decision().window, 30.0);
+    acks(&mut source, 10_000, &marked);
+    assert_eq!(source.decision().window, 1.0);
+}
+
+/// Jain 1986: a loss starts over with one packet, and the decision with it.
+#[test]
+fn dec_bit_starts_over_after_a_loss() {
+    for kind in [LossKind::Timeout, LossKind::Duplicates] {
+        let mut source = DecBit::new(&DecBitSpec {
+            initial_window: 8.0,
+            max_window: 30.0,
+            increase: 1.0,
+            decrease: 0.875,
+            share: 0.5,
+        });
+        acks(&mut source, 15, &ack(0));
+        source.on_loss(&loss(kind, 8));
+        assert_eq!(source.decision().window, 1.0);
+        acks(&mut source, 1, &ack(0));
+        assert_eq!(source.decision().window, 1.0);
+        acks(&mut source, 1, &ack(0));
+        assert_eq!(source.decision().window, 2.0);
+    }
+}
+
+/// One round trip of Tri-S on a path of 100 ms that carries `capacity` packets: more of them wait. Answers with the window
+/// after it.
+fn tri_s_round(tri_s: &mut TriS, number: u64, capacity: u32) -> f64 {
+    let window = tri_s.decision().window as u32;
+    let path = Path { next_sequence: number * 1_000_000, ..path(0, window - 1) };
+    let sent = SentSample { path, bytes: 1000, retransmission: false };
+    tri_s.on_sent(&sent);
+    // Another packet in between is not measured.
+    tri_s.on_sent(&SentSample { path: Path { next_sequence: path.next_sequence + 1000, ..path }, ..sent });
+    let before = AckSample { cumulative: path.next_sequence, rtt: None, ..ack(0) };
+    acks(tri_s, window - 1, &before);
+    let rtt = Duration::from_millis(100).mul_f64(f64::from(window.max(capacity)) / f64::from(capacity));
+    acks(tri_s, 1, &AckSample { cumulative: path.next_sequence + 1000, rtt: Some(rtt), ..before });
+    tri_s.decision().window
+}
+
+/// Wang and Crowcroft 1991, with room for ten packets on the path: initialisation opens to the maximum, where doubling from
+/// 16 brought nothing (NTG 0), so that the search starts again. From 8 to 16 the throughput grows from 80 to 100 packets a
+/// second: NTG = 20 / 8 * 0.1 = 0.25 < 0.5, and 8 is where the last mode starts: up while it pays, else down.
+#[test]
+fn tri_s_searches_for_the_knee() {
+    let mut tri_s = TriS::new(&TriSSpec { max_window: 32.0, decrease_below: 0.5, increase_above: 0.5 });
+    assert_eq!((tri_s.decision().window, tri_s.mode()), (1.0, TriSMode::Initialise));
+    let mut number = 0;
+    let mut rounds = |tri_s: &mut TriS, count: u32| -> Vec<f64> {
+        let round = |_| {
+            number += 1;
+            tri_s_round(tri_s, number, 10)
+        };
+        (0..count).map(round).collect()
+    };
+    assert_eq!(rounds(&mut tri_s, 6), [2.0, 4.0, 8.0, 16.0, 32.0, 1.0]);
+    assert_eq!(tri_s.mode(), TriSMode::Decrease);
+    assert_eq!(rounds(&mut tri_s, 5), [2.0, 4.0, 8.0, 16.0, 8.0]);
+    assert_eq!(tri_s.mode(), TriSMode::Increase);
+    // The first round has nothing to compare with; 11 brings no more than 10, and giving up 10 costs a tenth.
+    assert_eq!(rounds(&mut tri_s, 8), [9.0, 10.0, 11.0, 10.0, 9.0, 10.0, 11.0, 10.0]);
+    // A time-out in that mode searches from one packet on.
+    tri_s.on_loss(&loss(LossKind::Timeout, 10));
+    assert_eq!((tri_s.decision().window, tri_s.mode()), (1.0, TriSMode::Decrease));
+    assert_eq!(rounds(&mut tri_s, 4), [2.0, 4.0, 8.0, 16.0]);
+}
+
+/// The same where the maximum is less than the path carries: initialisation ends there, and it is tried lower, which costs.
+#[test]
+fn tri_s_stays_at_a_maximum_that_pays() {
+    let mut tri_s = TriS::new(&TriSSpec { max_window: 8.0, decrease_below: 0.5, increase_above: 0.5 });
+    let windows: Vec<f64> = (1..=8).map(|number| tri_s_round(&mut tri_s, number, 10)).collect();
+    assert_eq!(windows, [2.0, 4.0, 8.0, 8.0, 7.0, 8.0, 7.0, 8.0]);
+    assert_eq!(tri_s.mode(), TriSMode::Increase);
+    // A round trip that Karn's rule does not let count changes nothing.
+    let before = tri_s.decision();
+    acks(&mut tri_s, 1, &AckSample { cumulative: u64::MAX, rtt: None, ..ack(0) });
+    assert_eq!(tri_s.decision(), before);
+}
+
+/// Nagle, RFC 896: a quench closes the window until ten acknowledgements have come, or all is answered.
+#[test]
+fn a_quench_closes_the_window_for_ten_acknowledgements() {
+    let mut source = SourceQuench::new(20.0, 10);
+    assert_eq!(source.decision().window, 20.0);
+    source.on_feedback(&message(0));
+    acks(&mut source, 9, &ack(0));
+    assert_eq!(source.decision().window, 1.0);
+    // Another quench starts the count anew.
+    source.on_feedback(&message(0));
+    acks(&mut source, 9, &ack(0));
+    assert_eq!(source.decision().window, 1.0);
+    acks(&mut source, 1, &ack(0));
+    assert_eq!(source.decision().window, 20.0);
+    // Three are outstanding, and one acknowledgement answers them all.
+    source.on_feedback(&message(0));
+    acks(&mut source, 1, &AckSample { path: path(0, 3), acked: 2, ..ack(0) });
+    assert_eq!(source.decision().window, 1.0);
+    acks(&mut source, 1, &AckSample { path: path(0, 1), ..ack(0) });
+    assert_eq!(source.decision().window, 20.0);
+    // With nothing outstanding there is nothing to wait for. Losses are the timer's affair.
+    source.on_feedback(&FeedbackSample { path: path(0, 0), ..message(0) });
+    source.on_loss(&loss(LossKind::Timeout, 5));
+    assert_eq!(source.decision().window, 20.0);
+}
+
+/// Robinson, Friedman and Steenstrup 1990: the flow's ration is the smallest on its path; one not renewed holds no more.
+#[test]
+fn bbn_sends_at_the_smallest_ration() {
+    let lifetime = Duration::from_secs(10);
+    let mut source = Bbn::new(&BbnSpec { window: 100.0, lifetime, header: 250 });
+    assert_eq!(source.decision(), Decision::window(100.0));
+    let grant = |source: &mut Bbn, millis, queue, kbits: u64| {
+        let rate = Some(Rate::from_bits_per_sec(kbits * 1000));
+        let feedback = Feedback { dropped: None, rate, queue };
+        source.on_feedback(&FeedbackSample { path: path(millis, 10), feedback, known: false });
+        source.decision().pacing_rate.unwrap().as_bits_per_sec()
+    };
+    // 1000 of 1250 bytes are payload.
+    assert_eq!(grant(&mut source, 0, 1, 1000), 800_000);
+    assert_eq!(grant(&mut source, 100, 2, 500), 400_000);
+    assert_eq!(grant(&mut source, 200, 3, 2000), 400_000);
+    // A renewed ration takes the old one's place, up and down.
+    assert_eq!(grant(&mut source, 5_000, 2, 1500), 800_000);
+    // Queue 1 was heard at 0 s, queue 3 at 0.2 s, queue 2 at 5 s.
+    acks(&mut source, 1, &ack(10_000));
+    assert_eq!(source.decision().pacing_rate, Some(Rate::from_bits_per_sec(800_000)));
+    acks(&mut source, 1, &ack(10_001));
+    assert_eq!(source.decision().pacing_rate, Some(Rate::from_bits_per_sec(1_200_000)));
+    // The smallest of nothing is no limit.
+    acks(&mut source, 1, &ack(15_001));
+    assert_eq!(source.decision().pacing_rate, None);
+    // No rate at all would be for ever: one packet each ten seconds.
+    assert_eq!(grant(&mut source, 20_000, 1, 0), 800);
+    // A message without a rate grants nothing and takes nothing.
+    source.on_feedback(&FeedbackSample { path: path(20_001, 10), ..message(5) });
+    assert_eq!(source.decision().pacing_rate, Some(Rate::from_bits_per_sec(800)));
+    // More queues than a path has: what was renewed longest ago gives way.
+    for queue in 100..10_000 {
+        assert_eq!(
+            grant(&mut source, 20_000 + u64::from(queue) / 10, queue, 4000),
+            if queue < 163 { 800 } else { 3_200_000 }
+        );
+    }
+}
+
+/// Jacobson 1988 as counted at that time: below the threshold by one an acknowledgement, above it by one after a whole window
+/// of them, whatever the application does; at most the maximum.
+#[test]
+fn slow_start_counts_whole_windows() {
+    let mut tahoe = SlowStart::new(1.0, 4.0, Growth::Counted { max_window: 6.0 });
+    let unused = AckSample { app_limited: true, ..ack(0) };
+    acks(&mut tahoe, 3, &unused);
+    assert_eq!(tahoe.decision().window, 4.0);
+    acks(&mut tahoe, 3, &unused);
+    assert_eq!(tahoe.decision().window, 4.0);
+    acks(&mut tahoe, 1, &ack(0));
+    assert_eq!(tahoe.decision().window, 5.0);
+    acks(&mut tahoe, 5 + 100, &ack(0));
+    assert_eq!(tahoe.decision().window, 6.0);
+    // A loss: threshold = half, at least two, window = 1; the count starts anew.
+    tahoe.on_loss(&loss(LossKind::Duplicates, 6));
+    assert_eq!((tahoe.decision().window, tahoe.threshold()), (1.0, Some(3.0)));
+    acks(&mut tahoe, 2 + 2, &ack(0));
+    assert_eq!(tahoe.decision().window, 3.0);
+    acks(&mut tahoe, 1, &ack(0));
+    assert_eq!(tahoe.decision().window, 4.0);
+    for _ in 0..2 {
+        tahoe.on_loss(&loss(LossKind::Timeout, 4));
+    }
+    assert_eq!((tahoe.decision().window, tahoe.threshold()), (1.0, Some(2.0)));
+    // With fractions an unused window does not grow.
+    let mut fractional = SlowStart::new(1.0, 4.0, Growth::Fractional);
+    acks(&mut fractional, 3, &unused);
+    assert_eq!(fractional.decision().window, 1.0);
+}
+
+/// Routers speak to those that understand them.
+#[test]
+fn each_scheme_hears_its_own_routers() {
+    let window = 8.0;
+    let bbn = BbnSpec { window, lifetime: Duration::from_secs(1), header: 0 };
+    assert_eq!(ControllerSpec::Seif(seif()).feedback(), Some(FeedbackKind::Seif));
+    assert_eq!(ControllerSpec::Bbn(bbn).feedback(), Some(FeedbackKind::Rations));
+    assert_eq!(
+        ControllerSpec::SourceQuench { window, acks: 10 }.feedback(),
+        Some(FeedbackKind::SourceQuench)
+    );
+    assert_eq!(ControllerSpec::Fixed { window }.feedback(), None);
 }

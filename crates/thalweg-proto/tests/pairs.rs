@@ -12,7 +12,9 @@ use random::controller;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
-use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{
+    Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+};
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
     range.prop_map(Duration::from_millis)
@@ -40,8 +42,8 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let segment = prop_oneof![Just(1000u32), 1u32..1500];
     let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
-    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<bool>()).prop_map(
-        |(recovery, counting, segment, max_window, floor, idle_restart, nagle)| SenderConfig {
+    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 2]>()).prop_map(
+        |(recovery, counting, segment, max_window, floor, idle_restart, [nagle, fine_timer])| SenderConfig {
             segment,
             max_window,
             counting,
@@ -50,7 +52,9 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
             rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
             idle_restart,
             nagle,
+            fine_timer,
             max_retransmissions: None,
+            pause: PauseConfig::default(),
         },
     )
 }

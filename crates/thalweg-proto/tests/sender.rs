@@ -6,9 +6,10 @@ mod steered;
 mod trace;
 
 use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::{Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{Ack, PauseConfig, Pdu, Recovery, RttConfig, SenderConfig};
 use trace::Trace;
 
 fn config(recovery: Recovery) -> SenderConfig {
@@ -222,6 +223,71 @@ fn go_back_n_sends_everything_again() {
     assert_eq!(t.stats().recoveries, 1);
 }
 
+/// Brakmo and Peterson 1995, section 3.1: at a duplicate acknowledgement a segment that is older than the fine time-out goes
+/// again, without two more; and so does the next one, at the first two acknowledgements after a retransmission.
+#[test]
+fn a_fine_timer_does_not_wait_for_duplicates() {
+    for fine_timer in [true, false] {
+        let rtt = RttConfig { margin: Duration::from_secs(1), ..config(Recovery::FastRetransmit).rtt };
+        let config = SenderConfig { fine_timer, rtt, ..config(Recovery::FastRetransmit) };
+        let mut t = Trace::new(config, &fixed(4.0));
+        assert_eq!(t.write(5), "0 1 2 3");
+        t.at(100);
+        // 100 ms with a deviation of 50 ms: the fine time-out is 300 ms, the timer's 1100 ms.
+        assert_eq!(t.ack(1), "4");
+        assert_eq!(t.timer(), 1200.0);
+        // Young: the duplicate that 3 brings says little. 1 and 2 are lost.
+        t.at(200);
+        assert_eq!(t.ack(1), "");
+        t.at(301);
+        assert_eq!(t.ack(1), if fine_timer { "!duplicates r1" } else { "" });
+        if fine_timer {
+            // 1 arrives, 2 does not. No duplicate will follow.
+            t.at(401);
+            assert_eq!(t.ack(2), "!duplicates r2");
+            t.at(501);
+            assert_eq!(t.ack(5), "");
+            assert_eq!((t.stats().timeouts, t.stats().retransmissions), (0, 2));
+        }
+    }
+}
+
+/// RFC 896: while anything is unacknowledged a segment that is not full waits, for more or for the answer.
+#[test]
+fn small_segments_wait_for_an_answer() {
+    for nagle in [true, false] {
+        let mut t = Trace::new(SenderConfig { nagle, ..config(Recovery::GoBackN) }, &fixed(10.0));
+        let bytes = |count| Input::Write(Length(count));
+        // The first leaves at once, on an idle connection.
+        assert_eq!(t.tell(bytes(100)), "0(100)");
+        t.at(10);
+        let rest = [t.tell(bytes(300)), t.tell(bytes(500)), t.tell(bytes(400))];
+        if nagle {
+            // With 1200 bytes a whole segment can go.
+            assert_eq!(rest, ["", "", "0.1"]);
+            t.at(100);
+            // The first hundred bytes are answered, but a whole segment is still out.
+            assert_eq!(
+                t.tell(Input::Pdu {
+                    pdu: Pdu::Ack(Ack { cumulative: 100, window: 1 << 20, ..Ack::default() }),
+                    marked: false
+                }),
+                ""
+            );
+            assert_eq!(
+                t.tell(Input::Pdu {
+                    pdu: Pdu::Ack(Ack { cumulative: 1100, window: 1 << 20, ..Ack::default() }),
+                    marked: false
+                }),
+                "1.1(200)"
+            );
+            assert_eq!(t.stats().sent, 3);
+        } else {
+            assert_eq!(rest, ["0.1(300)", "0.4(500)", "0.9(400)"]);
+        }
+    }
+}
+
 /// RFC 9293, section 3.8.6.1: a closed window is probed with a byte after a time-out, then less and less often. A probe
 /// is not a loss. When the window opens, the byte goes again at once.
 #[test]
@@ -360,6 +426,63 @@ fn a_pause_is_not_a_series_of_losses() {
     assert_eq!(log, "!timeout");
     assert_eq!((t.window(), t.threshold()), (1.0, Some(3.0)));
     assert_eq!(t.tell(Input::Resume), "r2");
+}
+
+/// Yang and Fu 2001, time slots: while the flow has no token its timer stands still, and afterwards it has as long to go as
+/// before. An acknowledgement during the pause starts it anew.
+#[test]
+fn a_frozen_timer_goes_on_where_it_stopped() {
+    let pause = PauseConfig { freezes_timer: true, waits_for_timer: false };
+    let mut t = Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(4.0));
+    assert_eq!(t.write(100), "0 1 2 3");
+    t.at(100);
+    assert_eq!(t.ack(1), "4");
+    // A sample of 100 ms: a time-out of 300 ms, at 400 ms. Nothing is due for as long as the pause lasts.
+    assert_eq!(t.timer(), 400.0);
+    t.at(150);
+    assert_eq!(t.tell(Input::Pause), "");
+    assert_eq!(t.timer(), f64::INFINITY);
+    t.at(5000);
+    assert_eq!(t.poll(), "");
+    assert_eq!(t.tell(Input::Resume), "");
+    assert_eq!(t.timer(), 5000.0 + 250.0);
+    assert_eq!(t.stats().timeouts, 0);
+    // Acknowledged during the next pause, 100 ms into it: the timer has all of its time left then.
+    assert_eq!(t.tell(Input::Pause), "");
+    t.at(5100);
+    assert_eq!(t.ack(2), "");
+    t.at(6000);
+    assert_eq!(t.tell(Input::Resume), "5");
+    assert!(t.timer() > 6300.0);
+}
+
+/// The congestion gate of the published times: a flow that may send again with data on its way waits for an
+/// acknowledgement or for its timer; with nothing on its way it goes on at once.
+#[test]
+fn a_resumed_sender_may_wait_for_its_timer() {
+    let pause = PauseConfig { freezes_timer: false, waits_for_timer: true };
+    let make = || Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(2.0));
+    let mut t = make();
+    assert_eq!(t.write(100), "0 1");
+    assert_eq!(t.tell(Input::Pause), "");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.tell(Input::Resume), "");
+    t.at(150);
+    assert_eq!(t.ack(2), "2 3");
+    // The timer ends the wait too.
+    assert_eq!(t.tell(Input::Pause), "");
+    assert_eq!(t.tell(Input::Resume), "");
+    t.at(t.timer() as u64 + 1);
+    assert_eq!(t.poll(), "!timeout r2 r3");
+    // With nothing on its way there is nothing to wait for.
+    let mut t = make();
+    assert_eq!(t.write(2), "0 1");
+    assert_eq!(t.tell(Input::Pause), "");
+    t.at(100);
+    assert_eq!(t.ack(2), "");
+    assert_eq!(t.write(2), "");
+    assert_eq!(t.tell(Input::Resume), "2 3");
 }
 
 /// RFC 6298, 5.2 and 5.3: the timer stops when nothing is outstanding and starts anew with each acknowledgement of new

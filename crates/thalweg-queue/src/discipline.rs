@@ -1,6 +1,6 @@
 //! The contract of a queue discipline.
 
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Rate, Time};
 
 /// A packet as a queue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Entry {
     pub size: u32,
     /// The flow that it belongs to.
     pub flow: u32,
+    /// The priority of that flow, 1 the highest.
+    pub priority: u8,
     /// Goes ahead of all ordinary packets (routers' feedback messages).
     pub urgent: bool,
     /// May be marked instead of dropped (ECN-capable).
@@ -61,7 +63,8 @@ pub trait Discipline {
     /// The line is free at `now`: the packet to send next. Packets dropped on this occasion are appended to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry>;
 
-    /// The packet that the next [`dequeue`](Discipline::dequeue) is likely to give, where that is cheap to tell: a hint for whoever wants to have it at hand.
+    /// The packet that the next [`dequeue`](Discipline::dequeue) is likely to give, where that is cheap to tell: a hint
+    /// for whoever wants to have it at hand.
     fn peek(&self) -> Option<&Entry> {
         None
     }
@@ -71,4 +74,8 @@ pub trait Discipline {
 
     /// How many bytes wait.
     fn bytes(&self) -> u64;
+
+    /// The line sends at `rate` from now on: for disciplines whose rules need to know. Those that were never told take
+    /// the line for one of unknown rate.
+    fn set_rate(&mut self, _rate: Rate) {}
 }

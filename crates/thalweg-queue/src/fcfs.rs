@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn entry(packet: u32, size: u32, urgent: bool) -> Entry {
-        Entry { packet, size, flow: 0, urgent, markable: false, marked: false }
+        Entry { packet, size, flow: 0, priority: 6, urgent, markable: false, marked: false }
     }
 
     fn offer(queue: &mut Fcfs, entry: Entry) -> bool {

@@ -3,8 +3,9 @@
 //! Nothing here knows what a packet is: a queue holds [`Entry`]s, small values that name a packet which its owner
 //! keeps. The simulator and live emulation use the same code.
 //!
-//! - [`Discipline`]: the contract of a queue; [`Fcfs`] and [`RandomDrop`] keep it, and [`Any`] is one of them as a
-//!   [`DisciplineSpec`] chooses.
+//! - [`Discipline`]: the contract of a queue; [`Any`] is one of those that keep it, as a [`DisciplineSpec`] chooses:
+//!   [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`], [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue
+//!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`].
 //! - [`feedback`]: what routers tell sources of the congestion of a queue.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, damage and reordering on a wire, as an
 //!   [`ImpairmentSpec`] says.
@@ -14,27 +15,50 @@
 //! has a `check` that tells what is wrong with it. What no check has seen may act oddly, but never panics.
 
 mod any;
+mod bucket;
 mod capacity;
 mod clock;
+mod codel;
 mod discipline;
+mod drr;
+mod fair_queueing;
 mod fcfs;
 pub mod feedback;
+mod fq_codel;
 mod impairment;
+mod lanes;
 mod loss;
 mod mahimahi;
+mod overflow;
+mod pie;
+mod priority;
 mod random_drop;
+mod red;
+mod room;
+mod rounds;
+mod sfq;
 mod spec;
+mod stamped;
 mod synthesise;
 mod trials;
 
 pub use any::Any;
 pub use capacity::{CapacityError, CapacityTrace};
 pub use clock::CapacityClock;
+pub use codel::{CoDel, CoDelConfig};
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
+pub use drr::{Drr, DrrConfig};
+pub use fair_queueing::{FairQueueing, FairQueueingConfig};
 pub use fcfs::Fcfs;
+pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use impairment::{Fate, Impairment};
 pub use loss::LossProcess;
 pub use mahimahi::{TraceError, TraceWriteError};
+pub use overflow::Overflow;
+pub use pie::{Pie, PieConfig};
+pub use priority::{Priority, PriorityConfig};
 pub use random_drop::RandomDrop;
+pub use red::{Red, RedConfig, RedUnit};
+pub use sfq::{Sfq, SfqConfig};
 pub use spec::{DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use synthesise::SynthesisError;

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn entry(packet: u32, size: u32) -> Entry {
-        Entry { packet, size, flow: 0, urgent: false, markable: false, marked: false }
+        Entry { packet, size, flow: 0, priority: 6, urgent: false, markable: false, marked: false }
     }
 
     fn queue(limit: Limit, stream: &Stream, sizes: &[u32]) -> RandomDrop {

@@ -1,16 +1,20 @@
-//! Proves for every discipline, on random sequences of arrivals and departures: nothing appears or vanishes, the
-//! limit is kept, packets of a class leave in order, and urgent ones leave first.
+//! Proves for every discipline, on random sequences of arrivals and departures of several flows: nothing appears or
+//! vanishes, the limit is kept, packets of a flow leave in order, urgent ones leave first and push nothing out.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::Time;
-use thalweg_queue::{Any, Discipline, DisciplineSpec, DropReason, Entry, Limit};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::{
+    Any, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, Entry, FairQueueingConfig,
+    FqCoDelConfig, Limit, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
+};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Arrive { size: u32, urgent: bool },
+    Arrive { flow: u32, size: u32, urgent: bool, markable: bool },
     Leave,
+    Wait(Duration),
 }
 
 fn limits() -> impl Strategy<Value = Limit> {
@@ -22,22 +26,114 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 fn specs() -> impl Strategy<Value = DisciplineSpec> {
+    let fair = (0u64..3000, prop::option::of(0.1..2.0f64)).prop_map(|(promptness, mark_above)| {
+        FairQueueingConfig { promptness: Bytes::new(promptness), mark_above }
+    });
     prop_oneof![
         limits().prop_map(|limit| DisciplineSpec::Fcfs { limit }),
-        limits().prop_map(|limit| DisciplineSpec::RandomDrop { limit })
+        limits().prop_map(|limit| DisciplineSpec::RandomDrop { limit }),
+        (limits(), fair).prop_map(|(limit, config)| DisciplineSpec::FairQueueing { limit, config }),
+        (limits(), sfq()).prop_map(|(limit, config)| DisciplineSpec::Sfq { limit, config }),
+        (limits(), drr()).prop_map(|(limit, config)| DisciplineSpec::Drr { limit, config }),
+        (limits(), red()).prop_map(|(limit, config)| DisciplineSpec::Red { limit, config }),
+        (limits(), codel()).prop_map(|(limit, config)| DisciplineSpec::CoDel { limit, config }),
+        (limits(), fq_codel()).prop_map(|(limit, config)| DisciplineSpec::FqCoDel { limit, config }),
+        (limits(), pie()).prop_map(|(limit, config)| DisciplineSpec::Pie { limit, config }),
+        (limits(), any::<bool>()).prop_map(|(limit, push_out)| {
+            DisciplineSpec::Priority { limit, config: PriorityConfig { push_out } }
+        }),
     ]
 }
 
-fn limit_of(spec: &DisciplineSpec) -> Limit {
-    match *spec {
-        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => limit,
-    }
+fn overflow() -> impl Strategy<Value = Overflow> {
+    prop_oneof![Just(Overflow::LongestTail), Just(Overflow::LongestHead), Just(Overflow::Share)]
+}
+
+fn span(most_us: u64) -> impl Strategy<Value = Duration> {
+    (1..most_us).prop_map(Duration::from_micros)
+}
+
+fn sfq() -> impl Strategy<Value = SfqConfig> {
+    (1u32..6, prop::option::of(span(100_000)), overflow())
+        .prop_map(|(buckets, perturbation, overflow)| SfqConfig { buckets, perturbation, overflow })
+}
+
+fn drr() -> impl Strategy<Value = DrrConfig> {
+    (1u64..3000, prop::option::of(1u32..6), overflow()).prop_map(|(quantum, buckets, overflow)| DrrConfig {
+        quantum: Bytes::new(quantum),
+        buckets,
+        overflow,
+    })
+}
+
+fn red() -> impl Strategy<Value = RedConfig> {
+    (0.0..3.0f64, 0.1..5.0f64, 0.01..1.0f64, 0.01..1.0f64, any::<[bool; 3]>()).prop_map(
+        |(min, more, weight, max_probability, [in_bytes, gentle, ecn])| {
+            let (unit, scale) = if in_bytes { (RedUnit::Bytes, 500.0) } else { (RedUnit::Packets, 1.0) };
+            let (min_threshold, max_threshold) = (min * scale, (min + more) * scale);
+            let mean_packet = Bytes::new(500);
+            RedConfig {
+                unit,
+                min_threshold,
+                max_threshold,
+                weight,
+                max_probability,
+                gentle,
+                ecn,
+                mean_packet,
+            }
+        },
+    )
+}
+
+fn codel() -> impl Strategy<Value = CoDelConfig> {
+    (0u64..2000, span(20_000), 0u64..2000, any::<bool>()).prop_map(|(target, interval, largest, ecn)| {
+        CoDelConfig { target: Duration::from_micros(target), interval, max_packet: Bytes::new(largest), ecn }
+    })
+}
+
+fn fq_codel() -> impl Strategy<Value = FqCoDelConfig> {
+    (codel(), 1u32..6, 1u64..3000, 1u32..5).prop_map(|(codel, flows, quantum, drop_batch)| FqCoDelConfig {
+        codel,
+        flows,
+        quantum: Bytes::new(quantum),
+        drop_batch,
+    })
+}
+
+fn pie() -> impl Strategy<Value = PieConfig> {
+    (span(5000), span(5000), 0.1..1000.0f64, 0.1..1000.0f64, 0u64..10_000, 0.0..1.0f64).prop_map(
+        |(target, update, alpha, beta, burst, ecn_threshold)| PieConfig {
+            target,
+            update,
+            alpha,
+            beta,
+            max_burst: Duration::from_micros(burst),
+            ecn_threshold,
+            mean_packet: Bytes::new(100),
+        },
+    )
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let arrive = (prop_oneof![Just(40u32), Just(1500u32), 0u32..2000], prop::bool::weighted(0.1))
-        .prop_map(|(size, urgent)| Step::Arrive { size, urgent });
-    prop::collection::vec(prop_oneof![3 => arrive, 2 => Just(Step::Leave)], 0..300)
+    let flow = prop_oneof![0u32..4, any::<u32>()];
+    let size = prop_oneof![Just(40u32), Just(1500u32), 0u32..2000];
+    let arrive = (flow, size, prop::bool::weighted(0.1), any::<bool>())
+        .prop_map(|(flow, size, urgent, markable)| Step::Arrive { flow, size, urgent, markable });
+    let wait = prop_oneof![0u64..2_000, 0u64..1_000_000].prop_map(|us| Step::Wait(Duration::from_micros(us)));
+    prop::collection::vec(prop_oneof![3 => arrive, 2 => Just(Step::Leave), 1 => wait], 0..300)
+}
+
+fn rates() -> impl Strategy<Value = Option<Rate>> {
+    prop::option::of((0u64..100).prop_map(Rate::from_mbits_per_sec))
+}
+
+fn make(spec: &DisciplineSpec, rate: Option<Rate>, seed: u64) -> Any {
+    let mut queue = Any::new(spec, |purpose| Stream::new(seed, purpose, 0));
+    if let Some(rate) = rate {
+        queue.set_rate(rate);
+    }
+    queue
 }
 
 /// What waits, kept in the plainest way: one list.
@@ -50,69 +146,89 @@ impl Waiting {
         self.0.remove(at);
     }
 
-    fn next(&self) -> Option<Entry> {
-        self.0.iter().find(|entry| entry.urgent).or(self.0.first()).copied()
+    /// What must leave before `entry`, if anything.
+    fn before(&self, entry: Entry, keeps_order: bool) -> Option<Entry> {
+        let urgent = self.0.iter().find(|waiting| waiting.urgent);
+        let first = self.0.iter().find(|waiting| keeps_order || waiting.flow == entry.flow);
+        urgent.or(first).filter(|first| first.packet != entry.packet).copied()
     }
+}
+
+fn without_mark(entry: Entry) -> Entry {
+    Entry { marked: false, ..entry }
 }
 
 proptest! {
     #[test]
-    fn every_discipline_keeps_the_contract(spec in specs(), steps in steps(), seed: u64) {
-        let mut queue = Any::new(&spec, |purpose| Stream::new(seed, purpose, 0));
+    fn every_discipline_keeps_the_contract(spec in specs(), rate in rates(), steps in steps(), seed: u64) {
+        prop_assert_eq!(spec.check(), Ok(()));
+        let mut queue = make(&spec, rate, seed);
         let (mut waiting, mut dropped) = (Waiting::default(), Vec::new());
-        let mut arrivals = 0;
+        let (mut arrivals, mut now) = (0, Time::ZERO);
         let mut out = BTreeSet::new();
+        // In the end all that is left leaves; a discipline may drop several for each that it serves.
         for step in steps.into_iter().chain(std::iter::repeat_n(Step::Leave, 301)) {
             dropped.clear();
             match step {
-                Step::Arrive { size, urgent } => {
-                    let entry = Entry { packet: arrivals, size, flow: 7, urgent, markable: true, marked: false };
+                Step::Arrive { flow, size, urgent, markable } => {
+                    let entry = Entry { packet: arrivals, size, flow, priority: (flow % 8) as u8, urgent, markable, marked: false };
                     arrivals += 1;
                     waiting.0.push(entry);
-                    queue.enqueue(Time::ZERO, entry, &mut dropped);
-                    prop_assert!(dropped.len() <= 1);
+                    queue.enqueue(now, entry, &mut dropped);
                     if urgent {
                         prop_assert!(dropped.iter().all(|drop| drop.entry == entry));
                     }
                 }
                 Step::Leave => {
-                    let left = queue.dequeue(Time::ZERO, &mut dropped);
-                    prop_assert_eq!(left, waiting.next());
+                    let hint = queue.peek().copied();
+                    let left = queue.dequeue(now, &mut dropped);
+                    prop_assert!(left.is_some() || queue.packets() == 0);
+                    for drop in &dropped {
+                        waiting.remove(without_mark(drop.entry));
+                        prop_assert!(out.insert(drop.entry.packet));
+                    }
                     if let Some(entry) = left {
-                        waiting.remove(entry);
+                        prop_assert!(entry.markable || !entry.marked);
+                        prop_assert_eq!(waiting.before(entry, spec.keeps_order()), None);
+                        prop_assert!(hint.is_none() || hint == left);
+                        waiting.remove(without_mark(entry));
                         prop_assert!(out.insert(entry.packet));
                     }
+                    dropped.clear();
                 }
+                Step::Wait(time) => now += time,
             }
             for drop in &dropped {
-                prop_assert_eq!(drop.reason, DropReason::Full);
-                waiting.remove(drop.entry);
+                prop_assert!(!drop.entry.marked || drop.entry.markable);
+                prop_assert!(drop.reason == DropReason::Full || spec.drops_early());
+                waiting.remove(without_mark(drop.entry));
                 prop_assert!(out.insert(drop.entry.packet));
             }
             let bytes: u64 = waiting.0.iter().map(|entry| u64::from(entry.size)).sum();
             prop_assert_eq!((queue.packets(), queue.bytes()), (waiting.0.len() as u64, bytes));
-            match limit_of(&spec) {
+            match spec.limit() {
                 Limit::Packets(limit) => prop_assert!(queue.packets() <= limit),
                 Limit::Bytes(limit) => prop_assert!(queue.bytes() <= limit),
-                Limit::Unlimited => prop_assert!(dropped.is_empty()),
+                Limit::Unlimited => prop_assert!(dropped.iter().all(|drop| drop.reason == DropReason::Early)),
             }
         }
         prop_assert_eq!(out.len() as u64, u64::from(arrivals));
     }
 
     #[test]
-    fn a_run_repeats(spec in specs(), steps in steps(), seed: u64) {
+    fn a_run_repeats(spec in specs(), rate in rates(), steps in steps(), seed: u64) {
         // The same seed and steps drop the same packets.
         let run = || {
-            let mut queue = Any::new(&spec, |purpose| Stream::new(seed, purpose, 0));
-            let (mut log, mut dropped) = (Vec::new(), Vec::new());
+            let mut queue = make(&spec, rate, seed);
+            let (mut log, mut dropped, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
             for (packet, step) in (0..).zip(&steps) {
                 match *step {
-                    Step::Arrive { size, urgent } => {
-                        let entry = Entry { packet, size, flow: 0, urgent, markable: false, marked: false };
-                        queue.enqueue(Time::ZERO, entry, &mut dropped);
+                    Step::Arrive { flow, size, urgent, markable } => {
+                        let entry = Entry { packet, size, flow, priority: (flow % 8) as u8, urgent, markable, marked: false };
+                        queue.enqueue(now, entry, &mut dropped);
                     }
-                    Step::Leave => log.push(queue.dequeue(Time::ZERO, &mut dropped)),
+                    Step::Leave => log.push(queue.dequeue(now, &mut dropped)),
+                    Step::Wait(time) => now += time,
                 }
             }
             (log, dropped)

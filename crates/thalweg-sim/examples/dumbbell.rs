@@ -19,10 +19,11 @@ fn main() {
         schedule: Vec::new(),
         capacity: None,
         feedback: None,
+        framing: Framing::None,
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);
-    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Processing::default() };
+    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Processing::default(), gate: None };
     let spec = Spec {
         nodes: vec![node("left"), node("right")],
         links: vec![LinkSpec {
@@ -59,6 +60,7 @@ fn main() {
             stagger: Duration::ZERO,
             stop: None,
             control_channel: None,
+            priority: LOWEST_PRIORITY,
         }],
         duration: Duration::from_secs(seconds),
         warmup: Duration::ZERO,

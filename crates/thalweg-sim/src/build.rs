@@ -4,6 +4,7 @@ use crate::endpoint::{Transport, Way};
 use crate::error::SpecError;
 use crate::feedback::MessageWays;
 use crate::flow::{Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
+use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
 use crate::measure::{Histogram, Recorder};
 use crate::names::Names;
@@ -12,7 +13,9 @@ use crate::packet::{NONE, Packets};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
 use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
-use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
+use crate::spec::{
+    AccessSpec, DirectionSpec, Framing, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec,
+};
 use crate::trace::Tracer;
 use crate::transmitter::{Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
@@ -28,8 +31,14 @@ const MAX_WATCHED_LINKS: usize = 64;
 pub(crate) const FLOW_SERIES: [Quantity; 5] =
     [Quantity::Window, Quantity::InFlight, Quantity::Rtt, Quantity::PacingRate, Quantity::Goodput];
 /// What a watched direction records, in order.
-pub(crate) const LINK_SERIES: [Quantity; 5] =
-    [Quantity::QueuePackets, Quantity::QueueBytes, Quantity::Drops, Quantity::Marks, Quantity::LinkRate];
+pub(crate) const LINK_SERIES: [Quantity; 6] = [
+    Quantity::QueuePackets,
+    Quantity::QueueBytes,
+    Quantity::Drops,
+    Quantity::Marks,
+    Quantity::LinkRate,
+    Quantity::Feedback,
+];
 
 pub(crate) fn build<T: Tracer>(spec: &Spec, tracer: T) -> Result<Simulation<T>, SpecError> {
     crate::error::check(spec)?;
@@ -48,6 +57,9 @@ struct Builder<'a> {
     flows: Vec<Flow>,
     groups: Vec<Group>,
     hosts: Vec<Host>,
+    gates: Vec<NodeGate>,
+    /// The gate of each node.
+    node_gates: Vec<u16>,
     transports: Vec<Transport>,
     /// The host of each node that works for its endpoints itself.
     node_hosts: Vec<u32>,
@@ -76,6 +88,8 @@ impl<'a> Builder<'a> {
             flows: Vec::new(),
             groups: Vec::new(),
             hosts: Vec::new(),
+            gates: Vec::new(),
+            node_gates: vec![NO_GATE; spec.nodes.len()],
             transports: Vec::new(),
             node_hosts: vec![NONE; spec.nodes.len()],
         };
@@ -84,11 +98,19 @@ impl<'a> Builder<'a> {
             builder.network.names.links.push((link.clone(), name(*b), name(*a)));
             for direction in [forward, backward] {
                 let number = builder.describe(direction.clone());
-                builder.add_transmitter(number)?;
+                let transmitter = builder.add_transmitter(number)?;
+                let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
+                if let Some(interval) = interval {
+                    builder.wheel.push(Time::ZERO + interval, Kind::Router.key(transmitter));
+                }
             }
         }
         for (index, node) in spec.nodes.iter().enumerate() {
             builder.node_hosts[index] = builder.add_host(node.processing);
+            if let Some(gate) = &node.gate {
+                builder.node_gates[index] = builder.gates.len() as u16;
+                builder.gates.push(NodeGate::new(&gate.config));
+            }
         }
         Ok(builder)
     }
@@ -156,11 +178,22 @@ impl<'a> Builder<'a> {
         let exit = if group.access.is_some() { &[EXIT][..] } else { &[] };
         let forward = self.add_route([&forward, exit].concat());
         let backward = self.add_route([&backward, exit].concat());
-        self.transports.push(Transport::new(&group.transport));
+        let mut transport = Transport::new(&group.transport);
+        let gated =
+            |node: NodeId| if group.access.is_none() { self.node_gates[node.0 as usize] } else { NO_GATE };
+        let gates = [gated(group.from), gated(group.to)];
+        if gates != [NO_GATE; 2]
+            && let Some(gate) = &self.spec.nodes[group.from.0 as usize].gate
+        {
+            transport.set_pause(gate.pause);
+        }
+        self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),
             scheme: group.transport.scheme().to_owned(),
             transport: index,
+            priority: group.priority,
+            gates,
             first_flow: self.flows.len() as u32,
             flows: group.count,
             completion: Histogram::default(),
@@ -274,6 +307,11 @@ impl<'a> Builder<'a> {
         if !warmup.is_zero() {
             self.wheel.push(Time::ZERO + warmup, Kind::Warm.key(0));
         }
+        let tails = spec.links.iter().flat_map(|link| [link.a, link.b]);
+        let link_gates = match self.gates.is_empty() {
+            true => Vec::new(),
+            false => tails.map(|node| self.node_gates[node.0 as usize]).collect(),
+        };
         let mut simulation = Simulation {
             now: Time::ZERO,
             finished: false,
@@ -286,6 +324,8 @@ impl<'a> Builder<'a> {
             flows: self.flows,
             groups: self.groups,
             hosts: self.hosts,
+            gates: self.gates,
+            link_gates,
             transports: self.transports,
             measure: spec.measure.clone(),
             recorders: Vec::new(),
@@ -293,6 +333,7 @@ impl<'a> Builder<'a> {
             watched_links: Vec::new(),
             counting: warmup.is_zero(),
             events: 0,
+            expected: [NONE; 2],
             fingerprint: 0,
             conservation: Conservation::default(),
             tracer,
@@ -340,6 +381,7 @@ fn control_channel(delay: Duration) -> DirectionSpec {
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,
+        framing: Framing::None,
         feedback: None,
     }
 }

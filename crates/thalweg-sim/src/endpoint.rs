@@ -1,15 +1,16 @@
 //! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
 
+use crate::gate::NO_GATE;
 use crate::packet::NONE;
 use crate::pdu::Pdu;
-use crate::prefetch::prefetch_all;
-use crate::spec::TransportSpec;
+use crate::prefetch::{prefetch_all, prefetch_at};
+use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::{Engine, Output, aack, datagram, sstp, window};
+use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -24,16 +25,20 @@ pub(crate) enum AnyEngine {
     Sink(Box<datagram::Sink<Length>>),
     AdaptiveTransmitter(Box<aack::Transmitter<Length>>),
     AdaptiveReceiver(Box<aack::Receiver<Length>>),
+    /// Either end.
+    Sscop(Box<sscop::Endpoint<Length>>),
     SstpSender(Box<sstp::Sender<Length>>),
     SstpReceiver(Box<sstp::Receiver<Length>>),
 }
 
-/// What an application tells an engine.
+/// What an application or a gate tells an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Write(Length),
     Finish,
     Stop,
+    Pause,
+    Resume,
 }
 
 impl<P> From<Command> for Input<P, Length> {
@@ -42,6 +47,8 @@ impl<P> From<Command> for Input<P, Length> {
             Command::Write(length) => Self::Write(length),
             Command::Finish => Self::Finish,
             Command::Stop => Self::Stop,
+            Command::Pause => Self::Pause,
+            Command::Resume => Self::Resume,
         }
     }
 }
@@ -56,6 +63,56 @@ fn unify<P, R>(output: Output<P, Event<Length>, R>, pdu: impl FnOnce(P) -> Pdu) 
         Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
         Output::Idle => Output::Idle,
     }
+}
+
+// SSCOP in functions of its own: inlined, it would crowd out the window transport, which most packets are of.
+
+#[inline(never)]
+fn receive_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, pdu: sscop::Pdu<Length>, marked: bool) {
+    engine.handle(now, Input::Pdu { pdu, marked });
+}
+
+#[inline(never)]
+fn command_sscop(engine: &mut sscop::Endpoint<Length>, now: Time, command: Command) {
+    engine.handle(now, command.into());
+}
+
+#[inline(never)]
+fn poll_sscop(engine: &mut sscop::Endpoint<Length>, now: Time) -> AnyOutput {
+    unify(engine.poll(now), Pdu::Sscop)
+}
+
+#[inline(never)]
+fn sscop_size(pdu: &sscop::Pdu<Length>) -> u32 {
+    pdu.wire_len()
+}
+
+// Two-level flow control likewise.
+
+#[inline(never)]
+fn receive_sstp<E>(engine: &mut E, now: Time, pdu: sstp::Pdu<Length>, marked: bool)
+where
+    E: Engine<Input = Input<sstp::Pdu<Length>, Length>>,
+{
+    engine.handle(now, Input::Pdu { pdu, marked });
+}
+
+#[inline(never)]
+fn feedback_sstp(engine: &mut sstp::Sender<Length>, now: Time, feedback: Feedback) {
+    engine.handle(now, Input::Feedback(feedback));
+}
+
+#[inline(never)]
+fn command_sstp(engine: &mut sstp::Sender<Length>, now: Time, command: Command) {
+    engine.handle(now, command.into());
+}
+
+#[inline(never)]
+fn poll_sstp<E>(engine: &mut E, now: Time) -> AnyOutput
+where
+    E: Engine<Pdu = sstp::Pdu<Length>, Event = Event<Length>>,
+{
+    unify(engine.poll(now), Pdu::Sstp)
 }
 
 impl AnyEngine {
@@ -74,8 +131,11 @@ impl AnyEngine {
             (Self::AdaptiveReceiver(engine), Pdu::AdaptiveAck(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
-            (Self::SstpSender(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
-            (Self::SstpReceiver(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::Sscop(engine), Pdu::Sscop(pdu)) => receive_sscop(engine, now, pdu, marked),
+            (Self::SstpSender(engine), Pdu::Sstp(pdu)) => receive_sstp(engine.as_mut(), now, pdu, marked),
+            (Self::SstpReceiver(engine), Pdu::Sstp(pdu)) => {
+                receive_sstp(engine.as_mut(), now, pdu, marked);
+            }
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -89,9 +149,20 @@ impl AnyEngine {
             Self::WindowReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::AdaptiveTransmitter(engine) => prefetch_all(engine.as_ref()),
             Self::AdaptiveReceiver(engine) => prefetch_all(engine.as_ref()),
+            Self::Sscop(engine) => prefetch_all(engine.as_ref()),
             Self::SstpSender(engine) => prefetch_all(engine.as_ref()),
             Self::SstpReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
+        }
+    }
+
+    /// Asks for what the engine keeps elsewhere.
+    #[inline]
+    pub fn prefetch_more(&self) {
+        if let Self::WindowSender(engine) = self
+            && let Some(places) = engine.next_needed()
+        {
+            places.into_iter().for_each(prefetch_at);
         }
     }
 
@@ -100,7 +171,9 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::SstpSender(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::SstpSender(engine) => feedback_sstp(engine, now, feedback),
+            // Its sources do not listen to routers.
+            Self::Sscop(_) => {}
             Self::WindowReceiver(_)
             | Self::Sink(_)
             | Self::AdaptiveReceiver(_)
@@ -114,7 +187,8 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
-            Self::SstpSender(engine) => engine.handle(now, command.into()),
+            Self::Sscop(engine) => command_sscop(engine, now, command),
+            Self::SstpSender(engine) => command_sstp(engine, now, command),
             Self::WindowReceiver(_)
             | Self::Sink(_)
             | Self::AdaptiveReceiver(_)
@@ -132,8 +206,9 @@ impl AnyEngine {
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
-            Self::SstpSender(engine) => unify(engine.poll(now), Pdu::Sstp),
-            Self::SstpReceiver(engine) => unify(engine.poll(now), Pdu::Sstp),
+            Self::Sscop(engine) => poll_sscop(engine, now),
+            Self::SstpSender(engine) => poll_sstp(engine.as_mut(), now),
+            Self::SstpReceiver(engine) => poll_sstp(engine.as_mut(), now),
             Self::Vacant => Output::Idle,
         }
     }
@@ -162,6 +237,18 @@ impl AnyEngine {
                     sent: stats.sent,
                     retransmissions: stats.retransmissions,
                     timeouts: stats.timeouts,
+                    min_rtt: stats.min_rtt,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    limits: stats.limits,
+                    ..SenderCounts::default()
+                }
+            }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sscop.sent,
+                    retransmissions: stats.sscop.retransmissions,
+                    timeouts: stats.sscop.timeouts,
                     min_rtt: stats.min_rtt,
                     smoothed_rtt: stats.smoothed_rtt,
                     limits: stats.limits,
@@ -208,6 +295,15 @@ impl AnyEngine {
                     in_flight: stats.outstanding,
                     smoothed_rtt: stats.smoothed_rtt,
                     pacing_rate: None,
+                })
+            }
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                Some(Beliefs {
+                    window: f64::from(stats.window),
+                    in_flight: stats.in_flight,
+                    smoothed_rtt: stats.smoothed_rtt,
+                    pacing_rate: stats.pacing_rate,
                 })
             }
             Self::SstpSender(engine) => {
@@ -322,6 +418,10 @@ pub(crate) struct Endpoint {
     pub waiting: bool,
     /// Every change of its state is recorded.
     pub watched: bool,
+    /// The priority of its flow.
+    pub priority: u8,
+    /// The gate that it sends behind.
+    pub gate: u16,
 }
 
 /// How packets leave an end of a flow.
@@ -349,12 +449,17 @@ impl Endpoint {
         incarnation: 0,
         waiting: false,
         watched: false,
+        priority: LOWEST_PRIORITY,
+        gate: NO_GATE,
     };
 
     /// How large a packet with this PDU is on the wire.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
-        pdu.payload().map_or(self.control, |payload| payload + self.header)
+        match pdu {
+            Pdu::Sscop(pdu) => sscop_size(pdu) + self.control,
+            pdu => pdu.payload().map_or(self.control, |payload| payload + self.header),
+        }
     }
 }
 
@@ -373,6 +478,10 @@ pub(crate) enum Transport {
         config: Arc<aack::Config>,
         header: u32,
         ack: u32,
+    },
+    Sscop {
+        config: sscop::EndpointConfig,
+        header: u32,
     },
     Sstp {
         sender: Arc<sstp::SenderConfig>,
@@ -398,12 +507,22 @@ impl Transport {
             TransportSpec::AdaptiveAck { config, header, ack, .. } => {
                 Self::AdaptiveAck { config: Arc::new(*config), header: *header, ack: *ack }
             }
+            TransportSpec::Sscop { config, header, .. } => {
+                Self::Sscop { config: config.clone(), header: *header }
+            }
             TransportSpec::Sstp { sender, receiver, header, control, .. } => Self::Sstp {
                 sender: Arc::new(*sender),
                 receiver: Arc::new(*receiver),
                 header: *header,
                 control: *control,
             },
+        }
+    }
+
+    /// Says what a pause does to the sender's timer, where it has one.
+    pub fn set_pause(&mut self, pause: window::PauseConfig) {
+        if let Self::Window { sender, .. } = self {
+            Arc::make_mut(sender).pause = pause;
         }
     }
 
@@ -425,6 +544,10 @@ impl Transport {
                 AnyEngine::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::clone(config)))),
                 AnyEngine::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::clone(config)))),
             ),
+            Self::Sscop { config, .. } => {
+                let end = || AnyEngine::Sscop(Box::new(sscop::Endpoint::new(config)));
+                (end(), end())
+            }
             Self::Sstp { sender, receiver, .. } => (
                 AnyEngine::SstpSender(Box::new(sstp::Sender::new(Arc::clone(sender)))),
                 AnyEngine::SstpReceiver(Box::new(sstp::Receiver::new(Arc::clone(receiver)))),
@@ -438,6 +561,10 @@ impl Transport {
             Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
             Self::Sstp { header, control, .. } => (*header, *control),
             Self::Datagram(config) => (config.header, config.header),
+            // PDUs know their own size; beside a message they have four bytes and padding.
+            Self::Sscop { config, header } => {
+                (*header + config.segment.next_multiple_of(4) - config.segment + 4, *header)
+            }
         }
     }
 
@@ -452,6 +579,7 @@ impl Transport {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram(config) => config.segment,
             Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sscop { config, .. } => config.segment,
             Self::Sstp { sender, .. } => sender.packet,
         }
     }

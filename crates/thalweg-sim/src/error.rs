@@ -1,6 +1,6 @@
 //! Specifications that make no sense.
 
-use crate::spec::{GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 use core::fmt;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
@@ -30,6 +30,13 @@ pub enum SpecError {
         /// The quantity.
         what: &'static str,
     },
+    /// A priority is not one from 1 to [`LOWEST_PRIORITY`].
+    Priority {
+        /// The group.
+        of: String,
+        /// The priority.
+        found: u8,
+    },
     /// A link's impairments or capacity are not valid.
     Link {
         /// The link or group.
@@ -57,6 +64,9 @@ impl fmt::Display for SpecError {
                 write!(f, "`{group}` has no route from `{from}` to `{to}`")
             }
             Self::Zero { of, what } => write!(f, "`{of}`: the {what} must not be zero"),
+            Self::Priority { of, found } => {
+                write!(f, "`{of}` has a priority of {found}, but they go from 1 to {LOWEST_PRIORITY}")
+            }
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
             Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
         }
@@ -72,6 +82,7 @@ impl TransportSpec {
             Self::Window { scheme, .. }
             | Self::Datagram { scheme, .. }
             | Self::AdaptiveAck { scheme, .. }
+            | Self::Sscop { scheme, .. }
             | Self::Sstp { scheme, .. } => scheme,
         }
     }
@@ -80,7 +91,7 @@ impl TransportSpec {
     pub fn feedback(&self) -> Option<FeedbackKind> {
         match self {
             Self::Window { controller, .. } => controller.feedback(),
-            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sstp { .. } => None,
+            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sscop { .. } | Self::Sstp { .. } => None,
         }
     }
 
@@ -95,6 +106,7 @@ impl TransportSpec {
             Self::Window { sender, .. } => sender.segment,
             Self::Datagram { segment, .. } => *segment,
             Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sscop { config, .. } => config.segment,
             Self::Sstp { sender, .. } => sender.packet,
         }
     }
@@ -112,7 +124,20 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
         }
         for direction in [&link.forward, &link.backward] {
             direction.check().map_err(|why| SpecError::Link { of: link.name.clone(), why })?;
+            let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
+            if interval.is_some_and(|interval| spec.duration.as_picos() / interval.as_picos() > MAX_SAMPLES) {
+                return Err(SpecError::TooMany { what: "intervals of rations", most: MAX_SAMPLES });
+            }
         }
+    }
+    for node in &spec.nodes {
+        if let Some(gate) = &node.gate {
+            gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
+        }
+    }
+    let most = u64::from(crate::gate::NO_GATE);
+    if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= most {
+        return Err(SpecError::TooMany { what: "gates", most });
     }
     if spec.measure.interval.is_some_and(Duration::is_zero) {
         return Err(SpecError::Zero { of: "measure".to_owned(), what: "interval" });
@@ -151,6 +176,9 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
 /// A workload that writes nothing, or writes in no time, would stand still or never let the time pass.
 fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     let zero = |what| Err(SpecError::Zero { of: group.name.clone(), what });
+    if group.priority == 0 || group.priority > LOWEST_PRIORITY {
+        return Err(SpecError::Priority { of: group.name.clone(), found: group.priority });
+    }
     if group.transport.segment() == 0 {
         return zero("segment size");
     }
@@ -177,7 +205,7 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),
-        WorkloadSpec::Transfer(size) if *size == Bytes::ZERO => zero("size"),
+        WorkloadSpec::Transfer(size) | WorkloadSpec::Deliver(size) if *size == Bytes::ZERO => zero("size"),
         WorkloadSpec::Telnet { packet, .. } | WorkloadSpec::OnOff { packet, .. }
             if *packet == Bytes::ZERO =>
         {

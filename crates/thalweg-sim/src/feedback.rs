@@ -6,9 +6,9 @@
 //! that messages do not make messages.
 
 use crate::flow::Role;
-use crate::packet::{Cargo, Flags, Packet};
+use crate::packet::{Cargo, Flags, Packet, SscopCargo};
 use crate::pdu::Pdu;
-use crate::simulation::Simulation;
+use crate::simulation::{Kind, Simulation};
 use crate::trace::{Step, Tracer};
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::FeedbackKind;
@@ -50,16 +50,24 @@ impl<T: Tracer> Simulation<T> {
         self.network.directions[spec as usize].feedback
     }
 
+    /// Whether the discipline at `link` sees the packets that find the line free too.
+    fn sees_all(&self, link: u32) -> bool {
+        let spec = self.network.transmitters[link as usize].spec;
+        self.network.directions[spec as usize].queue.sees_all()
+    }
+
     /// What the policy at `link` sees of a packet.
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
             Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
+            Cargo::Sscop(SscopCargo::Sd { number, .. }) => Some(u64::from(number)),
             Cargo::SstpData { shipment, .. } => Some(u64::from(shipment)),
             Cargo::Ack { .. }
-            | Cargo::AdaptiveReport { .. }
-            | Cargo::SstpPack { .. }
             | Cargo::Datagram(_)
+            | Cargo::AdaptiveReport { .. }
+            | Cargo::Sscop(_)
+            | Cargo::SstpPack { .. }
             | Cargo::Large(_) => None,
         };
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
@@ -106,9 +114,13 @@ impl<T: Tracer> Simulation<T> {
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
         let arrival = self.passing(link, packet);
-        let goes = is_free && self.network.can_send(link);
-        if !goes {
-            self.store(link, packet);
+        let mut goes = is_free && self.network.can_send(link);
+        let is_seen = goes && self.sees_all(link);
+        if !goes || is_seen {
+            self.store(link, packet, !goes);
+        }
+        if is_seen {
+            goes = self.dequeue(link).0.is_some();
         }
         let is_dropped = self.network.dropped.iter().any(|victim| victim.entry.packet == packet);
         let outcome = match (goes, is_dropped) {
@@ -147,6 +159,19 @@ impl<T: Tracer> Simulation<T> {
         }
         self.serve(link, entry, left);
         self.settle(link);
+        self.post(link, outbox, &spec);
+    }
+
+    /// The policy at `link` acts of its own accord.
+    pub(crate) fn on_router(&mut self, link: u32) {
+        let Some(spec) = self.feedback_spec(link) else { return };
+        let Some(interval) = spec.policy.interval() else { return };
+        self.wheel.push(self.now + interval, Kind::Router.key(link));
+        let view = self.view(link);
+        let mut outbox = core::mem::take(&mut self.network.messages.outbox);
+        if let Some(watched) = self.watched(link) {
+            watched.watch.on_interval(&view, &mut outbox);
+        }
         self.post(link, outbox, &spec);
     }
 

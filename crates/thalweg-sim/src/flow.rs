@@ -1,6 +1,7 @@
 //! Flows: applications, their connections, and what is counted of them.
 
 use crate::endpoint::{AnyEngine, Command, Endpoint, EndpointId, SenderCounts, Way};
+use crate::gate::NO_GATE;
 use crate::measure::Histogram;
 use crate::simulation::{Kind, Simulation};
 use crate::trace::Tracer;
@@ -42,6 +43,9 @@ pub(crate) struct Group {
     pub name: String,
     pub scheme: String,
     pub transport: u32,
+    pub priority: u8,
+    /// The gates of the nodes where its flows begin and end.
+    pub gates: [u16; 2],
     pub first_flow: u32,
     pub flows: u32,
     pub completion: Histogram,
@@ -124,6 +128,9 @@ impl<T: Tracer> Simulation<T> {
         if self.flows[flow as usize].stopped {
             return;
         }
+        if reaction.arrived {
+            return self.end_delivery(flow);
+        }
         if let Some(at) = reaction.timer {
             self.wheel.push(at.max(self.now), Kind::Application.key(flow));
         }
@@ -155,6 +162,15 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
+    /// All that a flow was to deliver has arrived, whatever was lost on the way: it ends.
+    fn end_delivery(&mut self, flow: u32) {
+        let state = &mut self.flows[flow as usize];
+        let main = state.main;
+        (state.finished, state.stopped) = (Some(self.now), true);
+        self.complete(flow, self.connections[main as usize].opened, self.now);
+        self.command(main * 2, Command::Stop);
+    }
+
     fn complete(&mut self, flow: u32, began: Time, ended: Time) {
         if self.counting {
             let group = self.flows[flow as usize].group;
@@ -182,6 +198,8 @@ impl<T: Tracer> Simulation<T> {
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         let (sender, receiver) = transport.engines();
+        let group = &self.groups[state.group as usize];
+        let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
         let (header, control) = transport.overheads();
         let (mut there, mut back) = (state.forward, state.backward);
         if role == Role::Reply {
@@ -195,14 +213,29 @@ impl<T: Tracer> Simulation<T> {
             // The serial goes on, so that no packet of the run has another's identity; the incarnation tells late
             // packets of the slot's last connection from those of this one.
             let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
-            *slot = Endpoint { engine, way, flow, header, control, serial, incarnation, ..Endpoint::VACANT };
+            *slot = Endpoint {
+                engine,
+                way,
+                flow,
+                header,
+                control,
+                serial,
+                incarnation,
+                priority,
+                ..Endpoint::VACANT
+            };
         }
         self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
+        if gate != NO_GATE {
+            self.endpoints[number as usize * 2].gate = gate;
+            self.join_gate(number);
+        }
         number
     }
 
     /// Closes a connection whose data has all been delivered.
     fn close(&mut self, number: u32) {
+        self.leave_gate(number);
         let flow = self.connections[number as usize].flow;
         let counts = self.endpoints[number as usize * 2].engine.sender_counts(self.now);
         self.flows[flow as usize].ended.get_or_insert_default().add(&counts);
@@ -230,8 +263,9 @@ impl<T: Tracer> Simulation<T> {
             }
             Event::Finished => self.on_finished(id / 2),
             Event::Failed(_) => self.on_failed(id / 2),
-            // What a gate at the source node listens to; what an application is told that it said it tolerates.
-            Event::Congestion(_) | Event::Hole { .. } => {}
+            Event::Congestion(signal) => self.tell_gate_of_congestion(id, *signal),
+            // What an application is told that it said it tolerates.
+            Event::Hole { .. } => {}
         }
     }
 
@@ -271,6 +305,7 @@ impl<T: Tracer> Simulation<T> {
             let flow = &mut self.flows[connection.flow as usize];
             flow.failed = flow.failed.or(Some(self.now));
             flow.stopped = true;
+            self.leave_gate(number);
         }
     }
 
@@ -279,13 +314,14 @@ impl<T: Tracer> Simulation<T> {
         let connection = self.connections[number as usize];
         match connection.role {
             Role::Main => {
+                self.leave_gate(number);
                 let flow = &mut self.flows[connection.flow as usize];
-                flow.finished = Some(connection.delivered_at);
+                flow.finished = flow.finished.or(Some(connection.delivered_at));
                 if !flow.stopped {
                     self.complete(connection.flow, connection.opened, connection.delivered_at);
                 }
             }
-            Role::Reply => {}
+            Role::Reply => self.leave_gate(number),
             Role::Transfer => {
                 self.complete(connection.flow, connection.opened, connection.delivered_at);
                 let group = self.flows[connection.flow as usize].group;

@@ -1,6 +1,7 @@
 //! Hosts whose one processor works on every packet that is sent or received.
 
 use crate::endpoint::EndpointId;
+use crate::packet::Flags;
 use crate::pdu::Pdu;
 use crate::simulation::{Kind, Simulation};
 use crate::spec::Processing;
@@ -19,8 +20,9 @@ enum Job {
     Send { endpoint: EndpointId, pdu: Pdu },
 }
 
-/// A host that needs time for each packet. Work waits in three lines: received control PDUs, endpoints that want to
-/// send, received data; the first that is not empty is served. Work and transmission overlap: the transmitter has
+/// A host that needs time for each packet. Work waits in three lines: received answers (what a receiver of data sends:
+/// acknowledgements, reports; and routers' messages), endpoints that want to send, and what senders of data sent; the
+/// first that is not empty is served. Work and transmission overlap: the transmitter has
 /// a queue of its own.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -59,8 +61,9 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
         let number = self.endpoints[endpoint as usize].way.host;
         let host = &mut self.hosts[number as usize];
-        let is_data = self.network.packets.pdu(packet).payload().is_some();
-        let line = if is_data { &mut host.data } else { &mut host.control };
+        // What the sender of data sends keeps its order: a POLL must not overtake what it asks about.
+        let is_answer = self.network.packets.get(packet).flags.has(Flags::BACKWARD);
+        let line = if is_answer { &mut host.control } else { &mut host.data };
         if line.len() >= MAX_WAITING {
             self.discard(packet, Step::Dropped, u32::MAX);
             return;

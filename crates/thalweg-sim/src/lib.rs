@@ -11,6 +11,7 @@ pub mod fairness;
 mod feedback;
 mod finish;
 mod flow;
+mod gate;
 mod host;
 mod measure;
 mod names;

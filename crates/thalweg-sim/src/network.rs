@@ -58,9 +58,12 @@ impl Network {
     fn can_pass(&self, link: u32) -> bool {
         let transmitter = &self.transmitters[link as usize];
         let spec = transmitter.spec as usize;
-        // One that is watched has no speed.
+        // One whose queue sees all, or that is watched, has no speed.
+        let direction = &self.directions[spec];
         self.speeds[spec] != 0
-            || transmitter.wait != Wait::Watched && !transmitter.rate(&self.directions[spec]).is_zero()
+            || transmitter.wait != Wait::Watched
+                && !direction.queue.sees_all()
+                && !transmitter.rate(direction).is_zero()
     }
 
     /// The queue of a transmitter, made if there was none.
@@ -151,12 +154,20 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// A packet meets a busy transmitter, or one that is watched.
+    /// A packet meets a busy transmitter, or one that sees every packet.
     fn enqueue(&mut self, link: u32, packet: u32) {
         match self.network.transmitters[link as usize].wait {
             Wait::Queue => {
-                self.store(link, packet);
-                self.settle(link);
+                let transmitter = &self.network.transmitters[link as usize];
+                let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
+                if is_free && self.network.can_send(link) {
+                    // Its discipline sees every packet.
+                    self.store(link, packet, false);
+                    self.on_service(link);
+                } else {
+                    self.store(link, packet, true);
+                    self.settle(link);
+                }
             }
             Wait::Line => {
                 self.trace(Step::Queued, link, packet);
@@ -167,9 +178,9 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// A packet joins a queue.
+    /// A packet joins a queue, to wait there or only to be seen and to leave at once.
     #[inline]
-    pub(crate) fn store(&mut self, link: u32, packet: u32) {
+    pub(crate) fn store(&mut self, link: u32, packet: u32, waits: bool) {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
         let header = self.network.packets.get(packet);
@@ -177,6 +188,7 @@ impl<T: Tracer> Simulation<T> {
             packet,
             size: header.size,
             flow: header.connection,
+            priority: header.flags.priority(),
             urgent: header.flags.has(Flags::URGENT),
             markable: header.flags.has(Flags::MARKABLE),
             marked: false,
@@ -187,8 +199,10 @@ impl<T: Tracer> Simulation<T> {
         let stream = |purpose| names.stream(purpose, link);
         let waiting = transmitter.waiting(spec, names.is_link(link), stream);
         waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
-        waiting.observe(now);
-        self.expect_service(link);
+        if waits {
+            waiting.observe(now);
+            self.expect_service(link);
+        }
     }
 
     /// A queue has changed: does away with what it dropped.
@@ -291,6 +305,7 @@ impl<T: Tracer> Simulation<T> {
             self.discard(victim.entry.packet, Step::Dropped, link);
         }
         self.network.dropped = dropped;
+        self.tell_gate_of_drop(link);
     }
 
     /// A packet enters service, and then the wire.
@@ -409,8 +424,13 @@ impl<T: Tracer> Simulation<T> {
                 extra.impairment.set(impairment, |purpose| names.stream(purpose, link));
             }
         }
-        if transmitter.queue.as_ref().is_some_and(|waiting| waiting.discipline.packets() > 0) {
-            self.expect_service(link);
+        if let Some(waiting) = &mut transmitter.queue {
+            if let Some(rate) = change.rate {
+                waiting.discipline.set_rate(rate);
+            }
+            if waiting.discipline.packets() > 0 {
+                self.expect_service(link);
+            }
         }
     }
 }

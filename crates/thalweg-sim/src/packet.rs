@@ -5,6 +5,8 @@ use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
 use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
+use thalweg_proto::sscop::rate::RateField;
+use thalweg_proto::sscop::{self, Number, Stat};
 use thalweg_proto::sstp;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
@@ -62,6 +64,7 @@ pub(crate) enum Cargo {
         after: u32,
         missing: u16,
     },
+    Sscop(SscopCargo),
     SstpData {
         shipment: u32,
         length: u32,
@@ -79,9 +82,29 @@ pub(crate) enum Cargo {
     Large(u32),
 }
 
+/// A PDU of SSCOP: those of data transfer, but for lists.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SscopCargo {
+    Sd {
+        number: u32,
+        length: u32,
+    },
+    Poll {
+        poll: u32,
+        next: u32,
+    },
+    /// A STAT without a list: numbers of 24 bits, and the rate's 16, zero for none.
+    Stat {
+        poll: [u8; 3],
+        credit: [u8; 3],
+        next: [u8; 3],
+        rate: [u8; 2],
+    },
+}
+
 /// A header's flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     /// Goes ahead of others.
@@ -98,6 +121,16 @@ impl Flags {
     pub const ROUTER: Self = Self(32);
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
+
+    /// No flags, and a flow's priority in the upper byte.
+    pub const fn of_priority(priority: u8) -> Self {
+        Self((priority as u16) << 8)
+    }
+
+    /// The priority of the packet's flow.
+    pub const fn priority(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
 
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -164,18 +197,32 @@ impl Packets {
             Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => {
                 pack_report(&report).unwrap_or_else(|| self.pack_large(pdu))
             }
-            Pdu::Sstp(sstp::Pdu::Data(sstp::Data {
+            Pdu::Sscop(pdu) => self.pack_sscop(pdu),
+            Pdu::Sstp(pdu) => self.pack_sstp(pdu),
+            pdu => self.pack_large(pdu),
+        }
+    }
+
+    #[inline(never)]
+    fn pack_sscop(&mut self, pdu: sscop::Pdu<Length>) -> Cargo {
+        SscopCargo::new(&pdu).map_or_else(|| self.pack_large(Pdu::Sscop(pdu)), Cargo::Sscop)
+    }
+
+    #[inline(never)]
+    fn pack_sstp(&mut self, pdu: sstp::Pdu<Length>) -> Cargo {
+        match pdu {
+            sstp::Pdu::Data(sstp::Data {
                 shipment,
                 segment,
                 packet,
                 last,
                 resent,
                 payload: Length(length),
-            })) => Cargo::SstpData { shipment, length, segment, packet, last, resent },
-            Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit })) => {
+            }) => Cargo::SstpData { shipment, length, segment, packet, last, resent },
+            sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit }) => {
                 Cargo::SstpPack { control, accepted, cumulative, limit }
             }
-            pdu => self.pack_large(pdu),
+            pdu => self.pack_large(Pdu::Sstp(pdu)),
         }
     }
 
@@ -215,6 +262,7 @@ impl Packets {
                 let gap_out = gap_in + u64::from(missing);
                 Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
             }
+            Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
             Cargo::SstpData { shipment, length, segment, packet, last, resent } => {
                 let payload = Length(length);
                 let data = sstp::Data { shipment, segment, packet, last, resent, payload };
@@ -280,6 +328,47 @@ fn pack_report(report: &Report) -> Option<Cargo> {
     Some(Cargo::AdaptiveReport { cumulative, after, missing })
 }
 
+impl SscopCargo {
+    fn new(pdu: &sscop::Pdu<Length>) -> Option<Self> {
+        Some(match pdu {
+            sscop::Pdu::Sd { s, mu: Length(length) } => Self::Sd { number: s.get(), length: *length },
+            sscop::Pdu::Poll { ps, s } => Self::Poll { poll: ps.get(), next: s.get() },
+            sscop::Pdu::Stat(Stat { ps, mr, r, list, rate }) if list.is_empty() => Self::Stat {
+                poll: low(*ps),
+                credit: low(*mr),
+                next: low(*r),
+                rate: rate.map_or(0, RateField::bits).to_le_bytes(),
+            },
+            _ => return None,
+        })
+    }
+
+    #[inline(never)]
+    fn pdu(self) -> sscop::Pdu<Length> {
+        match self {
+            Self::Sd { number, length } => sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) },
+            Self::Poll { poll, next } => sscop::Pdu::Poll { ps: Number::new(poll), s: Number::new(next) },
+            Self::Stat { poll, credit, next, rate } => sscop::Pdu::Stat(Stat {
+                ps: number(poll),
+                mr: number(credit),
+                r: number(next),
+                list: Vec::new(),
+                rate: RateField::from_bits(u16::from_le_bytes(rate)),
+            }),
+        }
+    }
+}
+
+/// The 24 bits of a number.
+fn low(number: Number) -> [u8; 3] {
+    let [a, b, c, _] = number.get().to_le_bytes();
+    [a, b, c]
+}
+
+fn number([a, b, c]: [u8; 3]) -> Number {
+    Number::new(u32::from_le_bytes([a, b, c, 0]))
+}
+
 impl Packet {
     /// The endpoint that it is for.
     #[inline]
@@ -317,6 +406,12 @@ mod tests {
     /// Every PDU comes out as it went in, small or large, and numbers are used again.
     #[test]
     fn pdus_survive_packing() {
+        let top = Number::new(0xff_ffff);
+        let stat = |list: &[u32], bits| {
+            let list = list.iter().copied().map(Number::new).collect();
+            let rate = RateField::from_bits(bits);
+            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps: top, mr: Number::new(0x01_0203), r: top, list, rate }))
+        };
         let ack = |window, end| Ack {
             cumulative: u64::MAX,
             window,
@@ -342,6 +437,12 @@ mod tests {
                 cumulative: 2,
             })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
+            Pdu::Sscop(sscop::Pdu::Sd { s: top, mu: Length(u32::MAX) }),
+            Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: Number::new(0x03_0201) }),
+            stat(&[], 0),
+            stat(&[], 0xfffe),
+            stat(&[1, 2], 7),
+            Pdu::Sscop(sscop::Pdu::Bgn { sq: 1, mr: top, uu: Some(Length(3)) }),
             Pdu::Sstp(sstp::Pdu::Data(sstp::Data {
                 shipment: u32::MAX,
                 segment: 1,
@@ -361,7 +462,7 @@ mod tests {
             for (number, pdu) in numbers.iter().zip(&pdus) {
                 assert_eq!(packets.remove(*number), *pdu);
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 5));
+            assert_eq!((packets.live(), packets.large.len()), (0, 7));
         }
     }
 }

@@ -9,7 +9,7 @@ const LINE: usize = 64;
 /// processor runs out of instructions that do not depend on them.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
-    line(core::ptr::from_ref(value).cast());
+    prefetch_at(core::ptr::from_ref(value).cast());
 }
 
 /// Asks for all cache lines of `value`.
@@ -17,12 +17,13 @@ pub(crate) fn prefetch<T>(value: &T) {
 pub(crate) fn prefetch_all<T>(value: &T) {
     let start: *const u8 = core::ptr::from_ref(value).cast();
     for offset in (0..size_of::<T>()).step_by(LINE) {
-        line(start.wrapping_add(offset));
+        prefetch_at(start.wrapping_add(offset));
     }
 }
 
+/// Asks for the cache line with `address`.
 #[inline(always)]
-fn line(address: *const u8) {
+pub(crate) fn prefetch_at(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "there is no safe way to say this")]
     // SAFETY: a prefetch reads nothing that the program can see and never faults, whatever the address.

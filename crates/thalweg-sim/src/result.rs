@@ -245,6 +245,8 @@ pub enum Quantity {
     Marks,
     /// A link's transmitted bytes since the last point as a rate in bit/s.
     LinkRate,
+    /// Messages so far of the router whose queue it is, where it sends any: counted like drops.
+    Feedback,
 }
 
 impl Quantity {
@@ -261,6 +263,7 @@ impl Quantity {
             Self::Drops => "drops",
             Self::Marks => "marks",
             Self::LinkRate => "link-rate",
+            Self::Feedback => "feedback",
         }
     }
 
@@ -270,7 +273,7 @@ impl Quantity {
             Self::Window | Self::InFlight => "segment",
             Self::Rtt => "s",
             Self::PacingRate | Self::Goodput | Self::LinkRate => "bit/s",
-            Self::QueuePackets | Self::Drops | Self::Marks => "pkt",
+            Self::QueuePackets | Self::Drops | Self::Marks | Self::Feedback => "pkt",
             Self::QueueBytes => "B",
         }
     }

@@ -102,5 +102,8 @@ impl<T: Tracer> Simulation<T> {
         for (recorder, value) in recorders.iter_mut().zip([packets, bytes, drops, marks]) {
             recorder.offer(now, value as f64);
         }
+        if let Some(feedback) = waiting.and_then(|waiting| waiting.feedback.as_ref()) {
+            recorders[5].offer(now, feedback.messages as f64);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The event loop.
 
-use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
+use crate::endpoint::{AnyEngine, AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::flow::{Connection, Flow, Group, Role};
+use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::{Destination, Network};
@@ -48,12 +49,16 @@ pub(crate) enum Kind {
     Stop = 7,
     /// An endpoint's timer.
     Timer = 8,
+    /// A gate's timer.
+    Gate = 9,
+    /// A router acts of its own accord.
+    Router = 10,
     /// A sample of all series is due.
-    Sample = 9,
+    Sample = 11,
     /// The warm-up ends.
-    Warm = 10,
+    Warm = 12,
     /// The run ends.
-    End = 11,
+    End = 13,
 }
 
 /// Entities of a kind are numbered below this.
@@ -77,8 +82,10 @@ impl Kind {
             6 => Self::Application,
             7 => Self::Stop,
             8 => Self::Timer,
-            9 => Self::Sample,
-            10 => Self::Warm,
+            9 => Self::Gate,
+            10 => Self::Router,
+            11 => Self::Sample,
+            12 => Self::Warm,
             _ => Self::End,
         }
     }
@@ -100,6 +107,9 @@ pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) flows: Vec<Flow>,
     pub(crate) groups: Vec<Group>,
     pub(crate) hosts: Vec<Host>,
+    pub(crate) gates: Vec<NodeGate>,
+    /// The gate of the node that each direction of each link of the specification leads from; empty where there are no gates.
+    pub(crate) link_gates: Vec<u16>,
     pub(crate) transports: Vec<Transport>,
     pub(crate) measure: MeasureSpec,
     pub(crate) recorders: Vec<Recorder>,
@@ -109,6 +119,8 @@ pub struct Simulation<T: Tracer = NoTrace> {
     /// After the warm-up.
     pub(crate) counting: bool,
     pub(crate) events: u64,
+    /// The endpoints that the next two events will probably need; [`NONE`] for other events.
+    pub(crate) expected: [EndpointId; 2],
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
     pub(crate) tracer: T,
@@ -122,7 +134,7 @@ pub(crate) struct WatchedFlow {
     pub delivered: u64,
 }
 
-/// A direction with series: its recorders are the five from `recorders` on.
+/// A direction with series: its recorders are the six from `recorders` on.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedLink {
     pub link: u32,
@@ -178,36 +190,40 @@ impl<T: Tracer> Simulation<T> {
         self.network.names.links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
     }
 
-    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter four
-    /// events before, the packet on it three before, where that packet goes two before, the engine one before.
+    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter five
+    /// events before, the packet on it four before, where that packet goes three before, the engine there two before,
+    /// what the engine keeps elsewhere one before. The next one has been taken already.
     #[inline]
-    fn look_ahead(&self) {
-        if let Some(link) = self.arrival_ahead(4) {
+    fn look_ahead(&mut self) {
+        let Some([_, _, third, fourth, fifth]) = self.wheel.coming() else { return };
+        if let Some(link) = arrival(fifth) {
             prefetch(&self.network.transmitters[link]);
         }
-        if let Some(link) = self.arrival_ahead(3) {
+        if let Some(link) = arrival(fourth) {
             self.network.packets.expect(self.network.transmitters[link].first);
         }
-        if let Some(link) = self.arrival_ahead(2) {
-            match self.network.destination(link) {
-                Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
-                Destination::Endpoint(id) => prefetch(&self.endpoints[id as usize]),
-                Destination::Unknown => {}
-            }
+        let [first, second] = self.expected;
+        if let Some(endpoint) = self.endpoints.get(second as usize) {
+            endpoint.engine.prefetch();
         }
-        if let Some(link) = self.arrival_ahead(1)
-            && let Destination::Endpoint(id) = self.network.destination(link)
-        {
-            self.endpoints[id as usize].engine.prefetch();
+        if let Some(endpoint) = self.endpoints.get(first as usize) {
+            endpoint.engine.prefetch_more();
         }
+        self.expected = [second, arrival(third).map_or(NONE, |link| self.expect_destination(link))];
     }
 
-    /// The link of the event that comes after so many others, if it is an arrival.
+    /// Asks for where the packet goes that arrives next at the end of `link`, and tells which endpoint that is.
     #[inline]
-    fn arrival_ahead(&self, ahead: usize) -> Option<usize> {
-        // The next one has been taken already: the list starts with the one after it.
-        let key = self.wheel.ahead(ahead - 1)?;
-        (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
+    fn expect_destination(&self, link: usize) -> EndpointId {
+        match self.network.destination(link) {
+            Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
+            Destination::Endpoint(id) => {
+                prefetch(&self.endpoints[id as usize]);
+                return id;
+            }
+            Destination::Unknown => {}
+        }
+        NONE
     }
 
     #[inline]
@@ -218,10 +234,12 @@ impl<T: Tracer> Simulation<T> {
             Kind::Timer => self.on_timer(entity),
             Kind::Stray => self.on_stray(entity),
             Kind::Host => self.on_host(entity),
+            Kind::Gate => self.on_gate(entity),
             Kind::Start => self.on_start(entity),
             Kind::Application => self.on_application(entity),
             Kind::Stop => self.on_stop(entity),
             Kind::Change => self.on_change(entity),
+            Kind::Router => self.on_router(entity),
             Kind::Sample => self.on_sample(),
             Kind::Warm => self.on_warm(),
             Kind::End => self.finished = true,
@@ -289,9 +307,9 @@ impl<T: Tracer> Simulation<T> {
     /// Puts a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: Pdu) {
         let endpoint = &mut self.endpoints[id as usize];
-        let way = endpoint.way;
+        let (way, gate) = (endpoint.way, endpoint.gate);
         let size = endpoint.wire_size(&pdu);
-        let mut flags = Flags::default();
+        let mut flags = Flags::of_priority(endpoint.priority);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
@@ -310,6 +328,9 @@ impl<T: Tracer> Simulation<T> {
         self.conservation.sent += 1;
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
+        if gate != NO_GATE {
+            self.tell_gate_of_data(id);
+        }
         if way.first == NONE {
             self.forward(packet);
         } else {
@@ -340,13 +361,19 @@ impl<T: Tracer> Simulation<T> {
         self.trace(Step::Delivered, u32::MAX, packet);
         self.conservation.delivered += 1;
         let pdu = self.network.packets.remove(packet);
+        let is_data = pdu.payload().is_some();
         let endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
             // A late packet of a connection that has ended.
             return;
         }
+        // A router at a source's own node tells it while it sends: it must not begin to send within its sending for nothing.
+        let is_ignored = matches!((&endpoint.engine, &pdu), (AnyEngine::Sscop(_), Pdu::Feedback(_)));
         endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
-        if self.counting && !flags.has(Flags::BACKWARD) {
+        if is_ignored {
+            return;
+        }
+        if self.counting && is_data && !flags.has(Flags::BACKWARD) {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));
         }
@@ -412,6 +439,12 @@ impl<T: Tracer> Simulation<T> {
             bytes -= u64::from(piece);
         }
     }
+}
+
+/// The link of an event that is an arrival.
+#[inline]
+fn arrival(key: u32) -> Option<usize> {
+    (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
 }
 
 /// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.

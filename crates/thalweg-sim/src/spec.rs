@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::gate::GateConfig;
+use thalweg_proto::sscop;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_proto::window::{PauseConfig, ReceiverConfig, SenderConfig};
 use thalweg_proto::{aack, sstp};
 use thalweg_queue::feedback::FeedbackSpec;
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
@@ -54,6 +56,18 @@ pub struct NodeSpec {
     pub name: String,
     /// The cost of handling a packet at an endpoint here.
     pub processing: Processing,
+    /// Which of the flows that begin here may send. Flows with access links of their own begin at hosts of their own, and
+    /// are none of its business.
+    pub gate: Option<GateSpec>,
+}
+
+/// The gate of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateSpec {
+    /// Which gate.
+    pub config: GateConfig,
+    /// What a pause does to the timers of window transports.
+    pub pause: PauseConfig,
 }
 
 /// How long a host's one processor works on a packet that it sends or receives; both zero for none.
@@ -98,7 +112,34 @@ pub struct DirectionSpec {
     /// Rules in place of `rate` when how many bytes may leave; `rate` is then only shown, and zero is an outage all the
     /// same.
     pub capacity: Option<Arc<CapacityTrace>>,
+    /// What the line puts around each packet.
+    pub framing: Framing,
 }
+
+/// What a line puts around each packet: it takes time, but is no part of the packet's size in queues and counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// Nothing that is not in the packet's size already.
+    #[default]
+    None,
+    /// Cells of 53 bytes with 48 of payload each. The packet, AAL5's trailer of 8 bytes and padding fill whole cells
+    /// (ITU-T I.363.5).
+    AtmAal5,
+}
+
+impl Framing {
+    /// Bytes on the wire of a packet of `size` bytes.
+    pub fn on_wire(self, size: u32) -> u64 {
+        match self {
+            Self::None => u64::from(size),
+            Self::AtmAal5 => (u64::from(size) + AAL5_TRAILER).div_ceil(CELL_PAYLOAD) * CELL,
+        }
+    }
+}
+
+const CELL: u64 = 53;
+const CELL_PAYLOAD: u64 = 48;
+const AAL5_TRAILER: u64 = 8;
 
 /// A scheduled change of one direction. What is `None` stays.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +181,12 @@ pub struct GroupSpec {
     pub stop: Option<Time>,
     /// Acknowledgements and other control PDUs skip the network and arrive after this delay, without loss.
     pub control_channel: Option<Duration>,
+    /// How much the flows matter, for gates and for queues that heed it: from 1, the highest, to [`LOWEST_PRIORITY`].
+    pub priority: u8,
 }
+
+/// The lowest priority that a flow can have, and the usual one.
+pub const LOWEST_PRIORITY: u8 = 6;
 
 /// The links between a flow's own hosts and the network.
 #[derive(Clone, Debug)]
@@ -199,6 +245,15 @@ pub enum TransportSpec {
         /// Bytes on the wire of a report.
         ack: u32,
     },
+    /// SSCOP.
+    Sscop {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// Both ends.
+        config: sscop::EndpointConfig,
+        /// Bytes on the wire of each PDU beside its own.
+        header: u32,
+    },
     /// Two-level flow control.
     Sstp {
         /// The scheme's name, for results.
@@ -221,6 +276,9 @@ pub enum WorkloadSpec {
     Bulk,
     /// Sends this much and ends.
     Transfer(Bytes),
+    /// Sends until this much has arrived, and ends: over datagrams more than that, if some are lost. What is on the way
+    /// by then still arrives.
+    Deliver(Bytes),
     /// One packet, then an exponential gap; the clock of the gap starts when the packet was sent, so it stands
     /// still while the window is closed.
     Telnet {
@@ -331,6 +389,7 @@ impl DirectionSpec {
     ///
     /// Says in words what is wrong: probabilities outside 0 to 1, an empty capacity trace, changes out of order.
     pub fn check(&self) -> Result<(), String> {
+        self.queue.check().map_err(|error| error.to_string())?;
         self.impairment.check().map_err(|error| error.to_string())?;
         if let Some(feedback) = &self.feedback {
             feedback.check().map_err(|error| error.to_string())?;

@@ -72,6 +72,8 @@ pub trait Tracer {
     const ENABLED: bool;
     /// Takes one record.
     fn record(&mut self, record: &Record<'_>);
+    /// A gate pauses a connection's sender, or lets it go on.
+    fn gate(&mut self, _time: Time, _connection: u32, _paused: bool) {}
 }
 
 /// No trace.
@@ -89,6 +91,10 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
         self.0.record(record);
         self.1.record(record);
     }
+    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
+        self.0.gate(time, connection, paused);
+        self.1.gate(time, connection, paused);
+    }
 }
 
 impl<T: Tracer> Tracer for Option<T> {
@@ -96,6 +102,11 @@ impl<T: Tracer> Tracer for Option<T> {
     fn record(&mut self, record: &Record<'_>) {
         if let Some(tracer) = self {
             tracer.record(record);
+        }
+    }
+    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
+        if let Some(tracer) = self {
+            tracer.gate(time, connection, paused);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::feedback::Watched;
 use crate::measure::Occupancy;
 use crate::packet::NONE;
-use crate::spec::DirectionSpec;
+use crate::spec::{DirectionSpec, Framing};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -14,15 +14,22 @@ const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
 
 /// A direction that does nothing but queue, transmit and delay.
 fn is_plain(spec: &DirectionSpec) -> bool {
-    spec.impairment.is_transparent() && spec.capacity.is_none() && spec.schedule.is_empty()
+    spec.impairment.is_transparent()
+        && spec.capacity.is_none()
+        && spec.schedule.is_empty()
+        && spec.framing == Framing::None
 }
 
-/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes, and nobody
-/// watches; 0 otherwise.
+/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes, and where
+/// packets that find the line free may pass its queue unseen; 0 otherwise.
 pub(crate) fn picos_per_byte(spec: &DirectionSpec) -> u64 {
     let bits = spec.rate.as_bits_per_sec();
     let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
-    if whole && is_plain(spec) && spec.feedback.is_none() { PICOS_PER_BYTE_AT_ONE_BIT / bits } else { 0 }
+    if whole && is_plain(spec) && !spec.queue.sees_all() && spec.feedback.is_none() {
+        PICOS_PER_BYTE_AT_ONE_BIT / bits
+    } else {
+        0
+    }
 }
 
 /// The hot part of a direction: one cache line. A simulation may have millions of them, most of which never hold a
@@ -158,13 +165,14 @@ impl Transmitter {
     }
 
     fn serve_in_general(&mut self, now: Time, size: u32, spec: &DirectionSpec) -> (Time, Duration) {
+        let on_wire = spec.framing.on_wire(size);
         let at_rate = |rate: Rate| {
             let endless = rate == Rate::MAX;
-            now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(u64::from(size))) }
+            now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
         };
         let Some(extra) = &mut self.extra else { return (at_rate(spec.rate), spec.delay) };
         let leaves = match &mut extra.capacity {
-            Some(clock) => clock.departure(now, size),
+            Some(clock) => clock.departure(now, u32::try_from(on_wire).unwrap_or(u32::MAX)),
             None => at_rate(extra.rate),
         };
         extra.busy += leaves.since(now).as_picos();
@@ -191,10 +199,12 @@ impl Transmitter {
         stream: impl FnOnce(&'static str) -> Stream,
     ) -> &mut Waiting {
         self.queue.get_or_insert_with(|| {
+            let mut discipline = Any::new(&spec.queue, stream);
+            discipline.set_rate(self.extra.as_ref().map_or(spec.rate, |extra| extra.rate));
             let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
             let watched = |spec| Box::new(Watched { watch: watch(spec), messages: 0, bytes: 0 });
             Box::new(Waiting {
-                discipline: Any::new(&spec.queue, stream),
+                discipline,
                 occupancy: measured.then(Box::default),
                 drops_full: 0,
                 drops_early: 0,

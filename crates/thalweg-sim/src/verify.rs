@@ -16,7 +16,7 @@ use crate::spec::Spec;
 use crate::trace::{PacketId, Record, Step, Tracer};
 use link::{Due, LinkState};
 use plan::{Node, Plan};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 use thalweg_queue::feedback::FeedbackSpec;
 
@@ -84,6 +84,8 @@ pub struct Verifier {
     links: BTreeMap<u32, LinkState>,
     /// The next number of each endpoint's packets.
     serials: BTreeMap<(u32, bool), u32>,
+    /// Connections whose senders a gate has paused.
+    paused: BTreeSet<u32>,
     /// The next number of routers' messages.
     next_message: u32,
     /// A queue that is beyond its limit, unless the next record is a drop.
@@ -127,6 +129,14 @@ impl Tracer for Verifier {
         }
         self.counts.most_under_way = self.counts.most_under_way.max(self.counts.under_way);
     }
+
+    fn gate(&mut self, _time: Time, connection: u32, paused: bool) {
+        if paused {
+            self.paused.insert(connection);
+        } else {
+            self.paused.remove(&connection);
+        }
+    }
 }
 
 impl Verifier {
@@ -138,6 +148,7 @@ impl Verifier {
             packets: BTreeMap::new(),
             links: BTreeMap::new(),
             serials: BTreeMap::new(),
+            paused: BTreeSet::new(),
             next_message: 0,
             overfull: None,
             damage_is_vague: false,
@@ -224,6 +235,11 @@ impl Verifier {
             self.note(record, Fault::Misnumbered { expected });
         }
         self.counts.sent += 1;
+        let works = self.plan.ends(record.flow).is_some_and(|ends| ends.work[usize::from(record.reply)]);
+        // A host may still be at work on what its endpoint sent before the pause.
+        if self.paused.contains(&connection) && !backward && !works {
+            self.note(record, Fault::SentWhilePaused);
+        }
         let (size, flow) = (record.size, record.flow);
         let place = if router { self.place_of_message(record) } else { Place::Sent };
         let since = self.now;

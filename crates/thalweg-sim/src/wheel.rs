@@ -11,6 +11,7 @@
 //! flows win every tie; experiments that want it have it ([`Ties::Order`]). Entries that are added for the time of the
 //! entry just taken come after all others of that time.
 
+use crate::prefetch::prefetch_all;
 use crate::spec::Ties;
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
@@ -31,7 +32,7 @@ const FEW: usize = 24;
 /// "No chunk".
 const NONE: u32 = u32::MAX;
 /// The list is filled up when it has no more entries than this, so that there is something to look ahead to ...
-const LOW: usize = 5;
+const LOW: usize = 6;
 /// ... but then only from levels below this, which are near: what is added before the earliest entry of the wheel goes to
 /// the list, which must stay short. Four digits are 17 microseconds.
 const NEAR_LEVELS: usize = 4;
@@ -70,11 +71,23 @@ pub(crate) struct Wheel {
     levels: u32,
     /// One bit for each slot with an entry.
     occupied: [u64; LEVELS],
-    /// The first chunk of each slot. Only the first is not full.
-    slots: [u32; LEVELS * SLOTS],
+    slots: [Slot; LEVELS * SLOTS],
     chunks: Vec<Chunk>,
     /// The first unused chunk.
     spare: u32,
+}
+
+/// The entries of a slot.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// The first chunk. Only the first is not full.
+    first: u32,
+    /// The earliest time of the slot's entries.
+    earliest: u64,
+}
+
+impl Slot {
+    const EMPTY: Self = Self { first: NONE, earliest: u64::MAX };
 }
 
 /// Some entries of a slot, in no order. Chunks go from slot to slot, the one freed last first, so that the memory in use
@@ -99,7 +112,7 @@ impl Wheel {
             base: 0,
             levels: 0,
             occupied: [0; LEVELS],
-            slots: [NONE; LEVELS * SLOTS],
+            slots: [Slot::EMPTY; LEVELS * SLOTS],
             chunks: Vec::new(),
             spare: NONE,
         }
@@ -154,11 +167,11 @@ impl Wheel {
         self.levels |= 1 << level;
         self.occupied[level as usize] |= 1 << slot;
         let index = level as usize * SLOTS + slot;
-        let mut first = self.slots[index];
+        let Slot { mut first, earliest } = self.slots[index];
         if first == NONE || self.chunks[first as usize].len as usize == FEW {
             first = self.add_chunk(first);
-            self.slots[index] = first;
         }
+        self.slots[index] = Slot { first, earliest: earliest.min(entry.time) };
         let chunk = &mut self.chunks[first as usize];
         chunk.entries[chunk.len as usize] = entry;
         chunk.len += 1;
@@ -193,11 +206,11 @@ impl Wheel {
         Some((Time::from_picos(entry.time), entry.key))
     }
 
-    /// The key of the entry that will be taken after `ahead` others, if it is in the list.
+    /// The keys of the next entries in the list, if there are so many.
     #[inline]
-    pub fn ahead(&self, ahead: usize) -> Option<u32> {
-        let index = self.near.len().checked_sub(ahead + 1)?;
-        Some(self.near[index].key)
+    pub fn coming<const COUNT: usize>(&self) -> Option<[u32; COUNT]> {
+        let last: &[Entry; COUNT] = self.near.last_chunk()?;
+        Some(core::array::from_fn(|ahead| last[COUNT - 1 - ahead].key))
     }
 
     /// Moves the wheel's earliest slots to the list.
@@ -212,22 +225,27 @@ impl Wheel {
             if self.occupied[level] == 0 {
                 self.levels &= self.levels - 1;
             }
-            let first = core::mem::replace(&mut self.slots[level * SLOTS + slot], NONE);
+            let slot = core::mem::replace(&mut self.slots[level * SLOTS + slot], Slot::EMPTY);
             // Only to the earliest entry, not to the slot's end: later pushes may still be earlier than the rest.
-            self.base = self.earliest(first);
-            let sort_now = level == 0 || self.chunks[first as usize].next == NONE;
+            self.base = slot.earliest;
             let before = self.near.len();
-            let mut number = first;
+            let mut number = slot.first;
+            let sort_now = level == 0 || self.chunks[number as usize].next == NONE;
             while number != NONE {
-                let chunk = self.chunks[number as usize];
-                self.chunks[number as usize].next = core::mem::replace(&mut self.spare, number);
-                let entries = &chunk.entries[..chunk.len as usize];
-                if sort_now {
-                    self.near.extend_from_slice(entries);
-                } else {
-                    entries.iter().for_each(|&entry| self.place(entry));
+                let Chunk { len, next, .. } = self.chunks[number as usize];
+                if let Some(next) = self.chunks.get(next as usize) {
+                    prefetch_all(next);
                 }
-                number = chunk.next;
+                if sort_now {
+                    let entries = &self.chunks[number as usize].entries;
+                    self.near.extend_from_slice(&entries[..len as usize]);
+                } else {
+                    for index in 0..len as usize {
+                        self.place(self.chunks[number as usize].entries[index]);
+                    }
+                }
+                self.chunks[number as usize].next = core::mem::replace(&mut self.spare, number);
+                number = next;
             }
             // All of these are later than what was in the list.
             let later = &mut self.near[before..];
@@ -239,19 +257,6 @@ impl Wheel {
             }
             self.near.rotate_left(before);
         }
-    }
-}
-
-impl Wheel {
-    /// The earliest time in the chunks from `number` on.
-    fn earliest(&self, mut number: u32) -> u64 {
-        let mut time = u64::MAX;
-        while number != NONE {
-            let chunk = &self.chunks[number as usize];
-            time = chunk.entries[..chunk.len as usize].iter().map(|entry| entry.time).fold(time, u64::min);
-            number = chunk.next;
-        }
-        time
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Reaction {
     pub timer: Option<Time>,
     /// An exchange that began then has ended.
     pub completed: Option<Time>,
+    /// All that was to arrive has arrived.
+    pub arrived: bool,
 }
 
 /// The state of one flow's application.
@@ -30,12 +32,21 @@ pub(crate) struct Reaction {
 pub(crate) enum Workload {
     Bulk,
     Transfer(u64),
+    /// What is still to arrive.
+    Deliver(u64),
     Telnet(Box<Telnet>),
     OnOff(Box<OnOff>),
-    ConstantRate { packet: u64, gap: Duration },
+    ConstantRate {
+        packet: u64,
+        gap: Duration,
+    },
     Poisson(Box<Poisson>),
     RequestResponse(Box<RequestResponse>),
-    Trace { writes: Arc<[(Duration, Bytes)]>, next: usize, start: Time },
+    Trace {
+        writes: Arc<[(Duration, Bytes)]>,
+        next: usize,
+        start: Time,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +96,7 @@ impl Workload {
         match spec {
             WorkloadSpec::Bulk => Self::Bulk,
             WorkloadSpec::Transfer(size) => Self::Transfer(size.get()),
+            WorkloadSpec::Deliver(size) => Self::Deliver(size.get()),
             WorkloadSpec::Telnet { packet, gap } => {
                 Self::Telnet(Box::new(Telnet { packet: packet.get(), gap: *gap, stream: stream("telnet") }))
             }
@@ -127,7 +139,7 @@ impl Workload {
     /// The flow starts.
     pub fn on_start(&mut self, now: Time) -> Reaction {
         match self {
-            Self::Bulk => Reaction { write: GREEDY, ..Reaction::default() },
+            Self::Bulk | Self::Deliver(_) => Reaction { write: GREEDY, ..Reaction::default() },
             Self::Transfer(size) => Reaction { write: *size, finish: true, ..Reaction::default() },
             Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
             Self::Poisson(poisson) => Reaction { timer: Some(poisson.next(now)), ..Reaction::default() },
@@ -143,7 +155,7 @@ impl Workload {
     /// The time that was asked for has come.
     pub fn on_timer(&mut self, now: Time) -> Reaction {
         match self {
-            Self::Bulk | Self::Transfer(_) => Reaction::default(),
+            Self::Bulk | Self::Transfer(_) | Self::Deliver(_) => Reaction::default(),
             Self::Telnet(telnet) => Reaction { write: telnet.packet, ..Reaction::default() },
             Self::OnOff(source) => source.step(now),
             Self::ConstantRate { packet, gap } => {
@@ -169,7 +181,7 @@ impl Workload {
     /// All that was written has been sent.
     pub fn on_writable(&mut self, now: Time) -> Reaction {
         match self {
-            Self::Bulk => Reaction { write: GREEDY, ..Reaction::default() },
+            Self::Bulk | Self::Deliver(_) => Reaction { write: GREEDY, ..Reaction::default() },
             Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
             Self::OnOff(source) if source.writing && source.gap.is_none() && now < source.until => {
                 Reaction { write: source.packet, ..Reaction::default() }
@@ -182,6 +194,10 @@ impl Workload {
     pub fn on_delivered(&mut self, bytes: u64) -> Reaction {
         match self {
             Self::RequestResponse(exchange) => exchange.on_request(bytes),
+            Self::Deliver(left) if *left > 0 => {
+                *left = left.saturating_sub(bytes);
+                Reaction { arrived: *left == 0, ..Reaction::default() }
+            }
             _ => Reaction::default(),
         }
     }

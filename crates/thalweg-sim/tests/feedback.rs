@@ -5,10 +5,14 @@ mod net;
 use net::{bytes, chain, direction, group, millis, run, window};
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+use thalweg_queue::feedback::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
+use thalweg_sim::trace::{Record, Step, Tracer};
+use thalweg_sim::verify::Verifier;
+use thalweg_sim::{RunResult, Simulation, Status};
 
 /// A fast link to a router, and from there one of 1 Mbit/s whose queue of ten packets has this policy.
 fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
@@ -105,4 +109,103 @@ fn feedback_is_deterministic() {
     assert_eq!(first, second);
     let other = run(&dumbbell(seif(SeifPolicy::Reacting), vec![GroupSpec { count: 5, ..greedy("a") }]));
     assert_ne!(first.fingerprint, other.fingerprint);
+}
+
+/// A scheme that listens, behind one that speaks without being told to: only listeners are told.
+fn listening(controller: ControllerSpec) -> GroupSpec {
+    group("listens", 2, window(controller), WorkloadSpec::Bulk)
+}
+
+fn to_listeners(policy: PolicySpec, groups: Vec<GroupSpec>) -> RunResult {
+    let mut spec = dumbbell(policy, groups);
+    spec.links[1].forward.feedback = Some(FeedbackSpec::new(policy));
+    run(&spec)
+}
+
+/// Sources that cut at a warning lose nothing once they have left the initialisation, and use the line.
+#[test]
+fn seif_sources_avoid_drops_and_others_are_not_told() {
+    let source = ControllerSpec::Seif(thalweg_proto::congestion::SeifSpec {
+        initial_window: 1.0,
+        initial_threshold: 15.0,
+        max_window: 30.0,
+        cut_back: 0.5,
+        growth_windows: 1,
+        follow: thalweg_proto::congestion::Follow::All,
+    });
+    let flows = vec![GroupSpec { count: 3, ..listening(source) }];
+    let result = to_listeners(seif(SeifPolicy::Static), flows);
+    let slow = &result.links[2];
+    assert!(slow.feedback > 10 && slow.utilisation > 0.95 && slow.drops_full < 10, "{slow:?}");
+    let others = to_listeners(seif(SeifPolicy::Static), vec![greedy("a")]);
+    assert_eq!(messages(&others), 0);
+}
+
+/// A queue of ten packets is half full with five.
+#[test]
+fn quenches_answer_packets_that_find_the_queue_half_full() {
+    let quench = |on_drop| PolicySpec::SourceQuench(QuenchSpec { threshold: 0.5, on_drop });
+    let early = run(&dumbbell(quench(false), vec![greedy("a")]));
+    let late = run(&dumbbell(quench(true), vec![greedy("a")]));
+    assert_eq!(late.links[2].feedback, late.links[2].drops_full);
+    assert!(early.links[2].feedback > late.links[2].feedback);
+    // Senders that do not listen do the same whatever they are told, but for the room that messages take.
+    assert!(early.links[2].drops_full > 0);
+}
+
+/// Marks are made at the queue, and no message is sent.
+#[test]
+fn the_dec_bit_marks_packets_and_sends_nothing() {
+    let result = run(&dumbbell(PolicySpec::DecBit(DecBitSpec::default()), vec![greedy("a")]));
+    let slow = &result.links[2];
+    // Packets are marked as they come: some of them are dropped later, and some still wait at the end.
+    let came = slow.packets + slow.drops_full + slow.queue.max_packets;
+    assert!(slow.marks > 100 && slow.marks <= came, "{slow:?}");
+    assert_eq!(messages(&result), 0);
+}
+
+/// Nineteen intervals end after the first packets came; each of three sources is told its ration in each.
+#[test]
+fn rations_are_told_to_every_source_in_every_interval() {
+    let flows = vec![GroupSpec { count: 3, ..greedy("a") }];
+    let result = run(&dumbbell(PolicySpec::Rations(RationsSpec::default()), flows));
+    let slow = &result.links[2];
+    assert!((57..=60).contains(&slow.feedback), "{slow:?}");
+}
+
+/// Counts messages that routers sent, and those that queues dropped.
+#[derive(Default)]
+struct Messages {
+    sent: u64,
+    dropped: u64,
+}
+
+impl Tracer for Messages {
+    const ENABLED: bool = true;
+    fn record(&mut self, record: &Record<'_>) {
+        self.sent += u64::from(record.packet.router && record.step == Step::Sent);
+        self.dropped += u64::from(record.packet.router && record.step == Step::Dropped);
+    }
+}
+
+/// Twice as much comes back as the way back holds, and messages meet it: they are dropped for want of room like all
+/// else, and are nobody's drops but the queue's.
+#[test]
+fn a_message_that_finds_no_room_is_dropped() {
+    let workload = WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(20), packet: bytes(1000) };
+    let (from, to) = (NodeId(1), NodeId(0));
+    let blast = GroupSpec { from, to, ..group("blast", 0, net::datagrams(), workload) };
+    let steady = ControllerSpec::Fixed { window: 30.0 };
+    let mut spec = dumbbell(seif(SeifPolicy::Reacting), vec![listening(steady), blast]);
+    spec.links[0].backward.queue = DisciplineSpec::Fcfs { limit: Limit::Packets(5) };
+    let tracer = (Verifier::new(&spec), Messages::default());
+    let mut simulation = Simulation::new(&spec, tracer).expect("the specification is valid");
+    while simulation.advance(1 << 20) == Status::Running {}
+    let (result, (verifier, messages)) = simulation.finish();
+    verifier.finish(&result).expect("nothing is wrong");
+    assert_eq!(messages.sent, result.links[2].feedback);
+    assert!(messages.dropped > 10, "{} of {}", messages.dropped, messages.sent);
+    let drops: u64 = result.links.iter().map(|link| link.drops_full).sum();
+    let of_flows: u64 = result.flows.iter().map(|flow| flow.drops).sum();
+    assert_eq!(drops, of_flows + messages.dropped);
 }

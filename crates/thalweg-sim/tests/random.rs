@@ -7,11 +7,16 @@ use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_proto::{aack, sstp};
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
+use thalweg_queue::feedback::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+};
+use thalweg_queue::{
+    CapacityTrace, DisciplineSpec, FairQueueingConfig, ImpairmentSpec, Limit, LossSpec, ReorderSpec,
+};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -30,8 +35,13 @@ fn queue() -> impl Strategy<Value = DisciplineSpec> {
         (0u64..20_000).prop_map(Limit::Bytes),
         Just(Limit::Unlimited)
     ];
-    (limit, any::<bool>()).prop_map(|(limit, random)| {
-        if random { DisciplineSpec::RandomDrop { limit } } else { DisciplineSpec::Fcfs { limit } }
+    (limit, 0..3).prop_map(|(limit, kind)| match kind {
+        0 => DisciplineSpec::Fcfs { limit },
+        1 => DisciplineSpec::RandomDrop { limit },
+        _ => {
+            let config = FairQueueingConfig { mark_above: Some(1.0), ..FairQueueingConfig::default() };
+            DisciplineSpec::FairQueueing { limit, config }
+        }
     })
 }
 
@@ -92,8 +102,9 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         impairment,
         schedule,
         prop::option::weighted(0.15, capacity()),
+        prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)],
     )
-        .prop_map(|(rate, delay, queue, impairment, schedule, capacity)| DirectionSpec {
+        .prop_map(|(rate, delay, queue, impairment, schedule, capacity, framing)| DirectionSpec {
             rate,
             delay,
             queue,
@@ -101,6 +112,7 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
             schedule,
             capacity,
             feedback: None,
+            framing,
         })
 }
 
@@ -119,7 +131,18 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
             })
         },
     );
-    (seif, 1u32..200).prop_map(|(policy, message)| FeedbackSpec { policy, audience: Audience::All, message })
+    let quench = (0.0..1.0f64, any::<bool>())
+        .prop_map(|(threshold, on_drop)| PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop }));
+    let mark = (0.0..3.0f64).prop_map(|threshold| PolicySpec::DecBit(DecBitSpec { threshold }));
+    let rations = (1u64..500).prop_map(|interval| {
+        PolicySpec::Rations(RationsSpec { interval: millis(interval), ..RationsSpec::default() })
+    });
+    let policy = prop_oneof![2 => seif, 1 => quench, 1 => mark, 1 => rations];
+    (policy, 1u32..200).prop_map(|(policy, message)| FeedbackSpec {
+        policy,
+        audience: Audience::All,
+        message,
+    })
 }
 
 /// A direction of a link, whose queue may speak.
@@ -180,7 +203,19 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
                 ack: 32,
             }
         });
-    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => two_level()]
+    let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
+        let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
+        RateConfig { start: Rate::from_bits_per_sec(start), drain: Some(millis(300)), ..rules }
+    }));
+    let sscop = (1u32..1460, 1u32..100, 1u32..30, rate).prop_map(|(segment, window, max_pd, rate)| {
+        let config = sscop::Config { window, max_pd, rate, ..sscop::Config::default() };
+        TransportSpec::Sscop {
+            scheme: "sscop".to_owned(),
+            config: sscop::EndpointConfig { sscop: Arc::new(config), segment },
+            header: 8,
+        }
+    });
+    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => sscop, 2 => two_level()]
 }
 
 fn two_level() -> impl Strategy<Value = TransportSpec> {

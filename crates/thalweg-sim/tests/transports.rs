@@ -237,7 +237,7 @@ fn components_do_not_disturb_each_other() {
     alone.groups = vec![group("first", 1, window(new_reno()), poisson.clone())];
     let mut both = alone.clone();
     for name in ["x", "y"] {
-        both.nodes.push(NodeSpec { name: name.to_owned(), processing: Processing::default() });
+        both.nodes.push(NodeSpec { name: name.to_owned(), processing: Processing::default(), gate: None });
     }
     both.links.push(LinkSpec {
         name: "other".to_owned(),

@@ -60,6 +60,8 @@ pub enum Kind {
     Queues,
     /// What applications do
     Workloads,
+    /// What routers tell sources
+    Feedback,
     /// Models of packet loss
     Losses,
     /// Scenarios that are built in
@@ -125,6 +127,21 @@ pub struct Options {
     /// Where to capture: "source" or "sink" of the flows, or the name of a link
     #[arg(long, value_name = "PLACE", default_value = "source", requires = "pcap")]
     pub pcap_at: String,
+    /// Draw what a flow's ends send each other, as a picture and as text, into the results folder or beside the scenario
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub trace: Option<Trace>,
+    /// Of this flow; without, of the first
+    #[arg(long, value_name = "FLOW", requires = "trace")]
+    pub trace_flow: Option<String>,
+    /// From this time on
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
+    pub trace_from: Option<Duration>,
+    /// Until this time
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
+    pub trace_until: Option<Duration>,
+    /// So many packets at most
+    #[arg(long, value_name = "N", requires = "trace", default_value = "200")]
+    pub trace_packets: NonZeroU32,
     /// Replay every packet of the run and check that the network kept its own rules
     #[arg(long)]
     pub verify: bool,
@@ -292,6 +309,17 @@ pub struct ExploreArguments {
     /// Print nothing but results and errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// What `--trace` draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Trace {
+    /// A sequence diagram: who sends what, and when it arrives
+    Sequence,
+}
+
+fn time(text: &str) -> Result<Duration, UnitError> {
+    text.parse()
 }
 
 fn bytes(text: &str) -> Result<Bytes, UnitError> {

@@ -3,7 +3,7 @@
 use crate::console::Error;
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thalweg_lab::output::pcap::{Capture, Point};
 use thalweg_lab::scenario::nearest;
 use thalweg_sim::spec::Spec;
@@ -37,12 +37,17 @@ impl Captures {
         if !self.several {
             return self.path.clone();
         }
-        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
-        let scheme: String =
-            scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
-        self.path.with_file_name(format!("{stem}{scheme}-{seed}.pcap"))
+        file_name(&self.path.with_extension(""), scheme, seed, ".pcap")
     }
+}
+
+/// `path-SCHEME-SEED` with an ending, without what does not belong into the name of a file.
+pub fn file_name(path: &Path, scheme: Option<&str>, seed: u64, ending: &str) -> PathBuf {
+    let stem = path.file_name().unwrap_or_default().to_string_lossy();
+    let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let scheme: String =
+        scheme.map(|name| format!("-{name}")).unwrap_or_default().chars().map(safe).collect();
+    path.with_file_name(format!("{stem}{scheme}-{seed}{ending}"))
 }
 
 /// What `place` means: the flows' sources or sinks, or both directions of a link.

@@ -26,6 +26,7 @@ pub fn list(what: Kind, console: &Console) -> Done {
             .into_iter()
             .chain(choices("workload", "kind"))
             .collect(),
+        Kind::Feedback => choices("feedback", "kind"),
         Kind::Losses => choices("loss", "model"),
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
@@ -64,9 +65,13 @@ mod tests {
 
     #[test]
     fn everything_listed_is_described() {
-        for (table, tag) in
-            [("scheme", "base"), ("queue", "discipline"), ("workload", "kind"), ("loss", "model")]
-        {
+        for (table, tag) in [
+            ("scheme", "base"),
+            ("queue", "discipline"),
+            ("workload", "kind"),
+            ("feedback", "kind"),
+            ("loss", "model"),
+        ] {
             let choices = choices(table, tag);
             assert!(choices.len() > 1, "{table}");
             assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use thalweg_lab::output::{FolderError, Style};
+use thalweg_lab::results::Document;
 use thalweg_lab::scenario::Diagnostic;
 
 /// Where results and messages go.
@@ -57,6 +58,11 @@ impl Console {
     pub fn print(&self, text: &str) -> Result<(), Error> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
+    }
+
+    /// Prints results as JSON.
+    pub fn print_document(&self, document: &Document) -> Result<(), Error> {
+        document.write_json(io::stdout().lock()).map_err(Error::Output)
     }
 
     /// Says something that is not a result.

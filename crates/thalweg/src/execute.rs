@@ -4,6 +4,7 @@ use crate::capture::{Captures, FileCapture};
 use crate::console::{Console, Error};
 use crate::lines::{self, Lines, Meter};
 use crate::progress::Bar;
+use crate::sequences::{FileSequence, Sequences};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
@@ -15,7 +16,7 @@ use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
-use thalweg_sim::trace::{NoTrace, Tracer};
+use thalweg_sim::trace::{NoTrace, Record, Tracer};
 use thalweg_sim::verify::Verifier;
 
 /// What is simulated under each seed.
@@ -60,6 +61,8 @@ pub struct Execution<'a> {
     pub events: Option<Vec<u64>>,
     /// Packet captures.
     pub captures: Option<Captures>,
+    /// Sequence diagrams.
+    pub sequences: Option<Sequences>,
     /// Records while it runs.
     pub lines: Option<Arc<Lines>>,
     /// Check every packet.
@@ -85,15 +88,15 @@ impl Execution<'_> {
             let interval = lines::interval(&self.schemes[0].spec);
             lines.write(&lines::Parameters::new(&self.header, schemes, interval));
         }
-        let outcome = if self.captures.is_some() || self.lines.is_some() || self.verify {
+        let outcome = if self.is_watched() {
             let failed = Mutex::new(None);
             let traces = |run| self.traces(run, &failed);
-            let each = |run, result, traces| gathered.add(run, &result, traces);
+            let each = |number, result: RunResult, run, traces| gathered.add(number, &result, run, traces);
             let outcome = batch::run(&jobs, threads, &progress, traces, each, || bar.show(&progress));
             gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
             outcome
         } else {
-            let each = |run, result, trace| gathered.add(run, &result, trace);
+            let each = |number, result: RunResult, run, trace| gathered.add(number, &result, run, trace);
             batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress))
         };
         bar.finish(&progress, console);
@@ -101,6 +104,11 @@ impl Execution<'_> {
             return Err(Error::Usage(format!("the scenario cannot be simulated: {}", failed.error)));
         }
         gathered.document()
+    }
+
+    /// Somebody wants to see every packet.
+    fn is_watched(&self) -> bool {
+        self.captures.is_some() || self.sequences.is_some() || self.lines.is_some() || self.verify
     }
 
     fn scheme(&self, run: usize) -> &Scheme {
@@ -131,11 +139,31 @@ impl Execution<'_> {
             .as_ref()
             .map(|lines| Meter::new(Arc::clone(lines), run, scheme.name.as_deref(), seed, &scheme.spec));
         let verifier = self.verify.then(|| Verifier::new(&scheme.spec));
-        (capture, (meter, verifier))
+        let sequence = self.sequences.as_ref().map(|sequences| sequences.begin(scheme.name.as_deref(), seed));
+        Traces { capture, meter, verifier, sequence }
     }
 }
 
-type Traces = (Option<FileCapture>, (Option<Meter>, Option<Verifier>));
+/// All that watches the packets of a run.
+struct Traces {
+    capture: Option<FileCapture>,
+    meter: Option<Meter>,
+    verifier: Option<Verifier>,
+    sequence: Option<FileSequence>,
+}
+
+impl Tracer for Traces {
+    const ENABLED: bool = true;
+
+    fn record(&mut self, record: &Record<'_>) {
+        self.capture.record(record);
+        self.meter.record(record);
+        self.verifier.record(record);
+        if let Some(sequence) = &mut self.sequence {
+            sequence.sequence.record(record);
+        }
+    }
+}
 
 /// A tracer that has something to do when its run is over.
 trait Ending: Tracer {
@@ -150,12 +178,13 @@ impl Ending for NoTrace {
 
 impl Ending for Traces {
     fn end(self, result: &RunResult) -> Result<(), Error> {
-        let (capture, (meter, verifier)) = self;
+        let Self { capture, meter, verifier, sequence } = self;
         if let Some(meter) = meter {
             meter.finish(result.ended);
         }
         let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
         finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
+        sequence.map_or(Ok(()), FileSequence::finish)?;
         let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else { return Ok(()) };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
@@ -207,9 +236,9 @@ impl<'a> Gathered<'a> {
         Ok(Self { execution, runs: vec![Vec::new(); execution.schemes.len()], series, failed: None })
     }
 
-    /// Takes the results of run number `run`; they come in order.
-    fn add(&mut self, run: usize, result: &RunResult, trace: impl Ending) {
-        let ended = trace.end(result).and_then(|()| self.add_series(run, result));
+    /// Takes the results of run `number`; they come in order.
+    fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
+        let ended = trace.end(result).and_then(|()| self.add_series(number, result));
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
@@ -218,7 +247,7 @@ impl<'a> Gathered<'a> {
             lines.next();
         }
         let schemes = self.runs.len();
-        self.runs[run % schemes].push(Run::of(result));
+        self.runs[number % schemes].push(run);
     }
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {

@@ -41,6 +41,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "outage",
     "web",
     "cluster",
+    "recovery",
     "soft-acknowledgement",
     "ten-thousand-flows",
 };

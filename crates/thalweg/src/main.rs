@@ -13,6 +13,7 @@ mod paper;
 mod progress;
 mod rerun;
 mod run;
+mod sequences;
 mod version;
 
 use arguments::{Arguments, Command};

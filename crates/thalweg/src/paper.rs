@@ -28,7 +28,9 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         replications: arguments.reps.map(Into::into),
     };
     let prepared = paper::prepare(paper, &choice).map_err(|error| match error {
-        PaperError::NoExperiment { .. } | PaperError::Seeds => Error::Usage(error.to_string()),
+        PaperError::NoExperiment { .. } | PaperError::Seeds | PaperError::Replications(_) => {
+            Error::Usage(error.to_string())
+        }
         // The files are part of the program, so this is its fault.
         PaperError::Plan(_) | PaperError::Scenario { .. } => Error::Failed(error.to_string()),
     })?;
@@ -88,7 +90,7 @@ fn run(
     // The first job of the case that is being gathered.
     let (mut first, mut cases) = (0, prepared.cases.iter());
     let mut case = cases.next();
-    let each = |_, result: RunResult, _| {
+    let each = |_, result: RunResult, _, _| {
         results.push(result);
         let Some(done) = case.filter(|case| results.len() - first == case.seeds.len()) else { return };
         if let Some(Err(error)) = folder.map(|folder| store(folder, done, &results[first..])) {

@@ -37,6 +37,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         schemes,
         jobs: arguments.jobs,
         captures: None,
+        sequences: None,
         lines: None,
         verify: false,
         folder: None,

@@ -1,12 +1,13 @@
 //! `thalweg run` and `thalweg compare`.
 
 use crate::Done;
-use crate::arguments::{CompareArguments, Options, RunArguments};
+use crate::arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::capture::Captures;
 use crate::console::{Console, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::lines::Lines;
+use crate::sequences::Sequences;
 use crate::version::version;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -91,6 +92,10 @@ fn execute(
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
+    let sequences = match options.trace {
+        Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
+        None => None,
+    };
     let stop = interruptible()?;
     let lines = options.json_lines.then(|| Arc::new(Lines::new(runs, Arc::clone(&stop))));
     if let Some(folder) = &folder {
@@ -102,6 +107,7 @@ fn execute(
         jobs: options.jobs,
         events: None,
         captures,
+        sequences,
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),
@@ -118,7 +124,7 @@ fn execute(
             lines.write_results(&document);
             lines.error().map_or(Ok(()), |error| Err(Error::Output(error)))?;
         }
-        None if options.json => console.print(&document.to_json())?,
+        None if options.json => console.print_document(&document)?,
         None => console.print(&summary(&document, console.style))?,
     }
     if options.verify {
@@ -198,6 +204,26 @@ fn captures(
         (None, None) => PathBuf::from(source.name()).with_extension("pcap"),
     };
     Captures::new(&options.pcap_at, loaded.spec(), path, several).map(Some)
+}
+
+fn sequences(
+    source: &Source,
+    loaded: &Loaded,
+    options: &Options,
+    folder: Option<&Folder>,
+    several: bool,
+) -> Result<Sequences, Error> {
+    let path = match folder {
+        Some(folder) => folder.path("sequence"),
+        None => {
+            let name = PathBuf::from(source.name());
+            name.with_file_name(format!(
+                "{}-sequence",
+                name.file_stem().unwrap_or_default().to_string_lossy()
+            ))
+        }
+    };
+    Sequences::new(options, loaded.spec(), &loaded.scenario.title, &path, several)
 }
 
 /// A flag that the first Ctrl-C sets. The second one ends the process at once.

@@ -68,6 +68,7 @@ fn what_does_not_exist_is_answered_with_the_nearest() {
     let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.2/exp2"]);
     assert!(error.contains("did you mean `table-5.2/exp-2`?"), "{error}");
     assert!(refuses(&place, &one(&["--seed", "18446744073709551615"])).contains("too large"));
+    assert!(refuses(&place, &one(&["--reps", "4294967295"])).contains("at most 10000"));
 }
 
 /// Each run of a paper is a folder as `thalweg run --out` writes it: it can be run again, and gives the same numbers.
@@ -90,4 +91,40 @@ fn a_folder_holds_each_run_ready_to_run_again() {
     prints(&place, &call);
     fs::write(place.join(run).join("notes.txt"), "mine").unwrap();
     assert!(refuses(&place, &call).contains("notes.txt"));
+}
+
+#[test]
+fn a_check_judges_what_was_run() {
+    let place = place("check");
+    let call = |id| thalweg(&place, &["paper", "liang91", "--check", "--experiment", id]);
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let one = call("table-4.1");
+    assert!(one.status.success() && said(&one).contains("1 claim checked, all hold"), "{}", said(&one));
+    assert!(String::from_utf8_lossy(&one.stdout).contains("  2  holds: "));
+    let none = call("table-5.1");
+    assert!(none.status.success() && said(&none).contains("decide no claim"), "{}", said(&none));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_paper_keeps_what_there_is() {
+    use std::io::Read as _;
+    let place = place("interrupted");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+        .args(["paper", "liang91", "--experiment", "table-5.7", "--reps", "3000", "--json", "--quiet"])
+        .current_dir(&place)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["complete"], false);
+    assert_eq!(document["claims"], serde_json::json!([]));
+    let last = document["experiments"].as_array().unwrap().iter().find(|of| of["id"] == "table-5.7/exp-4");
+    assert!(last.unwrap()["results"][0]["value"].is_null());
 }

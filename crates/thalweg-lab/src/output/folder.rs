@@ -116,7 +116,8 @@ impl Folder {
     /// version, a summary, and a file that explains them.
     pub fn write_results(&self, document: &Document, scenario: &str) -> Result<(), FolderError> {
         let lines = |seeds: &[u64]| seeds.iter().map(|seed| format!("{seed}\n")).collect::<String>();
-        self.write(RESULTS, &document.to_json())?;
+        let results = File::create(self.path(RESULTS)).and_then(|file| document.write_json(file));
+        results.map_err(|error| FolderError::Io(self.path(RESULTS), error))?;
         self.write(SCENARIO, scenario)?;
         self.write("seeds.txt", &lines(&document.seeds))?;
         self.write("version.txt", &format!("{} {}\n", document.tool.name, document.tool.version))?;

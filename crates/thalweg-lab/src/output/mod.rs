@@ -1,9 +1,11 @@
-//! Results for people and for other programs: tables, folders, series and packet captures.
+//! Results for people and for other programs: tables, folders, series, packet captures and sequence
+//! diagrams.
 
 mod comparison;
 mod folder;
 mod parquet;
 pub mod pcap;
+pub mod sequence;
 mod series;
 mod summary;
 mod table;

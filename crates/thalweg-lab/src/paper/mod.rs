@@ -12,6 +12,7 @@ macro_rules! scenario_files {
     };
 }
 
+mod chen99;
 mod gong92;
 mod liang91;
 mod plan;
@@ -20,6 +21,7 @@ mod published;
 mod results;
 mod runs;
 mod tables;
+mod yang01;
 
 pub use prepare::{Case, Choice, PaperError, Prepared, prepare};
 pub use published::{Cell, Experiment, Published};
@@ -61,7 +63,7 @@ pub trait Paper: Sync {
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &gong92::Gong92];
+pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01, &gong92::Gong92];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static dyn Paper> {

@@ -205,8 +205,8 @@ mod tests {
         assert_eq!(
             json!(keys),
             json!([
-                {"scheme": "a", "threshold": 0.5}, {"scheme": "a", "threshold": 1},
-                {"scheme": "b", "threshold": 0.5}, {"scheme": "b", "threshold": 1},
+                {"buffer_bytes": 0.5, "scheme": "a"}, {"buffer_bytes": 0.5, "scheme": "b"},
+                {"buffer_bytes": 1, "scheme": "a"}, {"buffer_bytes": 1, "scheme": "b"},
             ])
         );
         let expected =

@@ -38,6 +38,8 @@ pub enum PaperError {
     },
     /// The seeds go beyond the largest number.
     Seeds,
+    /// More replications than anybody can wait for.
+    Replications(u32),
     /// The plan or the published values are wrong.
     Plan(String),
     /// A scenario is wrong.
@@ -60,6 +62,9 @@ impl fmt::Display for PaperError {
                 }
             }
             Self::Seeds => write!(f, "the last seeds are too large"),
+            Self::Replications(wanted) => {
+                write!(f, "{wanted} runs of everything are too many; at most {MOST_REPLICATIONS}")
+            }
             Self::Plan(message) => write!(f, "{message}"),
             Self::Scenario { case, diagnostics } => {
                 write!(f, "{case}:")?;
@@ -115,6 +120,9 @@ impl fmt::Debug for Prepared {
 /// # Errors
 /// An experiment that does not exist, or a fault in the paper's own files.
 pub fn prepare(paper: &'static dyn Paper, choice: &Choice) -> Result<Prepared, PaperError> {
+    if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MOST_REPLICATIONS) {
+        return Err(PaperError::Replications(wanted));
+    }
     let published = Published::read(paper.published()).map_err(PaperError::Plan)?;
     let plan = Plan::read(paper.plan()).map_err(PaperError::Plan)?;
     let mut experiments = published.experiments;
@@ -260,5 +268,6 @@ impl Prepared {
     }
 }
 
+const MOST_REPLICATIONS: u32 = 10_000;
 /// How the ids of what was not published begin.
 const OURS: &str = "ours/";

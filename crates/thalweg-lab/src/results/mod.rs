@@ -10,6 +10,7 @@ pub use run::{Conservation, Flow, Group, Limits, Link, Run, Totals};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metric, Metrics, Summary};
 
 use serde::{Deserialize, Serialize};
+use std::io::{self, Write as _};
 use thalweg_proto::units::Duration;
 
 /// What [`Document::format`] says.
@@ -168,11 +169,17 @@ impl Document {
             .chain(schemes.iter().flat_map(|of| of.runs.iter().map(|run| (Some(of.scheme.as_str()), run))))
     }
 
-    /// The document as indented JSON with a newline at its end.
-    pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a document is plain data with text keys");
-        text.push('\n');
-        text
+    /// Writes the document as indented JSON with a newline at its end. The text of many flows is several times as large
+    /// as the document, so it is never held as a whole.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write_json(&self, out: impl io::Write) -> io::Result<()> {
+        let mut out = io::BufWriter::new(out);
+        serde_json::to_writer_pretty(&mut out, self)?;
+        out.write_all(b"\n")?;
+        out.flush()
     }
 
     /// Reads a document.

@@ -4,8 +4,8 @@ use super::{Header, Scenario};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
-    WorkloadSpec,
+    DirectionSpec, Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties,
+    TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
@@ -126,7 +126,7 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
 
 /// Random datagrams over one link.
 pub(crate) fn spec() -> Spec {
-    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default() };
+    let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Default::default(), gate: None };
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         delay: Duration::from_millis(1),
@@ -135,6 +135,7 @@ pub(crate) fn spec() -> Spec {
         schedule: Vec::new(),
         capacity: None,
         feedback: None,
+        framing: Framing::None,
     };
     let link = LinkSpec {
         name: "link".to_owned(),
@@ -161,6 +162,7 @@ pub(crate) fn spec() -> Spec {
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        priority: LOWEST_PRIORITY,
     };
     Spec {
         nodes: vec![node("a"), node("b")],

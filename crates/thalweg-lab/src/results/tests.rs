@@ -5,15 +5,21 @@ fn runs(mbits: &[u64]) -> Vec<Run> {
     mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
 }
 
+fn json(document: &Document) -> String {
+    let mut text = Vec::new();
+    document.write_json(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
 /// The names and the layout of the document are an interface: this file changes only together with the reference.
 #[test]
 fn the_document_of_a_run_is_as_documented() {
     let document = Document::of_runs(header(&[1]), runs(&[75]));
     let expected = include_str!("../../tests/run.json");
     if std::env::var_os("THALWEG_BLESS").is_some() {
-        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run.json"), document.to_json()).unwrap();
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/run.json"), json(&document)).unwrap();
     } else {
-        assert_eq!(document.to_json(), expected);
+        assert_eq!(json(&document), expected);
     }
 }
 
@@ -24,7 +30,7 @@ fn documents_read_back_as_they_were() {
     let schemes = vec![("a".to_owned(), runs(&[70, 71])), ("b".to_owned(), runs(&[75, 75]))];
     let compared = Document::of_comparison(header(&[1, 2]), schemes);
     for document in [single, replicated, compared] {
-        assert!(Document::from_json(&document.to_json()).unwrap() == document);
+        assert!(Document::from_json(&json(&document)).unwrap() == document);
     }
 }
 

@@ -4,9 +4,11 @@ use super::lint::{about, bytes, memory};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
+use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_queue::{DisciplineSpec, LossSpec};
-use thalweg_sim::spec::{GroupSpec, LinkSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
+use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
+use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, LinkSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// Explains a scenario.
 pub fn explain(loaded: &Loaded) -> String {
@@ -27,6 +29,7 @@ pub fn explain(loaded: &Loaded) -> String {
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
         flow(spec, group, path.as_ref(), &mut out);
     }
+    gates(spec, &mut out);
     let _ = writeln!(out, "\nLinks");
     for (number, link) in spec.links.iter().enumerate() {
         link_lines(spec, paths, number, link, &mut out);
@@ -36,12 +39,42 @@ pub fn explain(loaded: &Loaded) -> String {
     out
 }
 
+/// Which nodes stop flows, and by what rule.
+fn gates(spec: &Spec, out: &mut String) {
+    if spec.nodes.iter().all(|node| node.gate.is_none()) {
+        return;
+    }
+    let _ = writeln!(out, "\nGates");
+    for node in &spec.nodes {
+        let Some(gate) = &node.gate else { continue };
+        let (what, ageing) = match &gate.config {
+            GateConfig::Congestion(config) => {
+                let what =
+                    format!("under congestion stops a priority every {}, from the lowest up", config.check);
+                (what, config.ageing)
+            }
+            GateConfig::Slots(config) => {
+                let turns: Vec<String> =
+                    config.slots.iter().map(|&slots| (config.slot * u64::from(slots)).to_string()).collect();
+                (format!("one flow at a time, for {} by priority", turns.join(", ")), config.ageing)
+            }
+        };
+        let ageing = ageing.after.map_or(String::new(), |after| format!("; who waits {after} moves up"));
+        let timers = if gate.pause.freezes_timer { "stand still" } else { "run on" };
+        let _ = writeln!(out, "  {}: {what}{ageing}; timers of stopped flows {timers}", node.name);
+    }
+}
+
 fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut String) {
     let name = |node: thalweg_sim::spec::NodeId| spec.nodes[node.0 as usize].name.as_str();
+    let priority = match group.priority {
+        LOWEST_PRIORITY => String::new(),
+        priority => format!(", priority {priority}"),
+    };
     let count = if group.count == 1 { "1 flow".to_owned() } else { format!("{} flows", group.count) };
     let _ = writeln!(
         out,
-        "  {}: {count}, {}, {}",
+        "  {}: {count}, {}, {}{priority}",
         group.name,
         scheme(&group.transport),
         workload(&group.workload)
@@ -84,6 +117,11 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
 
 fn scheme(transport: &TransportSpec) -> String {
     match transport {
+        TransportSpec::Sscop { scheme, config, .. } => {
+            let rate =
+                config.sscop.rate.map_or_else(String::new, |rate| format!(", rate from {}", rate.start));
+            format!("{scheme}, messages of {} B, credit of {}{rate}", config.segment, config.sscop.window)
+        }
         TransportSpec::Window { scheme, sender, .. } => format!("{scheme}, segments of {} B", sender.segment),
         TransportSpec::AdaptiveAck { scheme, config, .. } => format!(
             "{scheme}, {} packets of {} B, reports every {} and {} after losses",
@@ -107,6 +145,7 @@ fn workload(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Bulk => "always more to send".to_owned(),
         WorkloadSpec::Transfer(size) => format!("{size} to send"),
+        WorkloadSpec::Deliver(size) => format!("sends until {size} have arrived"),
         WorkloadSpec::Telnet { packet, gap } => format!("{packet} with gaps of {gap} on average"),
         WorkloadSpec::OnOff { on, off, rate, random, .. } => {
             let rate = rate.map_or_else(|| "all it can".to_owned(), |rate| rate.to_string());
@@ -154,13 +193,12 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     };
     let _ = write!(text, ", {}", line.delay);
     let packet = paths.largest_packet(number, back);
-    let kind = match line.queue {
-        DisciplineSpec::Fcfs { .. } => "queue",
-        DisciplineSpec::RandomDrop { .. } => "random-drop queue",
-    };
+    let kind = discipline(&line.queue);
     let bdp = paths.link_bdp(spec, number, back);
     match bytes(&line.queue, packet.max(1)) {
-        None => text.push_str("; unlimited queue"),
+        None => {
+            let _ = write!(text, "; unlimited {kind}");
+        }
         Some(size) if packet == 0 => {
             let _ = write!(text, "; {kind} of {size}, crossed by no flow");
         }
@@ -176,6 +214,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
             );
         }
     }
+    if let Some(feedback) = &line.feedback {
+        let _ = write!(text, "; {}", tells(feedback));
+    }
     match &line.impairment.loss {
         LossSpec::None => {}
         LossSpec::Uniform { probability } => {
@@ -190,6 +231,80 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, "; {} changes on the way", line.schedule.len());
     }
     text
+}
+
+/// A queue in words, with what shapes its behaviour most.
+fn discipline(queue: &DisciplineSpec) -> String {
+    match queue {
+        DisciplineSpec::Fcfs { .. } => "queue".to_owned(),
+        DisciplineSpec::RandomDrop { .. } => "random-drop queue".to_owned(),
+        DisciplineSpec::FairQueueing { config, .. } => {
+            let bits = if config.mark_above.is_some() { " that sets bits" } else { "" };
+            format!("Fair Queueing queue{bits}")
+        }
+        DisciplineSpec::Sfq { config, .. } => format!("SFQ queue with {} buckets", config.buckets),
+        DisciplineSpec::Drr { config, .. } => format!("DRR queue with a quantum of {}", config.quantum),
+        DisciplineSpec::Red { config, .. } => {
+            let unit = if config.unit == RedUnit::Packets { "packets" } else { "bytes" };
+            format!("RED queue, thresholds {} and {} {unit}", config.min_threshold, config.max_threshold)
+        }
+        DisciplineSpec::CoDel { config, .. } => format!("CoDel queue, target {}", config.target),
+        DisciplineSpec::FqCoDel { config, .. } => format!("FQ-CoDel queue, target {}", config.codel.target),
+        DisciplineSpec::Pie { config, .. } => format!("PIE queue, target {}", config.target),
+        DisciplineSpec::Priority { .. } => "priority queue".to_owned(),
+    }
+}
+
+/// What a router tells sources.
+fn tells(feedback: &FeedbackSpec) -> String {
+    let whom = match feedback.audience {
+        Audience::Listening => "",
+        Audience::All => " of all flows",
+    };
+    let percent =
+        |share: f64| format!("{:.3}", share * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned();
+    let size = feedback.message;
+    match &feedback.policy {
+        PolicySpec::Seif(spec) => {
+            let when = match spec.policy {
+                SeifPolicy::Static => format!("above {} % of it", percent(spec.threshold)),
+                SeifPolicy::Reacting => "at a drop".to_owned(),
+                SeifPolicy::Dynamic { alpha, response, .. } => {
+                    format!("when more than {alpha} of what is free comes within {}", rounded(response))
+                }
+            };
+            let again = match (spec.filter, spec.policy) {
+                (false, _) => ", each time".to_owned(),
+                (true, SeifPolicy::Dynamic { .. }) => ", again when that was over".to_owned(),
+                (true, _) => format!(", again when it was below {} %", percent(spec.threshold)),
+            };
+            let reach = spec.reach.map_or_else(String::new, |reach| format!(" within {reach} links"));
+            let mark = if spec.mark { ", unless another router has" } else { "" };
+            format!("seif: warns the sources{whom}{reach} {when}{again}{mark}, in {size} B")
+        }
+        PolicySpec::SourceQuench(spec) if spec.on_drop => {
+            format!("source-quench: answers drops{whom}, in {size} B")
+        }
+        PolicySpec::SourceQuench(spec) => {
+            format!(
+                "source-quench: answers packets{whom} from {} % of it on, in {size} B",
+                percent(spec.threshold)
+            )
+        }
+        PolicySpec::DecBit(spec) => {
+            format!(
+                "dec-bit: marks packets{whom} that wait while there are more than {} on average",
+                spec.threshold
+            )
+        }
+        PolicySpec::Rations(spec) => {
+            let target = percent(spec.target);
+            format!(
+                "bbn: grants the sources{whom} rates for {target} % of the line every {}, in {size} B",
+                spec.interval
+            )
+        }
+    }
 }
 
 /// An amount in packets.

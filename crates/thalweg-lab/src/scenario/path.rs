@@ -64,12 +64,21 @@ pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
     }
 }
 
+/// How long a direction takes for a packet of `size` bytes, in the long run.
+pub fn service_time(direction: &DirectionSpec, size: u32) -> Duration {
+    nominal_rate(direction).transmission_time(Bytes::new(direction.framing.on_wire(size)))
+}
+
 /// Bytes on the wire of a full data packet and of what answers it.
 pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
     match transport {
         TransportSpec::Window { sender, header, ack, .. } => (sender.segment + header, *ack),
         TransportSpec::Datagram { segment, header, .. } => (segment + header, *header),
         TransportSpec::AdaptiveAck { config, header, ack, .. } => (config.segment + header, *ack),
+        // An SD has four bytes of its own, a STAT without a list twelve.
+        TransportSpec::Sscop { config, header, .. } => {
+            (config.segment.next_multiple_of(4) + 4 + header, 12 + header)
+        }
         TransportSpec::Sstp { sender, header, control, .. } => (sender.packet + header, *control),
     }
 }
@@ -164,8 +173,7 @@ fn measure(
     let (data, ack) = packet_sizes(&group.transport);
     let access = group.access.as_ref();
     let one_way = |directions: &mut dyn Iterator<Item = &DirectionSpec>, size: u32| -> Duration {
-        let size = Bytes::new(u64::from(size));
-        directions.map(|direction| direction.delay + nominal_rate(direction).transmission_time(size)).sum()
+        directions.map(|direction| direction.delay + service_time(direction, size)).sum()
     };
     let there = access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
     let mut there = forward.iter().map(|&hop| direction(spec, hop)).chain(there);

@@ -1,6 +1,8 @@
 //! The reference of all keys of a scenario file, made from the descriptions of its tables.
 
+use super::keys::Common;
 use super::schema::{TableDoc, tables};
+use super::table::{Field, Fields as _};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -8,29 +10,46 @@ use std::fmt::Write as _;
 pub fn reference() -> String {
     let mut out = String::new();
     let mut shown = BTreeSet::new();
+    let mut shared = Vec::new();
+    Common::list(&mut shared);
     for table in tables() {
         // A kind that also stands by itself is described once.
         if !shown.insert(table.name) {
             continue;
         }
+        let own = table.fields.len().saturating_sub(shared.len());
+        let is_window =
+            shared.iter().map(|field| field.key).eq(table.fields[own..].iter().map(|field| field.key));
+        // What all window schemes have is described once, before the first of them.
+        if is_window && shown.insert(Common::NAME) {
+            let _ = writeln!(out, "## {}\n\n{}\n", Common::NAME, sentence(Common::ABOUT));
+            rows(&shared, &mut out);
+        }
         let _ = writeln!(out, "## {}\n\n{}\n", heading(&table), sentence(table.about));
-        if table.fields.is_empty() {
-            continue;
+        rows(if is_window { &table.fields[..own] } else { &table.fields }, &mut out);
+        if is_window {
+            out.push_str("And the keys of every [window scheme](#window-scheme).\n\n");
         }
-        out.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
-        for field in &table.fields {
-            let default = match field.default {
-                Some(default) => format!("`{default}`"),
-                None if field.required => "required".to_owned(),
-                None => String::new(),
-            };
-            let row = [format!("`{}`", field.key), (field.expected)(), default, sentence(field.about)];
-            let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
-        }
-        out.push('\n');
     }
     out
+}
+
+fn rows(fields: &[Field], out: &mut String) {
+    if fields.is_empty() {
+        return;
+    }
+    out.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
+    for field in fields {
+        let default = match field.default {
+            Some(default) => format!("`{default}`"),
+            None if field.required => "required".to_owned(),
+            None => String::new(),
+        };
+        let row = [format!("`{}`", field.key), (field.expected)(), default, sentence(field.about)];
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out.push('\n');
 }
 
 fn heading(table: &TableDoc) -> String {

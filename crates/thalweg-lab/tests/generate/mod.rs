@@ -40,9 +40,30 @@ fn queue() -> impl Strategy<Value = String> {
     ];
     prop_oneof![
         capacity.clone(),
-        (one(&["fcfs", "random-drop"]), capacity)
+        (
+            one(&["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-codel", "pie", "priority"]),
+            capacity
+        )
             .prop_map(|(kind, capacity)| format!("{{ discipline = \"{kind}\", capacity = {capacity} }}")),
+        feedback().prop_map(|feedback| format!(
+            "{{ discipline = \"fcfs\", capacity = \"20 pkt\", feedback = {feedback} }}"
+        )),
     ]
+}
+
+fn feedback() -> impl Strategy<Value = String> {
+    one(&[
+        "\"none\"",
+        "\"seif\"",
+        "\"bbn\"",
+        "{ kind = \"seif\", threshold = \"70 %\", filter = false, reach = 3, mark = true }",
+        "{ kind = \"seif\", policy = \"reacting\", routing-interval = \"3 s\", to = \"all\" }",
+        "{ kind = \"seif\", policy = \"dynamic\", alpha = 0.5, window = \"2 s\", message = \"64 B\" }",
+        "{ kind = \"source-quench\", threshold = 0.4 }",
+        "{ kind = \"source-quench\", on-drop = true }",
+        "{ kind = \"dec-bit\", threshold = \"1.5 pkt\", to = \"all\" }",
+        "{ kind = \"bbn\", target = 0.8, interval = \"100 ms\" }",
+    ])
 }
 
 fn loss() -> impl Strategy<Value = String> {
@@ -131,6 +152,7 @@ fn line() -> BoxedStrategy<Vec<String>> {
             key("loss", loss()),
             key("duplicate", probability()),
             key("corrupt", probability()),
+        key("framing", one(&["\"none\"", "\"atm-aal5\""])),
             key("reorder", reorder()),
         ]),
     )
@@ -168,7 +190,7 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"fixed\"\nwindow = \"8 pkt\"",
         "base = \"slow-start\"",
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
-        "base = \"vegas\"\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
+        "base = \"vegas\"\nfine-timer = true\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
         "base = \"cubic\"\nc = 1\nbeta = 0.8\nfast-convergence = false",
         "base = \"seif\"\ncut-back = 0.3\ngrowth-windows = 2\nfollow = \"loudest\"",
         "base = \"seif\"\ninitial-threshold = \"15 pkt\"",
@@ -195,7 +217,11 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         keys.insert(0, "base = \"adaptive-ack\"".to_owned());
         keys
     });
-    let two_level = some(vec![
+    prop_oneof![6 => window, 1 => adaptive, 1 => sscop(), 1 => sscop_rate(), 1 => two_level()]
+}
+
+fn two_level() -> impl Strategy<Value = Vec<String>> {
+    some(vec![
         key("segment-packets", one(&["\"1 pkt\"", "\"40 pkt\""])),
         key("rate", one(&["\"3 Mbit/s\""])),
         key("average-rate", one(&["\"1 Mbit/s\""])),
@@ -212,8 +238,56 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
     .prop_map(|mut keys| {
         keys.insert(0, "base = \"sstp\"".to_owned());
         keys
-    });
-    prop_oneof![6 => window, 1 => adaptive, 1 => two_level]
+    })
+}
+
+fn sscop_keys() -> impl Strategy<Value = Vec<String>> {
+    some(vec![
+        key("window", one(&["\"1 pkt\"", "\"300 pkt\""])),
+        key("buffer", one(&["\"7 pkt\""])),
+        key("k", one(&["\"65528 B\""])),
+        key("max-cc", one(&["1", "9"])),
+        key("max-pd", one(&["1", "500"])),
+        key("max-stat", one(&["3", "16379"])),
+        key("timer-cc", one(&["\"200 ms\""])),
+        key("timer-poll", one(&["\"100 ms\""])),
+        key("timer-keep-alive", one(&["\"100 ms\""])),
+        key("timer-no-response", one(&["\"15 s\""])),
+        key("timer-idle", one(&["\"100 ms\""])),
+        key("poll-after-retransmission", one(&["true", "false"])),
+        key("ignore-old-data", one(&["true", "false"])),
+        key("segment", one(&["\"508 B\""])),
+        key("header", one(&["\"0 B\"", "\"8 B\""])),
+    ])
+}
+
+fn sscop() -> impl Strategy<Value = Vec<String>> {
+    sscop_keys().prop_map(|mut keys| {
+        keys.insert(0, "base = \"sscop\"".to_owned());
+        keys
+    })
+}
+
+fn sscop_rate() -> impl Strategy<Value = Vec<String>> {
+    let own = some(vec![
+        key("start-rate", one(&["\"1 kbit/s\"", "\"10 Mbit/s\""])),
+        key("max-rate", one(&["\"100 Mbit/s\""])),
+        key("alpha", one(&["\"1 pkt\"", "\"5 pkt\""])),
+        key("unit", one(&["\"bytes\"", "\"cells\""])),
+        key("probing", one(&["\"spacing\"", "\"packet-pair\""])),
+        key("base-rate", one(&["\"delivered\"", "\"probed\""])),
+        key("gain", one(&["0.25", "1"])),
+        key("growth", one(&["1", "1.5"])),
+        key("poll-behind-data", one(&["true", "false"])),
+        key("keep-records", one(&["true", "false"])),
+        key("poll-floor", one(&["\"0 s\"", "\"20 ms\""])),
+        key("drain", one(&["\"1 s\""])),
+    ]);
+    (own, sscop_keys(), any::<bool>()).prop_map(|(mut keys, more, literal)| {
+        keys.extend(more);
+        keys.insert(0, format!("base = \"sscop-rate{}\"", if literal { "-literal" } else { "" }));
+        keys
+    })
 }
 
 fn sizes() -> impl Strategy<Value = String> {

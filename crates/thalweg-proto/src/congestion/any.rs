@@ -6,11 +6,11 @@ use super::{
 };
 
 macro_rules! controllers {
-    ($($name:ident),*) => {
-        /// Any of the controllers.
+    ($($name:ident($held:ty)),*) => {
+        /// Any of the controllers. Large ones are boxed, so that senders with small ones stay small.
         #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each variant holds the controller of its name")]
-        pub enum Any { $($name($name)),* }
+        pub enum Any { $($name($held)),* }
 
         macro_rules! each {
             ($any:expr, $controller:ident => $body:expr) => {
@@ -19,7 +19,18 @@ macro_rules! controllers {
         }
     };
 }
-controllers!(Fixed, SlowStart, NewReno, Vegas, Cubic, Seif, DecBit, TriS, SourceQuench, Bbn);
+controllers!(
+    Fixed(Fixed),
+    SlowStart(SlowStart),
+    NewReno(NewReno),
+    Vegas(Box<Vegas>),
+    Cubic(Box<Cubic>),
+    Seif(Box<Seif>),
+    DecBit(Box<DecBit>),
+    TriS(Box<TriS>),
+    SourceQuench(SourceQuench),
+    Bbn(Box<Bbn>)
+);
 
 impl Any {
     /// The controller that `spec` describes.
@@ -33,18 +44,24 @@ impl Any {
                 Self::NewReno(NewReno::new(initial_window, initial_threshold))
             }
             ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma } => {
-                Self::Vegas(Vegas::new(initial_window, initial_threshold, alpha, beta, gamma))
+                Self::Vegas(Box::new(Vegas::new(initial_window, initial_threshold, alpha, beta, gamma)))
             }
             ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
-                Self::Cubic(Cubic::new(initial_window, initial_threshold, c, beta, fast_convergence))
+                Self::Cubic(Box::new(Cubic::new(
+                    initial_window,
+                    initial_threshold,
+                    c,
+                    beta,
+                    fast_convergence,
+                )))
             }
-            ControllerSpec::Seif(ref spec) => Self::Seif(Seif::new(spec)),
-            ControllerSpec::DecBit(ref spec) => Self::DecBit(DecBit::new(spec)),
-            ControllerSpec::TriS(ref spec) => Self::TriS(TriS::new(spec)),
+            ControllerSpec::Seif(ref spec) => Self::Seif(Box::new(Seif::new(spec))),
+            ControllerSpec::DecBit(ref spec) => Self::DecBit(Box::new(DecBit::new(spec))),
+            ControllerSpec::TriS(ref spec) => Self::TriS(Box::new(TriS::new(spec))),
             ControllerSpec::SourceQuench { window, acks } => {
                 Self::SourceQuench(SourceQuench::new(window, acks))
             }
-            ControllerSpec::Bbn(ref spec) => Self::Bbn(Bbn::new(spec)),
+            ControllerSpec::Bbn(ref spec) => Self::Bbn(Box::new(Bbn::new(spec))),
         }
     }
 }

@@ -8,11 +8,13 @@
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a fine-grained time-out is checked on the first duplicate acknowledgement | losses are found by the sender's own rules (selective acknowledgement by default) | loss detection is not a controller's task here | a lone loss in a small window may wait for the timer |
+//! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_timer`](crate::window::SenderConfig::fine_timer)), off by default | loss detection is not a controller's task here | without it a lone loss in a small window may wait for the timer |
+//! | repair as in Reno | selective acknowledgement by default | as all schemes here | fewer time-outs |
+//! | slow start ends without a change of the window (section 3.3) | with seven eighths of it | as in ns-2 and Linux | less overshoot |
 //! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noise on shared queues; ns-2 does the same | smoother |
 
 use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
-use crate::units::Duration;
+use crate::units::{Duration, Time};
 
 /// The least window in segments, also after a time-out.
 const MIN_WINDOW: f64 = 2.0;
@@ -33,6 +35,8 @@ pub struct Vegas {
     round_end: u64,
     rtt_sum: Duration,
     rtt_count: u32,
+    /// When a loss last cut the window.
+    cut_at: Time,
     /// Slow start grows in every other round only, so that the comparison sees an unchanged window.
     growing: bool,
 }
@@ -49,6 +53,7 @@ impl Vegas {
             round_end: 0,
             rtt_sum: Duration::ZERO,
             rtt_count: 0,
+            cut_at: Time::ZERO,
             growing: true,
         }
     }
@@ -105,6 +110,8 @@ impl Controller for Vegas {
 
     fn on_loss(&mut self, sample: &LossSample) {
         match sample.kind {
+            // Section 3.1: a segment sent before the last cut says nothing of the window after it.
+            LossKind::Duplicates if sample.sent_at < self.cut_at => return,
             LossKind::Duplicates => {
                 self.window = (self.window * LOSS_FACTOR).max(MIN_WINDOW);
                 self.threshold = MIN_WINDOW;
@@ -114,6 +121,7 @@ impl Controller for Vegas {
                 self.window = MIN_WINDOW;
             }
         }
+        self.cut_at = sample.path.now;
         self.round_end = sample.path.next_sequence;
         self.rtt_sum = Duration::ZERO;
         self.rtt_count = 0;

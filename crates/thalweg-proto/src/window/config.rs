@@ -85,8 +85,24 @@ pub struct SenderConfig {
     /// A segment that is not full waits while anything is unacknowledged, so that many small writes become few packets
     /// (Nagle, RFC 896).
     pub nagle: bool,
+    /// Look at the age of the oldest segment, against a time-out without floor, margin and back-off, at each duplicate
+    /// acknowledgement and at the two acknowledgements of new data after a retransmission, so that a loss need not wait
+    /// for further duplicates or the timer (Brakmo and Peterson 1995, section 3.1).
+    pub fine_timer: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
+    /// What a pause does to the retransmission timer.
+    pub pause: PauseConfig,
+}
+
+/// What [`Pause`](crate::transport::Input::Pause) and [`Resume`](crate::transport::Input::Resume) do beside stopping data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseConfig {
+    /// The retransmission timer stands still during the pause; otherwise it runs on, and may expire.
+    pub freezes_timer: bool,
+    /// After the pause data that is on the way or lost is waited for: the sender goes on with the next acknowledgement or
+    /// when the retransmission timer expires. Otherwise it sends at once what its window allows.
+    pub waits_for_timer: bool,
 }
 
 impl Default for SenderConfig {
@@ -100,7 +116,9 @@ impl Default for SenderConfig {
             rtt: RttConfig::default(),
             idle_restart: true,
             nagle: false,
+            fine_timer: false,
             max_retransmissions: None,
+            pause: PauseConfig::default(),
         }
     }
 }

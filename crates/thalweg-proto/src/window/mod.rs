@@ -7,13 +7,14 @@
 
 mod config;
 mod outstanding;
+mod pause;
 mod pdu;
 mod ranges;
 mod receiver;
 mod rtt;
 mod sender;
 
-pub use config::{Counting, DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+pub use config::{Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 pub use pdu::{Ack, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;

@@ -18,8 +18,11 @@ pub(super) enum Fate {
     Lost,
 }
 
+/// Room for so many segments is made at least.
+const LEAST_ROOM: usize = 4;
+
 /// What made the sender send a segment again, or will. What comes later about the same drop is then no news.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Repair {
     /// Nothing yet.
     #[default]
@@ -82,8 +85,8 @@ pub(super) struct Outstanding<P, I> {
 impl<P: Payload + Hash, I: Hash> Digest for Outstanding<P, I> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         for record in &self.records {
-            feed(into, (record.start, now.since(record.sent_at), &record.payload, &record.info));
-            feed(into, (record.fate, record.retransmissions));
+            let Record { start, sent_at, payload, info, fate, repair, retransmissions } = record;
+            feed(into, (start, now.since(*sent_at), payload, info, fate, repair, retransmissions));
         }
         // The counts follow from the records.
         feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));
@@ -126,10 +129,21 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         self.records.front()
     }
 
+    /// Where the first record and the next new one are in memory, unless the latter goes to the start of the ring.
+    pub fn ends(&self) -> Option<[*const u8; 2]> {
+        let (first, last) = (self.records.front()?, self.records.back()?);
+        Some([core::ptr::from_ref(first).cast(), core::ptr::from_ref(last).wrapping_add(1).cast()])
+    }
+
     /// A new segment left.
     pub fn push(&mut self, record: Record<P, I>) {
         self.in_flight += 1;
         self.in_flight_bytes += u64::from(record.payload.len());
+        let held = self.records.len();
+        if held == self.records.capacity() {
+            // By a quarter, not by doubling: of ten thousand senders these are most of the memory.
+            self.records.reserve_exact((held / 4).max(LEAST_ROOM));
+        }
         self.records.push_back(record);
     }
 
@@ -189,6 +203,10 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
             news.add(&record);
         }
         self.sacked.remove_below(cumulative);
+        let held = self.records.len();
+        if self.records.capacity() > 4 * held.max(LEAST_ROOM) {
+            self.records.shrink_to(2 * held);
+        }
     }
 
     /// Marks the segments within `start..end` as arrived.

@@ -52,6 +52,15 @@ impl RttEstimator {
         (self.smoothed + margin).max(config.floor).min(config.ceiling)
     }
 
+    /// The time-out without floor, margin and back-off: what a fine clock would have waited. The initial one before the
+    /// first sample.
+    pub fn fine_timeout(&self, config: &RttConfig) -> Duration {
+        if self.smoothed.is_zero() {
+            return config.initial;
+        }
+        self.smoothed + (self.variation * u64::from(config.deviations)).max(config.granularity)
+    }
+
     /// The smoothed round-trip time; zero before the first sample.
     pub const fn smoothed(&self) -> Duration {
         self.smoothed

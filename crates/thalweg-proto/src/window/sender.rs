@@ -3,6 +3,7 @@
 mod digest;
 
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
+use super::pause::Pause;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
 use crate::congestion::{AckSample, Controller, FeedbackSample, LossKind, LossSample, Path, SentSample};
 use crate::engine::{Engine, Output};
@@ -93,6 +94,8 @@ pub struct Sender<P: Payload, C: Controller> {
     /// window inflation of RFC 5681, as a smaller count of what is in flight). With fast retransmit alone they make
     /// room for what goes again, not for new segments.
     departed: u32,
+    /// Acknowledgements of new data at which the age of the oldest segment is still looked at.
+    checks: u8,
     /// The first lost segment goes out whatever the window says (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
     repair_now: bool,
     probe_now: bool,
@@ -111,12 +114,12 @@ pub struct Sender<P: Payload, C: Controller> {
     finished: bool,
     failed: Option<Failure>,
     failure_told: bool,
-    paused: bool,
+    pause: Pause,
     sent: u64,
     retransmissions: u64,
-    timeouts: u64,
-    recoveries: u64,
-    invalid_acks: u64,
+    timeouts: u32,
+    recoveries: u32,
+    invalid_acks: u32,
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
@@ -124,6 +127,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub fn new(config: Arc<SenderConfig>, controller: C) -> Self {
         Self {
             rtt: RttEstimator::new(&config.rtt),
+            pause: Pause::new(config.pause),
             config,
             controller,
             queue: P::Queue::default(),
@@ -135,6 +139,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             duplicates: 0,
             limited: 0,
             departed: 0,
+            checks: 0,
             repair_now: false,
             probe_now: false,
             timer: Time::MAX,
@@ -150,7 +155,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             finished: false,
             failed: None,
             failure_told: false,
-            paused: false,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -176,9 +180,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             timeout: self.rtt.timeout(),
             sent: self.sent,
             retransmissions: self.retransmissions,
-            timeouts: self.timeouts,
-            recoveries: self.recoveries,
-            invalid_acks: self.invalid_acks,
+            timeouts: u64::from(self.timeouts),
+            recoveries: u64::from(self.recoveries),
+            invalid_acks: u64::from(self.invalid_acks),
             limits,
         }
     }
@@ -186,6 +190,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
+    }
+
+    /// Where the sender remembers the oldest and the newest of its outstanding segments, which the next acknowledgement
+    /// will change: for a driver of so many senders that it pays to ask memory ahead.
+    pub fn next_needed(&self) -> Option<[*const u8; 2]> {
+        self.outstanding.ends()
     }
 
     fn path(&self, now: Time) -> Path {
@@ -201,10 +211,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn on_ack(&mut self, now: Time, ack: &Ack, marked: bool) {
         if ack.cumulative > self.next {
-            self.invalid_acks += 1;
+            self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
         }
         self.silent = 0;
+        self.pause.hear();
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
         let was_refused = self.is_refused();
@@ -260,6 +271,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else if advanced {
             // RFC 6298, 5.3.
             self.timer = now + self.rtt.timeout();
+            self.pause.restart(now);
         }
     }
 
@@ -271,8 +283,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Moves between the phases of loss repair after an acknowledgement.
     fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
+        // Of what goes again with go-back-n the receiver has most, and answers with duplicates that tell of no loss.
+        // They end when something newer is acknowledged (the rule of RFC 6582, section 3.2, step 1).
+        let is_echoed = self.config.recovery == Recovery::GoBackN;
         match self.phase {
-            Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
+            Phase::Recovery { until } | Phase::Loss { until }
+                if self.unacknowledged >= until + u64::from(is_echoed) =>
+            {
                 if matches!(self.phase, Phase::Recovery { .. }) {
                     let path = self.path(now);
                     self.controller.on_recovered(&path);
@@ -283,6 +300,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.departed = 0;
             }
             Phase::Recovery { .. } => match self.config.recovery {
+                // What went again may be lost again, of which selective acknowledgements say nothing.
+                _ if advanced && self.checks > 0 && self.is_overdue(now) => {
+                    self.repair_now |= self.outstanding.mark_first_lost().is_some();
+                }
                 Recovery::Sack => {
                     let edge =
                         self.outstanding.loss_edge(self.config.duplicate_threshold, self.config.segment);
@@ -316,12 +337,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             }
         }
         if self.phase == Phase::Open && !self.outstanding.is_empty() {
-            self.detect_loss(now);
+            let overdue = (duplicate || advanced && self.checks > 0) && self.is_overdue(now);
+            self.detect_loss(now, overdue);
         }
+        self.checks = self.checks.saturating_sub(u8::from(advanced));
     }
 
-    /// Looks for the first loss of an episode.
-    fn detect_loss(&mut self, now: Time) {
+    /// True for the oldest segment when it is older than the fine time-out, where that is looked at.
+    fn is_overdue(&self, now: Time) -> bool {
+        let first = self.outstanding.first().filter(|_| self.config.fine_timer && !self.is_refused());
+        first.is_some_and(|first| now.since(first.sent_at) > self.rtt.fine_timeout(&self.config.rtt))
+    }
+
+    /// Looks for the first loss of an episode; an overdue first segment is one.
+    fn detect_loss(&mut self, now: Time, overdue: bool) {
         let threshold = self.config.duplicate_threshold;
         let mut lost_sent_at = None;
         if self.config.recovery == Recovery::Sack {
@@ -330,13 +359,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
         let extra = self.limited.min(self.duplicates);
-        if lost_sent_at.is_none() && self.duplicates >= threshold {
+        if lost_sent_at.is_none() && (self.duplicates >= threshold || overdue) {
             lost_sent_at = self.outstanding.mark_first_missing();
             self.duplicates = 0;
         }
         let Some(sent_at) = lost_sent_at else { return };
         self.limited = 0;
-        self.recoveries += 1;
+        self.recoveries = self.recoveries.saturating_add(1);
         self.signal = Some(Signal::Duplicates);
         let path = self.path(now);
         let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
@@ -354,6 +383,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     fn on_timer(&mut self, now: Time) {
+        self.pause.hear();
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
         let Some(first) = self.outstanding.first() else {
@@ -376,11 +406,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.repair_now |= self.outstanding.mark_first_lost().is_some();
             return;
         }
-        if self.paused && fate == Fate::Lost {
+        if self.pause.is_on() && fate == Fate::Lost {
             // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
-        self.timeouts += 1;
+        self.timeouts = self.timeouts.saturating_add(1);
         self.signal = Some(Signal::Timeout);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
@@ -455,8 +485,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
-        if self.paused {
+        if self.pause.is_on() {
             return wait(Limit::Paused);
+        }
+        if self.pause.waits() {
+            return wait(Limit::Network);
         }
         let lost = self.outstanding.first_lost_len();
         let (action, length) = match lost {
@@ -503,6 +536,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = now + self.rtt.timeout();
         }
         self.retransmissions += 1;
+        self.checks = 2;
         Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
     }
 
@@ -595,15 +629,15 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 self.finishing = true;
             }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
-            Input::Pause => self.paused = true,
-            Input::Resume => self.paused = false,
+            Input::Pause => self.pause.begin(now),
+            Input::Resume => self.timer = self.pause.end(now, self.timer, !self.outstanding.is_empty()),
             // A sender has nothing to receive.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
-        if now >= self.timer {
+        if now >= self.timer && self.pause.timer_runs() {
             self.on_timer(now);
         }
         if let Some(event) = self.next_event() {
@@ -630,7 +664,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         }
         if until < self.timer {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
-        } else if self.timer < Time::MAX {
+        } else if self.timer < Time::MAX && self.pause.timer_runs() {
             Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }
         } else {
             Output::Idle

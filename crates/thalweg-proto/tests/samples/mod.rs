@@ -36,8 +36,3 @@ pub fn acks(controller: &mut impl Controller<PacketInfo = ()>, count: u32, sampl
         controller.on_ack(sample, ());
     }
 }
-
-#[track_caller]
-pub fn near(value: f64, expected: f64, tolerance: f64) {
-    assert!((value - expected).abs() <= tolerance, "{value} instead of {expected}");
-}

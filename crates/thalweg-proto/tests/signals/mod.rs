@@ -180,3 +180,25 @@ fn whole_packets_are_sent_under_a_broken_window() {
     assert_eq!(s3(&t.ack(1), &t.ack(2), &t.ack(3)), s3("", "", "5"));
     assert_eq!((t.window(), t.in_flight()), (3.5, 3));
 }
+
+/// RFC 896: a quench closes the window, but not for what the timer sends again.
+#[test]
+fn a_quenched_source_waits_for_answers() {
+    let quench = ControllerSpec::SourceQuench { window: 4.0, acks: 3 };
+    let mut t = Trace::new(config(Recovery::GoBackN), &quench);
+    assert_eq!(t.write(100), "0 1 2 3");
+    t.at(50);
+    assert_eq!(t.warned(), "!feedback");
+    t.at(100);
+    assert_eq!((t.ack(1), t.ack(2)), s2("", ""));
+    // The third acknowledgement opens it: three may go.
+    assert_eq!(t.ack(3), "4 5 6");
+    t.at(150);
+    assert_eq!(t.warned(), "!feedback");
+    // Nothing comes. The timer repairs one packet at a time.
+    t.at(500);
+    assert_eq!(t.poll(), "!timeout r3");
+    t.at(600);
+    // All answered at once.
+    assert_eq!(t.ack(7), "7 8 9 10");
+}

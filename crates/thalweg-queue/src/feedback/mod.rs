@@ -6,18 +6,33 @@
 //!
 //! - [`Seif`]: messages to all sources at once before the queue overflows, and to the owners of dropped packets (Liang
 //!   1991).
+//! - [`SourceQuench`]: a message to the source of each packet that finds the queue half full (RFC 792, RFC 896).
+//! - [`DecBit`]: a mark on packets that find a queue (Ramakrishnan and Jain 1988).
+//! - [`Rations`]: a rate for every source, at intervals (Robinson, Friedman and Steenstrup 1990).
 //! - [`Watch`] is one of the policies as a [`FeedbackSpec`] chooses.
 
 mod arrivals;
+mod dec_bit;
+mod rations;
 mod seif;
+#[cfg(test)]
+mod seif_tests;
+mod source_quench;
 mod sources;
 mod spec;
+#[cfg(test)]
+mod testing;
 
+pub use dec_bit::DecBit;
+pub use rations::Rations;
 pub use seif::Seif;
-pub use spec::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+pub use source_quench::SourceQuench;
+pub use spec::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+};
 
 use crate::Limit;
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::units::{Rate, Time};
 
 /// A flow, by a number that means nothing but tells flows apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,7 +73,7 @@ pub enum Outcome {
     Dropped,
 }
 
-/// A queue and its line, after what happened.
+/// A queue, after what happened, and its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// When it happened.
@@ -69,7 +84,8 @@ pub struct View {
     pub bytes: u64,
     /// The line's rate now.
     pub rate: Rate,
-    /// When the packet in service will have left; not after `now` if there is none.
+    /// When the packet that was in service before will have left, or has left: not after `now` if the line was idle or
+    /// has just become free.
     pub busy_until: Time,
 }
 
@@ -114,29 +130,37 @@ pub trait Policy {
         messages: &mut Vec<Message>,
     ) -> bool;
 
-    /// How often [`on_interval`](Policy::on_interval) is called, from the start of the run on; `None` for never.
-    fn interval(&self) -> Option<Duration> {
-        None
-    }
-
-    /// An interval has passed.
+    /// An interval has passed, where the policy has one ([`PolicySpec::interval`]).
     fn on_interval(&mut self, view: &View, messages: &mut Vec<Message>) {
         let _ = (view, messages);
     }
 }
 
-/// Any policy.
-#[derive(Clone, Debug)]
-pub enum Watch {
-    /// SEIF.
-    Seif(Seif),
+/// Defines the type of any policy, and passes calls on to the one that it is.
+macro_rules! policies {
+    ($($Name:ident),*) => {
+        /// Any policy.
+        #[derive(Clone, Debug)]
+        #[expect(missing_docs, reason = "each variant holds the policy of its name")]
+        pub enum Watch { $($Name($Name)),* }
+
+        macro_rules! each {
+            ($any:expr, $policy:ident => $body:expr) => {
+                match $any { $(Watch::$Name($policy) => $body),* }
+            };
+        }
+    };
 }
+policies!(Seif, SourceQuench, DecBit, Rations);
 
 impl Watch {
     /// The policy that `spec` describes, for an empty queue that holds no more than `limit`.
     pub fn new(spec: &PolicySpec, limit: Limit) -> Self {
         match spec {
             PolicySpec::Seif(spec) => Self::Seif(Seif::new(spec, limit)),
+            PolicySpec::SourceQuench(spec) => Self::SourceQuench(SourceQuench::new(spec, limit)),
+            PolicySpec::DecBit(spec) => Self::DecBit(DecBit::new(spec)),
+            PolicySpec::Rations(spec) => Self::Rations(Rations::new(spec)),
         }
     }
 }
@@ -150,9 +174,7 @@ impl Policy for Watch {
         dropped: &[Passing],
         messages: &mut Vec<Message>,
     ) -> bool {
-        match self {
-            Self::Seif(policy) => policy.on_arrival(view, arrival, outcome, dropped, messages),
-        }
+        each!(self, policy => policy.on_arrival(view, arrival, outcome, dropped, messages))
     }
 
     fn on_departure(
@@ -162,20 +184,10 @@ impl Policy for Watch {
         dropped: &[Passing],
         messages: &mut Vec<Message>,
     ) -> bool {
-        match self {
-            Self::Seif(policy) => policy.on_departure(view, departure, dropped, messages),
-        }
-    }
-
-    fn interval(&self) -> Option<Duration> {
-        match self {
-            Self::Seif(policy) => policy.interval(),
-        }
+        each!(self, policy => policy.on_departure(view, departure, dropped, messages))
     }
 
     fn on_interval(&mut self, view: &View, messages: &mut Vec<Message>) {
-        match self {
-            Self::Seif(policy) => policy.on_interval(view, messages),
-        }
+        each!(self, policy => policy.on_interval(view, messages));
     }
 }

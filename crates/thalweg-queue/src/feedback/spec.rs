@@ -30,6 +30,12 @@ pub enum Audience {
 pub enum PolicySpec {
     /// SEIF (Liang 1991).
     Seif(SeifSpec),
+    /// Source quench (RFC 792, RFC 896).
+    SourceQuench(QuenchSpec),
+    /// The DEC bit (Ramakrishnan and Jain 1988).
+    DecBit(DecBitSpec),
+    /// Rations (Robinson, Friedman and Steenstrup 1990).
+    Rations(RationsSpec),
 }
 
 /// SEIF's parameters.
@@ -82,6 +88,51 @@ impl Default for SeifSpec {
     }
 }
 
+/// Source quench's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuenchSpec {
+    /// The share of the buffer from which on sources are told, 0 to 1.
+    pub threshold: f64,
+    /// Only the sources of dropped packets are told, as RFC 792 has it.
+    pub on_drop: bool,
+}
+
+/// The DEC bit's parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DecBitSpec {
+    /// Packets are marked while the average number of packets at the line is above this.
+    pub threshold: f64,
+}
+
+/// The parameters of rations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RationsSpec {
+    /// The share of the line's rate that is to be used, above 0 up to 1.
+    pub target: f64,
+    /// How often rations are renewed; not zero.
+    pub interval: Duration,
+    /// How often the table of sources is emptied; never if zero.
+    pub routing_interval: Duration,
+}
+
+impl Default for QuenchSpec {
+    fn default() -> Self {
+        Self { threshold: 0.5, on_drop: false }
+    }
+}
+
+impl Default for DecBitSpec {
+    fn default() -> Self {
+        Self { threshold: 1.0 }
+    }
+}
+
+impl Default for RationsSpec {
+    fn default() -> Self {
+        Self { target: 0.9, interval: Duration::from_secs(1), routing_interval: Duration::from_secs(10) }
+    }
+}
+
 impl FeedbackSpec {
     /// What a policy sends by default: messages of 50 bytes to those who listen.
     pub const fn new(policy: PolicySpec) -> Self {
@@ -95,15 +146,35 @@ impl FeedbackSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         match &self.policy {
             PolicySpec::Seif(spec) => spec.check(),
+            PolicySpec::SourceQuench(spec) => share("feedback.threshold", spec.threshold),
+            PolicySpec::DecBit(spec) if spec.threshold >= 0.0 => Ok(()),
+            PolicySpec::DecBit(spec) => {
+                Err(SpecError::TooSmall { what: "feedback.threshold", value: spec.threshold })
+            }
+            PolicySpec::Rations(spec) if spec.interval.is_zero() => {
+                Err(SpecError::TooSmall { what: "feedback.interval", value: 0.0 })
+            }
+            PolicySpec::Rations(spec) => share("feedback.target", spec.target),
         }
     }
 }
 
 impl PolicySpec {
+    /// How often the policy acts of its own accord.
+    pub const fn interval(&self) -> Option<Duration> {
+        match self {
+            Self::Rations(spec) => Some(spec.interval),
+            Self::Seif(_) | Self::SourceQuench(_) | Self::DecBit(_) => None,
+        }
+    }
+
     /// What a scheme must listen to, to hear it.
     pub const fn kind(&self) -> FeedbackKind {
         match self {
             Self::Seif(_) => FeedbackKind::Seif,
+            Self::SourceQuench(_) => FeedbackKind::SourceQuench,
+            Self::DecBit(_) => FeedbackKind::DecBit,
+            Self::Rations(_) => FeedbackKind::Rations,
         }
     }
 }

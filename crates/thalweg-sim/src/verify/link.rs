@@ -1,9 +1,9 @@
 //! What a replay knows of one direction of a link.
 
-use super::plan::{Budget, hold, keeps_order, promise, service_time};
+use super::plan::{Budget, framed, hold, keeps_order, promise, service_time};
 use super::violation::Fault;
 use crate::pdu::Pdu;
-use crate::spec::DirectionSpec;
+use crate::spec::{DirectionSpec, Framing};
 use crate::trace::{PacketId, Record};
 use std::collections::VecDeque;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -84,6 +84,7 @@ pub(super) struct LinkState {
     bytes: u64,
     wire: Option<VecDeque<PacketId>>,
     budget: Option<Budget>,
+    framing: Framing,
 }
 
 impl LinkState {
@@ -105,6 +106,7 @@ impl LinkState {
             bytes: 0,
             wire: keeps_order(direction).then(VecDeque::new),
             budget: direction.capacity.as_ref().map(Budget::new),
+            framing: direction.framing,
         }
     }
 
@@ -194,7 +196,11 @@ impl LinkState {
         let mut due: Option<Due> = None;
         let mut free_at = Time::MAX;
         for setting in self.settings(direction, now) {
-            let service = if traced { Some(Duration::ZERO) } else { service_time(setting.rate, record.size) };
+            let service = if traced {
+                Some(Duration::ZERO)
+            } else {
+                service_time(setting.rate, self.framing, record.size)
+            };
             let Some(service) = service else { continue };
             let (leaves, hold) = (now + service, setting.hold);
             free_at = free_at.min(leaves);
@@ -271,7 +277,7 @@ impl LinkState {
     pub fn spend(&mut self, record: &Record<'_>, start: Time, due: Due, faults: &mut Vec<Fault>) {
         if let (Some(budget), Some(_)) = (&mut self.budget, &self.wire) {
             let left = record.time - due.earlier.since(start);
-            if !budget.lets(start, left, record.size) {
+            if !budget.lets(start, left, framed(self.framing, record.size)) {
                 faults.push(Fault::AboveCapacity { left });
             }
         }

@@ -1,6 +1,6 @@
 //! What a specification says of each link and flow, by the numbers that records use.
 
-use crate::spec::{DirectionSpec, GroupSpec, Processing, Spec, WorkloadSpec};
+use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
@@ -71,6 +71,7 @@ impl Plan {
                 impairment: ImpairmentSpec::default(),
                 schedule: Vec::new(),
                 capacity: None,
+                framing: Framing::None,
                 feedback: None,
             });
             // Where both ends send data, each acknowledges on a channel of its own.
@@ -158,9 +159,7 @@ impl Group {
 
 /// A link's limit, and whether packets leave its queue in the order in which they came.
 pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
-    match *queue {
-        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => (limit, true),
-    }
+    (queue.limit(), queue.keeps_order())
 }
 
 /// True if packets arrive in the order in which they were transmitted.
@@ -181,14 +180,23 @@ pub(super) fn hold(impairment: &ImpairmentSpec) -> Duration {
 }
 
 /// How long a packet of `size` bytes takes at `rate`, rounded up to a picosecond; `None` in an outage.
-pub(super) fn service_time(rate: Rate, size: u32) -> Option<Duration> {
+pub(super) fn service_time(rate: Rate, framing: Framing, size: u32) -> Option<Duration> {
     if rate == Rate::MAX {
         return Some(Duration::ZERO);
     }
-    let bits = u128::from(size) * 8 * 1_000_000_000_000;
+    let bits = u128::from(framed(framing, size)) * 8 * 1_000_000_000_000;
     let rate = u128::from(rate.as_bits_per_sec());
     let picos = (bits + rate.checked_sub(1)?) / rate;
     Some(Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX)))
+}
+
+/// Bytes on the wire of a packet of `size` bytes.
+pub(super) fn framed(framing: Framing, size: u32) -> u64 {
+    match framing {
+        Framing::None => u64::from(size),
+        // 40 bytes beside the trailer, and 48 in each further cell.
+        Framing::AtmAal5 => 53 * (1 + u64::from(size.saturating_sub(40)).div_ceil(48)),
+    }
 }
 
 /// What a link with a capacity trace has let go.
@@ -224,15 +232,15 @@ impl Budget {
 
     /// True if the trace lets a packet of `size` bytes that began at `start` go at `left`. What lost packets used is not
     /// known, so that the answer may be yes where it should be no, but not the other way round.
-    pub fn lets(&mut self, start: Time, left: Time, size: u32) -> bool {
+    pub fn lets(&mut self, start: Time, left: Time, size: u64) -> bool {
         let bytes = u64::from(self.trace.bytes);
         if start > self.last {
             self.last = start;
             self.left = self.at(start) * bytes;
         }
         let more = self.until(left).saturating_sub(self.until(self.last)) * bytes;
-        let enough = self.left + more >= u64::from(size) && left >= self.last && self.at(left) > 0;
-        let rest = (self.left + more).saturating_sub(u64::from(size));
+        let enough = self.left + more >= size && left >= self.last && self.at(left) > 0;
+        let rest = (self.left + more).saturating_sub(size);
         self.left = rest.min(self.at(left) * bytes);
         self.last = self.last.max(left);
         enough

@@ -39,6 +39,8 @@ pub enum Fault {
     },
     /// A router sent a message that its queue's specification does not provide for.
     NoSuchMessage,
+    /// A sender that a gate has paused sent something.
+    SentWhilePaused,
     /// A step of a packet that is nowhere in the network, or not where the step takes place.
     FromNowhere {
         /// The step.
@@ -132,6 +134,7 @@ impl fmt::Display for Fault {
             Self::Unknown { what } => write!(f, "the specification has no such {what}"),
             Self::Misnumbered { expected } => write!(f, "the endpoint's next packet has number {expected}"),
             Self::NoSuchMessage => write!(f, "the queue is not one that sends such a message"),
+            Self::SentWhilePaused => write!(f, "its sender is paused by a gate"),
             Self::FromNowhere { step } => {
                 let done = match step {
                     Step::Sent => "sent",

@@ -23,6 +23,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
         schedule: Vec::new(),
         capacity: None,
         feedback: None,
+        framing: Framing::None,
     }
 }
 
@@ -35,7 +36,7 @@ pub fn lossy(direction: DirectionSpec, probability: f64) -> DirectionSpec {
 /// Nodes in a row, 0, 1 ..., joined by these links.
 pub fn chain(links: Vec<(DirectionSpec, DirectionSpec)>) -> Spec {
     let nodes = (0..=links.len())
-        .map(|number| NodeSpec { name: format!("n{number}"), processing: Processing::default() })
+        .map(|number| NodeSpec { name: format!("n{number}"), processing: Processing::default(), gate: None })
         .collect();
     let links = (0..)
         .zip(links)
@@ -78,6 +79,7 @@ pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSp
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        priority: LOWEST_PRIORITY,
     }
 }
 

@@ -17,6 +17,8 @@
 //!   ([`thalweg_proto::aack::wire`]).
 //! - Two-level flow control travels in UDP to port 5003 (answers from 5004), with the bytes that it has when deployed
 //!   ([`thalweg_proto::sstp::wire`]), its checksum included where the packet is stored whole.
+//! - SSCOP travels in UDP, each PDU as it is on the wire, with a user field of zeros. Its control fields are at the end, so
+//!   PDUs are stored as a whole. `tshark -d udp.port==5001,sscop` reads them.
 //! - Checksums are right for a payload of zeros. Only headers are stored; the original length is the size that the
 //!   packet had on the simulated wire, or that of its headers and payload where that is more.
 
@@ -94,15 +96,15 @@ impl<W: Write> Capture<W> {
         let headers = packet::headers(record);
         let original = record.size.max(headers.total);
         let (trailer, trailer_at) = (headers.trailer, headers.trailer_at);
-        let headers = headers.bytes();
-        let header_bytes = headers.len() as u32;
+        let header_bytes = (headers.bytes().len() + headers.body.len()) as u32;
         let captured = self.snapshot.min(original).max(header_bytes);
         let nanos = record.time.as_picos() / 1000;
         let (second, nano) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         for word in [second as u32, nano as u32, captured, original] {
             self.to.write_all(&word.to_le_bytes())?;
         }
-        self.to.write_all(headers)?;
+        self.to.write_all(headers.bytes())?;
+        self.to.write_all(&headers.body)?;
         let zeros = |count: u32| io::Read::take(io::repeat(0), u64::from(count));
         match trailer_at.filter(|at| at + 2 <= captured) {
             Some(at) => {

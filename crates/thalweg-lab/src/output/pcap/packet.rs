@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use thalweg_proto::aack::{self, wire};
-use thalweg_proto::payload::Payload;
+use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::sstp;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
@@ -13,7 +13,9 @@ use thalweg_sim::trace::{PacketId, Record};
 pub(super) struct Headers {
     bytes: [u8; LONGEST],
     length: usize,
-    /// The length of headers, payload and trailer.
+    /// What is stored behind the headers.
+    pub(super) body: Vec<u8>,
+    /// The length of headers, body, payload and trailer.
     pub(super) total: u32,
     /// What comes after the payload.
     pub(super) trailer: [u8; 2],
@@ -56,6 +58,13 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
         Pdu::AdaptiveAck(aack::Pdu::Data(data)) => {
             let header = wire::data_header(data.sequence, data.payload.len());
             ip(record, &ends, UDP, udp(&ends, &header, data.payload.len()))
+        }
+        Pdu::Sscop(pdu) => {
+            let mut udp = udp(&ends, &[], pdu.wire_len());
+            let zeros = |length: &Length| Slice::new(vec![0; length.len() as usize]);
+            pdu.map(zeros).encode(&mut udp.body);
+            udp.payload = 0;
+            ip(record, &ends, UDP, udp)
         }
         Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
         Pdu::Sstp(pdu) => {
@@ -109,13 +118,15 @@ fn stream(position: u64) -> u32 {
 struct Part {
     bytes: [u8; LONGEST],
     length: usize,
+    /// A whole PDU, where headers are not all that is wanted; of an even length.
+    body: Vec<u8>,
     payload: u32,
     trailer: Option<[u8; 2]>,
 }
 
 impl Part {
     const fn new(payload: u32) -> Self {
-        Self { bytes: [0; LONGEST], length: 0, payload, trailer: None }
+        Self { bytes: [0; LONGEST], length: 0, body: Vec::new(), payload, trailer: None }
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -194,7 +205,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
 
 /// Puts an IP header before `part` and fills in its checksum.
 fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
-    let before = (part.length as u32).saturating_add(part.payload);
+    let before = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
     let length = before.saturating_add(part.trailer.map_or(0, |_| 2));
     if let Some(at) = match protocol {
         TCP => Some(16),
@@ -206,7 +217,8 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         let sum = sum(&addresses) + u64::from(protocol) + u64::from(length as u16);
         let odd = before % 2 == 1;
         let end = part.trailer.map_or(0, |[a, b]| u16::from_be_bytes(if odd { [b, a] } else { [a, b] }));
-        let checksum = fold(sum + self::sum(&part.bytes[..part.length]) + u64::from(end));
+        let parts = self::sum(&part.bytes[..part.length]) + self::sum(&part.body);
+        let checksum = fold(sum + parts + u64::from(end));
         part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     } else {
         let checksum = fold(sum(&part.bytes[..part.length]));
@@ -215,6 +227,7 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
     let mut headers = Headers {
         bytes: [0; LONGEST],
         length: 20 + part.length,
+        body: part.body,
         total: length.saturating_add(20),
         trailer: part.trailer.unwrap_or_default(),
         trailer_at: part.trailer.map(|_| before.saturating_add(20)),

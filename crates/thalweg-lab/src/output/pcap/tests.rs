@@ -2,6 +2,7 @@ use super::*;
 use std::process::Command;
 use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
+use thalweg_proto::sscop;
 use thalweg_proto::sstp;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Rate, Time};
@@ -60,6 +61,9 @@ fn two_level_request() -> sstp::Pdu<Length> {
 
 fn packets() -> Vec<(u32, bool, u32, Pdu)> {
     let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)), queue: 0 };
+    let numbers = [3, 5].map(sscop::Number::new).to_vec();
+    let [ps, mr, r] = [2, 131, 3].map(sscop::Number::new);
+    let stat = sscop::Pdu::Stat(sscop::Stat { ps, mr, r, list: numbers, rate: None });
     let drop = Feedback { dropped: Some(4000), rate: None, queue: 0 };
     vec![
         (0, false, 1040, segment(0)),
@@ -77,6 +81,8 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
         (1, true, 60, Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 }))),
         (2, false, 1051, Pdu::Sstp(two_level_data(1005))),
         (2, true, 50, Pdu::Sstp(two_level_request())),
+        (1, false, 1036, Pdu::Sscop(sscop::Pdu::Sd { s: sscop::Number::new(5), mu: Length(1001) })),
+        (1, true, 48, Pdu::Sscop(stat)),
     ]
 }
 
@@ -136,7 +142,7 @@ fn two_level_flow_control_is_captured_as_deployed() {
         assert_eq!((connection, data.shipment, data.payload.as_bytes().len()), (2, 70_000, length as usize));
         assert!(data.last && data.resent);
     }
-    let bytes = capture(&packets()[9..], 65_535);
+    let bytes = capture(&packets()[9..=9], 65_535);
     let decoded = sstp::wire::decode(&bytes[24 + 16 + 28..]).unwrap().1;
     assert_eq!(format!("{decoded:?}"), format!("{:?}", two_level_request()));
     // A segment of so many packets that its bitmap does not fit into the headers kept.
@@ -190,10 +196,13 @@ fn tshark_reads_the_headers_as_meant() {
         "tcp.checksum.status",
         "udp.checksum.status",
         "icmp.checksum.status",
+        "sscop.s",
+        "sscop.stat.s",
     ];
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(&path).args(["-n", "-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
-    tshark.args(["-o", "tcp.relative_sequence_numbers:FALSE"]);
+    tshark.args(["-o", "tcp.relative_sequence_numbers:FALSE", "-d", "udp.port==5001,sscop"]);
+    tshark.args(["-o", "sscop.payload:Data (no further dissection)"]);
     for protocol in ["ip", "tcp", "udp"] {
         tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
     }
@@ -205,16 +214,18 @@ fn tshark_reads_the_headers_as_meant() {
     let text = String::from_utf8(output.stdout).unwrap();
     // A checksum status of 1 is good. Wireshark does not judge the TCP header that a message quotes in part.
     let expected = [
-        "1040|10.0.0.1|10.128.0.1|1|1|0|||||1|1||",
-        "1040|10.0.0.1|10.128.0.1|0|1|0|||||1|1||",
-        "60|10.128.0.1|10.0.0.1|1|1000|1|2000,6000||||1|1||",
-        "1028|10.0.1.45|10.128.1.45|||||1008|||1||1|",
-        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4001|||||4||1,1|||1",
-        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1",
-        "1052|10.0.0.2|10.128.0.2|||||1032|||1||1|",
-        "60|10.128.0.2|10.0.0.2|||||40|||1||1|",
-        "1051|10.0.0.3|10.128.0.3|||||1031|||1||1|",
-        "52|10.128.0.3|10.0.0.3|||||32|||1||1|",
+        "1040|10.0.0.1|10.128.0.1|1|1|0|||||1|1||||",
+        "1040|10.0.0.1|10.128.0.1|0|1|0|||||1|1||||",
+        "60|10.128.0.1|10.0.0.1|1|1000|1|2000,6000||||1|1||||",
+        "1028|10.0.1.45|10.128.1.45|||||1008|||1||1|||",
+        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4001|||||4||1,1|||1||",
+        "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1||",
+        "1052|10.0.0.2|10.128.0.2|||||1032|||1||1|||",
+        "60|10.128.0.2|10.0.0.2|||||40|||1||1|||",
+        "1051|10.0.0.3|10.128.0.3|||||1031|||1||1|||",
+        "52|10.128.0.3|10.0.0.3|||||32|||1||1|||",
+        "1036|10.0.0.2|10.128.0.2|||||1016|||1||1||5|",
+        "48|10.128.0.2|10.0.0.2|||||28|||1||1|||3,5",
     ];
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines, expected, "{}", String::from_utf8_lossy(&output.stderr));

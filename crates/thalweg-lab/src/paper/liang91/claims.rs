@@ -4,7 +4,7 @@
 //! not run, the claim is left out.
 
 use super::super::{Claim, Results};
-use super::metrics::WINDOW_CORRELATION;
+use super::metrics::{MOVEMENT_CORRELATION, VARIANCE_PER_RUN};
 use serde_json::{Value, json};
 
 /// The claims that the results decide.
@@ -41,8 +41,9 @@ impl Study<'_> {
         self.0.value(id, scheme, metric, &[(key, value)])
     }
 
-    fn variance(&self, id: &str, scheme: &str, sources: &str) -> Option<f64> {
-        self.with(id, scheme, "fairness_variance", "sources", json!(sources))
+    /// The mean of the runs' own variances: that of averages over runs says little of what users meet in one.
+    fn variance(&self, table: &str, scheme: &str, sources: &str) -> Option<f64> {
+        self.with(&format!("ours/{table}"), scheme, VARIANCE_PER_RUN, "sources", json!(sources))
     }
 }
 
@@ -251,17 +252,17 @@ fn seif_wins_two_ways(study: &Study<'_>) -> Option<Claim> {
 
 fn windows_move_together(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    for id in ["5.2/exp-2", "5.6/exp-6"] {
-        let of = |scheme| study.get(&format!("ours/table-{id}"), scheme, WINDOW_CORRELATION);
+    for id in ["5.2/exp-2", "5.3/exp-3", "5.4/exp-4", "5.6/exp-6"] {
+        let of = |scheme| study.get(&format!("ours/table-{id}"), scheme, MOVEMENT_CORRELATION);
         let (seif, dec, slow) = (of("seif")?, of("dec-bit")?, of("slow-start")?);
         evidence.say(format!("{id}: {seif:.2}, against {dec:.2} (DEC bit) and {slow:.2} (Slow Start)"));
-        evidence.must(seif > 0.8, format!("{id}: SEIF's windows do not"));
-        evidence.must(dec < 0.5, format!("{id}: DEC bit's do too"));
-        evidence.must(slow < 0.5, format!("{id}: Slow Start's do too"));
+        evidence.must(seif > 0.7, format!("{id}: SEIF's windows do not"));
+        evidence.must(dec < 0.3, format!("{id}: DEC bit's do too"));
+        evidence.must(slow < 0.3, format!("{id}: Slow Start's do too"));
     }
     Some(evidence.claim(
         "9",
-        "The windows of competing SEIF sources move together (correlation), those of Slow Start and DEC bit do not",
+        "The windows of competing SEIF sources move together (correlation of their movements), those of Slow Start and DEC bit do not",
     ))
 }
 
@@ -293,7 +294,7 @@ fn at_least_tri_s(study: &Study<'_>) -> Option<Claim> {
         let of = |scheme| study.get(&format!("table-{id}"), scheme, "network_throughput_kbytes_per_s");
         let (seif, ours) = (of("seif")?, of("tri-s")?);
         evidence.say(format!("{id}: {seif:.2} >= {published} kB/s published for Tri-S; our Tri-S {ours:.2}"));
-        evidence.must(seif >= published, format!("{id}"));
+        evidence.must(seif >= published, id.to_string());
     }
     Some(
         evidence
@@ -304,7 +305,184 @@ fn at_least_tri_s(study: &Study<'_>) -> Option<Claim> {
 const THROUGHPUT: &str = "network_throughput_kbps";
 /// A gain that does not count, in percent.
 const SMALL_PERCENT: f64 = 1.0;
-/// The thesis speaks of about half where its tables have 42 to 60 %.
-const ABOUT_HALF: f64 = 0.6;
+/// The thesis has 48 to 61 % where it gives both, and by its text about two thirds in the last set-up, where SEIF is below
+/// Slow Start.
+const ABOUT_HALF: f64 = 2.0 / 3.0;
 /// Where the thesis has SEIF below Slow Start: three against two sources and the small buffer.
 const MOST_USERS: &str = "5.9/exp-8";
+
+#[cfg(test)]
+mod tests {
+    //! Every claim can fail: from results that bear out all of them, one value at a time is changed so that exactly
+    //! one claim breaks.
+
+    use super::super::super::{Cell, Choice, ExperimentResults, Row, prepare};
+    use super::super::Liang91;
+    use super::*;
+
+    /// What was published, and numbers that fit it where nothing was.
+    fn results() -> Results {
+        let prepared = prepare(&Liang91, &Choice::default()).unwrap();
+        let mut results = prepared.results(Vec::new());
+        for experiment in &mut results.experiments {
+            let id = experiment.id.clone();
+            experiment.rows.iter_mut().for_each(|row| row.value = Some(likely(&id, &row.cell)));
+        }
+        let variances: Vec<(String, Row)> = results
+            .experiments
+            .iter()
+            .flat_map(|of| of.rows.iter().map(|row| (of.id.clone(), row.clone())))
+            .filter(|(_, row)| row.cell.metric == "fairness_variance")
+            .map(|(id, row)| {
+                let cell = Cell { metric: VARIANCE_PER_RUN.to_owned(), published: None, ..row.cell };
+                (format!("ours/{id}"), Row { cell, ..row })
+            })
+            .collect();
+        for (id, row) in variances {
+            match results.experiments.iter_mut().find(|of| of.id == id) {
+                Some(of) => of.rows.push(row),
+                None => {
+                    results.experiments.push(ExperimentResults { id, title: String::new(), rows: vec![row] });
+                }
+            }
+        }
+        for id in ["5.2/exp-2", "5.3/exp-3", "5.4/exp-4", "5.6/exp-6"] {
+            let id = format!("ours/table-{id}");
+            let of = results.experiments.iter_mut().find(|of| of.id == id).unwrap();
+            let row = |(scheme, value): (&str, f64)| {
+                Row::new(Cell::ours(scheme, MOVEMENT_CORRELATION), Some(&[value]))
+            };
+            of.rows.extend([("seif", 0.9), ("dec-bit", -0.2), ("slow-start", 0.1)].map(row));
+        }
+        results
+    }
+
+    fn likely(id: &str, cell: &Cell) -> f64 {
+        if let Some(published) = cell.published.as_ref().and_then(Value::as_f64) {
+            return published;
+        }
+        let cut = cell.keys.get("cut_back").and_then(Value::as_f64).unwrap_or(0.5);
+        match cell.metric.as_str() {
+            THROUGHPUT if id.starts_with("table-5.15") => 16.0,
+            THROUGHPUT if id == "table-4.10/exp-3" => 100.0 + 10.0 * cut,
+            "feedback_messages" => 20.0 + 60.0 * f64::max(cut - 0.5, 0.0),
+            "throughput_improvement_percent" => 20.0,
+            "fairness_variance" if cell.scheme == "seif" => 0.01,
+            "fairness_variance" => 3.0,
+            "packets_dropped" if cell.scheme == "seif" => 0.0,
+            "packets_dropped" => 20.0,
+            _ => match cell.scheme.as_str() {
+                "dec-bit" => 30.0,
+                "slow-start" => 55.0,
+                "reacting-feedback" => 58.0,
+                _ => 62.0,
+            },
+        }
+    }
+
+    fn change(results: &mut Results, id: &str, of: impl Fn(&Cell) -> bool, value: f64) {
+        let experiment = results.experiments.iter_mut().find(|of| of.id == id).unwrap();
+        let row = experiment.rows.iter_mut().find(|row| of(&row.cell)).unwrap();
+        row.value = Some(value);
+    }
+
+    fn broken(results: &Results) -> Vec<String> {
+        claims(results).into_iter().filter(|claim| !claim.holds).map(|claim| claim.id).collect()
+    }
+
+    #[test]
+    fn the_published_values_bear_out_every_claim() {
+        let found = claims(&results());
+        let ids: Vec<&str> = found.iter().map(|claim| claim.id.as_str()).collect();
+        assert_eq!(ids, ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"]);
+        let failed: Vec<_> = found.iter().filter(|claim| !claim.holds).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
+
+    #[test]
+    fn every_claim_can_fail() {
+        let keyed = |scheme: &'static str, metric: &'static str, key: &'static str, value: Value| {
+            move |cell: &Cell| {
+                cell.scheme == scheme && cell.metric == metric && cell.keys.get(key) == Some(&value)
+            }
+        };
+        let plain = |scheme: &'static str, metric: &'static str| {
+            move |cell: &Cell| cell.scheme == scheme && cell.metric == metric
+        };
+        type Change = (&'static str, &'static str, Box<dyn Fn(&Cell) -> bool>, f64);
+        let changes: Vec<Change> = vec![
+            ("1", "table-4.3/exp-2", Box::new(plain("reacting-feedback", THROUGHPUT)), 70.0),
+            ("1", "table-4.3/exp-1", Box::new(plain("seif", "packets_dropped")), 12.0),
+            ("2", "table-4.1", Box::new(keyed("seif", THROUGHPUT, "threshold", json!(0.9))), 101.0),
+            ("4", "table-4.5/exp-1", Box::new(plain("seif", "feedback_messages_20s_80s")), 15.0),
+            ("4", "table-4.5/exp-2", Box::new(plain("seif-nonfiltering", THROUGHPUT)), 110.0),
+            (
+                "5",
+                "table-4.6/exp-2",
+                Box::new(plain("byte-over-packet", "throughput_improvement_percent")),
+                3.0,
+            ),
+            (
+                "5",
+                "table-4.6/exp-1",
+                Box::new(plain("byte-over-packet", "throughput_improvement_percent")),
+                15.0,
+            ),
+            (
+                "6",
+                "table-4.7/exp-1",
+                Box::new(keyed("seif", "feedback_messages", "cut_back", json!(0.9))),
+                8.0,
+            ),
+            ("6", "table-4.8/exp-2", Box::new(keyed("seif", THROUGHPUT, "cut_back", json!(0.5))), 60.0),
+            ("6", "table-4.10/exp-3", Box::new(keyed("seif", THROUGHPUT, "cut_back", json!(0.9))), 90.0),
+            ("7", "table-5.5/exp-5", Box::new(plain("dec-bit", THROUGHPUT)), 63.0),
+            ("7", "ours/table-5.3/exp-3", Box::new(plain("seif", VARIANCE_PER_RUN)), 5.0),
+            ("8", "table-5.9/exp-7", Box::new(plain("dec-bit", THROUGHPUT)), 55.0),
+            ("8", "table-5.7/exp-1", Box::new(plain("slow-start", THROUGHPUT)), 120.0),
+            (
+                "8",
+                "ours/table-5.7/exp-4",
+                Box::new(keyed("seif", VARIANCE_PER_RUN, "sources", json!("reverse"))),
+                4.0,
+            ),
+            ("9", "ours/table-5.2/exp-2", Box::new(plain("seif", MOVEMENT_CORRELATION)), 0.3),
+            ("9", "ours/table-5.6/exp-6", Box::new(plain("dec-bit", MOVEMENT_CORRELATION)), 0.9),
+            ("10", "table-5.15/exp-5", Box::new(plain("dec-bit", THROUGHPUT)), 15.0),
+            ("10", "table-5.13/exp-4", Box::new(plain("slow-start", THROUGHPUT)), 110.0),
+            ("11", "table-5.17/exp-2", Box::new(plain("seif", "network_throughput_kbytes_per_s")), 58.0),
+        ];
+        for (claim, id, of, value) in changes {
+            let mut results = results();
+            change(&mut results, id, of, value);
+            assert_eq!(broken(&results), [claim], "{id} at {value}");
+        }
+        // The gain of a dynamic rule is consistent only if it is there with every buffer.
+        let mut results = results();
+        for buffer in [5120, 4096, 3072, 2048, 1024] {
+            change(
+                &mut results,
+                "table-4.4",
+                keyed("seif-dynamic-a0.8", THROUGHPUT, "buffer_bytes", json!(buffer)),
+                120.0,
+            );
+        }
+        assert_eq!(broken(&results), ["3"]);
+    }
+
+    #[test]
+    fn the_excepted_set_up_may_be_won_by_slow_start() {
+        let mut results = results();
+        let is = |cell: &Cell| cell.scheme == "slow-start" && cell.metric == THROUGHPUT;
+        change(&mut results, "table-5.9/exp-8", is, 99.0);
+        assert!(broken(&results).is_empty());
+    }
+
+    #[test]
+    fn what_was_not_run_is_not_judged() {
+        let mut results = results();
+        results.experiments.retain(|of| of.id == "table-4.1");
+        let ids: Vec<String> = claims(&results).into_iter().map(|claim| claim.id).collect();
+        assert_eq!(ids, ["2"]);
+    }
+}

@@ -22,14 +22,16 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         "throughput_kbytes_per_s" => throughput(cell, case, KILOBYTE),
         "network_throughput_kbps" => case.each(|run| Some(network_throughput(run) / KILOBIT)),
         "network_throughput_kbytes_per_s" => case.each(|run| Some(network_throughput(run) / KILOBYTE)),
-        "fairness_variance" => case.each(|run| Some(variance(cell, run))),
+        "fairness_variance" => Some(vec![variance(cell, case.results)]),
+        VARIANCE_PER_RUN => case.each(|run| Some(variance(cell, core::slice::from_ref(run)))),
         "packets_dropped" => case.each(|run| Some(dropped(run))),
         "feedback_messages" | "feedback_messages_20s_80s" => case.each(|run| Some(messages(run))),
         "feedback_overhead_bps" => case.each(|run| Some(overhead(run))),
         "window_peaks_20s_80s" => case.each(|run| Some(peaks(&window(run, 0)?))),
         "window_min_packets" => case.each(|run| extreme(cell, run, f64::min)),
         "window_max_packets" => case.each(|run| extreme(cell, run, f64::max)),
-        WINDOW_CORRELATION => case.each(correlation),
+        WINDOW_CORRELATION => case.each(|run| correlation(run, false)),
+        MOVEMENT_CORRELATION => case.each(|run| correlation(run, true)),
         _ => None,
     }
 }
@@ -50,7 +52,17 @@ pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
             cells.push(cell("network_throughput_kbps"));
             cells.push(cell("fairness_variance").with("sources", FORWARD));
         }
-        cells.extend(["packets_dropped", "feedback_messages", WINDOW_CORRELATION].map(cell));
+        let first = case.results.first();
+        let competing = first.map_or(0, |run| forward(run).len());
+        let against = first.map_or(0, |run| run.flows.len()) - competing;
+        for (direction, sources) in [(FORWARD, competing), (REVERSE, against)] {
+            if sources > 1 {
+                cells.push(cell(VARIANCE_PER_RUN).with("sources", direction));
+            }
+        }
+        cells.extend(
+            ["packets_dropped", "feedback_messages", WINDOW_CORRELATION, MOVEMENT_CORRELATION].map(cell),
+        );
         cells
     };
     let measured = |case| {
@@ -98,7 +110,7 @@ fn network_throughput(run: &RunResult) -> f64 {
 
 /// The flows that compete for the same direction.
 fn forward(run: &RunResult) -> Vec<usize> {
-    let is_forward = |flow: &FlowResult| direction(run, flow).is_none_or(|name| !name.starts_with("reverse"));
+    let is_forward = |flow: &FlowResult| direction(run, flow).is_none_or(|name| !name.starts_with(REVERSE));
     (0..run.flows.len()).filter(|&flow| is_forward(&run.flows[flow])).collect()
 }
 
@@ -107,17 +119,23 @@ fn direction<'a>(run: &'a RunResult, flow: &FlowResult) -> Option<&'a str> {
 }
 
 /// The fairness variance of the sources that compete: those of a direction (`sources`: `forward`, `reverse`), those that
-/// are listed (`1,2`), or all.
-fn variance(cell: &Cell, run: &RunResult) -> f64 {
+/// are listed (`1,2`), or all. As in the thesis it is that of the sources' mean throughputs over the runs, which is less
+/// than the mean of the runs' own where chance favours now one source, now another.
+fn variance(cell: &Cell, runs: &[RunResult]) -> f64 {
+    let Some(first) = runs.first() else { return 0.0 };
     let unit = if cell.text("unit") == Some("(kbytes/s)^2") { KILOBYTE } else { KILOBIT };
-    let counts = |(place, flow): &(usize, &FlowResult)| match cell.text("sources") {
+    let counts = |place: &usize| match cell.text("sources") {
         None => true,
-        Some(FORWARD) => forward(run).contains(place),
-        Some("reverse") => !forward(run).contains(place),
-        Some(list) => list.split(',').any(|number| number.parse() == Ok(place + 1)) && flow.group < u32::MAX,
+        Some(FORWARD) => forward(first).contains(place),
+        Some(REVERSE) => !forward(first).contains(place),
+        Some(list) => list.split(',').any(|number| number.parse() == Ok(place + 1)),
     };
-    let flows = run.flows.iter().enumerate().filter(counts);
-    let throughputs: Vec<f64> = flows.map(|(_, flow)| flow.throughput.as_f64() / unit).collect();
+    let of = |place: usize| {
+        let throughputs: Vec<f64> =
+            runs.iter().map(|run| run.flows[place].throughput.as_f64() / unit).collect();
+        mean(&throughputs).unwrap_or_default()
+    };
+    let throughputs: Vec<f64> = (0..first.flows.len()).filter(counts).map(of).collect();
     fairness_variance(&throughputs)
 }
 
@@ -165,19 +183,22 @@ fn extreme(cell: &Cell, run: &RunResult, which: fn(f64, f64) -> f64) -> Option<f
     window.into_iter().map(|(_, packets)| packets.floor()).reduce(which)
 }
 
-/// The mean of the correlations of the windows of each two sources in the forward direction, looked at ten times a
-/// second; `None` for fewer than two, or a window that never changes.
-fn correlation(run: &RunResult) -> Option<f64> {
+/// The mean over each two sources in the forward direction of how their windows are correlated: the windows themselves,
+/// or their movements from one look to the next, ten times a second. A packet takes 64 ms on the slow link, so windows that
+/// are cut by the same warning move at the same look, and those that follow the same slow cycle do not. `None` for fewer
+/// than two sources, or a window that never changes.
+fn correlation(run: &RunResult, movements: bool) -> Option<f64> {
     let sampled = |flow: usize| -> Option<Vec<f64>> {
         let window = window(run, flow)?;
         let (first, last) = (run.warmup.as_secs_f64(), run.ended.as_secs_f64());
-        let count = ((last - first) * SAMPLES_PER_SECOND) as u64;
-        let at = |sample: u64| {
-            let time = first + sample as f64 / SAMPLES_PER_SECOND;
+        let count = ((last - first) * LOOKS_PER_SECOND) as u64;
+        let at = |look: u64| {
+            let time = first + look as f64 / LOOKS_PER_SECOND;
             let next = window.partition_point(|(at, _)| at.as_secs_f64() <= time);
             window.get(next.saturating_sub(1)).map(|(_, packets)| *packets)
         };
-        (0..count).map(at).collect()
+        let levels: Vec<f64> = (0..count).map(at).collect::<Option<_>>()?;
+        Some(if movements { levels.windows(2).map(|two| two[1] - two[0]).collect() } else { levels })
     };
     let windows: Vec<Vec<f64>> = forward(run).into_iter().map(sampled).collect::<Option<_>>()?;
     let mut correlations = Vec::new();
@@ -199,14 +220,20 @@ fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| sum(&|a, b| a * b) / spread)
 }
 
+/// Of ours: the mean of the runs' fairness variances.
+pub const VARIANCE_PER_RUN: &str = "fairness_variance_per_run";
+/// Of ours: how far competing windows are high and low together.
+const WINDOW_CORRELATION: &str = "window_correlation";
 /// Of ours: how far competing windows move together.
-pub const WINDOW_CORRELATION: &str = "window_correlation";
+pub const MOVEMENT_CORRELATION: &str = "window_movement_correlation";
 /// The direction in which most sources send.
 const FORWARD: &str = "forward";
+/// The other direction.
+const REVERSE: &str = "reverse";
 const KILOBIT: f64 = 1e3;
 /// Of 1000 bytes.
 const KILOBYTE: f64 = 8e3;
-const SAMPLES_PER_SECOND: f64 = 10.0;
+const LOOKS_PER_SECOND: f64 = 10.0;
 
 #[cfg(test)]
 mod tests {

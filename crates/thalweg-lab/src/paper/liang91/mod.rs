@@ -29,8 +29,9 @@ impl Paper for Liang91 {
 
     fn scenarios(&self) -> &'static [(&'static str, &'static str)] {
         scenario_files!(
-            "liang91": "chain.toml", "one-way.toml", "two-way.toml", "crossing.toml", "tri-s-network.toml", "tri-s.toml",
-            "tri-s-partly.toml"
+            "liang91":
+            "chain.toml", "one-way.toml", "two-way.toml", "crossing.toml", "crossing-edges.toml",
+            "tri-s-network.toml", "tri-s.toml", "tri-s-partly.toml", "two-bottlenecks.toml",
         )
     }
 

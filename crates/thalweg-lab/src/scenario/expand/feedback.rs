@@ -1,6 +1,7 @@
 //! What routers tell sources.
 
 use super::super::keys::{AudienceName, SeifRule, SeifRuleName};
+use super::super::quantity::Packets;
 use super::writer::{Entries, text};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
@@ -12,8 +13,22 @@ pub fn value(feedback: Option<&FeedbackSpec>) -> String {
     entries.put("kind", text(feedback.policy.kind().name()));
     match &feedback.policy {
         PolicySpec::Seif(spec) => seif(spec, &mut entries),
+        PolicySpec::SourceQuench(spec) => {
+            entries.put("on-drop", spec.on_drop.to_string());
+            if !spec.on_drop {
+                entries.number("threshold", spec.threshold);
+            }
+        }
+        PolicySpec::DecBit(spec) => entries.quantity("threshold", Packets(spec.threshold)),
+        PolicySpec::Rations(spec) => {
+            entries.number("target", spec.target);
+            entries.quantity("interval", spec.interval);
+            entries.quantity("routing-interval", spec.routing_interval);
+        }
     }
-    entries.quantity("message", Bytes::new(u64::from(feedback.message)));
+    if !matches!(feedback.policy, PolicySpec::DecBit(_)) {
+        entries.quantity("message", Bytes::new(u64::from(feedback.message)));
+    }
     entries.put("to", text(AudienceName(feedback.audience).word()));
     entries.inline()
 }

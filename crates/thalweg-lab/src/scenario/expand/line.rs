@@ -1,9 +1,11 @@
 //! One direction of a line.
 
+use super::super::keys::FramingName;
 use super::feedback;
+use super::queue::queue;
 use super::writer::{Entries, text};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
+use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{Change, DirectionSpec};
 
 /// All keys of a line.
@@ -18,24 +20,9 @@ pub fn entries(direction: &DirectionSpec) -> Entries {
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());
     impairment(&direction.impairment, &mut entries);
+    entries.put("framing", text(FramingName(direction.framing).word()));
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));
-    entries
-}
-
-fn queue(queue: &DisciplineSpec) -> Entries {
-    let (discipline, limit) = match queue {
-        DisciplineSpec::Fcfs { limit } => ("fcfs", limit),
-        DisciplineSpec::RandomDrop { limit } => ("random-drop", limit),
-    };
-    let capacity = match limit {
-        Limit::Packets(packets) => format!("{packets} pkt"),
-        Limit::Bytes(bytes) => Bytes::new(*bytes).to_string(),
-        Limit::Unlimited => "unlimited".to_owned(),
-    };
-    let mut entries = Entries::default();
-    entries.put("discipline", text(discipline));
-    entries.put("capacity", text(&capacity));
     entries
 }
 

@@ -1,7 +1,9 @@
 //! Writes a scenario out in full: defaults filled in, files put together, nothing left to be looked up elsewhere.
 
 mod feedback;
+mod gate;
 mod line;
+mod queue;
 mod transport;
 mod workload;
 mod writer;
@@ -36,9 +38,14 @@ pub fn expand(scenario: &Scenario) -> String {
     section(&mut out, "[measure]", &measure);
 
     for node in &spec.nodes {
+        let mut entries = Entries::default();
         if node.processing != Processing::default() {
-            let mut entries = Entries::default();
             entries.put("processing", processing(node.processing).inline());
+        }
+        if let Some(spec) = &node.gate {
+            entries.put("gate", gate::gate(spec).inline());
+        }
+        if entries != Entries::default() {
             section(&mut out, &format!("[node.{}]", key(&node.name)), &entries);
         }
     }
@@ -111,6 +118,7 @@ fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entri
     if let Some(delay) = group.control_channel {
         entries.quantity("control-channel", delay);
     }
+    entries.put("priority", group.priority.to_string());
     entries
 }
 

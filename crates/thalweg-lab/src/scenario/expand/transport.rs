@@ -1,14 +1,16 @@
 //! A scheme with all its parameters.
 
 use super::super::keys::{
-    CountingName, FollowName, GrowthName, GrowthWord, RecoveryName, SstpAcknowledgement, SstpEvicted,
-    SstpResume,
+    BaseName, CountingName, FollowName, GrowthName, GrowthWord, ProbingName, RecoveryName,
+    SstpAcknowledgement, SstpEvicted, SstpResume, UnitName,
 };
 use super::super::quantity::Packets;
 use super::writer::{Entries, text};
 use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::sscop::rate::RateConfig;
+use thalweg_proto::sscop::{Config, TimerConfig};
 use thalweg_proto::sstp;
-use thalweg_proto::units::Bytes;
+use thalweg_proto::units::{Bytes, Rate};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
 
@@ -18,6 +20,7 @@ pub fn name(transport: &TransportSpec) -> &str {
         TransportSpec::Window { scheme, .. }
         | TransportSpec::Datagram { scheme, .. }
         | TransportSpec::AdaptiveAck { scheme, .. }
+        | TransportSpec::Sscop { scheme, .. }
         | TransportSpec::Sstp { scheme, .. } => scheme,
     }
 }
@@ -28,6 +31,9 @@ pub fn entries(transport: &TransportSpec) -> Entries {
     match transport {
         TransportSpec::Window { sender, receiver, controller, header, ack, .. } => {
             controller_entries(controller, &mut entries);
+            if matches!(controller, ControllerSpec::Vegas { .. }) {
+                entries.put("fine-timer", sender.fine_timer.to_string());
+            }
             size("segment", sender.segment, &mut entries);
             size("header", *header, &mut entries);
             size("ack", *ack, &mut entries);
@@ -50,6 +56,11 @@ pub fn entries(transport: &TransportSpec) -> Entries {
             size("segment", config.segment, &mut entries);
             size("header", *header, &mut entries);
             size("ack", *ack, &mut entries);
+        }
+        TransportSpec::Sscop { config, header, .. } => {
+            sscop_entries(&config.sscop, &mut entries);
+            size("segment", config.segment, &mut entries);
+            size("header", *header, &mut entries);
         }
         TransportSpec::Sstp { sender, receiver, header, control, .. } => {
             entries.put("base", text("sstp"));
@@ -172,6 +183,54 @@ fn sender_entries(sender: &SenderConfig, entries: &mut Entries) {
     entries.put("nagle", sender.nagle.to_string());
     if let Some(most) = sender.max_retransmissions {
         entries.put("max-retransmissions", most.to_string());
+    }
+}
+
+fn sscop_entries(config: &Config, entries: &mut Entries) {
+    match &config.rate {
+        None => entries.put("base", text("sscop")),
+        // Without a bound on growth the printed rules are the base, as only they have none.
+        Some(rate) => {
+            let amended = rate.growth.is_some();
+            entries.put("base", text(if amended { "sscop-rate" } else { "sscop-rate-literal" }));
+            rate_entries(rate, entries);
+        }
+    }
+    entries.quantity("window", Packets(f64::from(config.window)));
+    entries.quantity("buffer", Packets(f64::from(config.buffer)));
+    size("k", config.k, entries);
+    size("j", config.j, entries);
+    entries.put("max-cc", config.max_cc.to_string());
+    entries.put("max-pd", config.max_pd.to_string());
+    entries.put("max-stat", config.max_stat.to_string());
+    let TimerConfig { cc, poll, keep_alive, no_response, idle } = config.timers;
+    entries.quantity("timer-cc", cc);
+    entries.quantity("timer-poll", poll);
+    entries.quantity("timer-keep-alive", keep_alive);
+    entries.quantity("timer-no-response", no_response);
+    entries.quantity("timer-idle", idle);
+    entries.put("poll-after-retransmission", config.poll_after_retransmission.to_string());
+    entries.put("ignore-old-data", config.ignore_old_data.to_string());
+}
+
+fn rate_entries(rate: &RateConfig, entries: &mut Entries) {
+    entries.quantity("start-rate", rate.start);
+    if rate.most != Rate::MAX {
+        entries.quantity("max-rate", rate.most);
+    }
+    entries.quantity("alpha", Packets(rate.alpha));
+    entries.put("unit", text(UnitName(rate.unit).word()));
+    entries.put("probing", text(ProbingName(rate.probing).word()));
+    entries.put("base-rate", text(BaseName(rate.base).word()));
+    entries.number("gain", rate.gain);
+    if let Some(growth) = rate.growth {
+        entries.number("growth", growth);
+    }
+    entries.put("poll-behind-data", rate.poll_behind_data.to_string());
+    entries.put("keep-records", rate.keep_records.to_string());
+    entries.quantity("poll-floor", rate.poll_floor);
+    if let Some(drain) = rate.drain {
+        entries.quantity("drain", drain);
     }
 }
 

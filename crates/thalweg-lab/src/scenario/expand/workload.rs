@@ -10,6 +10,10 @@ pub fn value(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Bulk => return text("bulk"),
         WorkloadSpec::Transfer(size) => return format!("\"{size}\""),
+        WorkloadSpec::Deliver(size) => {
+            kind("deliver");
+            entries.quantity("size", size);
+        }
         WorkloadSpec::Telnet { packet, gap } => {
             kind("telnet");
             entries.quantity("packet", packet);

@@ -1,7 +1,7 @@
 //! What routers tell sources of the congestion of a queue.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::{Number, Share};
+use super::super::quantity::{Number, Packets, Share};
 use super::super::schema::Definitions;
 use super::super::source::Span;
 use super::super::table::{Decode, choice, table, wrong_type};
@@ -75,10 +75,47 @@ table! {
     }
 }
 
+table! {
+    /// A message to the source of each packet that finds the queue half full (RFC 792; Nagle 1984, RFC 896).
+    QuenchFeedback "source-quench feedback" {
+        /// The share of the buffer from which on sources are told (50 %).
+        threshold: Share = "threshold";
+        /// Tell only the sources of dropped packets, as RFC 792 has it.
+        on_drop: bool = "on-drop" or "false";
+        ..messages: Messages;
+    }
+}
+
+table! {
+    /// A mark on packets that find a queue, which receivers return (Ramakrishnan and Jain 1988).
+    DecBitFeedback "dec-bit feedback" {
+        /// Packets are marked while the average number at the line over two busy periods, the one in service counted, is above this.
+        threshold: Packets = "threshold" or r#""1 pkt""#;
+        /// Whose packets are marked: "listening" for flows whose scheme listens to this kind, or "all".
+        to: AudienceName = "to" or r#""listening""#;
+    }
+}
+
+table! {
+    /// A rate for every source, renewed at intervals (Robinson, Friedman and Steenstrup 1990).
+    BbnFeedback "bbn feedback" {
+        /// The share of the line's rate that is to be used, above 0.
+        target: Share = "target" or r#""90 %""#;
+        /// How often rations are renewed.
+        interval: Duration = "interval" or r#""1 s""#;
+        /// How often the table of sources is emptied; never if zero.
+        routing_interval: Duration = "routing-interval" or r#""10 s""#;
+        ..messages: Messages;
+    }
+}
+
 choice! {
     /// Feedback from a router to sources.
     FeedbackTable "feedback" by "kind" {
         "seif" => Seif(SeifFeedback),
+        "source-quench" => SourceQuench(QuenchFeedback),
+        "dec-bit" => DecBit(DecBitFeedback),
+        "bbn" => Bbn(BbnFeedback),
     }
 }
 

@@ -27,6 +27,8 @@ table! {
         access: Access = "access";
         /// Acknowledgements skip the network and arrive after this delay, without loss.
         control_channel: Duration = "control-channel";
+        /// How much the flows matter, from 1, the highest, to 6: for priority queues and for the gates of nodes.
+        priority: u32 = "priority" or "6";
     }
 }
 

@@ -4,8 +4,10 @@ use super::super::quantity::{Name, Probability};
 use super::super::table::{At, Fields, table};
 use super::loss::{Loss, Reorder};
 use super::queue::Queue;
+use super::scheme::words;
 use super::workload::Trace;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_sim::spec::Framing;
 
 table! {
     /// A line: a transmitter with its queue, and a wire.
@@ -28,6 +30,8 @@ table! {
         schedule: Vec<At<ScheduleEntry>> = "schedule";
         /// When how much may leave, in place of `rate`: a mahimahi trace file beside the scenario file, or a table.
         trace: Trace = "trace";
+        /// What the line puts around each packet: "none" or "atm-aal5", cells of 53 bytes with AAL5's trailer and padding.
+        framing: FramingName = "framing" or r#""none""#;
     }
 }
 
@@ -41,6 +45,14 @@ impl Line {
             (other.rate, other.trace) = (None, None);
         }
         self.inherit(&other);
+    }
+}
+
+words! {
+    /// What a line puts around each packet.
+    FramingName: Framing {
+        "none" => Framing::None,
+        "atm-aal5" => Framing::AtmAal5,
     }
 }
 

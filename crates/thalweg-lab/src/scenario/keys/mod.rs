@@ -2,24 +2,31 @@
 
 mod feedback;
 mod flow;
+mod gate;
 mod line;
 mod loss;
 mod queue;
 mod scheme;
+mod sscop;
 mod workload;
 
 pub use feedback::{
     AudienceName, FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName,
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
-pub use line::{Line, Link, ScheduleEntry};
+pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
+pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
-pub use queue::{Capacity, Queue, QueueTable};
+pub use queue::{
+    Capacity, CoDelKeys, DrrQueue, FairQueue, FqCoDelQueue, OverflowName, PieQueue, Queue, QueueTable,
+    RedQueue, SfqQueue, Threshold,
+};
 pub use scheme::{
     AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
     RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes, Sstp, SstpAcknowledgement, SstpEvicted,
     SstpResume,
 };
+pub use sscop::{BaseName, ProbingName, Sscop, SscopRate, UnitName};
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
 
 use super::diagnostic::Report;
@@ -88,6 +95,8 @@ table! {
     Node "node" {
         /// How long the node's one processor works on each packet that an endpoint there sends or receives.
         processing: ProcessingTable = "processing";
+        /// Which of the flows that begin at the node may send, by their priorities.
+        gate: GateTable = "gate";
     }
 }
 

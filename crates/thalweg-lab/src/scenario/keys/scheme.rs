@@ -5,16 +5,18 @@ use super::super::quantity::{Name, Number, Packets, Probability, Segments, name_
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, choice, decode_tag, table, wrong_type};
 use super::super::tree::{Kind, Value};
+use super::sscop::{Sscop, SscopRate};
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 table! {
     /// What all schemes have: how large packets are.
     Sizes "packet sizes" {
-        /// The largest payload of a packet (1448 B for windows, 1472 B for udp: 1500 bytes with their headers; 1008 B for
-        /// adaptive-ack, 1454 B for sstp).
+        /// The largest payload of a packet (1448 B for windows, 1472 B for udp, 1468 B for sscop: 1500 bytes with their
+        /// headers; 1008 B for adaptive-ack, 1454 B for sstp).
         segment: Bytes = "segment";
-        /// Bytes that each data packet has on the wire beside its payload (52 B, udp 28 B, adaptive-ack 16 B, sstp 46 B).
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B, adaptive-ack 16 B,
+        /// sstp 46 B).
         header: Bytes = "header";
     }
 }
@@ -125,6 +127,8 @@ table! {
         beta: Packets = "beta" or r#""3 pkt""#;
         /// Slow start ends when more packets than this are queued.
         gamma: Packets = "gamma" or r#""1 pkt""#;
+        /// Losses are also looked for by a fine time-out at duplicate acknowledgements and after retransmissions.
+        fine_timer: bool = "fine-timer" or "false";
         ..common: Common;
     }
 }
@@ -293,6 +297,9 @@ choice! {
         "vanilla" => Vanilla(Vanilla),
         "udp" => Datagram(Datagram),
         "adaptive-ack" => AdaptiveAck(AdaptiveAck),
+        "sscop" => Sscop(Sscop),
+        "sscop-rate" => SscopRate(SscopRate),
+        "sscop-rate-literal" => SscopRateLiteral(SscopRate),
         "sstp" => Sstp(Sstp),
     }
 }
@@ -312,7 +319,12 @@ impl SchemeTable {
             Self::SourceQuench(table) => Some(&table.common),
             Self::Bbn(table) => Some(&table.common),
             Self::Vanilla(table) => Some(&table.common),
-            Self::Datagram(_) | Self::AdaptiveAck(_) | Self::Sstp(_) => None,
+            Self::Datagram(_)
+            | Self::AdaptiveAck(_)
+            | Self::Sscop(_)
+            | Self::SscopRate(_)
+            | Self::SscopRateLiteral(_)
+            | Self::Sstp(_) => None,
         }
     }
 
@@ -446,13 +458,13 @@ macro_rules! words {
             }
         }
 
-        impl Decode for $Name {
+        impl $crate::scenario::table::Decode for $Name {
             fn expected() -> String {
                 [$(concat!("\"", $word, "\"")),+].join(" or ")
             }
-            fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-                let Kind::String(text) = &value.kind else {
-                    wrong_type::<Self>(value, report);
+            fn decode(value: &$crate::scenario::tree::Value, report: &mut $crate::scenario::diagnostic::Report) -> Option<Self> {
+                let $crate::scenario::tree::Kind::String(text) = &value.kind else {
+                    $crate::scenario::table::wrong_type::<Self>(value, report);
                     return None;
                 };
                 match text.as_str() {
@@ -464,13 +476,12 @@ macro_rules! words {
                     }
                 }
             }
-            fn schema(_: &mut Definitions) -> serde_json::Value {
-                json!({ "enum": [$($word),+] })
+            fn schema(_: &mut $crate::scenario::schema::Definitions) -> serde_json::Value {
+                serde_json::json!({ "enum": [$($word),+] })
             }
         }
     };
 }
-
 pub(super) use words;
 
 words! {

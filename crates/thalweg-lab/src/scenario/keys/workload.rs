@@ -17,6 +17,14 @@ table! {
 }
 
 table! {
+    /// Sends until a fixed amount has arrived, and ends: over datagrams more than that, if some are lost.
+    Deliver "deliver workload" {
+        /// How much.
+        size: Bytes = "size" (required);
+    }
+}
+
+table! {
     /// One packet, then an exponential gap; the clock stands still while the window is closed.
     Telnet "telnet workload" {
         /// The size of each write.
@@ -90,6 +98,7 @@ choice! {
     /// What an application does.
     WorkloadTable "workload" by "kind" {
         "transfer" => Transfer(Transfer),
+        "deliver" => Deliver(Deliver),
         "telnet" => Telnet(Telnet),
         "on-off" => OnOff(OnOff),
         "cbr" => ConstantRate(ConstantRate),

@@ -15,13 +15,6 @@ fn directions(link: &LinkSpec) -> [(&DirectionSpec, bool); 2] {
     [(&link.forward, false), (&link.backward, true)]
 }
 
-/// The limit of a queue.
-pub(super) const fn limit(queue: &DisciplineSpec) -> Limit {
-    match *queue {
-        DisciplineSpec::Fcfs { limit } | DisciplineSpec::RandomDrop { limit } => limit,
-    }
-}
-
 /// A line at rate zero that is never set to another rate.
 pub(super) fn rates(checked: &Checked<'_>, report: &mut Report) {
     let mut refuse = |direction: &DirectionSpec, what: &str, span: Span| {
@@ -100,7 +93,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
 
 /// Refuses a queue in which the largest packet that comes never fits.
 fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report: &mut Report) -> bool {
-    let fits = match limit(&direction.queue) {
+    let fits = match direction.queue.limit() {
         Limit::Bytes(bytes) => bytes >= u64::from(packet),
         Limit::Packets(packets) => packets > 0,
         Limit::Unlimited => true,
@@ -120,7 +113,7 @@ fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report:
 
 /// How much a queue holds in bytes, if its packets are of size `packet`.
 pub(in super::super) fn bytes(queue: &DisciplineSpec, packet: u32) -> Option<Bytes> {
-    match limit(queue) {
+    match queue.limit() {
         Limit::Packets(packets) => Some(Bytes::new(u64::from(packet)) * packets),
         Limit::Bytes(bytes) => Some(Bytes::new(bytes)),
         Limit::Unlimited => None,

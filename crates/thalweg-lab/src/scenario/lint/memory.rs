@@ -115,7 +115,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
     let in_time = |rate: Rate, packet: u64| rate.bytes_in(duration).get().div_ceil(packet.max(1)).max(1);
     // Small packets are counted as if they were without payload.
     let small = match &group.workload {
-        WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) => u64::from(data),
+        WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_) => u64::from(data),
         _ => 40,
     };
     // The first window leaves at once; then each packet that has left lets go at most two.
@@ -135,6 +135,11 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
             WorkloadSpec::Poisson { .. } => u64::MAX,
             WorkloadSpec::RequestResponse { .. } => u64::from(config.window) * 2,
             _ => sent.min(u64::from(config.window)),
+        },
+        TransportSpec::Sscop { config, .. } => match &group.workload {
+            WorkloadSpec::Poisson { .. } => u64::MAX,
+            WorkloadSpec::RequestResponse { .. } => u64::from(config.sscop.window) * 2,
+            _ => sent.min(u64::from(config.sscop.window)),
         },
         TransportSpec::Sstp { sender, .. } => {
             let window = u64::from(sender.window) * u64::from(sender.segment);
@@ -165,6 +170,7 @@ fn first_window(transport: &TransportSpec) -> u64 {
     let window = match transport {
         TransportSpec::Datagram { .. } => 1.0,
         TransportSpec::AdaptiveAck { config, .. } => f64::from(config.window),
+        TransportSpec::Sscop { config, .. } => f64::from(config.sscop.window),
         // A burst; what comes after it is paced.
         TransportSpec::Sstp { sender, .. } => f64::from(sender.rate.burst()),
         TransportSpec::Window { controller, .. } => match controller {

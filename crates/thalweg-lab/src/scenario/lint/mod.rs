@@ -1,5 +1,7 @@
 //! What is probably not meant, or cannot work, in a scenario that can be read.
 
+mod feedback;
+mod gates;
 mod links;
 mod memory;
 mod random;
@@ -33,6 +35,9 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     links::schedules(&checked, report);
     traffic::times(&checked, report);
     traffic::windows(&checked, report);
+    feedback::speakers(&checked, report);
+    feedback::listeners(&checked, report);
+    gates::gates(&checked, report);
     for (message, span) in &origins.unused {
         report.warn("scenario.unused", *span, message.clone());
     }

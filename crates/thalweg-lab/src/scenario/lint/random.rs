@@ -1,6 +1,6 @@
 //! Whether another seed gives another run.
 
-use thalweg_queue::{DisciplineSpec, ImpairmentSpec, LossSpec};
+use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{DirectionSpec, SizeSpec, Spec, WorkloadSpec};
 
 /// True if anything in the scenario is drawn at random, so that replications differ.
@@ -14,7 +14,7 @@ pub fn is_random(spec: &Spec) -> bool {
 }
 
 fn random_line(line: &DirectionSpec) -> bool {
-    matches!(line.queue, DisciplineSpec::RandomDrop { .. })
+    line.queue.is_random()
         || random_impairment(&line.impairment)
         || line.schedule.iter().filter_map(|change| change.impairment.as_ref()).any(random_impairment)
 }
@@ -38,6 +38,7 @@ fn random_workload(workload: &WorkloadSpec) -> bool {
         }
         WorkloadSpec::Bulk
         | WorkloadSpec::Transfer(_)
+        | WorkloadSpec::Deliver(_)
         | WorkloadSpec::ConstantRate { .. }
         | WorkloadSpec::Trace(_) => false,
     }

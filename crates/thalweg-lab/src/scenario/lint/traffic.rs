@@ -1,7 +1,7 @@
 //! Routes, times and windows of flows.
 
 use super::super::diagnostic::Report;
-use super::super::path::GroupPath;
+use super::super::path::{GroupPath, packet_sizes};
 use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::ControllerSpec;
@@ -90,13 +90,17 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
 /// The most bytes on the wire that a group's flows may have outstanding; `None` for flows that windows do not
 /// bind, or that may not want to fill the path.
 fn window(group: &GroupSpec) -> Option<u64> {
-    if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_)) {
+    if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_)) {
         return None;
     }
     let (segments, size) = match &group.transport {
         TransportSpec::Datagram { .. } => return None,
         TransportSpec::AdaptiveAck { config, header, .. } => {
             (u64::from(config.window), config.segment + header)
+        }
+        TransportSpec::Sscop { config, .. } => {
+            let window = config.sscop.window.min(config.sscop.buffer);
+            (u64::from(window), packet_sizes(&group.transport).0)
         }
         TransportSpec::Sstp { sender, header, .. } => {
             (u64::from(sender.window) * u64::from(sender.segment), sender.packet + header)

@@ -2,14 +2,16 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
-use super::super::path::{Paths, direction, nominal_rate, packet_sizes};
+use super::super::path::{Paths, direction, packet_sizes, service_time};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::line::{Place, small};
 use thalweg_proto::congestion::FeedbackKind;
-use thalweg_proto::units::{Bytes, Duration};
+use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
+use thalweg_queue::feedback::{
+    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+};
 use thalweg_sim::route::{DirectionId, Routes};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 
@@ -43,7 +45,9 @@ impl PendingFeedback {
                 build(table, spec, paths, hop, if super::is_default(span) { self.span } else { span }, report)
             }
             None => wanted(spec, paths, hop).and_then(FeedbackTable::wanted_by).and_then(|table| {
-                let limited = direction(spec, hop).queue.limit() != Limit::Unlimited;
+                // A buffer without a limit has no threshold; marks and rations need none.
+                let limited = direction(spec, hop).queue.limit() != Limit::Unlimited
+                    || matches!(table, FeedbackTable::DecBit(_) | FeedbackTable::Bbn(_));
                 limited.then(|| build(table, spec, paths, hop, self.span, report)).flatten()
             }),
         };
@@ -95,7 +99,55 @@ fn build(
             let policy = PolicySpec::Seif(seif(&table, response, line, span, report)?);
             Some(FeedbackSpec { policy, audience, message })
         }
+        FeedbackTable::SourceQuench(mut table) => {
+            table.inherit(Fields::defaults());
+            let (message, audience) = messages(&table.messages, report)?;
+            let on_drop = table.on_drop.as_ref()?.value;
+            if let Some(at) = table.threshold.as_ref().filter(|_| on_drop) {
+                let message = "a threshold has no effect where only drops are told";
+                report.error("scenario.conflict", at.span, message);
+            }
+            if line.queue.limit() == Limit::Unlimited {
+                return unlimited("source-quench", span, report);
+            }
+            let threshold = table.threshold.as_ref().map_or(0.5, |at| at.value.0);
+            let policy = PolicySpec::SourceQuench(QuenchSpec { threshold, on_drop });
+            Some(FeedbackSpec { policy, audience, message })
+        }
+        FeedbackTable::DecBit(mut table) => {
+            table.inherit(Fields::defaults());
+            let policy = PolicySpec::DecBit(DecBitSpec { threshold: table.threshold.as_ref()?.value.0 });
+            let audience = table.to.as_ref()?.value.0;
+            Some(FeedbackSpec { audience, ..FeedbackSpec::new(policy) })
+        }
+        FeedbackTable::Bbn(mut table) => {
+            table.inherit(Fields::defaults());
+            let (message, audience) = messages(&table.messages, report)?;
+            let (target, interval) = (table.target.as_ref()?, table.interval.as_ref()?);
+            if target.value.0 <= 0.0 {
+                report.error("scenario.range", target.span, "a target is above 0");
+            }
+            if interval.value < SHORTEST_INTERVAL {
+                let message = format!("an interval of rations is at least {SHORTEST_INTERVAL}");
+                report.error("scenario.range", interval.span, message);
+            }
+            let policy = PolicySpec::Rations(RationsSpec {
+                target: target.value.0,
+                interval: interval.value,
+                routing_interval: table.routing_interval.as_ref()?.value,
+            });
+            Some(FeedbackSpec { policy, audience, message })
+        }
     }
+}
+
+/// Renewing rations more often would be most of what a run does.
+const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
+
+fn unlimited<T>(kind: &str, span: Span, report: &mut Report) -> Option<T> {
+    let message = format!("a queue without a limit never gives {kind} feedback");
+    report.error("scenario.feedback", span, message).help("give the queue a `capacity`");
+    None
 }
 
 fn messages(table: &Messages, report: &mut Report) -> Option<(u32, Audience)> {
@@ -115,9 +167,7 @@ fn seif(
     report: &mut Report,
 ) -> Option<SeifSpec> {
     if line.queue.limit() == Limit::Unlimited {
-        let message = "a queue without a limit never gives seif feedback";
-        report.error("scenario.feedback", span, message).help("give the queue a `capacity`");
-        return None;
+        return unlimited("seif", span, report);
     }
     let rule = table.policy.as_ref()?.value.0;
     let (alpha, window) = (&table.alpha, &table.window);
@@ -170,9 +220,7 @@ fn longest_response(
     let mut routes = Routes::new(spec);
     let link = &spec.links[hop as usize / 2];
     let router = if hop.is_multiple_of(2) { link.a } else { link.b };
-    let time = |line: &DirectionSpec, size: u32| {
-        line.delay + nominal_rate(line).transmission_time(Bytes::new(u64::from(size)))
-    };
+    let time = |line: &DirectionSpec, size: u32| line.delay + service_time(line, size);
     let hears = |group: &GroupSpec| audience == Audience::All || group.transport.feedback() == Some(kind);
     crossing(spec, paths, hop)
         .filter(|(group, ..)| hears(group))

@@ -1,16 +1,17 @@
 //! Lines: rates, delays, schedules, and queues whose capacity is known only when the routes are.
 
 use super::super::diagnostic::Report;
-use super::super::keys::{Capacity, Document, Line, Link, Queue, QueueTable, ScheduleEntry};
+use super::super::keys::{Capacity, Document, Line, Link, Queue, ScheduleEntry};
 use super::super::path::{Paths, nominal_rate};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::feedback::PendingFeedback;
+use super::queue::discipline;
 use super::sstp::PendingSstp;
 use super::{LinkOrigin, Resolver};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{Change, DirectionSpec, Spec};
+use thalweg_sim::spec::{Change, DirectionSpec, Framing, Spec};
 
 /// Which line of the scenario a queue belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -59,11 +60,7 @@ impl PendingQueue {
             let message = "the queue holds nothing";
             report.error("scenario.capacity", self.span, message).help("the smallest queue is \"1 pkt\"");
         }
-        match &mut direction.queue {
-            DisciplineSpec::Fcfs { limit: place } | DisciplineSpec::RandomDrop { limit: place } => {
-                *place = limit;
-            }
-        }
+        direction.queue.set_limit(limit);
     }
 }
 
@@ -180,7 +177,8 @@ impl Resolver<'_> {
         let schedule = self.schedule(entries, rate, &impairment, capacity.is_some());
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
         let queue = self.queue(queue.as_ref(), span, place, pending);
-        DirectionSpec { rate, delay, queue, impairment, schedule, capacity, feedback: None }
+        let framing = line.framing.as_ref().map_or(Framing::None, |at| at.value.0);
+        DirectionSpec { rate, delay, queue, impairment, schedule, capacity, feedback: None, framing }
     }
 
     /// The discipline, with a capacity that is settled later.
@@ -198,10 +196,7 @@ impl Resolver<'_> {
             let span = if super::is_default(queue.span) { span } else { queue.span };
             pending.queues.push(PendingQueue { place, capacity, span });
         }
-        match &queue.value {
-            Queue::Capacity(_) | Queue::Table(QueueTable::Fcfs(_)) => DisciplineSpec::Fcfs { limit },
-            Queue::Table(QueueTable::RandomDrop(_)) => DisciplineSpec::RandomDrop { limit },
-        }
+        discipline(queue, self.report)
     }
 
     /// The changes of a line in order of time, outages taken apart into a stop and a start.

@@ -2,9 +2,12 @@
 
 mod feedback;
 mod files;
+mod gate;
 mod impairment;
 mod line;
+mod queue;
 mod scheme;
+mod sscop;
 mod sstp;
 mod traffic;
 
@@ -35,6 +38,8 @@ pub struct Origins {
     pub links: Vec<LinkOrigin>,
     /// Each group of flows.
     pub groups: Vec<GroupOrigin>,
+    /// Each gate, with its node.
+    pub gates: Vec<(NodeId, Span)>,
     /// Tables that nothing refers to, with what they are.
     pub unused: Vec<(String, Span)>,
 }
@@ -239,7 +244,11 @@ impl Resolver<'_> {
         let mut node = |name: &str| {
             *self.nodes.entry(name.to_owned()).or_insert_with(|| {
                 let id = NodeId(u32::try_from(spec.nodes.len()).unwrap_or(u32::MAX));
-                spec.nodes.push(NodeSpec { name: name.to_owned(), processing: Processing::default() });
+                spec.nodes.push(NodeSpec {
+                    name: name.to_owned(),
+                    processing: Processing::default(),
+                    gate: None,
+                });
                 id
             })
         };
@@ -250,7 +259,14 @@ impl Resolver<'_> {
         let Some(At { value: Named(nodes), .. }) = &document.node else { return };
         for (name, node) in nodes {
             match self.nodes.get(&name.value.0) {
-                Some(id) => spec.nodes[id.0 as usize].processing = processing(node.processing.as_ref()),
+                Some(id) => {
+                    let place = &mut spec.nodes[id.0 as usize];
+                    place.processing = processing(node.processing.as_ref());
+                    if let Some(table) = &node.gate {
+                        place.gate = gate::gate(table, self.report);
+                        origins.gates.push((*id, table.span));
+                    }
+                }
                 None => {
                     origins.unused.push((format!("no link leads to the node `{}`", name.value.0), name.span));
                 }

@@ -11,8 +11,9 @@ use super::Resolver;
 use super::line::small;
 use thalweg_proto::aack;
 use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
+use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
-use thalweg_proto::window::{DelayedAck, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
 
 impl Resolver<'_> {
@@ -60,12 +61,18 @@ impl Resolver<'_> {
             let rate = udp.rate.as_deref().copied();
             return Some(TransportSpec::Datagram { scheme, segment, header, rate });
         }
-        if let SchemeTable::AdaptiveAck(table) = table {
-            return self.adaptive_ack(scheme, *table, shared);
-        }
-        if let SchemeTable::Sstp(table) = table {
-            return self.sstp(scheme, *table, shared, span);
-        }
+        let table = match table {
+            SchemeTable::AdaptiveAck(table) => return self.adaptive_ack(scheme, *table, shared),
+            SchemeTable::Sscop(table) => return self.sscop(scheme, *table, shared),
+            SchemeTable::SscopRate(table) => {
+                return self.sscop_rate(scheme, *table, RateConfig::amended(), shared);
+            }
+            SchemeTable::SscopRateLiteral(table) => {
+                return self.sscop_rate(scheme, *table, RateConfig::literal(), shared);
+            }
+            SchemeTable::Sstp(table) => return self.sstp(scheme, *table, shared, span),
+            table => table,
+        };
         let mut common = table.common()?.clone();
         if let Some(shared) = shared {
             common.complete(shared);
@@ -73,6 +80,10 @@ impl Resolver<'_> {
         common.inherit(Common::defaults());
         let sizes = self.sizes(&common.sizes, 1448, 52);
         let is_quenched = matches!(table, SchemeTable::SourceQuench(_));
+        let fine_timer = match &table {
+            SchemeTable::Vegas(table) => table.fine_timer.as_deref().copied().unwrap_or_default(),
+            _ => false,
+        };
         // What is wrong with either is told before giving up.
         let header = sizes.map_or(0, |(_, header)| header);
         let (controller, recovery) = self.controller(table, &common, header)?;
@@ -84,7 +95,7 @@ impl Resolver<'_> {
         let recovery = common.recovery.as_deref().map_or(recovery, |&RecoveryName(recovery)| recovery);
         // Quenches and the rule against small packets are one memorandum's (RFC 896).
         let nagle = common.nagle.as_deref().copied().unwrap_or(is_quenched);
-        let sender = SenderConfig { nagle, ..self.sender(&common, segment, recovery, span)? };
+        let sender = SenderConfig { nagle, fine_timer, ..self.sender(&common, segment, recovery, span)? };
         let receiver = self.receiver(&common, segment, recovery)?;
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
     }
@@ -285,7 +296,12 @@ impl Resolver<'_> {
                 let window = self.window(&table.window)?;
                 (ControllerSpec::Fixed { window }, Recovery::GoBackN)
             }
-            SchemeTable::Datagram(_) | SchemeTable::AdaptiveAck(_) | SchemeTable::Sstp(_) => return None,
+            SchemeTable::Datagram(_)
+            | SchemeTable::AdaptiveAck(_)
+            | SchemeTable::Sscop(_)
+            | SchemeTable::SscopRate(_)
+            | SchemeTable::SscopRateLiteral(_)
+            | SchemeTable::Sstp(_) => return None,
         })
     }
 
@@ -313,6 +329,8 @@ impl Resolver<'_> {
             self.report.error("scenario.range", duplicate_threshold.span, "the threshold is at least 1");
         }
         Some(SenderConfig {
+            // The gate of the node where a flow begins decides.
+            pause: PauseConfig::default(),
             segment,
             // Saturates: there are never more segments than that.
             max_window: max_window as u32,
@@ -322,6 +340,7 @@ impl Resolver<'_> {
             rtt: self.rto(common.rto.as_ref(), span)?,
             idle_restart: common.idle_restart.as_ref()?.value,
             nagle: false,
+            fine_timer: false,
             max_retransmissions: common.max_retransmissions.as_deref().copied(),
         })
     }

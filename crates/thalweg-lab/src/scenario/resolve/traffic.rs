@@ -10,7 +10,9 @@ use super::line::{Pending, Place};
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::spec::{
+    AccessSpec, GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec,
+};
 
 /// The most groups of flows.
 const MOST_GROUPS: usize = 1 << 13;
@@ -130,8 +132,22 @@ impl Resolver<'_> {
             stagger: time(&keys.stagger),
             stop: keys.stop.as_ref().map(|at| Time::ZERO + at.value),
             control_channel: keys.control_channel.as_deref().copied(),
+            priority: self.priority(keys.priority.as_ref()),
         };
         Some((group, origin))
+    }
+
+    fn priority(&mut self, priority: Option<&At<u32>>) -> u8 {
+        let Some(given) = priority else { return LOWEST_PRIORITY };
+        let in_range =
+            u8::try_from(given.value).ok().filter(|priority| (1..=LOWEST_PRIORITY).contains(priority));
+        in_range.unwrap_or_else(|| {
+            let message = format!("there is no priority {}", given.value);
+            self.report
+                .error("scenario.range", given.span, message)
+                .help("priorities go from 1, the highest, to 6");
+            LOWEST_PRIORITY
+        })
     }
 
     fn node(&mut self, name: &At<Name>) -> Option<NodeId> {
@@ -149,7 +165,10 @@ impl Resolver<'_> {
 
     /// Refuses what would send without end at one instant.
     fn bounded(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
-        let greedy = matches!(workload, WorkloadSpec::Bulk | WorkloadSpec::OnOff { rate: None, .. });
+        let greedy = matches!(
+            workload,
+            WorkloadSpec::Bulk | WorkloadSpec::Deliver(_) | WorkloadSpec::OnOff { rate: None, .. }
+        );
         if greedy && matches!(transport, TransportSpec::Datagram { rate: None, .. }) {
             let help = "give the workload or the scheme a `rate`, such as scheme = { base = \"udp\", rate = \"1 Mbit/s\" }";
             self.report
@@ -205,6 +224,7 @@ impl Resolver<'_> {
             WorkloadTable::Transfer(table) => {
                 return self.transfer(table.size.as_ref()?.value, workload.span);
             }
+            WorkloadTable::Deliver(table) => WorkloadSpec::Deliver(self.packet(table.size.as_ref())?),
             WorkloadTable::Telnet(table) => {
                 let gap = table.gap.as_ref()?;
                 if gap.value.is_zero() {

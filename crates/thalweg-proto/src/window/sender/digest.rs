@@ -13,16 +13,51 @@ where
     C: Controller<PacketInfo: Hash> + Digest,
 {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        self.controller.digest(now, into);
-        self.rtt.hash(into);
-        self.queue.hash(into);
-        self.outstanding.digest(now, into);
-        feed(into, (self.unacknowledged, self.next, self.peer_limit, self.phase));
-        feed(into, (self.duplicates, self.limited, self.departed, self.repair_now, self.probe_now));
-        feed(into, (until(self.timer, now), self.silent));
+        // By name and without a rest, so that no new field is forgotten.
+        let Self {
+            config: _,
+            controller,
+            rtt,
+            queue,
+            outstanding,
+            unacknowledged,
+            next,
+            peer_limit,
+            phase,
+            duplicates,
+            limited,
+            departed,
+            checks,
+            repair_now,
+            probe_now,
+            timer,
+            silent,
+            next_send,
+            last_sent,
+            limit,
+            limit_since: _,
+            limits: _,
+            signal,
+            writable,
+            finishing,
+            finished,
+            failed,
+            failure_told,
+            pause,
+            sent: _,
+            retransmissions: _,
+            timeouts: _,
+            recoveries: _,
+            invalid_acks: _,
+        } = self;
+        controller.digest(now, into);
+        outstanding.digest(now, into);
+        pause.digest(now, into);
+        feed(into, (rtt, queue, unacknowledged, next, peer_limit, phase));
+        feed(into, (duplicates, limited, departed, checks, repair_now, probe_now));
+        feed(into, (until(*timer, now), silent));
         // What is due already is due, however long.
-        feed(into, (until(self.next_send, now), now.since(self.last_sent)));
-        feed(into, (self.limit, self.signal, self.writable, self.finishing, self.finished));
-        feed(into, (self.failed, self.failure_told, self.paused));
+        feed(into, (until(*next_send, now), now.since(*last_sent)));
+        feed(into, (limit, signal, writable, finishing, finished, failed, failure_told));
     }
 }

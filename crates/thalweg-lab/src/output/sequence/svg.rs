@@ -1,0 +1,241 @@
+//! Diagrams as pictures. Colours are of middle brightness, to be read on white and on black.
+
+use super::{Fate, Message, millis};
+use core::fmt::Write as _;
+use thalweg_proto::units::{Duration, Time};
+
+const WIDTH: u32 = 760;
+const LEFT: u32 = 150;
+const RIGHT: u32 = WIDTH - LEFT;
+const TOP: f64 = 84.0;
+
+/// Moments are at least so far apart on the page, and at most.
+const LEAST_GAP: f64 = 13.0;
+const MOST_GAP: f64 = 44.0;
+
+const GREY: &str = "#7d8590";
+const BLUE: &str = "#3b82f6";
+const ORANGE: &str = "#e0701a";
+const RED: &str = "#d9485f";
+const FONT: &str = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif";
+
+/// Time runs down the page. It is not to scale where little or much happens: the times are written at both sides.
+pub fn svg(title: &str, messages: &[Message], left_out: u64) -> String {
+    let places = Places::of(messages);
+    let bottom = places.bottom();
+    let height = bottom + 64.0;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" \
+         style=\"{FONT}\" font-size=\"12\">\n<title>{}</title>\n",
+        escaped(title)
+    );
+    add(&mut svg, &words(f64::from(WIDTH) / 2.0, 24.0, "middle", GREY, 14, title));
+    for (x, name) in [(LEFT, "sender"), (RIGHT, "receiver")] {
+        add(&mut svg, &words(f64::from(x), TOP - 30.0, "middle", GREY, 13, name));
+        let end = bottom + 14.0;
+        let line =
+            format!("<path d=\"M{x} {:.1}V{end:.1}\" stroke=\"{GREY}\" stroke-width=\"1.5\"/>\n", TOP - 22.0);
+        add(&mut svg, &line);
+    }
+    add(&mut svg, &words(f64::from(LEFT) - 38.0, TOP - 30.0, "end", GREY, 11, "ms"));
+    add(&mut svg, &words(f64::from(RIGHT) + 42.0, TOP - 30.0, "start", GREY, 11, "ms"));
+    let mut labels = Labels::default();
+    for message in messages {
+        arrow(&mut svg, message, &places, &mut labels);
+    }
+    times(&mut svg, messages, &places);
+    legend(&mut svg, messages, left_out, bottom + 46.0);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn add(svg: &mut String, part: &str) {
+    svg.push_str(part);
+}
+
+/// Where moments are on the page.
+struct Places {
+    moments: Vec<(Time, f64)>,
+}
+
+impl Places {
+    fn of(messages: &[Message]) -> Self {
+        let mut times: Vec<Time> = messages
+            .iter()
+            .flat_map(|message| {
+                let end = match message.fate {
+                    Fate::Arrived(at) | Fate::Lost(at) => Some(at),
+                    Fate::OnTheWay => None,
+                };
+                core::iter::once(message.sent).chain(end)
+            })
+            .collect();
+        times.sort_unstable();
+        times.dedup();
+        let mut gaps: Vec<Duration> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+        let natural = gaps.clone();
+        gaps.sort_unstable();
+        // The gap in the middle of all has the middle height.
+        let middle = gaps.get(gaps.len() / 2).map_or(1.0, |gap| gap.as_secs_f64());
+        let scale = (LEAST_GAP + MOST_GAP) / 2.0 / middle.max(1e-12);
+        let mut y = TOP;
+        let mut moments = Vec::with_capacity(times.len());
+        for (index, &time) in times.iter().enumerate() {
+            if let Some(gap) = index.checked_sub(1).and_then(|before| natural.get(before)) {
+                y += (gap.as_secs_f64() * scale).clamp(LEAST_GAP, MOST_GAP);
+            }
+            moments.push((time, y));
+        }
+        Self { moments }
+    }
+
+    fn y(&self, time: Time) -> f64 {
+        let index = self.moments.partition_point(|&(moment, _)| moment < time);
+        self.moments.get(index).map_or(TOP, |&(_, y)| y)
+    }
+
+    fn bottom(&self) -> f64 {
+        self.moments.last().map_or(TOP, |&(_, y)| y)
+    }
+}
+
+/// Keeps labels of arrows apart.
+#[derive(Default)]
+struct Labels {
+    taken: Vec<(f64, f64)>,
+}
+
+impl Labels {
+    /// A place along the arrow, as a share of it, where no other label is near.
+    fn place(&mut self, from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
+        let at = |share: f64| (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
+        let free = |&(x, y): &(f64, f64)| {
+            self.taken
+                .iter()
+                .all(|&(other_x, other_y)| (other_x - x).abs() > 96.0 || (other_y - y).abs() > 12.0)
+        };
+        let place = [0.22, 0.5, 0.76, 0.36, 0.64].into_iter().map(at).find(free).unwrap_or_else(|| at(0.22));
+        self.taken.push(place);
+        place
+    }
+}
+
+fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labels) {
+    let (start, end) = if message.forward { (LEFT, RIGHT) } else { (RIGHT, LEFT) };
+    let (start, end) = (f64::from(start), f64::from(end));
+    let y = places.y(message.sent);
+    let colour = if message.again {
+        ORANGE
+    } else if message.data {
+        BLUE
+    } else {
+        GREY
+    };
+    let (end_x, end_y) = match message.fate {
+        Fate::Arrived(at) => (end, places.y(at)),
+        // Half of the way, down to where it was lost but not far.
+        Fate::Lost(at) => (start + (end - start) * 0.55, places.y(at).min(y + 18.0).max(y + 6.0)),
+        Fate::OnTheWay => (start + (end - start) * 0.8, y + 12.0),
+    };
+    let _ = writeln!(
+        svg,
+        "<path d=\"M{start:.1} {y:.1}L{end_x:.1} {end_y:.1}\" stroke=\"{colour}\" stroke-width=\"1.4\" fill=\"none\"/>"
+    );
+    match message.fate {
+        Fate::Arrived(_) => add(svg, &head((start, y), (end_x, end_y), colour)),
+        Fate::Lost(_) => {
+            let _ = writeln!(
+                svg,
+                "<path d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\" stroke=\"{RED}\" stroke-width=\"2\"/>",
+                end_x - 4.0,
+                end_y - 4.0
+            );
+        }
+        Fate::OnTheWay => {}
+    }
+    let (x, label_y) = labels.place((start, y), (end_x, end_y));
+    // Along the arrow, read from left to right.
+    let slope = (end_y - y) / (end_x - start);
+    let degrees = libm::atan(slope).to_degrees();
+    let _ = writeln!(
+        svg,
+        "<text transform=\"translate({x:.1} {label_y:.1}) rotate({degrees:.1})\" y=\"-4\" text-anchor=\"middle\" fill=\"{colour}\">{}</text>",
+        escaped(&message.label)
+    );
+}
+
+/// The head of an arrow.
+fn head(from: (f64, f64), to: (f64, f64), colour: &str) -> String {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let length = libm::hypot(dx, dy).max(1.0);
+    let (ux, uy) = (dx / length * 9.0, dy / length * 9.0);
+    format!(
+        "<path d=\"M{:.1} {:.1}L{:.1} {:.1}L{:.1} {:.1}Z\" fill=\"{colour}\"/>\n",
+        to.0,
+        to.1,
+        to.0 - ux - uy * 0.45,
+        to.1 - uy + ux * 0.45,
+        to.0 - ux + uy * 0.45,
+        to.1 - uy - ux * 0.45,
+    )
+}
+
+/// The times at both sides.
+fn times(svg: &mut String, messages: &[Message], places: &Places) {
+    for (side, x, anchor) in [(true, f64::from(LEFT) - 8.0, "end"), (false, f64::from(RIGHT) + 8.0, "start")]
+    {
+        let mut moments: Vec<Time> = messages
+            .iter()
+            .filter_map(|message| match message.fate {
+                _ if message.forward == side => Some(message.sent),
+                Fate::Arrived(at) => Some(at),
+                _ => None,
+            })
+            .collect();
+        moments.sort_unstable();
+        moments.dedup();
+        for time in moments {
+            add(svg, &words(x, places.y(time) + 4.0, anchor, GREY, 11, &millis(time)));
+        }
+    }
+}
+
+fn legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
+    let mut parts = vec![(BLUE, "data")];
+    if messages.iter().any(|message| message.again) {
+        parts.push((ORANGE, "sent again"));
+    }
+    parts.push((GREY, "control"));
+    if messages.iter().any(|message| matches!(message.fate, Fate::Lost(_))) {
+        parts.push((RED, "x lost"));
+    }
+    let mut x = f64::from(LEFT);
+    for (colour, name) in parts {
+        add(svg, &words(x, y, "start", colour, 12, name));
+        x += 90.0;
+    }
+    if left_out > 0 {
+        let note = format!("{left_out} further packets are not shown");
+        add(svg, &words(f64::from(WIDTH) - 8.0, y, "end", GREY, 12, &note));
+    }
+}
+
+fn words(x: f64, y: f64, anchor: &str, colour: &str, size: u32, text: &str) -> String {
+    format!(
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" font-size=\"{size}\">{}</text>\n",
+        escaped(text)
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control())
+        .map(|c| match c {
+            '&' => "&amp;".to_owned(),
+            '<' => "&lt;".to_owned(),
+            '>' => "&gt;".to_owned(),
+            '"' => "&quot;".to_owned(),
+            c => c.to_string(),
+        })
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! Routers that speak to nobody, and flows that listen where nobody speaks.
+
+use super::super::diagnostic::Report;
+use super::super::path::direction;
+use super::Checked;
+use thalweg_sim::route::DirectionId;
+use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
+
+/// The directions that a group's data crosses: also those of answers.
+fn ways<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
+    let (group, path) = (&checked.spec.groups[number], &checked.paths.groups[number]);
+    let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
+    path.iter()
+        .flat_map(|path| core::iter::once(&path.forward[..]).chain(answers.then_some(&path.backward[..])))
+        .collect()
+}
+
+/// Flows whose scheme listens to feedback that no queue on their way gives.
+pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    for (number, (group, origin)) in spec.groups.iter().zip(&checked.origins.groups).enumerate() {
+        let Some(kind) = group.transport.feedback() else { continue };
+        let speaks = |&hop: &DirectionId| {
+            direction(spec, hop).feedback.is_some_and(|feedback| feedback.policy.kind() == kind)
+        };
+        if !ways(checked, number).into_iter().flatten().any(speaks) {
+            let message = format!(
+                "`{}` listens to {} feedback, but no queue on its way gives it",
+                group.name,
+                kind.name()
+            );
+            let help =
+                "a queue without `feedback` gives what the first flow over it listens to, if it has a limit";
+            report.warn("scenario.feedback", origin.scheme, message).help(help);
+        }
+    }
+}
+
+/// Queues that give feedback to flows that do not listen.
+pub(super) fn speakers(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
+        for (back, line) in [&link.forward, &link.backward].into_iter().enumerate() {
+            let Some(feedback) = &line.feedback else { continue };
+            let hop = DirectionId::try_from(number * 2 + back).unwrap_or_default();
+            let crossing: Vec<&GroupSpec> = (0..spec.groups.len())
+                .filter(|&group| ways(checked, group).into_iter().flatten().any(|&on_way| on_way == hop))
+                .map(|group| &spec.groups[group])
+                .collect();
+            // What no data crosses has nothing to say; its other direction may have.
+            if !crossing.is_empty() && !crossing.iter().any(|group| group.transport.hears(feedback)) {
+                let message = format!(
+                    "the queue of `{}` gives {} feedback, but no flow over it listens",
+                    link.name,
+                    feedback.policy.kind().name()
+                );
+                let help = "a scheme that listens, or to = \"all\", makes it speak";
+                report.warn("scenario.feedback", origin.queue[back], message).help(help);
+                break;
+            }
+        }
+    }
+}

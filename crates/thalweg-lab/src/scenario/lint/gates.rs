@@ -1,0 +1,65 @@
+//! Gates and priorities that do nothing, and turns that are short for the path.
+
+use super::super::diagnostic::Report;
+use super::Checked;
+use thalweg_proto::gate::GateConfig;
+use thalweg_queue::DisciplineSpec;
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, TransportSpec};
+
+/// True if the flows of a group begin behind the gate of `node`.
+fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
+    group.from == node && group.access.is_none()
+}
+
+/// All checks of gates and priorities.
+pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    for &(node, span) in &checked.origins.gates {
+        let place = &spec.nodes[node.0 as usize];
+        let mut behind =
+            spec.groups.iter().zip(&checked.paths.groups).filter(|(group, _)| begins_at(group, node));
+        if behind.clone().next().is_none() {
+            let message = format!("no flow begins at `{}`, so its gate has nothing to do", place.name);
+            report
+                .warn("scenario.gate", span, message)
+                .help("flows with `access` begin at hosts of their own");
+            continue;
+        }
+        let Some(GateConfig::Slots(slots)) = place.gate.as_ref().map(|gate| &gate.config) else { continue };
+        let short = behind.find_map(|(group, path)| {
+            let turn = slots.slot
+                * u64::from(slots.slots[usize::from(group.priority.clamp(1, LOWEST_PRIORITY)) - 1]);
+            let rtt = path.as_ref()?.rtt;
+            let waits = matches!(group.transport, TransportSpec::Window { .. });
+            (waits && turn < rtt).then_some((group, turn, rtt))
+        });
+        if let Some((group, turn, rtt)) = short {
+            let message =
+                format!("a turn of `{}` has {turn}, but its round trip takes {rtt} at least", group.name);
+            report
+                .warn("scenario.gate", span, message)
+                .help("a turn without an answer sends one window; usual is several round trips");
+        }
+    }
+    if !heeds_priority(spec) {
+        for (group, origin) in spec.groups.iter().zip(&checked.origins.groups) {
+            let gated = spec.nodes[group.from.0 as usize].gate.is_some() && group.access.is_none();
+            if group.priority != LOWEST_PRIORITY && !gated {
+                let message = format!("nothing heeds the priority of `{}`", group.name);
+                report.warn("scenario.priority", origin.table, message).help(
+                    "gates of the node where a flow begins do, and queues with discipline = \"priority\"",
+                );
+            }
+        }
+    }
+}
+
+/// True if some queue serves by priority.
+fn heeds_priority(spec: &Spec) -> bool {
+    let links = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+    let access = spec.groups.iter().filter_map(|group| group.access.as_ref()).flat_map(|access| {
+        [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
+    });
+    let is_priority = |line: &DirectionSpec| matches!(line.queue, DisciplineSpec::Priority { .. });
+    links.chain(access).any(is_priority)
+}

@@ -1,0 +1,56 @@
+//! Gates of nodes.
+
+use super::super::diagnostic::Report;
+use super::super::keys::{GateKeys, GateTable, Interval};
+use super::super::table::{At, Fields};
+use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
+use thalweg_proto::window::PauseConfig;
+use thalweg_sim::spec::GateSpec;
+
+/// The gate that a table describes.
+pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpec> {
+    let (keys, freezes_timer, config);
+    match &table.value {
+        GateTable::Congestion(given) => {
+            let mut given = given.as_ref().clone();
+            given.inherit(Fields::defaults());
+            config = GateConfig::Congestion(CongestionGateConfig {
+                check: given.check.as_ref()?.value,
+                signals: given.signals.as_ref()?.value.0,
+                stops_highest: given.stops_highest.as_ref()?.value,
+                ageing: ageing(&given.shared)?,
+            });
+            (keys, freezes_timer) = (given.shared, given.timers.as_ref()?.value.0);
+        }
+        GateTable::Slots(given) => {
+            let mut given = given.as_ref().clone();
+            given.inherit(Fields::defaults());
+            let slots = given.slots.as_ref()?;
+            let counts: Vec<u32> = slots.value.iter().map(|at| at.value).collect();
+            let Ok(slots) = <[u32; 6]>::try_from(counts) else {
+                let message = format!("{} numbers of slots for six priorities", slots.value.len());
+                report
+                    .error("scenario.range", slots.span, message)
+                    .help("without `slots` they are [256, 128, 64, 32, 16, 8]");
+                return None;
+            };
+            config = GateConfig::Slots(SlotGateConfig {
+                slot: given.slot.as_ref()?.value,
+                slots,
+                work_conserving: given.work_conserving.as_ref()?.value,
+                ageing: ageing(&given.shared)?,
+            });
+            (keys, freezes_timer) = (given.shared, given.timers.as_ref()?.value.0);
+        }
+    }
+    if let Err(what) = config.check() {
+        report.error("scenario.range", table.span, format!("`{what}` is zero"));
+    }
+    let waits_for_timer = keys.resume.as_ref()?.value.0;
+    Some(GateSpec { config, pause: PauseConfig { freezes_timer, waits_for_timer } })
+}
+
+fn ageing(keys: &GateKeys) -> Option<Ageing> {
+    let Interval(after) = keys.ageing.as_ref()?.value;
+    Some(Ageing { after, then: keys.after_service.as_ref()?.value.0 })
+}

@@ -1,0 +1,251 @@
+//! The congestion gate.
+
+use super::age::Rank;
+use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};
+use crate::transport::Signal;
+use crate::units::{Duration, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Which signs of congestion count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signals {
+    /// All of them: losses, marks, messages of routers, and drops of the node's own queue.
+    #[default]
+    All,
+    /// Time-outs and third duplicates, as in the paper.
+    Losses,
+    /// Time-outs alone.
+    Timeouts,
+}
+
+impl Signals {
+    const fn count(self, signal: Signal) -> bool {
+        match self {
+            Self::All => true,
+            Self::Losses => matches!(signal, Signal::Timeout | Signal::Duplicates),
+            Self::Timeouts => matches!(signal, Signal::Timeout),
+        }
+    }
+}
+
+/// The parameters of a [`CongestionGate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionGateConfig {
+    /// How often is decided, above zero. Checks are at multiples of it.
+    pub check: Duration,
+    /// Which signs of congestion count.
+    pub signals: Signals,
+    /// The highest priority present may be stopped too. The published times of the paper need it; it leaves the link unused
+    /// for a check now and then.
+    pub stops_highest: bool,
+    /// How flows move up while they wait.
+    pub ageing: Ageing,
+}
+
+impl Default for CongestionGateConfig {
+    fn default() -> Self {
+        Self {
+            check: Duration::from_millis(500),
+            signals: Signals::All,
+            stops_highest: false,
+            ageing: Ageing::default(),
+        }
+    }
+}
+
+/// A gate that stops priorities from the lowest up while there is congestion (Yang and Fu 2001: congestion control).
+///
+/// At each check: if a flow that may send met a sign of congestion since the last one, the lowest priority that may send is
+/// stopped; otherwise the highest one that is stopped may go on. All flows of a priority are stopped and started together,
+/// whatever their protocol; one that begins is as the others of its priority. Signs that stopped flows meet, such as the
+/// time-outs of what they had on the way, do not count: they would keep the gate shut.
+///
+/// The highest priority present is never stopped, unless [`stops_highest`](CongestionGateConfig::stops_highest); then at
+/// least no sign comes, so that the next check starts it again.
+///
+/// With ageing a flow that has been stopped for long stands one priority higher, and goes on when that one may. It has been
+/// served when it has been let go on for a whole check.
+///
+/// Differences from the paper:
+///
+/// | paper | here | reason | effect |
+/// | --- | --- | --- | --- |
+/// | congestion that TCP flows detect | any flow's signs, or as configured | works on any protocol | none for TCP and UDP alone |
+/// | checks go on all the time | only while something is stopped or a sign has come | nothing to do otherwise | none |
+#[derive(Clone, Debug)]
+pub struct CongestionGate {
+    config: CongestionGateConfig,
+    flows: BTreeMap<u32, Rank>,
+    /// How many flows stand at each priority.
+    present: [u32; LOWEST as usize + 1],
+    /// Priorities up to this may send.
+    open: u8,
+    /// A sign that counts came since the last check.
+    congested: bool,
+    /// The last check, done or passed over.
+    checked: Time,
+    events: VecDeque<GateEvent>,
+}
+
+impl CongestionGate {
+    /// A gate without flows, that is open to all.
+    pub fn new(mut config: CongestionGateConfig) -> Self {
+        config.check = config.check.max(Duration::from_picos(1));
+        config.ageing.after = config.ageing.after.map(|after| after.max(Duration::from_picos(1)));
+        Self {
+            config,
+            flows: BTreeMap::new(),
+            present: [0; LOWEST as usize + 1],
+            open: LOWEST,
+            congested: false,
+            checked: Time::ZERO,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Whether this flow may send; one that is not known may.
+    pub fn is_open(&self, flow: u32) -> bool {
+        self.flows.get(&flow).is_none_or(|rank| !rank.is_waiting())
+    }
+
+    /// The lowest priority that may send; zero when none may.
+    pub const fn open(&self) -> u8 {
+        self.open
+    }
+
+    pub(super) fn handle(&mut self, now: Time, input: GateInput) {
+        match input {
+            GateInput::Join { flow, priority } => {
+                if !self.flows.contains_key(&flow) {
+                    let rank = Rank::new(priority);
+                    self.present[rank.level() as usize] += 1;
+                    self.flows.insert(flow, rank);
+                    self.keep_highest_open();
+                    self.apply(now);
+                }
+            }
+            GateInput::Leave { flow } => {
+                if let Some(rank) = self.flows.remove(&flow) {
+                    self.present[rank.level() as usize] -= 1;
+                    self.keep_highest_open();
+                    self.apply(now);
+                }
+            }
+            GateInput::Congestion { flow, signal } => {
+                let runs = self.flows.get(&flow).is_some_and(|rank| !rank.is_waiting());
+                self.note(now, runs && self.config.signals.count(signal));
+            }
+            GateInput::LocalDrop => self.note(now, self.config.signals == Signals::All),
+            GateInput::Sent { .. } => {}
+        }
+    }
+
+    /// A sign of congestion has come. Checks that were not needed until now are passed over.
+    fn note(&mut self, now: Time, counts: bool) {
+        if counts && !self.congested {
+            if self.is_quiet() {
+                let periods = now.since(self.checked).as_picos() / self.config.check.as_picos();
+                self.checked += self.config.check * periods;
+            }
+            self.congested = true;
+        }
+    }
+
+    /// True while no check could change anything.
+    fn is_quiet(&self) -> bool {
+        !self.congested && self.open == LOWEST && !self.flows.values().any(Rank::is_raised)
+    }
+
+    /// The highest priority present, and the lowest of those from `from` up.
+    fn highest_from(&self, from: u8) -> Option<u8> {
+        (from..=LOWEST).find(|&level| self.present[level as usize] > 0)
+    }
+
+    fn keep_highest_open(&mut self) {
+        if !self.config.stops_highest
+            && let Some(highest) = self.highest_from(1)
+        {
+            self.open = self.open.max(highest);
+        }
+    }
+
+    fn check(&mut self, now: Time) {
+        // Flows that were let go on for a whole check have been served.
+        let before = Time::ZERO + now.since(Time::ZERO).saturating_sub(self.config.check);
+        for rank in self.flows.values_mut().filter(|rank| rank.is_raised_since(before)) {
+            self.present[rank.level() as usize] -= 1;
+            rank.served(&self.config.ageing);
+            self.present[rank.level() as usize] += 1;
+        }
+        if core::mem::take(&mut self.congested) {
+            let lowest = (1..=self.open).rev().find(|&level| self.present[level as usize] > 0);
+            if let Some(lowest) = lowest {
+                self.open = lowest - 1;
+            }
+        } else {
+            self.open = self.highest_from(self.open + 1).unwrap_or(LOWEST);
+            if self.highest_from(self.open + 1).is_none() {
+                self.open = LOWEST;
+            }
+        }
+        self.keep_highest_open();
+        self.apply(now);
+    }
+
+    /// Moves up those that have waited for long enough.
+    fn age(&mut self, now: Time) {
+        let mut moved = false;
+        for rank in self.flows.values_mut().filter(|rank| rank.is_waiting()) {
+            let before = rank.level();
+            if rank.age(now, &self.config.ageing) {
+                self.present[before as usize] -= 1;
+                self.present[rank.level() as usize] += 1;
+                moved = true;
+            }
+        }
+        if moved {
+            self.apply(now);
+        }
+    }
+
+    /// Tells flows that are on the other side of the gate than before.
+    fn apply(&mut self, now: Time) {
+        for (&flow, rank) in &mut self.flows {
+            let is_open = rank.level() <= self.open;
+            if is_open && rank.is_waiting() {
+                rank.go_on(now);
+                self.events.push_back(GateEvent::Resume(flow));
+            } else if !is_open && !rank.is_waiting() {
+                rank.wait(now);
+                self.events.push_back(GateEvent::Pause(flow));
+            }
+        }
+    }
+
+    pub(super) fn poll(&mut self, now: Time) -> GateOutput {
+        loop {
+            let timer = self.timer();
+            match timer {
+                Some((at, GateReason::Age)) if at <= now => self.age(now),
+                Some((at, _)) if at <= now => {
+                    // Several checks that were slept through are one.
+                    let periods = now.since(self.checked).as_picos() / self.config.check.as_picos();
+                    self.checked += self.config.check * periods;
+                    self.check(now);
+                }
+                _ => return drain(&mut self.events, timer),
+            }
+        }
+    }
+
+    fn timer(&self) -> Option<(Time, GateReason)> {
+        let check = (!self.flows.is_empty() && !self.is_quiet())
+            .then(|| (self.checked + self.config.check, GateReason::Check));
+        let age = self.config.ageing.after.and_then(|_| {
+            let times = self.flows.values().filter_map(|rank| rank.moves_up_at(&self.config.ageing));
+            times.min().map(|at| (at, GateReason::Age))
+        });
+        let earliest = [check, age].into_iter().flatten().min_by_key(|&(at, _)| at);
+        earliest.filter(|&(at, _)| at < Time::MAX)
+    }
+}

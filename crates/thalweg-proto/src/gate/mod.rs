@@ -1,0 +1,197 @@
+//! A gate at a node that sends: which of its flows may send, by their priorities (Yang and Fu 2001).
+//!
+//! A gate needs nothing from the network. It hears from the node when flows begin and end, when they meet signs of
+//! congestion and when they send, and tells which flows to pause and to let go on. What a paused flow keeps is the flow's
+//! own business: a gate touches no state but its own, so it works on any mix of protocols.
+//!
+//! - [`CongestionGate`]: all flows send, until there is congestion; then priorities are stopped from the lowest up.
+//! - [`SlotGate`]: one flow sends at a time, for a turn that its priority decides.
+//!
+//! [`Gate`] is either, as a [`GateConfig`] chooses. Priorities are from 1, the highest, to [`LOWEST`].
+
+mod age;
+mod congestion;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+pub use congestion::{CongestionGate, CongestionGateConfig, Signals};
+pub use slots::{SlotGate, SlotGateConfig};
+
+use crate::engine::{Engine, Output};
+use crate::transport::Signal;
+use crate::units::{Duration, Time};
+use core::convert::Infallible;
+use std::collections::VecDeque;
+
+/// The lowest priority.
+pub const LOWEST: u8 = 6;
+
+/// What a gate hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateInput {
+    /// A flow of the node begins. One that is known already is as it was.
+    Join {
+        /// The flow's number at this node.
+        flow: u32,
+        /// Its priority; one beyond the range is taken for the nearest within.
+        priority: u8,
+    },
+    /// A flow has ended.
+    Leave {
+        /// The flow's number.
+        flow: u32,
+    },
+    /// A flow met a sign of congestion.
+    Congestion {
+        /// The flow's number.
+        flow: u32,
+        /// The sign.
+        signal: Signal,
+    },
+    /// The node's own queue dropped a packet.
+    LocalDrop,
+    /// A flow sent data.
+    Sent {
+        /// The flow's number.
+        flow: u32,
+    },
+}
+
+/// What a gate wants done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateEvent {
+    /// Stop this flow from sending data.
+    Pause(u32),
+    /// Let this flow send again.
+    Resume(u32),
+}
+
+/// Why a gate wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateReason {
+    /// The next check of a congestion gate.
+    Check,
+    /// The end of a turn.
+    Turn,
+    /// The end of a slot in which a flow might have sent.
+    Slot,
+    /// A flow has waited for long enough to be moved up.
+    Age,
+}
+
+/// What a flow that moved up while it waited does afterwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterService {
+    /// It falls back to its own priority once it has been served.
+    #[default]
+    FallsBack,
+    /// It keeps the priority that it has reached.
+    Stays,
+}
+
+/// Ageing: flows that wait for long move up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ageing {
+    /// A flow that has waited for so long moves up by one priority, and by another after as long again; above zero.
+    /// `None` is no ageing.
+    pub after: Option<Duration>,
+    /// What becomes of it then.
+    pub then: AfterService,
+}
+
+/// Which gate, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateConfig {
+    /// A congestion gate.
+    Congestion(CongestionGateConfig),
+    /// Time slots.
+    Slots(SlotGateConfig),
+}
+
+impl GateConfig {
+    /// Whether a gate can be made of it.
+    ///
+    /// # Errors
+    /// The name of the first span that is zero, or number of slots that is.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let (span, name, ageing) = match self {
+            Self::Congestion(config) => (config.check, "check", config.ageing),
+            Self::Slots(config) => (config.slot, "slot", config.ageing),
+        };
+        if span.is_zero() {
+            return Err(name);
+        }
+        if let Self::Slots(config) = self
+            && config.slots.contains(&0)
+        {
+            return Err("slots");
+        }
+        if ageing.after.is_some_and(Duration::is_zero) { Err("ageing") } else { Ok(()) }
+    }
+}
+
+/// Any gate.
+#[derive(Clone, Debug)]
+pub enum Gate {
+    /// A congestion gate.
+    Congestion(CongestionGate),
+    /// Time slots.
+    Slots(SlotGate),
+}
+
+impl Gate {
+    /// The gate that `config` describes, without flows. A config that fails its check is treated as if what is zero were
+    /// the least there is.
+    pub fn new(config: &GateConfig) -> Self {
+        match config {
+            GateConfig::Congestion(config) => Self::Congestion(CongestionGate::new(*config)),
+            GateConfig::Slots(config) => Self::Slots(SlotGate::new(*config)),
+        }
+    }
+
+    /// Whether it wants to hear of data sent.
+    pub fn hears_of_data(&self) -> bool {
+        matches!(self, Self::Slots(gate) if gate.hears_of_data())
+    }
+
+    /// Whether this flow may send.
+    pub fn is_open(&self, flow: u32) -> bool {
+        match self {
+            Self::Congestion(gate) => gate.is_open(flow),
+            Self::Slots(gate) => gate.is_open(flow),
+        }
+    }
+}
+
+/// The output of a gate.
+pub type GateOutput = Output<Infallible, GateEvent, GateReason>;
+
+impl Engine for Gate {
+    type Pdu = Infallible;
+    type Input = GateInput;
+    type Event = GateEvent;
+    type Reason = GateReason;
+
+    fn handle(&mut self, now: Time, input: GateInput) {
+        match self {
+            Self::Congestion(gate) => gate.handle(now, input),
+            Self::Slots(gate) => gate.handle(now, input),
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> GateOutput {
+        match self {
+            Self::Congestion(gate) => gate.poll(now),
+            Self::Slots(gate) => gate.poll(now),
+        }
+    }
+}
+
+/// The next event that is due, or when to be polled again.
+fn drain(events: &mut VecDeque<GateEvent>, timer: Option<(Time, GateReason)>) -> GateOutput {
+    if let Some(event) = events.pop_front() {
+        return Output::Event(event);
+    }
+    timer.map_or(Output::Idle, |(at, reason)| Output::Timeout { at, reason })
+}

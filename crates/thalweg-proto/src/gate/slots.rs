@@ -1,0 +1,181 @@
+//! Time slots.
+
+use super::age::Rank;
+use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};
+use crate::units::{Duration, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The parameters of a [`SlotGate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotGateConfig {
+    /// How long a slot is, above zero.
+    pub slot: Duration,
+    /// How many slots a turn has, for each priority from the highest, each above zero.
+    pub slots: [u32; LOWEST as usize],
+    /// The token is passed on when its holder has sent nothing for a slot.
+    pub work_conserving: bool,
+    /// How flows move up while they wait.
+    pub ageing: Ageing,
+}
+
+impl Default for SlotGateConfig {
+    /// Slots of 10 ms, and 2^(9-P) of them for priority P: from 256 down to 8 (Yang and Fu 2001, section 2).
+    fn default() -> Self {
+        Self {
+            slot: Duration::from_millis(10),
+            slots: [256, 128, 64, 32, 16, 8],
+            work_conserving: false,
+            ageing: Ageing::default(),
+        }
+    }
+}
+
+/// A gate that lets one flow send at a time (Yang and Fu 2001: time slots).
+///
+/// Flows queue first come, first served. The one with the token may send for as many slots as its priority has, or until it
+/// has ended; then it queues again, and the next one has its turn. A flow keeps the token while it has nothing to send,
+/// such as while it waits for acknowledgements, unless the gate is
+/// [work-conserving](SlotGateConfig::work_conserving): then it passes it on after a slot in which it sent nothing.
+///
+/// With ageing a flow that has waited for long has the turn of a higher priority. It has been served when its turn is over.
+///
+/// There is nobody to pass the token to where a flow is alone: it goes on sending, turn after turn, without a pause.
+#[derive(Clone, Debug)]
+pub struct SlotGate {
+    config: SlotGateConfig,
+    flows: BTreeMap<u32, Rank>,
+    /// Flows that wait for the token, the next one first.
+    queue: VecDeque<u32>,
+    turn: Option<Turn>,
+    events: VecDeque<GateEvent>,
+}
+
+/// The turn of the flow with the token.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    flow: u32,
+    ends: Time,
+    /// When the slot ends in which it must send to keep the token.
+    slot_ends: Time,
+    has_sent: bool,
+}
+
+impl SlotGate {
+    /// A gate without flows.
+    pub fn new(mut config: SlotGateConfig) -> Self {
+        let least = Duration::from_picos(1);
+        config.slot = config.slot.max(least);
+        config.slots = config.slots.map(|slots| slots.max(1));
+        config.ageing.after = config.ageing.after.map(|after| after.max(least));
+        Self { config, flows: BTreeMap::new(), queue: VecDeque::new(), turn: None, events: VecDeque::new() }
+    }
+
+    /// Whether this flow may send; one that is not known may.
+    pub fn is_open(&self, flow: u32) -> bool {
+        !self.flows.contains_key(&flow) || self.token() == Some(flow)
+    }
+
+    /// The flow with the token.
+    pub fn token(&self) -> Option<u32> {
+        self.turn.map(|turn| turn.flow)
+    }
+
+    pub(super) const fn hears_of_data(&self) -> bool {
+        self.config.work_conserving
+    }
+
+    pub(super) fn handle(&mut self, now: Time, input: GateInput) {
+        match input {
+            GateInput::Join { flow, priority } => {
+                if self.flows.contains_key(&flow) {
+                    return;
+                }
+                let mut rank = Rank::new(priority);
+                if self.turn.is_some() {
+                    rank.wait(now);
+                    self.queue.push_back(flow);
+                    self.events.push_back(GateEvent::Pause(flow));
+                    self.flows.insert(flow, rank);
+                } else {
+                    self.flows.insert(flow, rank);
+                    self.begin(now, flow);
+                }
+            }
+            GateInput::Leave { flow } => {
+                if self.flows.remove(&flow).is_none() {
+                    return;
+                }
+                if self.token() == Some(flow) {
+                    self.turn = None;
+                    self.pass_on(now);
+                } else {
+                    self.queue.retain(|&waiting| waiting != flow);
+                }
+            }
+            GateInput::Sent { flow } => {
+                if let Some(turn) = self.turn.as_mut().filter(|turn| turn.flow == flow) {
+                    turn.has_sent = true;
+                }
+            }
+            GateInput::Congestion { .. } | GateInput::LocalDrop => {}
+        }
+    }
+
+    /// A flow has its turn from `start` on.
+    fn begin(&mut self, start: Time, flow: u32) {
+        let Some(rank) = self.flows.get_mut(&flow) else { return };
+        rank.age(start, &self.config.ageing);
+        let slots = self.config.slots[usize::from(rank.level()) - 1];
+        if rank.is_waiting() {
+            rank.go_on(start);
+            self.events.push_back(GateEvent::Resume(flow));
+        }
+        let ends = start + self.config.slot * u64::from(slots);
+        self.turn = Some(Turn { flow, ends, slot_ends: start + self.config.slot, has_sent: false });
+    }
+
+    /// The next flow in the queue has its turn, if there is one.
+    fn pass_on(&mut self, now: Time) {
+        if let Some(next) = self.queue.pop_front() {
+            self.begin(now, next);
+        }
+    }
+
+    /// The turn is over: its flow queues again.
+    fn end(&mut self, at: Time, turn: Turn) {
+        if let Some(rank) = self.flows.get_mut(&turn.flow) {
+            rank.served(&self.config.ageing);
+            if !self.queue.is_empty() {
+                rank.wait(at);
+                self.events.push_back(GateEvent::Pause(turn.flow));
+            }
+            self.queue.push_back(turn.flow);
+        }
+        self.turn = None;
+        self.pass_on(at);
+    }
+
+    pub(super) fn poll(&mut self, now: Time) -> GateOutput {
+        while let Some(turn) = self.turn.filter(|turn| turn.ends <= now) {
+            // A driver that slept through turns does not make up for them.
+            let late = now.since(turn.ends) >= self.config.slot;
+            self.end(if late { now } else { turn.ends }, turn);
+        }
+        if self.config.work_conserving
+            && let Some(turn) = self.turn.filter(|turn| turn.slot_ends <= now)
+        {
+            if turn.has_sent || self.queue.is_empty() {
+                let passed = now.since(turn.slot_ends).as_picos() / self.config.slot.as_picos();
+                let slot_ends = turn.slot_ends + self.config.slot * (passed + 1);
+                self.turn = Some(Turn { slot_ends, has_sent: false, ..turn });
+            } else {
+                self.end(now, turn);
+            }
+        }
+        let timer = self.turn.map(|turn| {
+            let is_slot = self.config.work_conserving && turn.slot_ends < turn.ends;
+            if is_slot { (turn.slot_ends, GateReason::Slot) } else { (turn.ends, GateReason::Turn) }
+        });
+        drain(&mut self.events, timer.filter(|&(at, _)| at < Time::MAX))
+    }
+}

@@ -1,0 +1,177 @@
+//! PDUs as octets (Q.2110, clause 7.2).
+//!
+//! The control words are at the end. In the last one, W1, the top octet has two bits of pad length, a reserved bit, the
+//! source bit and four bits of type; below are 24 bits of a number. Reserved bits are sent as 0 and not looked at. The one
+//! exception is the rate field of STAT and USTAT (see [`RateField`]): 16 bits that are reserved in Q.2110, the upper
+//! octets of W2 and W3, which a peer without rate control does not look at.
+
+use super::pdu::{Kind, Pdu, Source, Stat, Ustat};
+use super::rate::RateField;
+use super::{Invalid, Number};
+use crate::payload::{Payload, Slice};
+
+/// The longest PDU: the largest multiple of 4 in an AAL5 frame.
+pub const MAX_PDU: usize = 65_532;
+/// The longest message unit (k at most).
+pub const MAX_MESSAGE: u32 = 65_528;
+/// The longest SSCOP-UU (j at most).
+pub const MAX_UU: u32 = 65_524;
+/// The longest list of a STAT.
+pub const MAX_ELEMENTS: usize = 16_380;
+
+const SOURCE_BIT: u8 = 0x10;
+
+impl Pdu<Slice> {
+    /// Appends the PDU's octets to `out`, [`Pdu::wire_len`] of them.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let pad = self.put_user_field(out);
+        let mut top = pad << 6 | self.kind() as u8;
+        let number = match self {
+            Self::Bgn { sq, mr, .. } | Self::Rs { sq, mr, .. } | Self::Er { sq, mr } => {
+                put(out, 0, Number::new((*sq).into()));
+                *mr
+            }
+            Self::Bgak { mr, .. } | Self::Rsak { mr } | Self::Erak { mr } => {
+                put(out, 0, Number::ZERO);
+                *mr
+            }
+            Self::End { source, .. } => {
+                put(out, 0, Number::ZERO);
+                top |= if *source == Source::Sscop { SOURCE_BIT } else { 0 };
+                Number::ZERO
+            }
+            Self::Bgrej { .. } | Self::Endak => {
+                put(out, 0, Number::ZERO);
+                Number::ZERO
+            }
+            Self::Sd { s, .. } => *s,
+            Self::Ud { .. } | Self::Md { .. } => Number::ZERO,
+            Self::Poll { ps, s } => {
+                put(out, 0, *ps);
+                *s
+            }
+            Self::Stat(Stat { ps, mr, r, list, rate }) => {
+                let [high, low] = rate.map_or([0; 2], RateField::to_octets);
+                for element in list {
+                    put(out, 0, *element);
+                }
+                put(out, high, *ps);
+                put(out, low, *mr);
+                *r
+            }
+            Self::Ustat(Ustat { mr, r, first, end, rate }) => {
+                let [high, low] = rate.map_or([0; 2], RateField::to_octets);
+                put(out, 0, *first);
+                put(out, high, *end);
+                put(out, low, *mr);
+                *r
+            }
+        };
+        put(out, top, number);
+    }
+
+    /// Appends the user field and its padding, and tells how much padding that is.
+    fn put_user_field(&self, out: &mut Vec<u8>) -> u8 {
+        let Some(field) = self.user_field() else { return 0 };
+        let pad = field.len().next_multiple_of(4) - field.len();
+        out.extend_from_slice(field.as_bytes());
+        out.extend_from_slice(&[0; 3][..pad as usize]);
+        pad as u8
+    }
+
+    /// Reads a PDU from all of `frame`.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] where length and type do not go together. Whether the user field is longer than the two ends agreed
+    /// on is for the engine to say.
+    pub fn decode(frame: &Slice) -> Result<Self, Invalid> {
+        let octets = frame.as_bytes();
+        if octets.len() > MAX_PDU {
+            return Err(Invalid);
+        }
+        let (words, rest) = octets.as_chunks::<4>();
+        let (true, Some((&[top, ..], before))) = (rest.is_empty(), words.split_last()) else {
+            return Err(Invalid);
+        };
+        let number = |index: usize| {
+            let [_, a, b, c] = words[words.len() - index];
+            Number::new(u32::from_be_bytes([0, a, b, c]))
+        };
+        let exactly = |count: usize| if words.len() == count { Ok(()) } else { Err(Invalid) };
+        let at_least = |count: usize| if words.len() >= count { Ok(()) } else { Err(Invalid) };
+        // The octets before the last `control` words, without the padding.
+        let field = |control: usize| -> Result<Slice, Invalid> {
+            at_least(control)?;
+            let length = 4 * (words.len() - control);
+            let length = length.checked_sub(usize::from(top >> 6)).ok_or(Invalid)?;
+            Ok(frame.slice(0, length as u32))
+        };
+        let uu = || field(2).map(|uu| (!uu.is_empty()).then_some(uu));
+        let sq = || before.last().map_or(0, |word| word[3]);
+        let rate = || RateField::from_octets([words[words.len() - 3][0], words[words.len() - 2][0]]);
+        let (r, mr) = (number(1), number(1));
+        Ok(match Kind::from_code(top & 0xf).ok_or(Invalid)? {
+            Kind::Bgn => Self::Bgn { uu: uu()?, sq: sq(), mr },
+            Kind::Bgak => Self::Bgak { uu: uu()?, mr },
+            Kind::Bgrej => Self::Bgrej { uu: uu()? },
+            Kind::End => {
+                let source = if top & SOURCE_BIT == 0 { Source::User } else { Source::Sscop };
+                Self::End { uu: uu()?, source }
+            }
+            Kind::Endak => exactly(2).map(|()| Self::Endak)?,
+            Kind::Rs => Self::Rs { uu: uu()?, sq: sq(), mr },
+            Kind::Rsak => exactly(2).map(|()| Self::Rsak { mr })?,
+            Kind::Er => exactly(2).map(|()| Self::Er { sq: sq(), mr })?,
+            Kind::Erak => exactly(2).map(|()| Self::Erak { mr })?,
+            Kind::Sd => Self::Sd { mu: field(1)?, s: number(1) },
+            Kind::Poll => exactly(2).map(|()| Self::Poll { ps: number(2), s: number(1) })?,
+            Kind::Stat => {
+                at_least(3)?;
+                let elements = words.len() - 3;
+                if elements > MAX_ELEMENTS {
+                    return Err(Invalid);
+                }
+                let list = (0..elements).map(|index| number(words.len() - index)).collect();
+                Self::Stat(Stat { ps: number(3), mr: number(2), r, list, rate: rate() })
+            }
+            Kind::Ustat => {
+                exactly(4)?;
+                let (first, end, mr) = (number(4), number(3), number(2));
+                Self::Ustat(Ustat { mr, r, first, end, rate: rate() })
+            }
+            Kind::Ud => Self::Ud { mu: field(1)? },
+            Kind::Md => Self::Md { mu: field(1)? },
+        })
+    }
+}
+
+impl Kind {
+    /// Every kind, by its code less one.
+    pub const ALL: [Self; 15] = [
+        Self::Bgn,
+        Self::Bgak,
+        Self::End,
+        Self::Endak,
+        Self::Rs,
+        Self::Rsak,
+        Self::Bgrej,
+        Self::Sd,
+        Self::Er,
+        Self::Poll,
+        Self::Stat,
+        Self::Ustat,
+        Self::Ud,
+        Self::Md,
+        Self::Erak,
+    ];
+
+    fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code).checked_sub(1)?).copied()
+    }
+}
+
+/// Appends a word: an octet and a number.
+fn put(out: &mut Vec<u8>, top: u8, number: Number) {
+    out.extend_from_slice(&(u32::from(top) << 24 | number.get()).to_be_bytes());
+}

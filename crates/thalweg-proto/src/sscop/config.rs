@@ -1,0 +1,119 @@
+//! The parameters of SSCOP (Q.2110, clauses 7.6 to 7.8).
+
+use super::rate::RateConfig;
+use super::{MAX_MESSAGE, MAX_UU, Number};
+use crate::units::Duration;
+
+/// How long each timer runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerConfig {
+    /// `Timer_CC`: repeat BGN, END, RS or ER. More than a round trip.
+    pub cc: Duration,
+    /// `Timer_POLL`: between POLLs while data is under way.
+    pub poll: Duration,
+    /// `Timer_KEEP-ALIVE`: between POLLs while none is. More than a round trip and than `poll`.
+    pub keep_alive: Duration,
+    /// `Timer_NO-RESPONSE`: a silent peer is given up. More than a round trip, `poll` and `keep_alive`.
+    pub no_response: Duration,
+    /// `Timer_IDLE`: between spells of keep-alive. Much more than `keep_alive`.
+    pub idle: Duration,
+}
+
+/// What widens the window that a receiver grants: VR(MR).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credit {
+    /// Each delivery, by one message: the window slides by itself.
+    Delivery,
+    /// The user, by [`Input::Credit`](super::Input::Credit).
+    User,
+}
+
+/// The parameters of one end. Values out of range are brought into it when an engine is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The longest message unit in octets, 0 to 65528 (k).
+    pub k: u32,
+    /// The longest SSCOP-UU in octets, 0 to 65524 (j).
+    pub j: u32,
+    /// How often a BGN, END, RS or ER is sent at most, the first time included; at least 1.
+    pub max_cc: u32,
+    /// A POLL goes out after so many SDs, whatever the timer says; at least 1.
+    pub max_pd: u32,
+    /// How many elements the list of a STAT has at most: odd, 3 to 16379.
+    pub max_stat: u32,
+    /// How many SDs the receiver accepts at the start: 1 to 2^23 - 1, so that an old number is never taken for a new one.
+    pub window: u32,
+    /// What widens the window afterwards.
+    pub credit: Credit,
+    /// How many SDs the sender keeps unacknowledged at most, whatever the peer grants: 1 to 2^23 - 1. A bound of our own
+    /// on memory.
+    pub buffer: u32,
+    /// How long each timer runs, at least a picosecond.
+    pub timers: TimerConfig,
+    /// Send a POLL as soon as the last retransmission that was asked for has gone out. Not in every implementation; off
+    /// by default.
+    pub poll_after_retransmission: bool,
+    /// Accept any BGN while idle. Without, one with the sequence number of the last connection is refused as a
+    /// repetition, and a peer that lost its memory may be refused once (ATM Forum 97-0216).
+    pub accept_any_begin: bool,
+    /// Drop SDs that were delivered before. By the Recommendation such an SD looks like one far beyond the window, and
+    /// leads to recovery: SSCOP relies on a layer below that neither duplicates nor reorders. An extension of our own.
+    pub ignore_old_data: bool,
+    /// Rate-based flow control beside the credit (Chen and Chen 1999).
+    pub rate: Option<RateConfig>,
+}
+
+impl Default for Config {
+    /// The values usual at the UNI: CC 1 s, POLL 750 ms, KEEP-ALIVE 2 s, NO-RESPONSE 7 s, IDLE 15 s, `MaxCC` 4, `MaxPD` 25,
+    /// `MaxSTAT` 67, k and j 4096. A window of 128.
+    fn default() -> Self {
+        Self {
+            k: 4096,
+            j: 4096,
+            max_cc: 4,
+            max_pd: 25,
+            max_stat: 67,
+            window: 128,
+            credit: Credit::Delivery,
+            buffer: Number::HALF - 1,
+            timers: TimerConfig {
+                cc: Duration::from_secs(1),
+                poll: Duration::from_millis(750),
+                keep_alive: Duration::from_secs(2),
+                no_response: Duration::from_secs(7),
+                idle: Duration::from_secs(15),
+            },
+            poll_after_retransmission: false,
+            accept_any_begin: false,
+            ignore_old_data: false,
+            rate: None,
+        }
+    }
+}
+
+impl Config {
+    /// The same with every value in its range.
+    #[must_use]
+    pub fn in_range(&self) -> Self {
+        let some = |span: Duration| span.max(Duration::from_picos(1));
+        let TimerConfig { cc, poll, keep_alive, no_response, idle } = self.timers;
+        Self {
+            k: self.k.min(MAX_MESSAGE),
+            j: self.j.min(MAX_UU),
+            max_cc: self.max_cc.max(1),
+            max_pd: self.max_pd.max(1),
+            max_stat: (self.max_stat.saturating_sub(1) | 1).clamp(3, 16_379),
+            window: self.window.clamp(1, Number::HALF - 1),
+            buffer: self.buffer.clamp(1, Number::HALF - 1),
+            timers: TimerConfig {
+                cc: some(cc),
+                poll: some(poll),
+                keep_alive: some(keep_alive),
+                no_response: some(no_response),
+                idle: some(idle),
+            },
+            rate: self.rate.map(RateConfig::in_range),
+            ..*self
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! SSCOP, the service-specific connection-oriented protocol of ITU-T Recommendation Q.2110.
+//!
+//! An [`Sscop`] is one end of a connection, full duplex: it carries messages reliably and in order over a layer that loses
+//! frames but keeps their order (AAL5 on an ATM connection). The sender polls (POLL), the receiver answers with its whole
+//! state (STAT), and reports a new gap at once (USTAT); there is no retransmission timer for data. The receiver grants
+//! credit. Beside that there are connection set-up and release, resynchronisation, recovery from errors of the protocol,
+//! retrieval of what was not acknowledged, and data without any promise.
+//!
+//! [`rate`] adds the rate-based flow control of Chen and Chen (1999). [`Endpoint`] speaks the vocabulary that endpoints of
+//! all families share.
+//!
+//! # Sources and differences
+//!
+//! The Recommendation itself was not at hand. States, PDUs and rules are those on which three independent implementations
+//! agree (FreeBSD's ngatm, HARP, and linux-atm), checked against Wireshark's dissector. Where they disagree:
+//!
+//! | point | sources | ours | effect |
+//! | --- | --- | --- | --- |
+//! | an SD that was delivered before | taken for one beyond the window: USTAT, then recovery | the same; dropped with [`Config::ignore_old_data`] | a layer that duplicates or reorders leads to recovery |
+//! | STAT before any POLL; SD before the first POLL | differ | error R; is retransmitted | poll numbers are compared by half of the number space |
+//! | BGN with a known number in state 1 | refused, or accepted | refused; accepted with [`Config::accept_any_begin`] | a peer that forgot its number may be refused once |
+//! | code V with a count of 0 | reported or not | not | none on the wire |
+//! | order of retransmissions | by number, or as asked for | by number, none twice | a second request does not send twice |
+//! | AA-RESYNC.request in state 7 | stays in 7, or goes to 5 | 5 | |
+//! | RECOVER.response with data kept | empties queue and buffer, or the buffer | the buffer | what was not sent yet is sent afterwards |
+//! | SSCOP-UU in a repeated BGAK | as first sent, or none | as first sent in state 10, none elsewhere | |
+//! | END with SSCOP-UU | one source sets the source bit | as asked | |
+//! | a STAT longer than `MaxSTAT` | refused, or accepted | accepted | |
+//! | a repeated BGN, RS or ER in the idle phase | starts `Timer_NO-RESPONSE` | does not | a late repetition does not end a healthy connection |
+
+mod buffer;
+mod codec;
+mod config;
+mod endpoint;
+mod engine;
+mod number;
+mod pdu;
+pub mod rate;
+mod receive;
+mod send;
+mod signal;
+mod states;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+pub use codec::{MAX_ELEMENTS, MAX_MESSAGE, MAX_PDU, MAX_UU};
+pub use config::{Config, Credit, TimerConfig};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointStats};
+pub use engine::{Reason, Sscop, State, Stats, Variables};
+pub use number::Number;
+pub use pdu::{Kind, Pdu, Source, Stat, Ustat};
+pub use signal::{ErrorCode, Input, Invalid, Refusal, Request, Retrieve, Signal};
+pub use timers::Timer;

@@ -1,0 +1,72 @@
+//! Sequence numbers modulo 2^24.
+
+/// A sequence number of 24 bits.
+///
+/// Numbers have no order of their own: two of them are compared by how far each is after a common base, modulo 2^24.
+/// A number below the base then looks like a very large one, and the upper bound of every test catches it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Number(u32);
+
+impl Number {
+    /// How many numbers there are.
+    pub const MODULUS: u32 = 1 << 24;
+    /// Half of them: a difference of less is "later", of more "earlier".
+    pub const HALF: u32 = Self::MODULUS / 2;
+    /// The first.
+    pub const ZERO: Self = Self(0);
+
+    /// The low 24 bits of `value`.
+    pub const fn new(value: u32) -> Self {
+        Self(value % Self::MODULUS)
+    }
+
+    /// The value, 0 to 2^24 - 1.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// The number that comes `count` later.
+    #[must_use]
+    pub const fn plus(self, count: u32) -> Self {
+        Self::new(self.0.wrapping_add(count))
+    }
+
+    /// The next number.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        self.plus(1)
+    }
+
+    /// How far this is after `base`, 0 to 2^24 - 1.
+    pub const fn after(self, base: Self) -> u32 {
+        Self::new(self.0.wrapping_sub(base.0)).0
+    }
+
+    /// True when this comes after `other` by less than half of all numbers.
+    pub const fn is_later_than(self, other: Self) -> bool {
+        let difference = self.after(other);
+        difference > 0 && difference < Self::HALF
+    }
+}
+
+impl From<u32> for Number {
+    fn from(value: u32) -> Self {
+        Self::new(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_wrap() {
+        let last = Number::new(0xff_ffff);
+        assert_eq!(last.next(), Number::ZERO);
+        assert_eq!(Number::new(0x0100_0005), Number::new(5));
+        assert_eq!(Number::new(2).after(last), 3);
+        assert_eq!(last.after(Number::new(2)), 0xff_fffd);
+        assert!(Number::ZERO.is_later_than(last) && !last.is_later_than(Number::ZERO));
+        assert!(!last.is_later_than(last));
+    }
+}

@@ -1,0 +1,248 @@
+//! The source's queueing-delay control: from the rate that was probed to the rate that is used.
+
+use super::{Base, RateConfig};
+use crate::units::{Duration, Rate, Time};
+use crate::window::{RttConfig, RttEstimator};
+
+/// The source's rate.
+#[derive(Clone, Debug)]
+pub struct Control {
+    config: RateConfig,
+    /// In PDUs a second, as all rates here.
+    rate: f64,
+    /// The receiver's last rate.
+    probed: f64,
+    /// What the last step made of the probed rate, at most 1.
+    factor: f64,
+    rtt: RttEstimator,
+    rtt_config: RttConfig,
+    measured: bool,
+    /// When the last STAT came, and what was acknowledged by then.
+    last: Option<(Time, u64)>,
+    /// The start is over: there was a backlog.
+    had_backlog: bool,
+    /// When the queue was last seen empty.
+    empty_at: Time,
+    /// Steps of draining that are left.
+    draining: u32,
+}
+
+/// A drain lasts so many periods: one until its effect is seen, one for the others to see it.
+const DRAIN_PERIODS: u32 = 2;
+
+impl Control {
+    /// At the starting rate.
+    pub fn new(config: RateConfig) -> Self {
+        let rtt_config = RttConfig {
+            floor: config.poll_floor,
+            ceiling: Duration::from_secs(10),
+            margin: Duration::ZERO,
+            ..RttConfig::default()
+        };
+        let start = config.start.as_f64() / config.pdu_bits();
+        Self {
+            config,
+            rate: start,
+            probed: start,
+            factor: 1.0,
+            rtt: RttEstimator::new(&rtt_config),
+            rtt_config,
+            measured: false,
+            last: None,
+            had_backlog: false,
+            empty_at: Time::ZERO,
+            draining: 0,
+        }
+    }
+
+    /// The present rate.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bits_per_sec((self.rate * self.config.pdu_bits()) as u64)
+    }
+
+    /// The present rate in units a second.
+    pub fn rate_per_unit(&self) -> f64 {
+        self.rate * self.config.pdu_bits() / f64::from(self.config.unit.bits())
+    }
+
+    /// How long a POLL waits for its answer: the smoothed round trip and four deviations, twice as long after each one
+    /// without. `None` before the first answer.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        self.measured.then(|| self.rtt.timeout())
+    }
+
+    /// A POLL has got no answer.
+    pub fn on_poll_timeout(&mut self) {
+        self.rtt.back_off(&self.rtt_config);
+    }
+
+    /// A USTAT came: its rate with the correction of the last step.
+    pub fn on_ustat(&mut self, probed: Option<Rate>) {
+        if let Some(probed) = probed {
+            self.probed = self.in_pdus(probed);
+            self.set(self.probed * self.factor);
+        }
+    }
+
+    /// A STAT came, one round trip after its POLL, when `acknowledged` PDUs had been acknowledged in all.
+    pub fn on_stat(&mut self, now: Time, rtt: Duration, acknowledged: u64, probed: Option<Rate>) {
+        if let Some(probed) = probed {
+            self.probed = self.in_pdus(probed);
+        }
+        self.rtt.sample(&self.rtt_config, rtt);
+        self.measured = true;
+        let last = self.last.replace((now, acknowledged));
+        // The service rate; without an earlier STAT there is no queueing delay either, which makes it unimportant.
+        let delivered = last.map_or(self.rate, |(then, before)| {
+            let span = now.since(then).as_secs_f64().max(1e-12);
+            (acknowledged - before) as f64 / span
+        });
+        let queueing = rtt.saturating_sub(self.rtt.min()).as_secs_f64();
+        let backlog = delivered * queueing;
+        if backlog <= 1.0 {
+            self.empty_at = now;
+        }
+        let rate = self.corrected(backlog, delivered, rtt.as_secs_f64().max(1e-9));
+        self.factor = (rate / self.probed).min(1.0);
+        self.set(rate);
+        self.drain(now);
+    }
+
+    /// The paper's steps 4 to 6, with the amendments that the configuration asks for.
+    fn corrected(&mut self, backlog: f64, delivered: f64, period: f64) -> f64 {
+        let RateConfig { alpha, gain, growth, base, .. } = self.config;
+        let probed = self.probed;
+        if backlog <= 1.0 {
+            return match growth.filter(|_| self.had_backlog) {
+                Some(growth) => probed.min((growth * delivered).max(delivered + 1.0 / period)),
+                None => probed,
+            };
+        }
+        self.had_backlog = true;
+        let base = match base {
+            Base::Probed => probed,
+            Base::Delivered => probed.min(delivered),
+        };
+        if backlog <= alpha {
+            return base + 1.0 / period;
+        }
+        let hold = (gain * (backlog - alpha) / base.max(1e-9)).min(period / 2.0);
+        base * (period - hold) / period
+    }
+
+    /// Makes room now and then, if that is wanted.
+    fn drain(&mut self, now: Time) {
+        let Some(every) = self.config.drain else { return };
+        if self.draining > 0 {
+            self.draining -= 1;
+            // The queue is as empty as it gets.
+            self.empty_at = now;
+        } else if self.had_backlog && now.since(self.empty_at) >= every {
+            self.draining = DRAIN_PERIODS;
+        }
+        if self.draining > 0 {
+            self.set(self.rate / 2.0);
+        }
+    }
+
+    fn in_pdus(&self, rate: Rate) -> f64 {
+        rate.as_f64() / self.config.pdu_bits()
+    }
+
+    /// At most the link's rate, at least one PDU a round trip.
+    fn set(&mut self, rate: f64) {
+        let least = if self.measured { 1.0 / self.rtt.smoothed().as_secs_f64().max(1e-9) } else { 0.0 };
+        let most = self.config.most.as_f64() / self.config.pdu_bits();
+        self.rate = rate.max(least).min(most).max(1e-6);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// PDUs of 1000 octets, so that 8 Mbit/s are 1000 a second.
+    fn control(config: RateConfig) -> Control {
+        Control::new(RateConfig {
+            pdu: 1000,
+            most: Rate::from_mbits_per_sec(1000),
+            start: Rate::from_mbits_per_sec(8),
+            ..config
+        })
+    }
+
+    /// Two STATs 100 ms apart: the first at the shortest round trip of 100 ms, the second of `rtt` with `acked` PDUs more
+    /// and a probed rate of 2000 PDU/s.
+    fn rate_after(config: RateConfig, rtt: u64, acked: u64) -> f64 {
+        let mut control = control(config);
+        let probed = Some(Rate::from_mbits_per_sec(16));
+        control.on_stat(Time::ZERO + MS(100), MS(100), 0, probed);
+        assert_eq!(control.rate, 2000.0);
+        control.on_stat(Time::ZERO + MS(200), MS(rtt), acked, probed);
+        control.rate
+    }
+
+    /// By hand, from the rules as printed: 100 PDUs in 100 ms are 1000 PDU/s.
+    #[test]
+    fn the_printed_rules() {
+        let literal = RateConfig::literal();
+        // No delay, no backlog: the probed rate.
+        assert_eq!(rate_after(literal, 100, 100), 2000.0);
+        // 2 ms x 1000 PDU/s = 2 PDUs: one more a period of 102 ms.
+        assert!((rate_after(literal, 102, 100) - (2000.0 + 1.0 / 0.102)).abs() < 1e-6);
+        // 10 PDUs: (10 - 3) / 2000 = 3.5 ms of a period of 110 ms without.
+        assert!((rate_after(literal, 110, 100) - 2000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
+        // 200 PDUs would take 98.5 ms of 300: less than half. 1000 PDUs: half.
+        assert!((rate_after(literal, 300, 100) - 2000.0 * (300.0 - 98.5) / 300.0).abs() < 1e-6);
+        assert!((rate_after(literal, 1100, 100) - 2000.0 * (1100.0 - 498.5) / 1100.0).abs() < 1e-6);
+        assert!((rate_after(literal, 1100, 300) - 1000.0).abs() < 1e-6);
+    }
+
+    /// The same with the amendments: the base is what was delivered, and half of the backlog is taken off.
+    #[test]
+    fn the_amended_rules() {
+        let amended = RateConfig::amended();
+        assert!((rate_after(amended, 102, 100) - (1000.0 + 1.0 / 0.102)).abs() < 1e-6);
+        // (10 - 3) / 2 / 1000 = 3.5 ms.
+        assert!((rate_after(amended, 110, 100) - 1000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
+        // Before any backlog probing is free; afterwards it is bounded by 1.1 times what was delivered.
+        assert_eq!(rate_after(amended, 100, 100), 2000.0);
+        let mut control = control(amended);
+        let probed = Some(Rate::from_mbits_per_sec(16));
+        for (at, rtt, acked) in [(100, 100, 0), (200, 110, 100), (300, 100, 200)] {
+            control.on_stat(Time::ZERO + MS(at), MS(rtt), acked, probed);
+        }
+        assert!((control.rate - 1100.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_ustat_keeps_the_last_correction() {
+        let mut control = control(RateConfig::literal());
+        let probed = Some(Rate::from_mbits_per_sec(16));
+        control.on_stat(Time::ZERO + MS(100), MS(100), 0, probed);
+        control.on_stat(Time::ZERO + MS(200), MS(110), 100, probed);
+        control.on_ustat(Some(Rate::from_mbits_per_sec(8)));
+        assert!((control.rate - 1000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
+        control.on_ustat(None);
+        assert!((control.rate - 1000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_drain_comes_when_the_queue_has_not_been_empty_for_long() {
+        let config = RateConfig { drain: Some(MS(1000)), ..RateConfig::amended() };
+        let mut control = control(config);
+        let probed = Some(Rate::from_mbits_per_sec(16));
+        control.on_stat(Time::ZERO + MS(100), MS(100), 0, probed);
+        let mut halved = Vec::new();
+        for step in 2..30 {
+            control.on_stat(Time::ZERO + MS(100 * step), MS(103), 100 * step, probed);
+            if control.rate < 600.0 {
+                halved.push(step);
+            }
+        }
+        // Last empty at 0.1 s: at 1.1 s for two periods, at the earliest 1 s after the end again.
+        assert_eq!(halved, [11, 12, 23, 24]);
+    }
+}

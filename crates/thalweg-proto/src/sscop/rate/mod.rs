@@ -1,0 +1,335 @@
+//! Rate-based flow control for SSCOP (Chen and Chen 1999).
+//!
+//! The source spaces its SDs in a pattern that probes for up to twice its rate ([`pacer`]); the receiver derives from the
+//! spacing in which they arrive what the network grants, and tells it in STAT and USTAT ([`estimator`]); the source
+//! corrects that by the queueing delay that its POLLs meet ([`control`]).
+//!
+//! # Differences from the paper
+//!
+//! As printed ([`RateConfig::literal`]) the rules fill the bottleneck's queue and lose packets all the time: in a busy FIFO
+//! the probing pattern reads about 2λ/(1+λ) of the capacity, not the share λ, and the lowest third picks the luckiest
+//! pairs. [`RateConfig::amended`] has what is needed for the results that the paper reports:
+//!
+//! | paper | ours | reason | effect |
+//! | --- | --- | --- | --- |
+//! | the probed rate is the base of every correction | with a backlog above 1 PDU the base is the smaller of it and the rate of acknowledged PDUs ([`Base::Delivered`]) | the probe reads too much where the link is busy; it is meant for unused capacity | the queue settles, and shares become equal |
+//! | a backlog above α is corrected in one period | half of it ([`RateConfig::gain`]) | the POLL sees a correction one round trip late | no lasting oscillation |
+//! | without backlog the rate is the probed one | after the start it grows at most to a tenth above what is delivered, or by 1 PDU a period ([`RateConfig::growth`]) | all sources double at once when the queue has emptied; with a quarter, links of 5 ms stay in a limit cycle | fewer losses after a change of capacity |
+//! | POLL at once when STAT has come | right behind the next SD ([`RateConfig::poll_behind_data`]) | a short POLL catches up with a larger SD at every hop and waits, so that long paths see a queue that is not there | long paths get their share |
+//! | fewer than three arrivals in a period give no rate | arrivals are kept until there are three ([`RateConfig::keep_records`]) | else a source at 1 PDU a round trip never gets any rate | slow sources start |
+
+pub mod control;
+pub mod estimator;
+pub mod pacer;
+
+use super::Number;
+use crate::units::{Duration, Rate, Time};
+use control::Control;
+use estimator::Estimator;
+use pacer::Pacer;
+
+/// The rate in a STAT or USTAT: a floating-point number of 16 bits, 6 of exponent and 10 of mantissa.
+///
+/// STAT and USTAT have no room for 32 bits without a change of format that a peer without rate control would take for list
+/// elements. The upper octets of W2 and W3 are reserved, and ignored by such a peer. The value is within 0.05 % of the
+/// rate; all bits 0 stand for "no rate".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RateField(u16);
+
+const MANTISSA_BITS: u32 = 10;
+const MAX_EXPONENT: u32 = 54;
+
+impl RateField {
+    /// The nearest value, at least 1 bit/s.
+    pub fn new(rate: Rate) -> Self {
+        let bits = rate.as_bits_per_sec().max(1);
+        let shift = (64 - bits.leading_zeros()).saturating_sub(MANTISSA_BITS + 1);
+        if shift == 0 && bits < 1 << MANTISSA_BITS {
+            return Self(bits as u16);
+        }
+        // Rounded to nearest; a carry into the exponent is right too.
+        let half = if shift == 0 { 0 } else { 1u64 << (shift - 1) };
+        let mantissa = (bits.saturating_add(half) >> shift) - (1 << MANTISSA_BITS);
+        let most = (u64::from(MAX_EXPONENT) << MANTISSA_BITS) | ((1 << MANTISSA_BITS) - 1);
+        Self(((u64::from(shift + 1) << MANTISSA_BITS) + mantissa).min(most) as u16)
+    }
+
+    /// The rate.
+    pub fn rate(self) -> Rate {
+        let exponent = u32::from(self.0 >> MANTISSA_BITS).min(MAX_EXPONENT);
+        let mantissa = u64::from(self.0) & ((1 << MANTISSA_BITS) - 1);
+        Rate::from_bits_per_sec(if exponent == 0 {
+            mantissa
+        } else {
+            (mantissa + (1 << MANTISSA_BITS)) << (exponent - 1)
+        })
+    }
+
+    pub(super) fn to_octets(self) -> [u8; 2] {
+        self.0.to_be_bytes()
+    }
+
+    pub(super) fn from_octets(octets: [u8; 2]) -> Option<Self> {
+        let bits = u16::from_be_bytes(octets);
+        (bits != 0).then_some(Self(bits))
+    }
+
+    /// The 16 bits.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The field of these 16 bits; `None` for 0.
+    pub const fn from_bits(bits: u16) -> Option<Self> {
+        if bits == 0 { None } else { Some(Self(bits)) }
+    }
+}
+
+/// What sizes and rates are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Octets of PDUs.
+    Bytes,
+    /// ATM cells of 53 octets, with AAL5's trailer in them.
+    Cells,
+}
+
+impl Unit {
+    /// A PDU of `length` octets in this unit.
+    pub const fn size(self, length: u32) -> u32 {
+        match self {
+            Self::Bytes => length,
+            Self::Cells => (length + 8).div_ceil(48),
+        }
+    }
+
+    /// One of this unit in bits.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Bytes => 8,
+            Self::Cells => 53 * 8,
+        }
+    }
+}
+
+/// How the source probes and the receiver reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Probing {
+    /// Spacings of a half and one and a half intervals in turn; the receiver takes the lowest third (Chen and Chen).
+    Spacing,
+    /// Back-to-back pairs; the receiver takes the spacing within pairs (Keshav 1991).
+    PacketPair,
+}
+
+/// What queueing-delay control starts from when there is a backlog above one PDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Base {
+    /// The probed rate, as printed.
+    Probed,
+    /// The smaller of it and the rate at which PDUs were acknowledged.
+    Delivered,
+}
+
+/// The parameters of rate control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateConfig {
+    /// The rate at the start.
+    pub start: Rate,
+    /// The largest rate: the link's.
+    pub most: Rate,
+    /// The size of a full SD in octets, the "PDU" of the rules below.
+    pub pdu: u32,
+    /// What sizes and rates are counted in.
+    pub unit: Unit,
+    /// How the source probes.
+    pub probing: Probing,
+    /// The backlog that a source aims at, in PDUs (α).
+    pub alpha: f64,
+    /// Which rate is corrected.
+    pub base: Base,
+    /// How much of the backlog above α is taken off in a period, above 0 to 1.
+    pub gain: f64,
+    /// After the first backlog a source without one grows at most to so many times what is delivered; `None` for no bound.
+    pub growth: Option<f64>,
+    /// POLLs leave right behind an SD.
+    pub poll_behind_data: bool,
+    /// Arrivals are kept over several POLLs until there are three.
+    pub keep_records: bool,
+    /// The shortest time-out for a POLL without answer.
+    pub poll_floor: Duration,
+    /// A source that has not seen an empty queue for so long sends at half its rate for two periods. All sources see the
+    /// queue empty then, and count anew: one that began on a standing queue learns the true round-trip time.
+    pub drain: Option<Duration>,
+}
+
+impl RateConfig {
+    /// The rules as printed.
+    pub fn literal() -> Self {
+        Self {
+            start: Rate::from_mbits_per_sec(4),
+            most: Rate::from_mbits_per_sec(100),
+            pdu: 512,
+            unit: Unit::Bytes,
+            probing: Probing::Spacing,
+            alpha: 3.0,
+            base: Base::Probed,
+            gain: 1.0,
+            growth: None,
+            poll_behind_data: false,
+            keep_records: false,
+            poll_floor: Duration::from_millis(10),
+            drain: None,
+        }
+    }
+
+    /// The rules with the amendments that make them work.
+    pub fn amended() -> Self {
+        Self {
+            base: Base::Delivered,
+            gain: 0.5,
+            growth: Some(1.1),
+            poll_behind_data: true,
+            keep_records: true,
+            ..Self::literal()
+        }
+    }
+
+    /// The same with every value in its range.
+    #[must_use]
+    pub fn in_range(self) -> Self {
+        let finite =
+            |value: f64, least: f64, most: f64| if value.is_nan() { least } else { value.clamp(least, most) };
+        let most = self.most.max(Rate::from_bits_per_sec(1));
+        Self {
+            start: self.start.max(Rate::from_bits_per_sec(1)).min(most),
+            most,
+            pdu: self.pdu.clamp(4, 1 << 20),
+            alpha: finite(self.alpha, 0.0, 1e6),
+            gain: finite(self.gain, 1e-3, 1.0),
+            growth: self.growth.map(|growth| finite(growth, 1.0, 1e3)),
+            ..self
+        }
+    }
+
+    /// A full SD in bits.
+    fn pdu_bits(&self) -> f64 {
+        f64::from(self.unit.size(self.pdu)) * f64::from(self.unit.bits())
+    }
+}
+
+/// Rate control of one end: what it does as a source and as a receiver.
+#[derive(Clone, Debug)]
+pub(super) struct RateControl {
+    config: RateConfig,
+    pacer: Pacer,
+    control: Control,
+    estimator: Estimator,
+    /// A POLL is to go out behind the next SD.
+    poll_due: bool,
+}
+
+impl RateControl {
+    pub fn new(config: RateConfig) -> Self {
+        Self {
+            pacer: Pacer::new(config.probing),
+            control: Control::new(config),
+            estimator: Estimator::new(config.unit, config.probing, config.keep_records),
+            poll_due: true,
+            config,
+        }
+    }
+
+    /// A new connection.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.config);
+    }
+
+    pub fn rate(&self) -> Rate {
+        self.control.rate()
+    }
+
+    /// When the next SD may go. The first of a pair is the one with an even number.
+    pub fn due(&self, length: u32, again: bool, s: Number) -> Time {
+        let second = !again && s.get() % 2 == 1;
+        self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
+    }
+
+    pub fn on_sent(&mut self, now: Time, length: u32) {
+        self.pacer.on_sent(now, self.size(length));
+    }
+
+    fn size(&self, length: u32) -> u32 {
+        self.config.unit.size(length)
+    }
+
+    /// An SD goes out: is a POLL to follow it?
+    pub fn takes_poll_behind_data(&mut self) -> bool {
+        core::mem::take(&mut self.poll_due)
+    }
+
+    /// The answer to the last POLL has come: is the next one to go out at once?
+    pub fn wants_poll(&mut self) -> bool {
+        self.poll_due = self.config.poll_behind_data;
+        !self.config.poll_behind_data
+    }
+
+    pub fn on_poll_sent(&mut self) {
+        self.poll_due = false;
+    }
+
+    pub fn on_poll_timeout(&mut self) {
+        self.control.on_poll_timeout();
+    }
+
+    /// How long a POLL waits for its answer; `otherwise` before the first round trip was measured.
+    pub fn poll_timeout(&self, otherwise: Duration) -> Duration {
+        self.control.poll_timeout().unwrap_or(otherwise)
+    }
+
+    pub fn on_stat(&mut self, now: Time, rtt: Duration, acknowledged: u64, field: Option<RateField>) {
+        self.control.on_stat(now, rtt, acknowledged, field.map(RateField::rate));
+    }
+
+    pub fn on_ustat(&mut self, field: Option<RateField>) {
+        self.control.on_ustat(field.map(RateField::rate));
+    }
+
+    pub fn on_arrival(&mut self, now: Time, length: u32, s: Number, gap: bool) {
+        self.estimator.on_arrival(now, length, s, gap);
+    }
+
+    /// The rate for a USTAT.
+    pub fn report_loss(&mut self) -> Option<RateField> {
+        self.estimator.report_loss()
+    }
+
+    /// The rate for a STAT.
+    pub fn report(&mut self) -> Option<RateField> {
+        self.estimator.report()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_field_is_within_a_twentieth_of_a_percent() {
+        for bits in
+            (0..63).flat_map(|shift| [1u64 << shift, (1 << shift) + (1 << shift) / 3, (2 << shift) - 1])
+        {
+            let read = RateField::new(Rate::from_bits_per_sec(bits)).rate().as_f64();
+            assert!((read / bits as f64 - 1.0).abs() <= 0.0005, "{bits}: {read}");
+        }
+        for bits in [0, 1, 1023, 1024, 1025, 2047, 2048] {
+            let field = RateField::new(Rate::from_bits_per_sec(bits));
+            assert_eq!(field.rate().as_bits_per_sec(), bits.max(1));
+        }
+        assert!(RateField::new(Rate::MAX).rate().as_f64() > 1.8e19);
+        // Any bits of a peer give some rate.
+        for bits in 1..=u16::MAX {
+            let field = RateField::from_bits(bits).map(RateField::rate);
+            assert!(field.is_some_and(|rate| !rate.is_zero()));
+        }
+    }
+}

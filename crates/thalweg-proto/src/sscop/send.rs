@@ -1,0 +1,265 @@
+//! The sender in the data transfer state: SDs, POLLs, what STAT and USTAT say, timers and phases.
+//!
+//! In the *active* phase data is under way: `Timer_POLL` and `Timer_NO-RESPONSE` run. Nothing is any more, and the last
+//! POLL has not been answered: *transient*, with `Timer_KEEP-ALIVE` in place of `Timer_POLL`. It has: *idle*, with
+//! `Timer_IDLE` alone.
+
+use super::engine::Sscop;
+use super::{ErrorCode, Number, Pdu, Source, Stat, Timer, Ustat};
+use crate::payload::Payload;
+use crate::units::Time;
+use crate::window::RttConfig;
+
+/// POLLs whose times are kept at most.
+const MAX_POLLS: usize = 64;
+
+impl<P: Payload> Sscop<P> {
+    /// Sends the next SD, or a POLL in place of it, if anything is to be sent. Tells when the rate will let the next SD
+    /// go, if that is what it waits for.
+    pub(super) fn send_data(&mut self, now: Time) -> Option<Time> {
+        if self.state != super::State::Ready || self.busy {
+            return None;
+        }
+        let closed = self.is_window_closed();
+        let again = self.sent.has_requests();
+        if !again && (self.queue.is_empty() || closed && !self.timers.is_running(Timer::Idle)) {
+            return None;
+        }
+        if !again && closed {
+            // Data waits, and the peer may be asleep: ask for credit.
+            self.timers.stop(Timer::Idle);
+            self.start(now, Timer::NoResponse);
+            self.send_poll_and_start(now);
+            return None;
+        }
+        if let Some(at) = self.paced(again).filter(|at| *at > now) {
+            return Some(at);
+        }
+        if again {
+            self.send_again(now);
+        } else {
+            self.send_new(now);
+        }
+        None
+    }
+
+    /// No new SD may be sent.
+    pub(super) fn is_window_closed(&self) -> bool {
+        // VT(S) - VT(A) is what the buffer spans.
+        self.sent.span() >= self.window()
+    }
+
+    /// When the rate lets the next SD go.
+    fn paced(&self, again: bool) -> Option<Time> {
+        let rate = self.rate.as_ref()?;
+        let next = if again { self.sent.requested() } else { self.queue.front() };
+        Some(rate.due(sd_len(next?.len()), again, self.v.vt_s))
+    }
+
+    fn send_again(&mut self, now: Time) {
+        let Some((offset, mu)) = self.sent.take_request(self.v.vt_ps) else { return };
+        self.stats.retransmissions += 1;
+        self.send_sd(now, self.v.vt_a.plus(offset), mu);
+        if self.config.poll_after_retransmission && !self.sent.has_requests() {
+            self.send_poll_and_start(now);
+        } else {
+            self.count_sd(now);
+        }
+    }
+
+    fn send_new(&mut self, now: Time) {
+        let Some(mu) = self.queue.pop_front() else { return };
+        self.sent.push(mu.clone(), self.v.vt_ps);
+        let s = self.v.vt_s;
+        self.v.vt_s = s.next();
+        self.send_sd(now, s, mu);
+        self.count_sd(now);
+    }
+
+    fn send_sd(&mut self, now: Time, s: Number, mu: P) {
+        self.stats.sent += 1;
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(now, sd_len(mu.len()));
+        }
+        self.send(Pdu::Sd { s, mu });
+    }
+
+    /// After an SD: is it time for a POLL?
+    fn count_sd(&mut self, now: Time) {
+        self.v.vt_pd += 1;
+        let enough = self.rate.as_mut().map(|rate| rate.takes_poll_behind_data());
+        let enough = enough.unwrap_or(self.v.vt_pd >= self.config.max_pd);
+        if self.timers.is_running(Timer::Poll) {
+            if enough {
+                self.send_poll_and_start(now);
+            }
+            return;
+        }
+        if self.timers.is_running(Timer::Idle) {
+            self.timers.stop(Timer::Idle);
+            self.start(now, Timer::NoResponse);
+        } else {
+            self.timers.stop(Timer::KeepAlive);
+        }
+        if enough {
+            self.send_poll_and_start(now);
+        } else {
+            self.start(now, Timer::Poll);
+        }
+    }
+
+    fn send_poll(&mut self, now: Time) {
+        let v = &mut self.v;
+        v.vt_ps = v.vt_ps.next();
+        v.vt_pd = 0;
+        let (ps, s) = (v.vt_ps, v.vt_s);
+        if self.polls.len() >= MAX_POLLS {
+            self.polls.pop_front();
+        }
+        self.polls.push_back((ps, now));
+        if let Some(rate) = &mut self.rate {
+            rate.on_poll_sent();
+        }
+        self.send(Pdu::Poll { ps, s });
+    }
+
+    fn send_poll_and_start(&mut self, now: Time) {
+        self.send_poll(now);
+        self.start(now, Timer::Poll);
+    }
+
+    pub(super) fn on_data_timer(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::NoResponse => {
+                self.stats.timeouts += 1;
+                self.stop_data_timers();
+                self.error(ErrorCode::NoResponse);
+                self.send_end_by_sscop();
+                self.released_by(Source::Sscop, None);
+                self.prepare_retrieval();
+                return;
+            }
+            Timer::Idle => self.start(now, Timer::NoResponse),
+            Timer::Poll => {
+                if let Some(rate) = &mut self.rate {
+                    rate.on_poll_timeout();
+                }
+            }
+            Timer::KeepAlive | Timer::Cc => {}
+        }
+        self.send_poll(now);
+        let next = if self.is_at_rest() { Timer::KeepAlive } else { Timer::Poll };
+        self.start(now, next);
+    }
+
+    pub(super) fn on_stat(&mut self, now: Time, stat: &Stat) {
+        let v = &self.v;
+        // VT(PA) is one ahead of VT(PS) before the first POLL, when no STAT can be right.
+        let polls = v.vt_ps.after(v.vt_pa);
+        if polls >= Number::HALF || stat.ps.after(v.vt_pa) > polls {
+            return self.recover(now, ErrorCode::PollNumber);
+        }
+        if stat.r.after(v.vt_a) > self.sent.span() {
+            return self.recover(now, ErrorCode::StatNumbers);
+        }
+        self.acknowledge(stat.r, stat.mr);
+        self.v.vt_pa = stat.ps;
+        match self.read_list(stat) {
+            None => return self.recover(now, ErrorCode::StatNumbers),
+            Some(0) => {}
+            Some(count) => self.error(ErrorCode::Retransmission(count)),
+        }
+        let closed = self.v.vt_s.after(self.v.vt_a) >= self.v.vt_ms.after(self.v.vt_a);
+        if closed == self.credit {
+            self.credit = !closed;
+            self.error(if closed { ErrorCode::NoCredit } else { ErrorCode::Credit });
+        }
+        if self.timers.is_running(Timer::Poll) {
+            self.start(now, Timer::NoResponse);
+        } else if !self.timers.is_running(Timer::Idle) {
+            self.timers.stop(Timer::KeepAlive);
+            self.timers.stop(Timer::NoResponse);
+            self.start(now, Timer::Idle);
+        }
+        self.on_answer(now, stat);
+    }
+
+    /// Measures the round trip of the POLL that a STAT answers, once, and sets the rate.
+    fn on_answer(&mut self, now: Time, stat: &Stat) {
+        while self.polls.front().is_some_and(|(ps, _)| stat.ps.is_later_than(*ps)) {
+            self.polls.pop_front();
+        }
+        let Some((_, sent_at)) = self.polls.pop_front_if(|(ps, _)| *ps == stat.ps) else { return };
+        let rtt = now.since(sent_at);
+        self.rtt.sample(&RttConfig::default(), rtt);
+        let is_last = stat.ps == self.v.vt_ps;
+        let acknowledged = self.sent.acknowledged();
+        let Some(rate) = &mut self.rate else { return };
+        rate.on_stat(now, rtt, acknowledged, stat.rate);
+        let active = self.timers.is_running(Timer::Poll);
+        if is_last && active && rate.wants_poll() {
+            self.send_poll_and_start(now);
+        }
+    }
+
+    pub(super) fn on_ustat(&mut self, now: Time, ustat: &Ustat) {
+        if ustat.r.after(self.v.vt_a) >= self.sent.span() {
+            return self.recover(now, ErrorCode::UstatNumbers);
+        }
+        self.acknowledge(ustat.r, ustat.mr);
+        let (a, b) = (ustat.first.after(self.v.vt_a), ustat.end.after(self.v.vt_a));
+        let is_there = |offset| self.sent.poll_of(offset).is_some();
+        if a >= b || b >= self.sent.span() || !(a..b).all(is_there) {
+            return self.recover(now, ErrorCode::UstatNumbers);
+        }
+        for offset in a..b {
+            self.sent.request(offset);
+        }
+        self.error(ErrorCode::Retransmission(b - a));
+        if let Some(rate) = &mut self.rate {
+            rate.on_ustat(ustat.rate);
+        }
+    }
+
+    /// N(R) and N(MR).
+    fn acknowledge(&mut self, r: Number, mr: Number) {
+        self.sent.acknowledge(r.after(self.v.vt_a));
+        self.v.vt_a = r;
+        self.v.vt_ms = mr;
+    }
+
+    /// Asks for what a STAT lists as missing to be sent again, and frees what it lists as received. Tells how many are to
+    /// be sent again; `None` if the list is wrong.
+    fn read_list(&mut self, stat: &Stat) -> Option<u32> {
+        if stat.list.len() < 2 {
+            return Some(0);
+        }
+        let offset = |number: &Number| number.after(self.v.vt_a);
+        let mut elements = stat.list.iter().map(offset);
+        let end = self.sent.span();
+        let mut a = elements.next().filter(|a| *a < end)?;
+        let mut count = 0;
+        let mut missing = true;
+        for b in elements {
+            if b <= a || b > end {
+                return None;
+            }
+            if missing {
+                for offset in a..b {
+                    // The peer spoke of what was sent before the POLL; what was sent again since is under way.
+                    let sent_before = stat.ps.is_later_than(self.sent.poll_of(offset)?);
+                    count += u32::from(sent_before && self.sent.request(offset));
+                }
+            } else if self.clear_buffers {
+                self.sent.release(a, b);
+            }
+            (a, missing) = (b, !missing);
+        }
+        Some(count)
+    }
+}
+
+/// The size of an SD with a message of so many octets.
+fn sd_len(message: u32) -> u32 {
+    message.next_multiple_of(4) + 4
+}

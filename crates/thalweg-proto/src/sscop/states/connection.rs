@@ -1,0 +1,161 @@
+//! States 1 to 4: idle, connecting, disconnecting.
+
+use super::{refuse, unsolicited};
+use crate::payload::Payload;
+use crate::sscop::engine::{Sscop, State};
+use crate::sscop::{Pdu, Refusal, Request, Signal, Timer};
+use crate::units::Time;
+
+impl<P: Payload> Sscop<P> {
+    // State 1: idle.
+
+    pub(in crate::sscop) fn idle_pdu(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Bgn { sq, mr, uu } => {
+                if self.is_repeat(sq) && !self.config.accept_any_begin {
+                    self.send(Pdu::Bgrej { uu: None });
+                } else {
+                    self.v.vt_ms = mr;
+                    self.signal(Signal::Establish { uu });
+                    self.state = State::IncomingConnection;
+                }
+            }
+            Pdu::End { .. } => self.send(Pdu::Endak),
+            Pdu::Endak => {}
+            Pdu::Bgrej { .. } => self.error(unsolicited(&pdu)),
+            pdu => {
+                self.error(unsolicited(&pdu));
+                self.send_end_by_sscop();
+            }
+        }
+    }
+
+    pub(in crate::sscop) fn idle_request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+        match request {
+            Request::Establish { uu, clear_buffers } => self.begin(now, uu, clear_buffers),
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+
+    // State 2: outgoing connection pending.
+
+    pub(in crate::sscop) fn outgoing_connection_pdu(&mut self, now: Time, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Bgak { mr, uu } => {
+                self.timers.stop(Timer::Cc);
+                self.v.vt_ms = mr;
+                self.signal(Signal::Established { uu });
+                self.ready(now);
+            }
+            Pdu::Bgrej { uu } => self.released_by(crate::sscop::Source::User, uu),
+            Pdu::Bgn { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    return;
+                }
+                self.timers.stop(Timer::Cc);
+                self.v.vt_ms = mr;
+                self.init_window();
+                self.send_bgak(None);
+                self.signal(Signal::Established { uu });
+                self.ready(now);
+            }
+            _ => {}
+        }
+    }
+
+    pub(in crate::sscop) fn outgoing_connection_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::Release { uu } => self.end(now, uu),
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+
+    // State 3: incoming connection pending.
+
+    pub(in crate::sscop) fn incoming_connection_pdu(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Bgn { sq, mr, uu } => {
+                if !self.is_repeat(sq) {
+                    self.begun_anew(mr, uu);
+                }
+            }
+            Pdu::End { source, uu } => self.ended(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
+            Pdu::Sd { .. } | Pdu::Poll { .. } | Pdu::Stat(_) | Pdu::Ustat(_) => {
+                self.give_up(unsolicited(&pdu));
+            }
+            pdu => self.error(unsolicited(&pdu)),
+        }
+    }
+
+    pub(in crate::sscop) fn incoming_connection_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::AcceptEstablish { uu, clear_buffers } => {
+                self.clear_transmitter();
+                self.clear_buffers = clear_buffers;
+                self.init_window();
+                self.send_bgak(uu);
+                self.ready(now);
+            }
+            Request::Release { uu } => {
+                self.send(Pdu::Bgrej { uu });
+                self.state = State::Idle;
+            }
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+
+    // State 4: outgoing disconnection pending.
+
+    pub(in crate::sscop) fn outgoing_disconnection_pdu(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Endak | Pdu::Bgrej { .. } => self.released(),
+            Pdu::End { .. } => {
+                self.send(Pdu::Endak);
+                self.released();
+            }
+            Pdu::Bgn { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    self.send(Pdu::Bgak { mr: self.v.vr_mr, uu: None });
+                    self.send_end();
+                } else {
+                    self.released();
+                    self.v.vt_ms = mr;
+                    self.signal(Signal::Establish { uu });
+                    self.state = State::IncomingConnection;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(in crate::sscop) fn outgoing_disconnection_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::Establish { uu, clear_buffers } => self.begin(now, uu, clear_buffers),
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+
+    /// The user's own release is complete.
+    fn released(&mut self) {
+        self.timers.stop(Timer::Cc);
+        self.signal(Signal::Released);
+        self.state = State::Idle;
+    }
+}

@@ -1,0 +1,306 @@
+//! The state table of Q.2110 (clause 8.2, figure 20): one function for the PDUs and one for the requests of each state,
+//! in the order of the Recommendation's sheets. Here: the actions that the tables name.
+
+mod connection;
+mod ready;
+mod recovery;
+mod resync;
+
+use super::engine::{Sscop, State};
+use super::{ErrorCode, Number, Pdu, Refusal, Request, Retrieve, Signal, Source, Timer};
+use crate::payload::Payload;
+use crate::units::Time;
+
+impl<P: Payload> Sscop<P> {
+    /// Is this N(SQ) the one of the peer's last BGN, RS or ER? A new one is noted.
+    fn is_repeat(&mut self, sq: u8) -> bool {
+        core::mem::replace(&mut self.v.vr_sq, sq) == sq
+    }
+
+    /// The data variables at the beginning of a connection.
+    fn init_variables(&mut self) {
+        let v = &mut self.v;
+        (v.vt_s, v.vt_ps, v.vt_a, v.vt_pa, v.vt_pd) =
+            (Number::ZERO, Number::ZERO, Number::ZERO, Number::new(1), 0);
+        (v.vr_r, v.vr_h) = (Number::ZERO, Number::ZERO);
+        self.credit = true;
+        self.polls.clear();
+        if let Some(rate) = &mut self.rate {
+            rate.restart();
+        }
+    }
+
+    /// The initial window.
+    fn init_window(&mut self) {
+        self.v.vr_mr = Number::new(self.config.window);
+    }
+
+    /// Enters the data transfer state.
+    fn ready(&mut self, now: Time) {
+        self.init_variables();
+        self.start(now, Timer::Poll);
+        self.start(now, Timer::NoResponse);
+        self.state = State::Ready;
+    }
+
+    pub(super) fn start(&mut self, now: Time, timer: Timer) {
+        let timers = &self.config.timers;
+        let span = match timer {
+            Timer::Cc => timers.cc,
+            Timer::Poll => self.rate.as_ref().map_or(timers.poll, |rate| rate.poll_timeout(timers.poll)),
+            Timer::KeepAlive => timers.keep_alive,
+            Timer::Idle => timers.idle,
+            Timer::NoResponse => timers.no_response,
+        };
+        self.timers.start(timer, now, span);
+    }
+
+    /// Stops the timers of data transfer.
+    pub(super) fn stop_data_timers(&mut self) {
+        for timer in [Timer::Poll, Timer::KeepAlive, Timer::Idle, Timer::NoResponse] {
+            self.timers.stop(timer);
+        }
+    }
+
+    /// Before a new connection: what was kept for retrieval goes.
+    fn clear_transmitter(&mut self) {
+        if !self.clear_buffers {
+            self.queue.clear();
+            self.sent.clear();
+        }
+    }
+
+    /// Empties all four queues.
+    fn release_buffers(&mut self) {
+        self.queue.clear();
+        self.sent.clear();
+        self.received.clear();
+    }
+
+    /// The connection ends or recovers: what is not kept for retrieval goes.
+    pub(super) fn prepare_recovery(&mut self) {
+        if self.clear_buffers {
+            self.queue.clear();
+            self.sent.clear();
+        }
+        self.sent.clear_requests();
+    }
+
+    /// The same, and what was received out of order goes too.
+    pub(super) fn prepare_retrieval(&mut self) {
+        self.prepare_recovery();
+        self.received.clear();
+    }
+
+    /// Before recovery the user gets what is there, gaps or not, if it wants to keep data.
+    fn deliver_all(&mut self) {
+        let received = core::mem::take(&mut self.received);
+        if !self.clear_buffers {
+            for (place, mu) in received {
+                let s = self.v.vr_r.plus((place - self.delivered) as u32);
+                self.signal(Signal::Data { mu, s });
+            }
+        }
+    }
+
+    /// An error of the protocol: begin anew (state 7).
+    pub(super) fn recover(&mut self, now: Time, code: ErrorCode) {
+        self.stop_data_timers();
+        self.error(code);
+        self.stats.recoveries += 1;
+        self.v.vt_cc = 1;
+        self.v.vt_sq = self.v.vt_sq.wrapping_add(1);
+        self.init_window();
+        self.send(Pdu::Er { sq: self.v.vt_sq, mr: self.v.vr_mr });
+        self.prepare_recovery();
+        self.start(now, Timer::Cc);
+        self.state = State::OutgoingRecovery;
+    }
+
+    fn begin(&mut self, now: Time, uu: Option<P>, clear_buffers: bool) {
+        self.clear_transmitter();
+        self.clear_buffers = clear_buffers;
+        self.v.vt_cc = 1;
+        self.v.vt_sq = self.v.vt_sq.wrapping_add(1);
+        self.init_window();
+        self.repeats.uu = uu;
+        self.send_bgn();
+        self.start(now, Timer::Cc);
+        self.state = State::OutgoingConnection;
+    }
+
+    fn send_bgn(&mut self) {
+        let uu = self.repeats.uu.clone();
+        self.send(Pdu::Bgn { sq: self.v.vt_sq, mr: self.v.vr_mr, uu });
+    }
+
+    fn send_rs(&mut self) {
+        let uu = self.repeats.uu.clone();
+        self.send(Pdu::Rs { sq: self.v.vt_sq, mr: self.v.vr_mr, uu });
+    }
+
+    fn send_er(&mut self) {
+        self.send(Pdu::Er { sq: self.v.vt_sq, mr: self.v.vr_mr });
+    }
+
+    fn send_bgak(&mut self, uu: Option<P>) {
+        self.repeats.bgak_uu.clone_from(&uu);
+        self.send(Pdu::Bgak { mr: self.v.vr_mr, uu });
+    }
+
+    fn send_end(&mut self) {
+        let (source, uu) = (self.repeats.source, self.repeats.uu.clone());
+        self.send(Pdu::End { source, uu });
+    }
+
+    /// END by SSCOP itself, which waits for no answer.
+    pub(super) fn send_end_by_sscop(&mut self) {
+        self.repeats.source = Source::Sscop;
+        self.repeats.uu = None;
+        self.send_end();
+    }
+
+    /// END by the user (state 4).
+    fn end(&mut self, now: Time, uu: Option<P>) {
+        self.timers.stop(Timer::Cc);
+        self.v.vt_cc = 1;
+        (self.repeats.source, self.repeats.uu) = (Source::User, uu);
+        self.send_end();
+        self.start(now, Timer::Cc);
+        self.state = State::OutgoingDisconnection;
+    }
+
+    /// RS by the user (state 5).
+    fn resync(&mut self, now: Time, uu: Option<P>) {
+        self.timers.stop(Timer::Cc);
+        self.v.vt_cc = 1;
+        self.v.vt_sq = self.v.vt_sq.wrapping_add(1);
+        self.init_window();
+        self.repeats.uu = uu;
+        self.send_rs();
+        self.start(now, Timer::Cc);
+        self.state = State::OutgoingResync;
+    }
+
+    /// The connection is closed.
+    pub(super) fn released_by(&mut self, source: Source, uu: Option<P>) {
+        self.timers.stop(Timer::Cc);
+        self.signal(Signal::Release { uu, source });
+        self.state = State::Idle;
+    }
+
+    /// The peer has closed the connection.
+    fn ended(&mut self, source: Source, uu: Option<P>) {
+        self.send(Pdu::Endak);
+        self.released_by(source, uu);
+    }
+
+    /// A PDU that this state cannot expect of a peer that knows the protocol: the connection is given up.
+    fn give_up(&mut self, code: ErrorCode) {
+        self.error(code);
+        self.send_end_by_sscop();
+        self.released_by(Source::Sscop, None);
+    }
+
+    /// ENDAK or BGREJ while there is a connection: the peer has none.
+    fn lost(&mut self, code: ErrorCode) {
+        self.error(code);
+        self.released_by(Source::Sscop, None);
+    }
+
+    /// A new BGN while there is a connection: the peer begins a new one.
+    fn begun_anew(&mut self, mr: Number, uu: Option<P>) {
+        self.timers.stop(Timer::Cc);
+        self.v.vt_ms = mr;
+        self.signal(Signal::Release { uu: None, source: Source::User });
+        self.signal(Signal::Establish { uu });
+        self.state = State::IncomingConnection;
+    }
+
+    /// A new RS.
+    fn resynced(&mut self, mr: Number, uu: Option<P>) {
+        self.timers.stop(Timer::Cc);
+        self.v.vt_ms = mr;
+        self.signal(Signal::Resync { uu });
+        self.state = State::IncomingResync;
+    }
+
+    /// `Timer_CC` expired: repeat, or give up after `MaxCC` transmissions.
+    pub(super) fn on_cc(&mut self, now: Time) {
+        if self.v.vt_cc < self.config.max_cc {
+            self.v.vt_cc += 1;
+            match self.state {
+                State::OutgoingConnection => self.send_bgn(),
+                State::OutgoingDisconnection => self.send_end(),
+                State::OutgoingResync => self.send_rs(),
+                _ => self.send_er(),
+            }
+            self.start(now, Timer::Cc);
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.error(ErrorCode::NoAnswer);
+        if self.state == State::OutgoingDisconnection {
+            self.signal(Signal::Released);
+            self.state = State::Idle;
+            return;
+        }
+        if self.state == State::OutgoingRecovery {
+            self.received.clear();
+        }
+        self.send_end_by_sscop();
+        self.released_by(Source::Sscop, None);
+    }
+
+    /// AA-RETRIEVE.request, in states 1, 3, 4, 6, 8, 9.
+    pub(super) fn retrieve(&mut self, which: Retrieve) -> Result<(), Refusal> {
+        match self.state {
+            State::Idle
+            | State::IncomingConnection
+            | State::OutgoingDisconnection
+            | State::IncomingResync
+            | State::RecoveryResponse
+            | State::IncomingRecovery => {}
+            _ => return Err(Refusal::State),
+        }
+        let from = match which {
+            Retrieve::Unknown => self.sent.span(),
+            Retrieve::After(last) => last.next().after(self.v.vt_a).min(self.sent.span()),
+            Retrieve::Total => 0,
+        };
+        for offset in from..self.sent.span() {
+            if let Some(mu) = self.sent.retrieve(offset) {
+                self.signal(Signal::Retrieved(mu));
+            }
+        }
+        for mu in core::mem::take(&mut self.queue) {
+            self.signal(Signal::Retrieved(mu));
+        }
+        self.signal(Signal::RetrieveComplete);
+        Ok(())
+    }
+}
+
+/// What the state does not allow.
+fn refuse<P>(_request: Request<P>) -> Result<(), Refusal> {
+    Err(Refusal::State)
+}
+
+/// The code for a PDU that nobody waits for.
+fn unsolicited<P: Payload>(pdu: &Pdu<P>) -> ErrorCode {
+    match pdu {
+        Pdu::Bgn { .. } => ErrorCode::Bgn,
+        Pdu::Bgak { .. } => ErrorCode::Bgak,
+        Pdu::Bgrej { .. } => ErrorCode::Bgrej,
+        Pdu::Endak => ErrorCode::Endak,
+        Pdu::Poll { .. } => ErrorCode::Poll,
+        Pdu::Stat(_) => ErrorCode::Stat,
+        Pdu::Ustat(_) => ErrorCode::Ustat,
+        Pdu::Rs { .. } => ErrorCode::Rs,
+        Pdu::Rsak { .. } => ErrorCode::Rsak,
+        Pdu::Er { .. } => ErrorCode::Er,
+        Pdu::Erak { .. } => ErrorCode::Erak,
+        // END is expected everywhere; UD and MD never get here.
+        Pdu::Sd { .. } | Pdu::End { .. } | Pdu::Ud { .. } | Pdu::Md { .. } => ErrorCode::Sd,
+    }
+}

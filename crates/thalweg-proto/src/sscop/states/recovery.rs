@@ -1,0 +1,193 @@
+//! States 7 to 9: recovery from an error of the protocol.
+
+use super::{refuse, unsolicited};
+use crate::payload::Payload;
+use crate::sscop::engine::{Sscop, State};
+use crate::sscop::{ErrorCode, Pdu, Refusal, Request, Signal, Timer};
+use crate::units::Time;
+
+impl<P: Payload> Sscop<P> {
+    // State 7: outgoing recovery pending.
+
+    pub(in crate::sscop) fn outgoing_recovery_pdu(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Erak { mr } => self.peer_recovered(mr),
+            Pdu::Er { sq, mr } => {
+                if self.is_repeat(sq) {
+                    self.error(ErrorCode::Er);
+                } else {
+                    self.init_window();
+                    self.send(Pdu::Erak { mr: self.v.vr_mr });
+                    self.peer_recovered(mr);
+                }
+            }
+            Pdu::Bgn { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    self.error(ErrorCode::Bgn);
+                } else {
+                    self.begun_anew(mr, uu);
+                    self.received.clear();
+                }
+            }
+            Pdu::Rs { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    self.error(ErrorCode::Rs);
+                } else {
+                    self.resynced(mr, uu);
+                    self.received.clear();
+                }
+            }
+            Pdu::End { source, uu } => {
+                self.ended(source, uu);
+                self.received.clear();
+            }
+            Pdu::Endak | Pdu::Bgrej { .. } => {
+                self.lost(unsolicited(&pdu));
+                self.received.clear();
+            }
+            Pdu::Bgak { .. } | Pdu::Rsak { .. } => self.error(unsolicited(&pdu)),
+            _ => {}
+        }
+    }
+
+    fn peer_recovered(&mut self, mr: crate::sscop::Number) {
+        self.timers.stop(Timer::Cc);
+        self.v.vt_ms = mr;
+        self.deliver_all();
+        self.signal(Signal::Recover);
+        self.state = State::RecoveryResponse;
+    }
+
+    pub(in crate::sscop) fn outgoing_recovery_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::Data(mu) => {
+                if !self.clear_buffers {
+                    self.queue.push_back(mu);
+                }
+            }
+            Request::Release { uu } => {
+                self.end(now, uu);
+                self.received.clear();
+            }
+            Request::Resync { uu } => {
+                self.resync(now, uu);
+                self.clear_transmitter();
+                self.received.clear();
+            }
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+
+    // State 8: recovery response pending. The peer may be in the data transfer state already, so SD and POLL are no
+    // errors; in state 9 it cannot be.
+
+    pub(in crate::sscop) fn recovery_response_pdu(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Er { sq, .. } => {
+                if self.is_repeat(sq) {
+                    self.send(Pdu::Erak { mr: self.v.vr_mr });
+                } else {
+                    self.error(ErrorCode::Er);
+                }
+            }
+            Pdu::Sd { .. } | Pdu::Poll { .. } | Pdu::Erak { .. } => {}
+            pdu => self.pdu_while_user_decides(pdu),
+        }
+    }
+
+    pub(in crate::sscop) fn recovery_response_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::AcceptRecover => {
+                self.forget_sent();
+                self.ready(now);
+            }
+            request => return self.request_instead_of_recovery(now, request),
+        }
+        Ok(())
+    }
+
+    // State 9: incoming recovery pending.
+
+    pub(in crate::sscop) fn incoming_recovery_pdu(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Er { sq, .. } => {
+                if !self.is_repeat(sq) {
+                    self.error(ErrorCode::Er);
+                }
+            }
+            Pdu::Sd { .. } | Pdu::Poll { .. } => self.give_up(unsolicited(&pdu)),
+            Pdu::Erak { .. } => self.error(ErrorCode::Erak),
+            pdu => self.pdu_while_user_decides(pdu),
+        }
+    }
+
+    pub(in crate::sscop) fn incoming_recovery_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::AcceptRecover => {
+                self.forget_sent();
+                self.init_window();
+                self.send(Pdu::Erak { mr: self.v.vr_mr });
+                self.ready(now);
+            }
+            request => return self.request_instead_of_recovery(now, request),
+        }
+        Ok(())
+    }
+
+    // Both.
+
+    fn pdu_while_user_decides(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Bgn { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    self.error(ErrorCode::Bgn);
+                } else {
+                    self.begun_anew(mr, uu);
+                }
+            }
+            Pdu::Rs { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    self.error(ErrorCode::Rs);
+                } else {
+                    self.resynced(mr, uu);
+                }
+            }
+            Pdu::End { source, uu } => self.ended(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
+            Pdu::Stat(_) | Pdu::Ustat(_) => self.give_up(unsolicited(&pdu)),
+            pdu => self.error(unsolicited(&pdu)),
+        }
+    }
+
+    fn request_instead_of_recovery(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+        match request {
+            Request::Release { uu } => self.end(now, uu),
+            Request::Resync { uu } => {
+                self.clear_transmitter();
+                self.resync(now, uu);
+            }
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+
+    /// What was sent before the recovery and not retrieved is given up; what was not sent yet is sent now.
+    fn forget_sent(&mut self) {
+        if !self.clear_buffers {
+            self.sent.clear();
+        }
+    }
+}

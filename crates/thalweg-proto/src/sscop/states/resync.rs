@@ -1,0 +1,99 @@
+//! States 5 and 6: resynchronisation.
+
+use super::{refuse, unsolicited};
+use crate::payload::Payload;
+use crate::sscop::engine::Sscop;
+use crate::sscop::{ErrorCode, Pdu, Refusal, Request, Signal, Timer};
+use crate::units::Time;
+
+impl<P: Payload> Sscop<P> {
+    // State 5: outgoing resynchronisation pending.
+
+    pub(in crate::sscop) fn outgoing_resync_pdu(&mut self, now: Time, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Rsak { mr } => {
+                self.timers.stop(Timer::Cc);
+                self.v.vt_ms = mr;
+                self.signal(Signal::Resynced);
+                self.ready(now);
+            }
+            Pdu::Rs { sq, mr, .. } => {
+                if self.is_repeat(sq) {
+                    return;
+                }
+                self.timers.stop(Timer::Cc);
+                self.v.vt_ms = mr;
+                self.init_window();
+                self.send(Pdu::Rsak { mr: self.v.vr_mr });
+                self.signal(Signal::Resynced);
+                self.ready(now);
+            }
+            Pdu::Bgn { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    self.send(Pdu::Bgak { mr: self.v.vr_mr, uu: None });
+                    self.send_rs();
+                } else {
+                    self.begun_anew(mr, uu);
+                }
+            }
+            Pdu::End { source, uu } => self.ended(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
+            _ => {}
+        }
+    }
+
+    pub(in crate::sscop) fn outgoing_resync_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::Release { uu } => self.end(now, uu),
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+
+    // State 6: incoming resynchronisation pending.
+
+    pub(in crate::sscop) fn incoming_resync_pdu(&mut self, pdu: Pdu<P>) {
+        match pdu {
+            Pdu::Rs { sq, .. } => {
+                if !self.is_repeat(sq) {
+                    self.error(ErrorCode::Rs);
+                }
+            }
+            Pdu::Bgn { sq, mr, uu } => {
+                if self.is_repeat(sq) {
+                    self.error(ErrorCode::Bgn);
+                } else {
+                    self.begun_anew(mr, uu);
+                }
+            }
+            Pdu::End { source, uu } => self.ended(source, uu),
+            Pdu::Endak | Pdu::Bgrej { .. } => self.lost(unsolicited(&pdu)),
+            Pdu::Sd { .. } | Pdu::Poll { .. } | Pdu::Stat(_) | Pdu::Ustat(_) => {
+                self.give_up(unsolicited(&pdu));
+            }
+            pdu => self.error(unsolicited(&pdu)),
+        }
+    }
+
+    pub(in crate::sscop) fn incoming_resync_request(
+        &mut self,
+        now: Time,
+        request: Request<P>,
+    ) -> Result<(), Refusal> {
+        match request {
+            Request::AcceptResync => {
+                self.init_window();
+                self.send(Pdu::Rsak { mr: self.v.vr_mr });
+                self.clear_transmitter();
+                self.ready(now);
+            }
+            Request::Release { uu } => self.end(now, uu),
+            request => return refuse(request),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,527 @@
+//! Every state with every input: PDUs, requests, the timer that runs. One table a state, as in the Recommendation.
+//!
+//! A line is `input | what is done | next state | timers that run then`. The peer's N(MR) is 50 and its SSCOP-UU "u"; the
+//! user's SSCOP-UU is "x"; VT(SQ) is 5 before, the last N(SQ) 7. `MS` says that VT(MS) became 50. "no" is a request that
+//! the state does not allow. UD, MD, AA-UNITDATA.request and MAA-UNITDATA.request are the same everywhere and tested below.
+
+use super::*;
+
+const INPUTS: [&str; 28] = [
+    "BGN repeat",
+    "BGN new",
+    "BGAK",
+    "BGREJ",
+    "END",
+    "ENDAK",
+    "RS repeat",
+    "RS new",
+    "RSAK",
+    "ER repeat",
+    "ER new",
+    "ERAK",
+    "SD",
+    "POLL",
+    "STAT",
+    "USTAT",
+    "ESTABLISH.req",
+    "ESTABLISH.resp",
+    "RELEASE.req",
+    "DATA.req",
+    "RESYNC.req",
+    "RESYNC.resp",
+    "RECOVER.resp",
+    "RETRIEVE.req",
+    "CC, tries left",
+    "CC, last try",
+    "UD",
+    "MD",
+];
+
+const IDLE: &str = "
+    BGN repeat     | >BGREJ                            | 1 |
+    BGN new        | MS ^ESTABLISH.ind(u)              | 3 |
+    BGAK           | !C >END(1)                        | 1 |
+    BGREJ          | !D                                | 1 |
+    END            | >ENDAK                            | 1 |
+    ENDAK          |                                   | 1 |
+    RS repeat      | !J >END(1)                        | 1 |
+    RS new         | !J >END(1)                        | 1 |
+    RSAK           | !K >END(1)                        | 1 |
+    ER repeat      | !L >END(1)                        | 1 |
+    ER new         | !L >END(1)                        | 1 |
+    ERAK           | !M >END(1)                        | 1 |
+    SD             | !A >END(1)                        | 1 |
+    POLL           | !G >END(1)                        | 1 |
+    STAT           | !H >END(1)                        | 1 |
+    USTAT          | !I >END(1)                        | 1 |
+    ESTABLISH.req  | >BGN(6;128)(x)                    | 2 | C
+    ESTABLISH.resp | no                                | 1 |
+    RELEASE.req    | no                                | 1 |
+    DATA.req       | no                                | 1 |
+    RESYNC.req     | no                                | 1 |
+    RESYNC.resp    | no                                | 1 |
+    RECOVER.resp   | no                                | 1 |
+    RETRIEVE.req   | ^RETRIEVE-COMPLETE.ind            | 1 |";
+
+const OUTGOING_CONNECTION: &str = "
+    BGN repeat     |                                   | 2 | C
+    BGN new        | MS >BGAK(128) ^ESTABLISH.conf(u)  | 10 | PN
+    BGAK           | MS ^ESTABLISH.conf(u)             | 10 | PN
+    BGREJ          | ^RELEASE.ind[user](u)             | 1 |
+    END            |                                   | 2 | C
+    ENDAK          |                                   | 2 | C
+    RS repeat      |                                   | 2 | C
+    RS new         |                                   | 2 | C
+    RSAK           |                                   | 2 | C
+    ER repeat      |                                   | 2 | C
+    ER new         |                                   | 2 | C
+    ERAK           |                                   | 2 | C
+    SD             |                                   | 2 | C
+    POLL           |                                   | 2 | C
+    STAT           |                                   | 2 | C
+    USTAT          |                                   | 2 | C
+    ESTABLISH.req  | no                                | 2 | C
+    ESTABLISH.resp | no                                | 2 | C
+    RELEASE.req    | >END(0)(x)                        | 4 | C
+    DATA.req       | no                                | 2 | C
+    RESYNC.req     | no                                | 2 | C
+    RESYNC.resp    | no                                | 2 | C
+    RECOVER.resp   | no                                | 2 | C
+    RETRIEVE.req   | no                                | 2 | C
+    CC, tries left | >BGN(5;128)(o)                    | 2 | C
+    CC, last try   | !O >END(1) ^RELEASE.ind[sscop]    | 1 |";
+
+const INCOMING_CONNECTION: &str = "
+    BGN repeat     |                                   | 3 |
+    BGN new        | MS ^RELEASE.ind[user] ^ESTABLISH.ind(u) | 3 |
+    BGAK           | !C                                | 3 |
+    BGREJ          | !D ^RELEASE.ind[sscop]            | 1 |
+    END            | >ENDAK ^RELEASE.ind[user](u)      | 1 |
+    ENDAK          | !F ^RELEASE.ind[sscop]            | 1 |
+    RS repeat      | !J                                | 3 |
+    RS new         | !J                                | 3 |
+    RSAK           | !K                                | 3 |
+    ER repeat      | !L                                | 3 |
+    ER new         | !L                                | 3 |
+    ERAK           | !M                                | 3 |
+    SD             | !A >END(1) ^RELEASE.ind[sscop]    | 1 |
+    POLL           | !G >END(1) ^RELEASE.ind[sscop]    | 1 |
+    STAT           | !H >END(1) ^RELEASE.ind[sscop]    | 1 |
+    USTAT          | !I >END(1) ^RELEASE.ind[sscop]    | 1 |
+    ESTABLISH.req  | no                                | 3 |
+    ESTABLISH.resp | >BGAK(128)(x)                     | 10 | PN
+    RELEASE.req    | >BGREJ(x)                         | 1 |
+    DATA.req       | no                                | 3 |
+    RESYNC.req     | no                                | 3 |
+    RESYNC.resp    | no                                | 3 |
+    RECOVER.resp   | no                                | 3 |
+    RETRIEVE.req   | ^RETRIEVE-COMPLETE.ind            | 3 |";
+
+const OUTGOING_DISCONNECTION: &str = "
+    BGN repeat     | >BGAK(128) >END(0)(o)             | 4 | C
+    BGN new        | MS ^RELEASE.conf ^ESTABLISH.ind(u) | 3 |
+    BGAK           |                                   | 4 | C
+    BGREJ          | ^RELEASE.conf                     | 1 |
+    END            | >ENDAK ^RELEASE.conf              | 1 |
+    ENDAK          | ^RELEASE.conf                     | 1 |
+    RS repeat      |                                   | 4 | C
+    RS new         |                                   | 4 | C
+    RSAK           |                                   | 4 | C
+    ER repeat      |                                   | 4 | C
+    ER new         |                                   | 4 | C
+    ERAK           |                                   | 4 | C
+    SD             |                                   | 4 | C
+    POLL           |                                   | 4 | C
+    STAT           |                                   | 4 | C
+    USTAT          |                                   | 4 | C
+    ESTABLISH.req  | >BGN(6;128)(x)                    | 2 | C
+    ESTABLISH.resp | no                                | 4 | C
+    RELEASE.req    | no                                | 4 | C
+    DATA.req       | no                                | 4 | C
+    RESYNC.req     | no                                | 4 | C
+    RESYNC.resp    | no                                | 4 | C
+    RECOVER.resp   | no                                | 4 | C
+    RETRIEVE.req   | ^RETRIEVE-COMPLETE.ind            | 4 | C
+    CC, tries left | >END(0)(o)                        | 4 | C
+    CC, last try   | !O ^RELEASE.conf                  | 1 |";
+
+const OUTGOING_RESYNC: &str = "
+    BGN repeat     | >BGAK(128) >RS(5;128)(o)          | 5 | C
+    BGN new        | MS ^RELEASE.ind[user] ^ESTABLISH.ind(u) | 3 |
+    BGAK           |                                   | 5 | C
+    BGREJ          | !D ^RELEASE.ind[sscop]            | 1 |
+    END            | >ENDAK ^RELEASE.ind[user](u)      | 1 |
+    ENDAK          | !F ^RELEASE.ind[sscop]            | 1 |
+    RS repeat      |                                   | 5 | C
+    RS new         | MS >RSAK(128) ^RESYNC.conf        | 10 | PN
+    RSAK           | MS ^RESYNC.conf                   | 10 | PN
+    ER repeat      |                                   | 5 | C
+    ER new         |                                   | 5 | C
+    ERAK           |                                   | 5 | C
+    SD             |                                   | 5 | C
+    POLL           |                                   | 5 | C
+    STAT           |                                   | 5 | C
+    USTAT          |                                   | 5 | C
+    ESTABLISH.req  | no                                | 5 | C
+    ESTABLISH.resp | no                                | 5 | C
+    RELEASE.req    | >END(0)(x)                        | 4 | C
+    DATA.req       | no                                | 5 | C
+    RESYNC.req     | no                                | 5 | C
+    RESYNC.resp    | no                                | 5 | C
+    RECOVER.resp   | no                                | 5 | C
+    RETRIEVE.req   | no                                | 5 | C
+    CC, tries left | >RS(5;128)(o)                     | 5 | C
+    CC, last try   | !O >END(1) ^RELEASE.ind[sscop]    | 1 |";
+
+const INCOMING_RESYNC: &str = "
+    BGN repeat     | !B                                | 6 |
+    BGN new        | MS ^RELEASE.ind[user] ^ESTABLISH.ind(u) | 3 |
+    BGAK           | !C                                | 6 |
+    BGREJ          | !D ^RELEASE.ind[sscop]            | 1 |
+    END            | >ENDAK ^RELEASE.ind[user](u)      | 1 |
+    ENDAK          | !F ^RELEASE.ind[sscop]            | 1 |
+    RS repeat      |                                   | 6 |
+    RS new         | !J                                | 6 |
+    RSAK           | !K                                | 6 |
+    ER repeat      | !L                                | 6 |
+    ER new         | !L                                | 6 |
+    ERAK           | !M                                | 6 |
+    SD             | !A >END(1) ^RELEASE.ind[sscop]    | 1 |
+    POLL           | !G >END(1) ^RELEASE.ind[sscop]    | 1 |
+    STAT           | !H >END(1) ^RELEASE.ind[sscop]    | 1 |
+    USTAT          | !I >END(1) ^RELEASE.ind[sscop]    | 1 |
+    ESTABLISH.req  | no                                | 6 |
+    ESTABLISH.resp | no                                | 6 |
+    RELEASE.req    | >END(0)(x)                        | 4 | C
+    DATA.req       | no                                | 6 |
+    RESYNC.req     | no                                | 6 |
+    RESYNC.resp    | >RSAK(128)                        | 10 | PN
+    RECOVER.resp   | no                                | 6 |
+    RETRIEVE.req   | ^RETRIEVE-COMPLETE.ind            | 6 |";
+
+const OUTGOING_RECOVERY: &str = "
+    BGN repeat     | !B                                | 7 | C
+    BGN new        | MS ^RELEASE.ind[user] ^ESTABLISH.ind(u) | 3 |
+    BGAK           | !C                                | 7 | C
+    BGREJ          | !D ^RELEASE.ind[sscop]            | 1 |
+    END            | >ENDAK ^RELEASE.ind[user](u)      | 1 |
+    ENDAK          | !F ^RELEASE.ind[sscop]            | 1 |
+    RS repeat      | !J                                | 7 | C
+    RS new         | MS ^RESYNC.ind(u)                 | 6 |
+    RSAK           | !K                                | 7 | C
+    ER repeat      | !L                                | 7 | C
+    ER new         | MS >ERAK(128) ^RECOVER.ind        | 8 |
+    ERAK           | MS ^RECOVER.ind                   | 8 |
+    SD             |                                   | 7 | C
+    POLL           |                                   | 7 | C
+    STAT           |                                   | 7 | C
+    USTAT          |                                   | 7 | C
+    ESTABLISH.req  | no                                | 7 | C
+    ESTABLISH.resp | no                                | 7 | C
+    RELEASE.req    | >END(0)(x)                        | 4 | C
+    DATA.req       |                                   | 7 | C
+    RESYNC.req     | >RS(6;128)(x)                     | 5 | C
+    RESYNC.resp    | no                                | 7 | C
+    RECOVER.resp   | no                                | 7 | C
+    RETRIEVE.req   | no                                | 7 | C
+    CC, tries left | >ER(5;128)                        | 7 | C
+    CC, last try   | !O >END(1) ^RELEASE.ind[sscop]    | 1 |";
+
+const RECOVERY_RESPONSE: &str = "
+    BGN repeat     | !B                                | 8 |
+    BGN new        | MS ^RELEASE.ind[user] ^ESTABLISH.ind(u) | 3 |
+    BGAK           | !C                                | 8 |
+    BGREJ          | !D ^RELEASE.ind[sscop]            | 1 |
+    END            | >ENDAK ^RELEASE.ind[user](u)      | 1 |
+    ENDAK          | !F ^RELEASE.ind[sscop]            | 1 |
+    RS repeat      | !J                                | 8 |
+    RS new         | MS ^RESYNC.ind(u)                 | 6 |
+    RSAK           | !K                                | 8 |
+    ER repeat      | >ERAK(128)                        | 8 |
+    ER new         | !L                                | 8 |
+    ERAK           |                                   | 8 |
+    SD             |                                   | 8 |
+    POLL           |                                   | 8 |
+    STAT           | !H >END(1) ^RELEASE.ind[sscop]    | 1 |
+    USTAT          | !I >END(1) ^RELEASE.ind[sscop]    | 1 |
+    ESTABLISH.req  | no                                | 8 |
+    ESTABLISH.resp | no                                | 8 |
+    RELEASE.req    | >END(0)(x)                        | 4 | C
+    DATA.req       | no                                | 8 |
+    RESYNC.req     | >RS(6;128)(x)                     | 5 | C
+    RESYNC.resp    | no                                | 8 |
+    RECOVER.resp   |                                   | 10 | PN
+    RETRIEVE.req   | ^RETRIEVE-COMPLETE.ind            | 8 |";
+
+const INCOMING_RECOVERY: &str = "
+    BGN repeat     | !B                                | 9 |
+    BGN new        | MS ^RELEASE.ind[user] ^ESTABLISH.ind(u) | 3 |
+    BGAK           | !C                                | 9 |
+    BGREJ          | !D ^RELEASE.ind[sscop]            | 1 |
+    END            | >ENDAK ^RELEASE.ind[user](u)      | 1 |
+    ENDAK          | !F ^RELEASE.ind[sscop]            | 1 |
+    RS repeat      | !J                                | 9 |
+    RS new         | MS ^RESYNC.ind(u)                 | 6 |
+    RSAK           | !K                                | 9 |
+    ER repeat      |                                   | 9 |
+    ER new         | !L                                | 9 |
+    ERAK           | !M                                | 9 |
+    SD             | !A >END(1) ^RELEASE.ind[sscop]    | 1 |
+    POLL           | !G >END(1) ^RELEASE.ind[sscop]    | 1 |
+    STAT           | !H >END(1) ^RELEASE.ind[sscop]    | 1 |
+    USTAT          | !I >END(1) ^RELEASE.ind[sscop]    | 1 |
+    ESTABLISH.req  | no                                | 9 |
+    ESTABLISH.resp | no                                | 9 |
+    RELEASE.req    | >END(0)(x)                        | 4 | C
+    DATA.req       | no                                | 9 |
+    RESYNC.req     | >RS(6;128)(x)                     | 5 | C
+    RESYNC.resp    | no                                | 9 |
+    RECOVER.resp   | >ERAK(128)                        | 10 | PN
+    RETRIEVE.req   | ^RETRIEVE-COMPLETE.ind            | 9 |";
+
+const READY: &str = "
+    BGN repeat     | >BGAK(128)                        | 10 | PN
+    BGN new        | MS ^RELEASE.ind[user] ^ESTABLISH.ind(u) | 3 |
+    BGAK           |                                   | 10 | PN
+    BGREJ          | !D ^RELEASE.ind[sscop]            | 1 |
+    END            | >ENDAK ^RELEASE.ind[user](u)      | 1 |
+    ENDAK          | !F ^RELEASE.ind[sscop]            | 1 |
+    RS repeat      | >RSAK(128)                        | 10 | PN
+    RS new         | MS ^RESYNC.ind(u)                 | 6 |
+    RSAK           |                                   | 10 | PN
+    ER repeat      | >ERAK(128)                        | 10 | PN
+    ER new         | MS ^RECOVER.ind                   | 9 |
+    ERAK           |                                   | 10 | PN
+    SD             | ^0:x                              | 10 | PN
+    POLL           | >STAT(1;0;128;)                   | 10 | PN
+    STAT           | !R >ER(6;128)                     | 7 | C
+    USTAT          | !T >ER(6;128)                     | 7 | C
+    ESTABLISH.req  | no                                | 10 | PN
+    ESTABLISH.resp | no                                | 10 | PN
+    RELEASE.req    | >END(0)(x)                        | 4 | C
+    DATA.req       | >SD(0)                            | 10 | PN
+    RESYNC.req     | >RS(6;128)(x)                     | 5 | C
+    RESYNC.resp    | no                                | 10 | PN
+    RECOVER.resp   | no                                | 10 | PN
+    RETRIEVE.req   | no                                | 10 | PN";
+
+const TABLES: [&str; 10] = [
+    IDLE,
+    OUTGOING_CONNECTION,
+    INCOMING_CONNECTION,
+    OUTGOING_DISCONNECTION,
+    OUTGOING_RESYNC,
+    INCOMING_RESYNC,
+    OUTGOING_RECOVERY,
+    RECOVERY_RESPONSE,
+    INCOMING_RECOVERY,
+    READY,
+];
+
+/// An end that has come to a state as ends do. The user's SSCOP-UU on the way was "o".
+fn in_state(state: State) -> End {
+    let config = Config { max_cc: 2, ..Config::default() };
+    let uu = || Some(bytes("o"));
+    let mut end = match state {
+        State::Idle | State::OutgoingConnection | State::IncomingConnection => End::new(config),
+        _ => End::ready(config),
+    };
+    // VT(SQ) is 5 in the end, also where it is raised on the way.
+    end.sscop.v.vt_sq = 5;
+    let raised = matches!(
+        state,
+        State::OutgoingConnection | State::OutgoingResync | State::OutgoingRecovery | State::RecoveryResponse
+    );
+    end.sscop.v.vt_sq -= u8::from(raised);
+    match state {
+        State::Idle | State::Ready => {}
+        State::OutgoingConnection => {
+            end.ask(Request::Establish { uu: uu(), clear_buffers: true });
+        }
+        State::IncomingConnection => {
+            end.pdu(bgn(3, 100));
+        }
+        State::OutgoingDisconnection => {
+            end.ask(Request::Release { uu: uu() });
+        }
+        State::OutgoingResync => {
+            end.ask(Request::Resync { uu: uu() });
+        }
+        State::IncomingResync => {
+            end.pdu(Pdu::Rs { sq: 3, mr: n(100), uu: None });
+        }
+        State::OutgoingRecovery => {
+            end.pdu(stat(9, 0, 100, &[]));
+        }
+        State::RecoveryResponse => {
+            end.pdu(stat(9, 0, 100, &[]));
+            end.pdu(Pdu::Erak { mr: n(100) });
+        }
+        State::IncomingRecovery => {
+            end.pdu(er(3, 100));
+        }
+    }
+    assert_eq!(end.sscop.state(), state);
+    (end.sscop.v.vt_ms, end.sscop.v.vr_sq) = (n(100), 7);
+    end
+}
+
+fn apply(end: &mut End, input: &str) -> String {
+    let (mr, uu, own) = (n(50), Some(bytes("u")), Some(bytes("x")));
+    let sq = if input.ends_with("repeat") { 7 } else { 9 };
+    let request = match input {
+        "BGN repeat" | "BGN new" => return end.pdu(Pdu::Bgn { sq, mr, uu }),
+        "BGAK" => return end.pdu(Pdu::Bgak { mr, uu }),
+        "BGREJ" => return end.pdu(Pdu::Bgrej { uu }),
+        "END" => return end.pdu(Pdu::End { source: Source::User, uu }),
+        "ENDAK" => return end.pdu(Pdu::Endak),
+        "RS repeat" | "RS new" => return end.pdu(Pdu::Rs { sq, mr, uu }),
+        "RSAK" => return end.pdu(Pdu::Rsak { mr }),
+        "ER repeat" | "ER new" => return end.pdu(Pdu::Er { sq, mr }),
+        "ERAK" => return end.pdu(Pdu::Erak { mr }),
+        "SD" => return end.pdu(sd(0)),
+        "POLL" => return end.pdu(poll(1, 0)),
+        "STAT" => return end.pdu(stat(1, 0, 100, &[])),
+        "USTAT" => return end.pdu(ustat(0, 100, 0, 1)),
+        "UD" => return end.pdu(Pdu::Ud { mu: bytes("u") }),
+        "MD" => return end.pdu(Pdu::Md { mu: bytes("u") }),
+        "CC, tries left" => return end.expire(Timer::Cc),
+        "CC, last try" => {
+            end.expire(Timer::Cc);
+            return end.expire(Timer::Cc);
+        }
+        "ESTABLISH.req" => Request::Establish { uu: own, clear_buffers: true },
+        "ESTABLISH.resp" => Request::AcceptEstablish { uu: own, clear_buffers: true },
+        "RELEASE.req" => Request::Release { uu: own },
+        "DATA.req" => Request::Data(bytes("d")),
+        "RESYNC.req" => Request::Resync { uu: own },
+        "RESYNC.resp" => Request::AcceptResync,
+        "RECOVER.resp" => Request::AcceptRecover,
+        "RETRIEVE.req" => Request::Retrieve(Retrieve::Total),
+        _ => panic!("{input}: no such input"),
+    };
+    match end.sscop.request(end.now, request) {
+        Ok(()) => end.drain().join(" "),
+        Err(Refusal::State) => "no".into(),
+        Err(Refusal::Length) => "too long".into(),
+    }
+}
+
+#[test]
+fn every_state_takes_every_input_as_the_tables_say() {
+    let mut cells = 0;
+    for (state, table) in State::ALL.into_iter().zip(TABLES) {
+        for row in table.lines().skip(1) {
+            let [input, done, next, timers] = row.splitn(4, '|').map(str::trim).collect::<Vec<_>>()[..]
+            else {
+                panic!("{row}: not four columns");
+            };
+            let mut end = in_state(state);
+            let mut seen = apply(&mut end, input);
+            if end.sscop.v.vt_ms == n(50) {
+                seen = format!("MS {seen}");
+            }
+            let next_seen = end.sscop.state() as u8;
+            let what = format!("state {}, {input}", state as u8);
+            assert_eq!((seen.trim(), next_seen.to_string().as_str()), (done, next), "{what}");
+            assert_eq!(end.running(), timers, "{what}: timers");
+            if state != State::Ready || next != "10" {
+                end.check();
+            }
+            cells += 1;
+        }
+        // No input is forgotten; Timer_CC runs in four states.
+        let runs = in_state(state).running() == "C";
+        let expected = INPUTS.iter().filter(|input| !input.starts_with("CC") || runs).count() - 2;
+        assert_eq!(table.lines().count() - 1, expected, "{state:?}");
+    }
+    assert_eq!(cells, 10 * 24 + 4 * 2);
+}
+
+#[test]
+fn data_without_promise_and_frames_that_are_none_are_the_same_in_every_state() {
+    for state in State::ALL {
+        let mut end = in_state(state);
+        let before = (end.sscop.variables(), end.running());
+        assert_eq!(apply(&mut end, "UD"), "^UNITDATA.ind(u)");
+        assert_eq!(apply(&mut end, "MD"), "^MAA-UNITDATA.ind(u)");
+        assert_eq!(end.ask(Request::UnitData(bytes("d"))), ">UD(d)");
+        assert_eq!(end.ask(Request::ManagementData(bytes("d"))), ">MD(d)");
+        end.sscop.handle(end.now, Input::Invalid);
+        assert_eq!(end.drain(), ["!U"]);
+        // The layer below takes none of them while it is busy.
+        end.sscop.handle(end.now, Input::Busy(true));
+        assert_eq!(end.ask(Request::UnitData(bytes("e"))), "");
+        end.sscop.handle(end.now, Input::Busy(false));
+        assert_eq!(end.drain(), [">UD(e)"]);
+        assert_eq!((end.sscop.variables(), end.running(), end.sscop.state()), (before.0, before.1, state));
+    }
+}
+
+/// C11: k and j count octets without padding.
+#[test]
+fn what_is_longer_than_agreed_is_no_pdu() {
+    let mut end = End::ready(Config { k: 5, j: 3, ..Config::default() });
+    assert_eq!(end.pdu(Pdu::Sd { s: n(0), mu: bytes("12345") }), "^0:12345");
+    assert_eq!(end.pdu(Pdu::Sd { s: n(1), mu: bytes("123456") }), "!U");
+    assert_eq!(end.pdu(Pdu::Bgn { sq: 1, mr: n(9), uu: Some(bytes("1234")) }), "!U");
+    assert_eq!(end.pdu(Pdu::Bgn { sq: 1, mr: n(9), uu: Some(bytes("123")) }), ">BGAK(129)");
+    let too_long = end.sscop.request(end.now, Request::Data(bytes("123456")));
+    assert_eq!(too_long, Err(Refusal::Length));
+    assert_eq!(end.sscop.request(end.now, Request::Resync { uu: Some(bytes("1234")) }), Err(Refusal::Length));
+    assert_eq!((end.sscop.stats().invalid, end.sscop.stats().refused), (2, 2));
+}
+
+/// M24: END says who wants it.
+#[test]
+fn the_source_of_a_release_is_passed_on() {
+    for state in [State::Ready, State::IncomingConnection, State::OutgoingResync, State::RecoveryResponse] {
+        let mut end = in_state(state);
+        let done = end.pdu(Pdu::End { source: Source::Sscop, uu: None });
+        assert_eq!(done, ">ENDAK ^RELEASE.ind[sscop]");
+    }
+}
+
+/// M02: an end that takes any BGN.
+#[test]
+fn any_begin_is_taken_if_wanted() {
+    let mut end = End::new(Config { accept_any_begin: true, ..Config::default() });
+    assert_eq!(end.pdu(bgn(0, 50)), "^ESTABLISH.ind");
+}
+
+/// M09, M27: four BGNs with the same number, which wraps, then the end.
+#[test]
+fn tries_end() {
+    let mut end = End::new(Config::default());
+    end.sscop.v.vt_sq = 255;
+    assert_eq!(end.ask(Request::Establish { uu: None, clear_buffers: true }), ">BGN(0;128)");
+    for _ in 0..3 {
+        assert_eq!(end.expire(Timer::Cc), ">BGN(0;128)");
+    }
+    assert_eq!(end.expire(Timer::Cc), "!O >END(1) ^RELEASE.ind[sscop]");
+}
+
+/// M07, and the same of resynchronisation and recovery: the late answers of a collision are ignored.
+#[test]
+fn late_answers_are_ignored() {
+    let mut end = in_state(State::OutgoingConnection);
+    apply(&mut end, "BGN new");
+    for late in [bgak(60), Pdu::Rsak { mr: n(60) }, Pdu::Erak { mr: n(60) }] {
+        assert_eq!(end.pdu(late), "");
+    }
+    assert_eq!(end.sscop.v.vt_ms, n(50));
+}
+
+/// M12: the repeated END carries what the first one carried, and a repeated BGAK in state 10 too.
+#[test]
+fn repeated_pdus_carry_the_same_octets() {
+    let mut end = End::new(Config::default());
+    end.pdu(bgn(1, 128));
+    assert_eq!(
+        end.ask(Request::AcceptEstablish { uu: Some(bytes("hi")), clear_buffers: true }),
+        ">BGAK(128)(hi)"
+    );
+    assert_eq!(end.pdu(bgn(1, 128)), ">BGAK(128)(hi)");
+    end.ask(Request::Release { uu: Some(bytes("x")) });
+    assert_eq!(end.pdu(bgn(1, 128)), ">BGAK(128) >END(0)(x)");
+}

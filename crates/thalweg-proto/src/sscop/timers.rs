@@ -1,0 +1,49 @@
+//! The five timers.
+
+use crate::units::{Duration, Time};
+
+/// A timer (Q.2110, clause 7.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timer {
+    /// Repeat a BGN, END, RS or ER: `Timer_CC`.
+    Cc,
+    /// Poll while data is under way: `Timer_POLL`.
+    Poll,
+    /// Poll while none is, until the peer has answered: `Timer_KEEP-ALIVE`.
+    KeepAlive,
+    /// Begin to poll again: `Timer_IDLE`.
+    Idle,
+    /// The peer is gone: `Timer_NO-RESPONSE`.
+    NoResponse,
+}
+
+impl Timer {
+    /// Every timer.
+    pub const ALL: [Self; 5] = [Self::Cc, Self::Poll, Self::KeepAlive, Self::Idle, Self::NoResponse];
+}
+
+/// When each timer that runs will expire.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers([Option<Time>; 5]);
+
+impl Timers {
+    /// Starts a timer, or starts it again.
+    pub fn start(&mut self, timer: Timer, now: Time, span: Duration) {
+        self.0[timer as usize] = Some(now + span);
+    }
+
+    pub fn stop(&mut self, timer: Timer) {
+        self.0[timer as usize] = None;
+    }
+
+    pub fn is_running(&self, timer: Timer) -> bool {
+        self.0[timer as usize].is_some()
+    }
+
+    /// The timer that expires first, and when.
+    pub fn next(&self) -> Option<(Time, Timer)> {
+        let running = Timer::ALL.into_iter().filter_map(|timer| Some((self.0[timer as usize]?, timer)));
+        // Of several at one time the first of the list.
+        running.min_by_key(|(at, _)| *at)
+    }
+}

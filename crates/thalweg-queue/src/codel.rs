@@ -1,0 +1,285 @@
+//! CoDel.
+
+use crate::stamped::Stamped;
+use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use thalweg_proto::units::{Bytes, Duration, Time};
+
+/// The parameters of [`CoDel`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoDelConfig {
+    /// The wait that is acceptable as a standing queue.
+    pub target: Duration,
+    /// For how long waits must be above the target before anything is dropped: a usual round-trip time, above zero.
+    pub interval: Duration,
+    /// A queue of no more than this is never too long: the largest packet.
+    pub max_packet: Bytes,
+    /// Marks packets that may be marked, and drops others.
+    pub ecn: bool,
+}
+
+impl Default for CoDelConfig {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            max_packet: Bytes::new(1514),
+            ecn: true,
+        }
+    }
+}
+
+/// Controlled Delay (Nichols and Jacobson 2012, RFC 8289): watches how long packets wait. Once all packets of an interval
+/// have waited for longer than the target, one is dropped as it leaves, and then more at intervals that shrink with the
+/// square root of their number, until waits are below the target again.
+///
+/// Urgent packets leave before all others and are never dropped early. An arrival without room is dropped.
+///
+/// Follows the pseudocode of RFC 8289, section 5, with no differences but this: with `ecn`, a packet that may be marked is
+/// marked where another would be dropped, and leaves (as section 4.2 of RFC 8290 has it).
+#[derive(Clone, Debug)]
+pub struct CoDel {
+    queue: Stamped,
+    control: Control,
+}
+
+impl CoDel {
+    /// An empty queue that holds no more than `limit`.
+    pub const fn new(limit: Limit, config: CoDelConfig) -> Self {
+        Self { queue: Stamped::new(limit), control: Control::new(config) }
+    }
+}
+
+impl Discipline for CoDel {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        if entry.urgent {
+            self.queue.room.store_urgent(entry, &mut self.queue.urgent, dropped);
+        } else {
+            self.queue.store(now, entry, dropped);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        if let Some(entry) = self.queue.pop_urgent() {
+            return Some(entry);
+        }
+        self.control.dequeue(now, &mut self.queue, dropped)
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.room.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queue.room.bytes()
+    }
+}
+
+/// A line of packets that CoDel watches.
+pub(crate) trait Backlog {
+    /// The first packet, and when it came.
+    fn pop(&mut self) -> Option<(Entry, Time)>;
+    /// Bytes that wait.
+    fn bytes(&self) -> u64;
+}
+
+impl Backlog for Stamped {
+    fn pop(&mut self) -> Option<(Entry, Time)> {
+        Self::pop(self)
+    }
+    fn bytes(&self) -> u64 {
+        self.room.bytes()
+    }
+}
+
+/// The state of CoDel for one line of packets.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    config: CoDelConfig,
+    /// When waits will have been above the target for an interval; `None` while they are not.
+    first_above: Option<Time>,
+    /// When the next packet is to be dropped, while dropping.
+    drop_next: Time,
+    /// Drops since this dropping began.
+    count: u32,
+    /// That of the dropping before.
+    last_count: u32,
+    is_dropping: bool,
+}
+
+impl Control {
+    pub(crate) const fn new(config: CoDelConfig) -> Self {
+        Self { config, first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, is_dropping: false }
+    }
+
+    /// The next packet to send, after those that are dropped before it.
+    pub(crate) fn dequeue(
+        &mut self,
+        now: Time,
+        queue: &mut impl Backlog,
+        dropped: &mut Vec<Dropped>,
+    ) -> Option<Entry> {
+        let Some((mut entry, mut may_drop)) = self.pop(now, queue) else {
+            self.is_dropping = false;
+            return None;
+        };
+        if self.is_dropping {
+            if !may_drop {
+                self.is_dropping = false;
+            }
+            while self.is_dropping && now >= self.drop_next {
+                self.count = self.count.saturating_add(1);
+                if self.mark(&mut entry) {
+                    self.drop_next = self.law(self.drop_next);
+                    return Some(entry);
+                }
+                dropped.push(Dropped { entry, reason: DropReason::Early });
+                let Some(next) = self.pop(now, queue) else {
+                    self.is_dropping = false;
+                    return None;
+                };
+                (entry, may_drop) = next;
+                if may_drop {
+                    self.drop_next = self.law(self.drop_next);
+                } else {
+                    self.is_dropping = false;
+                }
+            }
+        } else if may_drop {
+            let marked = self.mark(&mut entry);
+            let mut next = Some(entry);
+            if !marked {
+                dropped.push(Dropped { entry, reason: DropReason::Early });
+                next = self.pop(now, queue).map(|(entry, _)| entry);
+            }
+            self.is_dropping = next.is_some();
+            // Where dropping ended not long ago, it goes on at about the rate that it had.
+            let more = self.count.saturating_sub(self.last_count);
+            let is_recent = now.since(self.drop_next) < self.config.interval * 16;
+            self.count = if more > 1 && is_recent { more } else { 1 };
+            self.drop_next = self.law(now);
+            self.last_count = self.count;
+            return next;
+        }
+        Some(entry)
+    }
+
+    /// Takes the first packet, and tells whether it may be dropped.
+    fn pop(&mut self, now: Time, queue: &mut impl Backlog) -> Option<(Entry, bool)> {
+        let Some((entry, since)) = queue.pop() else {
+            self.first_above = None;
+            return None;
+        };
+        if now.since(since) < self.config.target || queue.bytes() <= self.config.max_packet.get() {
+            self.first_above = None;
+            return Some((entry, false));
+        }
+        let at = *self.first_above.get_or_insert(now + self.config.interval);
+        // The packet that begins the interval is not the one that ends it.
+        Some((entry, now >= at))
+    }
+
+    fn mark(&self, entry: &mut Entry) -> bool {
+        let marks = self.config.ecn && entry.markable;
+        entry.marked |= marks;
+        marks
+    }
+
+    /// When to drop next after a drop at `at`: section 5.4 of the RFC.
+    fn law(&self, at: Time) -> Time {
+        at + self.config.interval.mul_f64(1.0 / f64::from(self.count).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves CoDel's rules on a queue whose waits are known.
+    use super::*;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn entry(packet: u32, markable: bool) -> Entry {
+        Entry { packet, size: 1000, flow: 0, priority: 6, urgent: false, markable, marked: false }
+    }
+
+    /// A packet comes and one leaves every millisecond, of a queue that 50 packets began: each waits for 50 ms as long as
+    /// nothing is dropped. Which packets were dropped or marked when, in ms.
+    fn standing(config: CoDelConfig, markable: bool, until: u64) -> Vec<u64> {
+        let mut queue = CoDel::new(Limit::Unlimited, config);
+        let (mut dropped, mut packet, mut times) = (Vec::new(), 0, Vec::new());
+        let mut offer = |queue: &mut CoDel, now| {
+            queue.enqueue(now, entry(packet, markable), &mut Vec::new());
+            packet += 1;
+        };
+        (0..50).for_each(|_| offer(&mut queue, ms(0)));
+        for now in 0..until {
+            offer(&mut queue, ms(now));
+            let left = queue.dequeue(ms(now), &mut dropped);
+            // What is dropped comes again, so that the queue stays.
+            for _ in 0..dropped.len() {
+                times.push(now);
+                offer(&mut queue, ms(now));
+            }
+            times.extend(left.filter(|entry| entry.marked).map(|_| now));
+            dropped.clear();
+        }
+        times
+    }
+
+    #[test]
+    fn drops_begin_after_an_interval_and_come_faster_by_the_square_root() {
+        // Waits reach 5 ms at 5 ms; the first drop is 100 ms later, and the following ones after 100, 100/sqrt(2),
+        // 100/sqrt(3) ... ms: at 105, 205, 275.7, 333.4, 383.4, 428.2 ms.
+        let times = standing(CoDelConfig::default(), false, 430);
+        assert_eq!(times, [105, 205, 276, 334, 384, 429]);
+    }
+
+    #[test]
+    fn packets_that_may_be_marked_are_marked_at_the_same_times() {
+        assert_eq!(standing(CoDelConfig::default(), true, 430), [105, 205, 276, 334, 384, 429]);
+        // Without ECN they are dropped.
+        let deaf = CoDelConfig { ecn: false, ..CoDelConfig::default() };
+        assert_eq!(standing(deaf, true, 210), [105, 205]);
+    }
+
+    #[test]
+    fn short_waits_and_short_queues_are_left_alone() {
+        // A target above the waits of 50 ms, or a packet size above the queue: nothing is dropped in 10 s.
+        let patient = CoDelConfig { target: Duration::from_millis(60), ..CoDelConfig::default() };
+        let large = CoDelConfig { max_packet: Bytes::new(60_000), ..CoDelConfig::default() };
+        assert_eq!(standing(patient, false, 10_000), [0u64; 0]);
+        assert_eq!(standing(large, false, 10_000), [0u64; 0]);
+    }
+
+    #[test]
+    fn one_short_wait_ends_the_dropping() {
+        // After four drops the queue is emptied: a new one must be above the target for an interval again, and as that is
+        // soon, the dropping goes on at the rate it had: count was 4, less 1 that it began with.
+        let mut queue = CoDel::new(Limit::Unlimited, CoDelConfig::default());
+        let mut dropped = Vec::new();
+        (0..1000).for_each(|packet| queue.enqueue(ms(0), entry(packet, false), &mut Vec::new()));
+        for now in 0..340 {
+            queue.dequeue(ms(now), &mut dropped);
+        }
+        assert_eq!((dropped.len(), queue.control.count), (4, 4));
+        while queue.dequeue(ms(340), &mut Vec::new()).is_some() {}
+        assert!(!queue.control.is_dropping);
+        (0..1000).for_each(|packet| queue.enqueue(ms(340), entry(packet, false), &mut Vec::new()));
+        dropped.clear();
+        for now in 341..446 {
+            queue.dequeue(ms(now), &mut dropped);
+        }
+        assert_eq!(dropped.len(), 1);
+        assert_eq!(queue.control.count, 3);
+    }
+
+    #[test]
+    fn a_full_queue_drops_the_arrival() {
+        let mut queue = CoDel::new(Limit::Packets(1), CoDelConfig::default());
+        let mut dropped = Vec::new();
+        queue.enqueue(ms(0), entry(0, false), &mut dropped);
+        queue.enqueue(ms(0), entry(1, false), &mut dropped);
+        assert_eq!(dropped, [Dropped { entry: entry(1, false), reason: DropReason::Full }]);
+    }
+}

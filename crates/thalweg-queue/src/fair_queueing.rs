@@ -1,0 +1,194 @@
+//! Fair Queueing.
+
+use crate::lanes::Lanes;
+use crate::room::Room;
+use crate::rounds::{Round, Rounds, of_bytes};
+use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use std::collections::{BTreeSet, VecDeque};
+use thalweg_proto::units::{Bytes, Rate, Time};
+
+/// The parameters of [`FairQueueing`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FairQueueingConfig {
+    /// Promptness δ: flows that have sent less than this in the current round are served earlier for it. Zero is the
+    /// plain algorithm.
+    pub promptness: Bytes,
+    /// Sets the congestion bit on packets of a flow that holds more than this many times its fair share of the
+    /// buffer, which is the limit divided by the number of flows with packets waiting. `None` sets no bits.
+    pub mark_above: Option<f64>,
+}
+
+/// Fair Queueing: packets leave in the order in which they would if the line served the flows bit by bit in turn
+/// (Demers, Keshav, Shenker 1989).
+///
+/// A packet of P bytes that arrives in round R gets the finish number F = max(F of its flow's packet before, R) + P and
+/// the bid B = max(F of the packet before, R - δ) + P; the packet with the least bid leaves next, the one that came
+/// first if bids are equal. Packets on the line are not interrupted. When there is no room, the flow that takes most
+/// of the buffer loses its last packet, until the arrival fits; among flows that take equally much it is the
+/// arrival's own.
+///
+/// With [`mark_above`](FairQueueingConfig::mark_above), an arrival whose flow then holds more than its share of the
+/// buffer is marked, if it may be: the variant "fqbit" of Liang (1991), for sources that heed DEC's congestion bit.
+///
+/// Urgent packets leave before all others and take no part in the rounds.
+///
+/// Differences from the paper:
+///
+/// | paper | here | reason | effect |
+/// | --- | --- | --- | --- |
+/// | R(t) by the line's rate | by what the line has sent, the rate within a packet only | lines may change their rate | none on a line of constant rate |
+/// | finish numbers of dropped packets not discussed | taken back | a flow is charged for what it was given | a flow that sends too much gets its fair share, not less |
+#[derive(Clone, Debug)]
+pub struct FairQueueing {
+    config: FairQueueingConfig,
+    room: Room,
+    urgent: VecDeque<Entry>,
+    lanes: Lanes<Conversation, Tag>,
+    /// The first packet of each flow, by bid and then by arrival.
+    heads: BTreeSet<(Round, u64, u32)>,
+    rounds: Rounds,
+    arrivals: u64,
+}
+
+/// What is noted of a flow.
+#[derive(Clone, Debug, Default)]
+struct Conversation {
+    /// The finish number of its last packet.
+    finish: Round,
+}
+
+/// What is noted of a packet.
+#[derive(Clone, Copy, Debug)]
+struct Tag {
+    /// The flow's finish number before it.
+    before: Round,
+    bid: Round,
+    arrival: u64,
+}
+
+impl FairQueueing {
+    /// An empty queue that holds no more than `limit`.
+    pub const fn new(limit: Limit, config: FairQueueingConfig) -> Self {
+        Self {
+            config,
+            room: Room::new(limit),
+            urgent: VecDeque::new(),
+            lanes: Lanes::new(),
+            heads: BTreeSet::new(),
+            rounds: Rounds::new(),
+            arrivals: 0,
+        }
+    }
+
+    /// Stores an arrival, whether there is room or not, and returns its flow's lane.
+    fn store(&mut self, mut entry: Entry) -> u32 {
+        let (lane, _) = self.lanes.open(entry.flow);
+        let size = of_bytes(u64::from(entry.size));
+        let (before, now) = (self.lanes.get(lane).state.finish, self.rounds.now());
+        let finish = before.max(now) + size;
+        let bid = before.max(now.saturating_sub(of_bytes(self.config.promptness.get()))) + size;
+        self.lanes.state(lane).finish = finish;
+        self.rounds.change(lane, before, finish);
+        let is_first = self.lanes.get(lane).is_empty();
+        let flows = self.lanes.busy() + usize::from(is_first);
+        let cost = self.room.cost(&entry);
+        let used = self.lanes.get(lane).used() + cost;
+        entry.marked |= entry.markable && self.is_above_share(used, flows);
+        let tag = Tag { before, bid, arrival: self.arrivals };
+        self.arrivals += 1;
+        if is_first {
+            self.heads.insert((bid, tag.arrival, lane));
+        }
+        self.room.take(&entry);
+        self.lanes.push(lane, entry, tag, cost);
+        lane
+    }
+
+    fn is_above_share(&self, used: u64, flows: usize) -> bool {
+        let limit = match self.room.limit() {
+            Limit::Packets(limit) | Limit::Bytes(limit) => limit,
+            Limit::Unlimited => return false,
+        };
+        self.config.mark_above.is_some_and(|share| used as f64 > share * limit as f64 / flows as f64)
+    }
+
+    /// Takes out the last packet of a flow, as if it had never come.
+    fn drop_last(&mut self, lane: u32) -> Option<Entry> {
+        let (entry, tag) = self.lanes.pop_back(lane, |entry| self.room.cost(entry))?;
+        self.room.give_back(&entry);
+        if self.lanes.get(lane).is_empty() {
+            self.heads.remove(&(tag.bid, tag.arrival, lane));
+        }
+        let finish = core::mem::replace(&mut self.lanes.state(lane).finish, tag.before);
+        self.rounds.change(lane, finish, tag.before);
+        self.close_if_done(lane);
+        Some(entry)
+    }
+
+    /// A flow is forgotten when it neither waits nor would still be served bit by bit.
+    fn close_if_done(&mut self, lane: u32) {
+        let place = self.lanes.get(lane);
+        if place.is_empty() && !self.rounds.is_active(place.state.finish) {
+            self.lanes.close(lane);
+        }
+    }
+
+    fn close_if_empty(lanes: &mut Lanes<Conversation, Tag>, lane: u32) {
+        if lanes.get(lane).is_empty() {
+            lanes.close(lane);
+        }
+    }
+}
+
+impl Discipline for FairQueueing {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
+        if entry.urgent {
+            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            return;
+        }
+        let lane = self.store(entry);
+        while self.room.is_exceeded() {
+            let Some(victim) = self.lanes.longest(lane) else { return };
+            let Some(entry) = self.drop_last(victim) else { return };
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        self.rounds.complete(|lane| Self::close_if_empty(&mut self.lanes, lane));
+        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+            return Some(entry);
+        }
+        let (_, _, lane) = self.heads.pop_first()?;
+        let (entry, _) = self.lanes.pop_front(lane, |entry| self.room.cost(entry))?;
+        self.room.give_back(&entry);
+        if let Some(&(_, next)) = self.lanes.get(lane).front() {
+            self.heads.insert((next.bid, next.arrival, lane));
+        }
+        self.rounds.serve(now, entry.size);
+        self.close_if_done(lane);
+        Some(entry)
+    }
+
+    fn peek(&self) -> Option<&Entry> {
+        let first = || self.heads.first().and_then(|&(_, _, lane)| self.lanes.get(lane).front());
+        self.urgent.front().or_else(|| first().map(|(entry, _)| entry))
+    }
+
+    fn packets(&self) -> u64 {
+        self.room.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.room.bytes()
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.rounds.set_rate(rate);
+    }
+}
+
+#[cfg(test)]
+#[path = "fair_queueing_tests.rs"]
+mod tests;

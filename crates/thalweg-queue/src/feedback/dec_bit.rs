@@ -1,0 +1,159 @@
+//! The router of the DEC bit, binary feedback for congestion avoidance (Ramakrishnan and Jain 1988 and 1990).
+
+use super::{DecBitSpec, Message, Outcome, Passing, Policy, View};
+use thalweg_proto::units::Time;
+
+/// Marks packets that find a line whose queue has been long on average.
+///
+/// The average is that of the number of packets at the line over the last cycle and the current one, the packet in
+/// service and packets of every kind counted. A cycle is a busy period of the line and the idle one after it
+/// (Ramakrishnan and Jain 1990, section 4.1). A packet that waits is marked if its flow listens and the average is above
+/// the threshold, which is one packet.
+#[derive(Clone, Debug)]
+pub struct DecBit {
+    spec: DecBitSpec,
+    /// Up to when the sums go.
+    now: Time,
+    /// When the last cycle and the current one began.
+    began: [Time; 2],
+    /// Packets times picoseconds in each of them.
+    area: [u128; 2],
+    /// Packets that wait.
+    waiting: u64,
+}
+
+impl DecBit {
+    /// A policy for a line that is idle.
+    pub const fn new(spec: &DecBitSpec) -> Self {
+        Self { spec: *spec, now: Time::ZERO, began: [Time::ZERO; 2], area: [0; 2], waiting: 0 }
+    }
+
+    /// Adds what passed since the last event. The line worked on one packet all the time, or until it was idle.
+    fn advance(&mut self, view: &View) {
+        let idle_from = view.busy_until.min(view.now).max(self.now);
+        let busy = idle_from.since(self.now).as_picos();
+        let passed = view.now.since(self.now).as_picos();
+        self.area[1] += u128::from(busy) + u128::from(self.waiting) * u128::from(passed);
+        self.now = view.now;
+    }
+
+    /// The average number of packets at the line.
+    fn average(&self) -> f64 {
+        let span = self.now.since(self.began[0]).as_picos();
+        if span == 0 { 0.0 } else { (self.area[0] + self.area[1]) as f64 / span as f64 }
+    }
+}
+
+impl Policy for DecBit {
+    fn on_arrival(
+        &mut self,
+        view: &View,
+        arrival: &Passing,
+        outcome: Outcome,
+        _dropped: &[Passing],
+        _messages: &mut Vec<Message>,
+    ) -> bool {
+        self.advance(view);
+        if outcome == Outcome::InService {
+            // The line was idle: a new cycle.
+            self.began = [self.began[1], view.now];
+            self.area = [self.area[1], 0];
+        }
+        self.waiting = view.packets;
+        outcome == Outcome::Waits && arrival.source.is_some() && self.average() > self.spec.threshold
+    }
+
+    fn on_departure(
+        &mut self,
+        view: &View,
+        _departure: Option<&Passing>,
+        _dropped: &[Passing],
+        _messages: &mut Vec<Message>,
+    ) -> bool {
+        self.advance(view);
+        self.waiting = view.packets;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves the average over two cycles, and what is marked because of it.
+    use super::super::testing::{ACK, RATE, at, data, view};
+    use super::*;
+
+    const SPEC: DecBitSpec = DecBitSpec { threshold: 1.0 };
+
+    /// The line was idle from this time on, or is busy until then.
+    fn line(millis: u64, packets: u64, busy_until: u64) -> View {
+        View { now: at(millis), packets, bytes: 0, rate: RATE, busy_until: at(busy_until) }
+    }
+
+    fn arrive(policy: &mut DecBit, view: &View, outcome: Outcome) -> bool {
+        policy.on_arrival(view, &data(1, 0), outcome, &[], &mut Vec::new())
+    }
+
+    fn depart(policy: &mut DecBit, view: &View) {
+        assert!(!policy.on_departure(view, Some(&data(1, 0)), &[], &mut Vec::new()));
+    }
+
+    #[test]
+    fn the_average_is_over_the_last_cycle_and_the_current_one() {
+        // Each packet takes 100 ms. First cycle, from 0: one packet in service to 100, idle to 200: 100 packet-ms.
+        // Second, from 200: one in service, one waits from 220 and is served from 300 to 400, idle to 500:
+        // 20 + 2 * 80 + 100 = 280 packet-ms. Third, from 500.
+        let mut policy = DecBit::new(&SPEC);
+        assert!(!arrive(&mut policy, &line(0, 0, 0), Outcome::InService));
+        assert!(!arrive(&mut policy, &line(200, 0, 100), Outcome::InService));
+        assert!((policy.average() - 0.5).abs() < 1e-12);
+        arrive(&mut policy, &line(220, 1, 300), Outcome::Waits);
+        assert!((policy.average() - 120.0 / 220.0).abs() < 1e-12);
+        depart(&mut policy, &line(300, 0, 300));
+        assert!((policy.average() - 280.0 / 300.0).abs() < 1e-12);
+        arrive(&mut policy, &line(500, 0, 400), Outcome::InService);
+        // The first cycle is forgotten.
+        assert!((policy.average() - 280.0 / 300.0).abs() < 1e-12);
+        arrive(&mut policy, &line(550, 1, 600), Outcome::Waits);
+        assert!((policy.average() - 330.0 / 350.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_packet_that_waits_is_marked_when_the_average_is_above_one() {
+        // Two wait behind one from 0 on: the average is 3 at once, and the packets after the first are marked; one that
+        // finds the line idle is not, though the average is still above 1 then.
+        let mut policy = DecBit::new(&SPEC);
+        assert!(!arrive(&mut policy, &line(0, 0, 0), Outcome::InService));
+        assert!(!arrive(&mut policy, &line(0, 1, 100), Outcome::Waits));
+        assert!(!arrive(&mut policy, &line(0, 2, 100), Outcome::Waits));
+        assert!(arrive(&mut policy, &line(10, 3, 100), Outcome::Waits));
+        assert!(!arrive(&mut policy, &line(10, 3, 100), Outcome::Dropped));
+        for (millis, left) in [(100, 2), (200, 1), (300, 0)] {
+            depart(&mut policy, &line(millis, left, millis));
+        }
+        assert!(!arrive(&mut policy, &line(410, 0, 400), Outcome::InService));
+        assert!(policy.average() > 1.0);
+    }
+
+    #[test]
+    fn acknowledgements_count_but_are_not_marked() {
+        let mut policy = DecBit::new(&SPEC);
+        let mut ack = |millis, packets, outcome| {
+            policy.on_arrival(&view(millis, packets, 0), &ACK, outcome, &[], &mut Vec::new())
+        };
+        assert!(!ack(0, 0, Outcome::InService) && !ack(0, 1, Outcome::Waits) && !ack(10, 2, Outcome::Waits));
+        assert!((policy.average() - 2.0).abs() < 1e-12);
+        assert!(arrive(&mut policy, &view(11, 3, 0), Outcome::Waits));
+    }
+
+    #[test]
+    fn the_threshold_is_a_parameter() {
+        // One waits behind one: the average is 2.
+        let marked = |threshold| {
+            let mut policy = DecBit::new(&DecBitSpec { threshold });
+            arrive(&mut policy, &line(0, 0, 0), Outcome::InService);
+            arrive(&mut policy, &line(0, 1, 100), Outcome::Waits);
+            arrive(&mut policy, &line(50, 2, 100), Outcome::Waits)
+        };
+        assert!(marked(1.9) && !marked(2.0));
+    }
+}

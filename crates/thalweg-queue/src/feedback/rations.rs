@@ -1,0 +1,188 @@
+//! Rations of a line's rate, as in BBN's packet-switched networks (Robinson, Friedman and Steenstrup 1990).
+//!
+//! | paper, as Liang 1991 gives it | here | reason | effect |
+//! | --- | --- | --- | --- |
+//! | `T`, `U` and `R` have no units | shares of the line's rate; the ration is told as a rate | the only reading in which `T + R` and `U` can be compared | none |
+//! | `T` is not given | 90 % | must be below the 97 % from which the line counts as full | the line is used to 90 % at most |
+//! | the interval is not given | 1 s | some round trips of slow networks | how soon rations follow the load |
+//! | rations are flooded through the network | sent to the sources that use the queue | they are the ones that heed them | bandwidth grows with sources, not with nodes |
+//! | routers at the border enforce rations | sources do | the sources of an experiment are honest | none, if they are |
+
+use super::sources::Sources;
+use super::{Message, Outcome, Passing, Policy, RationsSpec, View};
+use thalweg_proto::units::{Bytes, Time};
+
+/// A line is full from this utilisation on: what is wanted beyond cannot be measured.
+const FULL: f64 = 0.97;
+
+/// The least ration, so that one that has shrunk can grow again: a line that seems to be full for a million intervals has
+/// not so many sources.
+const LEAST: f64 = 1e-6;
+
+/// Grants each source the same rate, and changes it at intervals so that the line is used to its target.
+///
+/// With the target `T`, the utilisation `U` of the last interval and the ration `R`, all of them shares of the line's
+/// rate, and `R = T` at the start: where the line was not full, `R <- min(T, T/U R)`. Where it was, what its sources
+/// would send is taken to be at least one ration more than the target: `R <- min(T, T/max(U, T + R) R)`. So the ration of
+/// a full line goes through `T`, `T/2`, `T/3` ...
+#[derive(Clone, Debug)]
+pub struct Rations {
+    spec: RationsSpec,
+    sources: Sources,
+    /// The ration as a share of the line's rate.
+    ration: f64,
+    /// Bytes that entered service in this interval.
+    bytes: u64,
+    /// When it began.
+    since: Time,
+}
+
+impl Rations {
+    /// A policy for a line that is idle.
+    pub const fn new(spec: &RationsSpec) -> Self {
+        Self {
+            spec: *spec,
+            sources: Sources::new(spec.routing_interval),
+            ration: spec.target,
+            bytes: 0,
+            since: Time::ZERO,
+        }
+    }
+
+    fn update(&mut self, utilisation: f64) {
+        let target = self.spec.target;
+        let wanted = if utilisation < FULL { utilisation } else { utilisation.max(target + self.ration) };
+        // Of an idle line any amount is left.
+        let next = if wanted > 0.0 { target / wanted * self.ration } else { target };
+        self.ration = next.min(target).max(LEAST);
+    }
+
+    fn forget(&mut self, dropped: &[Passing]) {
+        dropped.iter().filter_map(|packet| packet.source).for_each(|source| self.sources.leave(source.flow));
+    }
+}
+
+impl Policy for Rations {
+    fn on_arrival(
+        &mut self,
+        view: &View,
+        arrival: &Passing,
+        outcome: Outcome,
+        dropped: &[Passing],
+        _messages: &mut Vec<Message>,
+    ) -> bool {
+        if let Some(source) = arrival.source {
+            self.sources.arrive(view.now, source, outcome != Outcome::InService);
+        }
+        if outcome == Outcome::InService {
+            self.bytes += u64::from(arrival.size);
+        }
+        self.forget(dropped);
+        false
+    }
+
+    fn on_departure(
+        &mut self,
+        _view: &View,
+        departure: Option<&Passing>,
+        dropped: &[Passing],
+        _messages: &mut Vec<Message>,
+    ) -> bool {
+        if let Some(packet) = departure {
+            self.bytes += u64::from(packet.size);
+            packet.source.iter().for_each(|source| self.sources.leave(source.flow));
+        }
+        self.forget(dropped);
+        false
+    }
+
+    fn on_interval(&mut self, view: &View, messages: &mut Vec<Message>) {
+        let span = view.now.since(self.since);
+        let possible = view.rate.as_f64() * span.as_secs_f64();
+        let sent = Bytes::new(core::mem::take(&mut self.bytes)).as_bits_f64();
+        self.since = view.now;
+        if possible > 0.0 {
+            self.update(sent / possible);
+        }
+        let rate = Some(view.rate.mul_f64(self.ration));
+        for (flow, _) in self.sources.iter(view.now) {
+            messages.push(Message { flow, dropped: None, rate });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves the rule, and who is told what.
+    use super::super::testing::{ACK, RATE, at, data, view};
+    use super::*;
+    use thalweg_proto::units::Duration;
+
+    const SPEC: RationsSpec = RationsSpec {
+        target: 0.9,
+        interval: Duration::from_secs(1),
+        routing_interval: Duration::from_secs(10),
+    };
+
+    #[track_caller]
+    fn near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9, "{value} instead of {expected}");
+    }
+
+    #[test]
+    fn the_ration_of_a_full_line_goes_through_the_fractions_of_the_target() {
+        let mut policy = Rations::new(&SPEC);
+        near(policy.ration, 0.9);
+        for sources in [2.0, 3.0, 4.0, 5.0] {
+            policy.update(1.0);
+            near(policy.ration, 0.9 / sources);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_not_full_is_steered_to_the_target() {
+        // Three sources send 0.3 each, of a line of which 0.9 may be used: right. With 0.5 in use the ration grows by 0.9
+        // to 0.5, but not above the target; at 0.95 it shrinks by 0.9 to 0.95.
+        let mut policy = Rations { ration: 0.3, ..Rations::new(&SPEC) };
+        policy.update(0.9);
+        near(policy.ration, 0.3);
+        policy.update(0.5);
+        near(policy.ration, 0.54);
+        policy.update(0.1);
+        near(policy.ration, 0.9);
+        policy.update(0.95);
+        near(policy.ration, 0.9 * 0.9 / 0.95);
+        policy.update(0.0);
+        near(policy.ration, 0.9);
+    }
+
+    #[test]
+    fn every_source_is_told_the_same_rate_each_interval() {
+        // 8 kbit/s are 1000 bytes a second: ten packets of 100 bytes fill the line for the interval.
+        let mut policy = Rations::new(&SPEC);
+        let mut messages = Vec::new();
+        policy.on_arrival(&view(0, 0, 0), &data(1, 0), Outcome::InService, &[], &mut messages);
+        policy.on_arrival(&view(0, 1, 100), &data(2, 0), Outcome::Waits, &[], &mut messages);
+        policy.on_arrival(&view(0, 2, 150), &ACK, Outcome::Waits, &[], &mut messages);
+        for flow in [2, 1, 1, 1, 1, 1, 1, 1, 1] {
+            policy.on_departure(&view(500, 0, 0), Some(&data(flow, 0)), &[], &mut messages);
+        }
+        assert_eq!(messages, []);
+        policy.on_interval(&view(1000, 0, 0), &mut messages);
+        let rate = Some(RATE.mul_f64(0.45));
+        let expected = [1, 2].map(|flow| Message { flow: super::super::FlowId(flow), dropped: None, rate });
+        assert_eq!(messages, expected);
+        // Who sends nothing for a routing interval is not told any more.
+        messages.clear();
+        policy.on_interval(&View { now: at(11_000), ..view(0, 0, 0) }, &mut messages);
+        assert_eq!(messages, []);
+    }
+
+    #[test]
+    fn in_an_outage_rations_stay() {
+        let mut policy = Rations { ration: 0.3, ..Rations::new(&SPEC) };
+        let stopped = View { rate: thalweg_proto::units::Rate::ZERO, ..view(1000, 0, 0) };
+        policy.on_interval(&stopped, &mut Vec::new());
+        near(policy.ration, 0.3);
+    }
+}

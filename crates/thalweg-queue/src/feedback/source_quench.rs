@@ -1,0 +1,109 @@
+//! Source quench (RFC 792), as early as RFC 896 (Nagle 1984) asks for it.
+
+use super::{Message, Outcome, Passing, Policy, QuenchSpec, View};
+use crate::Limit;
+
+/// Tells the source of each packet that finds the queue full to some share, or of each that is dropped.
+///
+/// RFC 792 has a gateway tell the source of a packet that it drops. RFC 896 (section "The source quench problem") asks
+/// it to do so well before that, and the comparisons of Liang 1991 do so when the queue is half full. There is no filter:
+/// every packet that comes while it is so full is answered. Messages carry no sequence number: a quench asks for
+/// silence, not for a packet.
+#[derive(Clone, Debug)]
+pub struct SourceQuench {
+    spec: QuenchSpec,
+    limit: Limit,
+}
+
+impl SourceQuench {
+    /// A policy for a queue that is empty and holds no more than `limit`.
+    pub const fn new(spec: &QuenchSpec, limit: Limit) -> Self {
+        Self { spec: *spec, limit }
+    }
+
+    fn is_long(&self, view: &View) -> bool {
+        let share = self.spec.threshold;
+        match self.limit {
+            Limit::Packets(limit) => view.packets as f64 >= share * limit as f64,
+            Limit::Bytes(limit) => view.bytes as f64 >= share * limit as f64,
+            Limit::Unlimited => false,
+        }
+    }
+}
+
+fn quench(packet: &Passing, messages: &mut Vec<Message>) {
+    messages.extend(packet.source.map(|source| Message::new(source.flow, None)));
+}
+
+impl Policy for SourceQuench {
+    fn on_arrival(
+        &mut self,
+        view: &View,
+        arrival: &Passing,
+        outcome: Outcome,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool {
+        if self.spec.on_drop {
+            dropped.iter().for_each(|packet| quench(packet, messages));
+        } else if outcome != Outcome::InService && self.is_long(view) {
+            quench(arrival, messages);
+        }
+        false
+    }
+
+    fn on_departure(
+        &mut self,
+        _view: &View,
+        _departure: Option<&Passing>,
+        dropped: &[Passing],
+        messages: &mut Vec<Message>,
+    ) -> bool {
+        if self.spec.on_drop {
+            dropped.iter().for_each(|packet| quench(packet, messages));
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves whom a quench is sent to, and when.
+    use super::super::testing::{ACK, data, told, view};
+    use super::*;
+
+    const EARLY: QuenchSpec = QuenchSpec { threshold: 0.5, on_drop: false };
+
+    #[test]
+    fn each_packet_that_finds_the_queue_half_full_is_answered() {
+        // Room for ten: the fifth that waits is answered, and every one after it, dropped or not.
+        let mut policy = SourceQuench::new(&EARLY, Limit::Packets(10));
+        let mut arrive = |packets, flow, outcome| {
+            told(|messages| policy.on_arrival(&view(0, packets, 0), &data(flow, 0), outcome, &[], messages))
+        };
+        assert_eq!(arrive(4, 1, Outcome::Waits), []);
+        assert_eq!(arrive(5, 1, Outcome::Waits), [(1, None)]);
+        assert_eq!(arrive(6, 2, Outcome::Waits), [(2, None)]);
+        assert_eq!(arrive(10, 3, Outcome::Dropped), [(3, None)]);
+        assert_eq!(arrive(4, 1, Outcome::Waits), []);
+    }
+
+    #[test]
+    fn acknowledgements_are_not_answered() {
+        let mut policy = SourceQuench::new(&EARLY, Limit::Bytes(1000));
+        let full = view(0, 9, 900);
+        assert_eq!(told(|messages| policy.on_arrival(&full, &ACK, Outcome::Waits, &[], messages)), []);
+    }
+
+    #[test]
+    fn the_original_answers_drops_only() {
+        // The victim is the one who is told, whoever came.
+        let mut policy = SourceQuench::new(&QuenchSpec { on_drop: true, ..EARLY }, Limit::Packets(10));
+        let full = view(0, 10, 0);
+        let mut arrive = |dropped: &[Passing]| {
+            told(|messages| policy.on_arrival(&full, &data(1, 0), Outcome::Waits, dropped, messages))
+        };
+        assert_eq!(arrive(&[]), []);
+        assert_eq!(arrive(&[data(2, 7)]), [(2, None)]);
+    }
+}

@@ -1,0 +1,330 @@
+//! FQ-CoDel.
+
+use crate::bucket::Buckets;
+use crate::codel::{Backlog, CoDelConfig, Control};
+use crate::lanes::Lanes;
+use crate::room::Room;
+use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use std::collections::VecDeque;
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Bytes, Time};
+
+/// The parameters of [`FqCoDel`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FqCoDelConfig {
+    /// What each queue does to its packets.
+    pub codel: CoDelConfig,
+    /// How many queues flows are hashed to, 1 to 65 536.
+    pub flows: u32,
+    /// What a queue may send in each round, above zero.
+    pub quantum: Bytes,
+    /// At most this many packets are dropped at once from the largest queue when there is no room, at least 1.
+    pub drop_batch: u32,
+}
+
+impl Default for FqCoDelConfig {
+    fn default() -> Self {
+        Self { codel: CoDelConfig::default(), flows: 1024, quantum: Bytes::new(1514), drop_batch: 64 }
+    }
+}
+
+/// FQ-CoDel (RFC 8290): flows are hashed to queues that take turns by a deficit round robin, queues that have just begun
+/// to send first, and each of them is kept short by [`CoDel`](crate::CoDel).
+///
+/// When there is no room, the largest queue loses packets from its head: half of its bytes, but no more than
+/// [`drop_batch`](FqCoDelConfig::drop_batch) packets (section 4.1 of the RFC).
+///
+/// Urgent packets leave before all others.
+///
+/// Differences from the RFC:
+///
+/// | RFC | here | reason | effect |
+/// | --- | --- | --- | --- |
+/// | a queue's CoDel state lives on when it is empty | as long as it is in one of the two lists | less to keep | counts start anew |
+/// | rounds without a packet are gone through | passed over in one step | a quantum of a byte must not stall | none |
+#[derive(Clone, Debug)]
+pub struct FqCoDel {
+    config: FqCoDelConfig,
+    room: Room,
+    urgent: VecDeque<Entry>,
+    /// What is noted of a packet is when it came.
+    lanes: Lanes<Flow, Time>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    buckets: Buckets,
+}
+
+/// What is noted of a queue.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    /// What it may send still, in bytes; below zero after a packet larger than that.
+    credits: i64,
+    control: Option<Control>,
+    bytes: u64,
+}
+
+/// A queue as CoDel sees it.
+struct View<'a> {
+    lanes: &'a mut Lanes<Flow, Time>,
+    room: &'a mut Room,
+    lane: u32,
+}
+
+impl Backlog for View<'_> {
+    fn pop(&mut self) -> Option<(Entry, Time)> {
+        let popped = self.lanes.pop_front(self.lane, |entry| self.room.cost(entry))?;
+        self.room.give_back(&popped.0);
+        self.lanes.state(self.lane).bytes -= u64::from(popped.0.size);
+        Some(popped)
+    }
+    fn bytes(&self) -> u64 {
+        self.lanes.get(self.lane).state.bytes
+    }
+}
+
+impl FqCoDel {
+    /// An empty queue that holds no more than `limit` and draws its hash from `stream`.
+    pub fn new(limit: Limit, config: FqCoDelConfig, stream: Stream) -> Self {
+        Self {
+            config,
+            room: Room::new(limit),
+            urgent: VecDeque::new(),
+            lanes: Lanes::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            buckets: Buckets::new(config.flows, stream),
+        }
+    }
+
+    fn quantum(&self) -> i64 {
+        i64::try_from(self.config.quantum.get().max(1)).unwrap_or(i64::MAX / 2)
+    }
+
+    /// Makes room at the head of the largest queue.
+    fn shed(&mut self, mine: u32, dropped: &mut Vec<Dropped>) {
+        let Some(lane) = self.lanes.longest(mine) else { return };
+        let mut view = View { lanes: &mut self.lanes, room: &mut self.room, lane };
+        let half = view.bytes() / 2;
+        for _ in 0..self.config.drop_batch.max(1) {
+            let Some((entry, _)) = view.pop() else { return };
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+            if view.bytes() <= half {
+                return;
+            }
+        }
+    }
+
+    /// Takes a packet of the queue, and gives it back to the old ones, or forgets it, if it has none.
+    fn serve(&mut self, now: Time, lane: u32, is_new: bool, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        let mut control =
+            self.lanes.state(lane).control.take().unwrap_or_else(|| Control::new(self.config.codel));
+        let mut view = View { lanes: &mut self.lanes, room: &mut self.room, lane };
+        let entry = control.dequeue(now, &mut view, dropped);
+        let flow = self.lanes.state(lane);
+        flow.control = Some(control);
+        if let Some(entry) = entry {
+            flow.credits -= i64::from(entry.size);
+        } else if is_new {
+            // It may not come back at once as a new one: section 4.2 of the RFC.
+            self.new.pop_front();
+            self.old.push_back(lane);
+        } else {
+            self.old.pop_front();
+            self.lanes.close(lane);
+        }
+        entry
+    }
+}
+
+impl Discipline for FqCoDel {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        if entry.urgent {
+            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            return;
+        }
+        let (lane, is_new) = self.lanes.open(self.buckets.of(entry.flow));
+        if is_new {
+            self.lanes.state(lane).credits = self.quantum();
+            self.new.push_back(lane);
+        }
+        self.lanes.state(lane).bytes += u64::from(entry.size);
+        self.room.take(&entry);
+        self.lanes.push(lane, entry, now, self.room.cost(&entry));
+        while self.room.is_exceeded() {
+            self.shed(lane, dropped);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+            return Some(entry);
+        }
+        let quantum = self.quantum();
+        // Queues that were passed by without a packet in this call, one after the other.
+        let mut passed = 0;
+        loop {
+            let is_new = !self.new.is_empty();
+            let lane = *self.new.front().or_else(|| self.old.front())?;
+            if self.lanes.get(lane).state.credits <= 0 {
+                self.lanes.state(lane).credits += quantum;
+                let list = if is_new { &mut self.new } else { &mut self.old };
+                list.pop_front();
+                self.old.push_back(lane);
+                passed += 1;
+                if !is_new && passed >= self.old.len() {
+                    // Nobody has credits: pass over the rounds in which nobody will.
+                    let needed = |lane: &u32| (1 - self.lanes.get(*lane).state.credits).max(0) as u64;
+                    let rounds = self.old.iter().map(|lane| needed(lane).div_ceil(quantum as u64)).min()?;
+                    for &lane in &self.old {
+                        self.lanes.state(lane).credits += rounds as i64 * quantum;
+                    }
+                    passed = 0;
+                }
+                continue;
+            }
+            passed = 0;
+            if let Some(entry) = self.serve(now, lane, is_new, dropped) {
+                return Some(entry);
+            }
+        }
+    }
+
+    fn packets(&self) -> u64 {
+        self.room.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.room.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves FQ-CoDel: new queues first, credits, what a full buffer loses, CoDel in each queue.
+    use super::*;
+    use thalweg_proto::units::Duration;
+
+    fn queue(limit: Limit, quantum: u64) -> FqCoDel {
+        let config =
+            FqCoDelConfig { quantum: Bytes::new(quantum), flows: 1 << 20, ..FqCoDelConfig::default() };
+        FqCoDel::new(limit, config, Stream::new(1, "test", 0))
+    }
+
+    fn entry(packet: u32, flow: u32, size: u32) -> Entry {
+        Entry { packet, size, flow, priority: 6, urgent: false, markable: false, marked: false }
+    }
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn offer(queue: &mut FqCoDel, now: Time, entry: Entry) -> Vec<u32> {
+        let mut dropped = Vec::new();
+        queue.enqueue(now, entry, &mut dropped);
+        dropped.iter().map(|drop| drop.entry.packet).collect()
+    }
+
+    fn next(queue: &mut FqCoDel, now: Time) -> Option<u32> {
+        queue.dequeue(now, &mut Vec::new()).map(|entry| entry.packet)
+    }
+
+    #[test]
+    fn a_new_flow_goes_before_old_ones_once() {
+        // Flows 1 and 2 have had their first turns, and flow 1 has begun its second: 1500 more, less a packet, and then none
+        // left. Flow 3 is new: its first two packets go next. Then it has its turn after flow 2, before flow 1 has one again.
+        let mut queue = queue(Limit::Unlimited, 1500);
+        for packet in 0..4 {
+            offer(&mut queue, ms(0), entry(packet, 1, 1000));
+            offer(&mut queue, ms(0), entry(10 + packet, 2, 1000));
+        }
+        let first: Vec<_> = (0..5).map(|_| next(&mut queue, ms(0)).unwrap()).collect();
+        assert_eq!(first, [0, 1, 10, 11, 2]);
+        for packet in 20..23 {
+            offer(&mut queue, ms(0), entry(packet, 3, 1000));
+        }
+        let rest: Vec<_> = std::iter::from_fn(|| next(&mut queue, ms(0))).collect();
+        assert_eq!(rest, [20, 21, 12, 22, 3, 13]);
+        assert_eq!(queue.packets(), 0);
+    }
+
+    #[test]
+    fn a_flow_that_became_empty_is_not_new_at_once() {
+        // Flow 2 sends a packet whenever its last one has left: it does not keep flow 1 from its turn.
+        let mut queue = queue(Limit::Unlimited, 1000);
+        (0..10).for_each(|packet| {
+            offer(&mut queue, ms(0), entry(packet, 1, 1000));
+        });
+        let mut order = Vec::new();
+        for packet in 10..16 {
+            offer(&mut queue, ms(0), entry(packet, 2, 1000));
+            order.extend(next(&mut queue, ms(0)));
+        }
+        let of_the_first = order.iter().filter(|&&packet| packet < 10).count();
+        assert_eq!(of_the_first, 3, "{order:?}");
+    }
+
+    #[test]
+    fn shares_are_equal_in_bytes() {
+        // Packets of 1500, 500 and 40 bytes, all waiting: equal within a quantum and a packet. Waits are short.
+        for quantum in [1, 300, 1514] {
+            let mut queue = queue(Limit::Unlimited, quantum);
+            let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
+            for flow in [0, 1, 2, 0, 1, 2] {
+                offer(&mut queue, ms(0), entry(0, flow, sizes[flow as usize]));
+            }
+            for _ in 0..20_000 {
+                let entry = queue.dequeue(ms(0), &mut Vec::new()).unwrap();
+                given[entry.flow as usize] += u64::from(entry.size);
+                offer(&mut queue, ms(0), entry);
+            }
+            let (most, least) = (given.iter().max().unwrap(), given.iter().min().unwrap());
+            assert!(most - least <= quantum + 3000, "{quantum}: {given:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_buffer_halves_the_largest_queue_from_its_head() {
+        // Flow 1 holds 8000 bytes in eight packets of ten: the eleventh packet costs it its first four.
+        let mut queue = queue(Limit::Packets(10), 1514);
+        for packet in 0..8 {
+            offer(&mut queue, ms(0), entry(packet, 1, 1000));
+        }
+        offer(&mut queue, ms(0), entry(8, 2, 1000));
+        offer(&mut queue, ms(0), entry(9, 2, 1000));
+        assert_eq!(offer(&mut queue, ms(0), entry(10, 2, 1000)), [0, 1, 2, 3]);
+        assert_eq!((queue.packets(), queue.bytes()), (7, 7000));
+    }
+
+    #[test]
+    fn each_queue_has_its_own_control() {
+        // Flow 1 keeps a standing queue, flow 2 sends a packet now and then: only flow 1 is dropped from.
+        let mut queue = queue(Limit::Unlimited, 1514);
+        let mut dropped = Vec::new();
+        (0..100).for_each(|packet| {
+            offer(&mut queue, ms(0), entry(packet, 1, 1000));
+        });
+        for now in 0..1000 {
+            offer(&mut queue, ms(now), entry(0, 1, 1000));
+            if now % 10 == 0 {
+                offer(&mut queue, ms(now), entry(0, 2, 100));
+                let left = queue.dequeue(ms(now), &mut dropped).unwrap();
+                assert!(left.flow == 2 || now == 0);
+            }
+            queue.dequeue(ms(now), &mut dropped);
+        }
+        assert!(dropped.len() > 5 && dropped.iter().all(|drop| drop.entry.flow == 1));
+        assert!(dropped.iter().all(|drop| drop.reason == DropReason::Early));
+    }
+
+    #[test]
+    fn there_are_never_more_queues_than_buckets() {
+        // A hundred thousand flows, one after the other.
+        let config = FqCoDelConfig::default();
+        let mut queue = FqCoDel::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
+        for flow in 0..100_000 {
+            offer(&mut queue, ms(u64::from(flow)), entry(0, flow, 100));
+            next(&mut queue, ms(u64::from(flow)));
+        }
+        assert!(queue.lanes.places() <= 1024, "{}", queue.lanes.places());
+    }
+}

@@ -1,0 +1,90 @@
+//! What is left of a queue's limit.
+
+use crate::{DropReason, Dropped, Entry, Limit};
+use std::collections::VecDeque;
+
+/// How much of a limit is taken, for disciplines that keep several queues under one limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    limit: Limit,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Room {
+    /// Nothing is taken yet.
+    pub(crate) const fn new(limit: Limit) -> Self {
+        Self { limit, packets: 0, bytes: 0 }
+    }
+
+    /// How much is held at most.
+    pub(crate) const fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    /// Whether a packet of `size` bytes fits into what is left.
+    pub(crate) const fn fits(&self, size: u32) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.packets < limit,
+            Limit::Bytes(limit) => size as u64 <= limit.saturating_sub(self.bytes),
+            Limit::Unlimited => true,
+        }
+    }
+
+    /// More is taken than there is: something must go.
+    pub(crate) const fn is_exceeded(&self) -> bool {
+        match self.limit {
+            Limit::Packets(limit) => self.packets > limit,
+            Limit::Bytes(limit) => self.bytes > limit,
+            Limit::Unlimited => false,
+        }
+    }
+
+    /// What `entry` takes, in the unit of the limit: packets or bytes.
+    pub(crate) const fn cost(&self, entry: &Entry) -> u64 {
+        match self.limit {
+            Limit::Packets(_) => 1,
+            Limit::Bytes(_) | Limit::Unlimited => entry.size as u64,
+        }
+    }
+
+    pub(crate) fn take(&mut self, entry: &Entry) {
+        self.packets += 1;
+        self.bytes += u64::from(entry.size);
+    }
+
+    pub(crate) fn give_back(&mut self, entry: &Entry) {
+        self.packets -= 1;
+        self.bytes -= u64::from(entry.size);
+    }
+
+    /// An urgent arrival joins the others of its kind, if it fits.
+    pub(crate) fn store_urgent(
+        &mut self,
+        entry: Entry,
+        urgent: &mut VecDeque<Entry>,
+        dropped: &mut Vec<Dropped>,
+    ) {
+        if self.fits(entry.size) {
+            self.take(&entry);
+            urgent.push_back(entry);
+        } else {
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+
+    /// The first urgent packet leaves, if there is one.
+    pub(crate) fn take_urgent(&mut self, urgent: &mut VecDeque<Entry>) -> Option<Entry> {
+        let entry = urgent.pop_front()?;
+        self.give_back(&entry);
+        Some(entry)
+    }
+
+    pub(crate) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

@@ -1,0 +1,270 @@
+//! Stochastic Fairness Queueing.
+
+use crate::bucket::Buckets;
+use crate::lanes::Lanes;
+use crate::room::Room;
+use crate::{Discipline, DropReason, Dropped, Entry, Limit, Overflow};
+use std::collections::VecDeque;
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Time};
+
+/// The parameters of [`Sfq`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SfqConfig {
+    /// How many queues flows are hashed to, at least 1. McKenney advises several times the number of flows.
+    pub buckets: u32,
+    /// How often the hash is drawn anew, so that flows that share a queue do not share it for long. `None` never does.
+    pub perturbation: Option<Duration>,
+    /// Who loses a packet when there is no room.
+    pub overflow: Overflow,
+}
+
+impl Default for SfqConfig {
+    fn default() -> Self {
+        Self { buckets: 1024, perturbation: Some(Duration::from_secs(10)), overflow: Overflow::LongestTail }
+    }
+}
+
+/// Stochastic Fairness Queueing (McKenney 1991): flows are hashed to a fixed number of queues, which send one packet
+/// each in turn. A full buffer takes from the longest queue.
+///
+/// The hash is drawn from a random stream, and drawn anew after every [`perturbation`](SfqConfig::perturbation). Packets
+/// that wait are then put in their new queues in the order in which they came, so that those of a flow stay in order.
+///
+/// Urgent packets leave before all others.
+///
+/// Differences from the paper:
+///
+/// | paper | here | reason | effect |
+/// | --- | --- | --- | --- |
+/// | packets stay in their queues when the hash changes | they move | no reordering within flows | shares change at once |
+/// | the timer of the perturbation | looked at when a packet comes or goes | a queue has no timers | none |
+#[derive(Clone, Debug)]
+pub struct Sfq {
+    config: SfqConfig,
+    room: Room,
+    urgent: VecDeque<Entry>,
+    /// What is noted of a packet is the number of its arrival.
+    lanes: Lanes<(), u64>,
+    /// The queues with packets, the one to send next first.
+    turns: VecDeque<u32>,
+    buckets: Buckets,
+    next_perturbation: Time,
+    arrivals: u64,
+}
+
+impl Sfq {
+    /// An empty queue that holds no more than `limit` and draws its hash from `stream`.
+    pub fn new(limit: Limit, config: SfqConfig, stream: Stream) -> Self {
+        Self {
+            config,
+            room: Room::new(limit),
+            urgent: VecDeque::new(),
+            lanes: Lanes::new(),
+            turns: VecDeque::new(),
+            buckets: Buckets::new(config.buckets, stream),
+            next_perturbation: config.perturbation.map_or(Time::MAX, |every| Time::ZERO + every),
+            arrivals: 0,
+        }
+    }
+
+    fn store(&mut self, entry: Entry, arrival: u64) -> u32 {
+        let (lane, is_new) = self.lanes.open(self.buckets.of(entry.flow));
+        if is_new {
+            self.turns.push_back(lane);
+        }
+        self.lanes.push(lane, entry, arrival, self.room.cost(&entry));
+        lane
+    }
+
+    /// Forgets a lane without packets.
+    fn close_if_empty(&mut self, lane: u32) {
+        if self.lanes.get(lane).is_empty() {
+            self.turns.retain(|&turn| turn != lane);
+            self.lanes.close(lane);
+        }
+    }
+
+    /// Draws another hash if it is time.
+    fn perturb_if_due(&mut self, now: Time) {
+        let Some(every) = self.config.perturbation.filter(|_| now >= self.next_perturbation) else { return };
+        // Periods without a packet are passed over.
+        let periods = now.since(self.next_perturbation).as_picos() / every.as_picos().max(1) + 1;
+        self.next_perturbation += every * periods;
+        self.buckets.perturb();
+        let mut waiting = Vec::new();
+        for lane in core::mem::take(&mut self.turns) {
+            while let Some(packet) = self.lanes.pop_front(lane, |entry| self.room.cost(entry)) {
+                waiting.push(packet);
+            }
+            self.lanes.close(lane);
+        }
+        waiting.sort_unstable_by_key(|&(_, arrival)| arrival);
+        for (entry, arrival) in waiting {
+            self.store(entry, arrival);
+        }
+    }
+}
+
+impl Discipline for Sfq {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        self.perturb_if_due(now);
+        if entry.urgent {
+            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            return;
+        }
+        let bucket = self.buckets.of(entry.flow);
+        if self.config.overflow.refuses(&self.lanes, bucket, &entry, &self.room) {
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+            return;
+        }
+        self.room.take(&entry);
+        let mine = self.store(entry, self.arrivals);
+        self.arrivals += 1;
+        while self.room.is_exceeded() {
+            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, mine, &self.room) else {
+                return;
+            };
+            self.room.give_back(&entry);
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+            self.close_if_empty(lane);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        self.perturb_if_due(now);
+        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+            return Some(entry);
+        }
+        let lane = self.turns.pop_front()?;
+        let (entry, _) = self.lanes.pop_front(lane, |entry| self.room.cost(entry))?;
+        self.room.give_back(&entry);
+        if self.lanes.get(lane).is_empty() {
+            self.lanes.close(lane);
+        } else {
+            self.turns.push_back(lane);
+        }
+        Some(entry)
+    }
+
+    fn packets(&self) -> u64 {
+        self.room.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.room.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves SFQ: turns, who is dropped, perturbation.
+    use super::*;
+
+    fn queue(limit: Limit, overflow: Overflow, perturbation: Option<Duration>) -> Sfq {
+        Sfq::new(limit, SfqConfig { buckets: 1 << 20, perturbation, overflow }, Stream::new(1, "test", 0))
+    }
+
+    fn entry(packet: u32, flow: u32, size: u32) -> Entry {
+        Entry { packet, size, flow, priority: 6, urgent: false, markable: false, marked: false }
+    }
+
+    fn offer(queue: &mut Sfq, now: Time, entry: Entry) -> Vec<u32> {
+        let mut dropped = Vec::new();
+        queue.enqueue(now, entry, &mut dropped);
+        dropped.iter().map(|drop| drop.entry.packet).collect()
+    }
+
+    fn drain(queue: &mut Sfq, now: Time) -> Vec<u32> {
+        std::iter::from_fn(|| queue.dequeue(now, &mut Vec::new())).map(|entry| entry.packet).collect()
+    }
+
+    #[test]
+    fn queues_send_a_packet_each_in_turn() {
+        // Three of flow 1, two of flow 2, one of flow 3.
+        let mut queue = queue(Limit::Unlimited, Overflow::LongestTail, None);
+        for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3)] {
+            offer(&mut queue, Time::ZERO, entry(packet, flow, 100));
+        }
+        assert_eq!(drain(&mut queue, Time::ZERO), [0, 3, 5, 1, 4, 2]);
+    }
+
+    #[test]
+    fn a_full_buffer_takes_from_the_longest_queue() {
+        // Flow 1 holds three of four, flow 2 one: an arrival of flow 2 costs flow 1 its last or first packet. Then both
+        // hold two, and the arrival's own flow pays.
+        for (overflow, first, then) in [(Overflow::LongestTail, 2, 5), (Overflow::LongestHead, 0, 3)] {
+            let mut queue = queue(Limit::Packets(4), overflow, None);
+            for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2)] {
+                assert!(offer(&mut queue, Time::ZERO, entry(packet, flow, 100)).is_empty());
+            }
+            assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 2, 100)), [first]);
+            assert_eq!(offer(&mut queue, Time::ZERO, entry(5, 2, 100)), [then]);
+            assert_eq!((queue.packets(), queue.bytes()), (4, 400));
+        }
+    }
+
+    #[test]
+    fn beyond_its_share_an_arrival_is_dropped_though_there_is_room() {
+        // Six places: alone, a flow may have them all; beside another, three.
+        let mut alone = queue(Limit::Packets(6), Overflow::Share, None);
+        for packet in 0..6 {
+            assert!(offer(&mut alone, Time::ZERO, entry(packet, 1, 100)).is_empty());
+        }
+        assert_eq!(offer(&mut alone, Time::ZERO, entry(6, 1, 100)), [6]);
+        // The first packet of another flow pushes out the last of the longest.
+        assert_eq!(offer(&mut alone, Time::ZERO, entry(7, 2, 100)), [5]);
+        let mut queue = queue(Limit::Packets(6), Overflow::Share, None);
+        offer(&mut queue, Time::ZERO, entry(0, 2, 100));
+        for packet in 1..4 {
+            assert!(offer(&mut queue, Time::ZERO, entry(packet, 1, 100)).is_empty());
+        }
+        assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 1, 100)), [4]);
+        assert_eq!(queue.packets(), 4);
+    }
+
+    #[test]
+    fn a_perturbation_moves_packets_and_keeps_flows_in_order() {
+        // A hundred flows in ten queues, ten packets each: before and after, every flow's packets leave in order.
+        let every = Duration::from_secs(1);
+        let config = SfqConfig { buckets: 10, perturbation: Some(every), ..SfqConfig::default() };
+        let mut queue = Sfq::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
+        for packet in 0..1000 {
+            offer(&mut queue, Time::ZERO, entry(packet, packet % 100, 100));
+        }
+        let mut order: Vec<u32> = Vec::new();
+        for step in 0..10 {
+            let now = Time::ZERO + Duration::from_millis(700) * step;
+            for _ in 0..100 {
+                order.push(queue.dequeue(now, &mut Vec::new()).unwrap().packet);
+            }
+        }
+        assert_eq!(queue.packets(), 0);
+        for flow in 0..100 {
+            let of: Vec<u32> = order.iter().copied().filter(|packet| packet % 100 == flow).collect();
+            assert!(of.is_sorted() && of.len() == 10);
+        }
+    }
+
+    #[test]
+    fn unlucky_flows_are_parted_by_the_next_perturbation() {
+        // Two of a thousand flows that share one of two queues do not share it in all of twenty periods.
+        let config =
+            SfqConfig { buckets: 2, perturbation: Some(Duration::from_secs(1)), ..SfqConfig::default() };
+        let mut queue = Sfq::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
+        let together = (0..20).filter(|&second| {
+            offer(&mut queue, Time::ZERO + Duration::from_secs(second), entry(0, 1, 1));
+            queue.buckets.of(1) == queue.buckets.of(2)
+        });
+        assert!((2..18).contains(&together.count()));
+    }
+
+    #[test]
+    fn a_long_silence_costs_nothing() {
+        // A period of a picosecond after hours: passed over at once.
+        let mut queue = queue(Limit::Unlimited, Overflow::LongestTail, Some(Duration::from_picos(1)));
+        let late = Time::ZERO + Duration::from_secs(10_000);
+        offer(&mut queue, late, entry(0, 1, 1));
+        assert_eq!(drain(&mut queue, Time::MAX), [0]);
+    }
+}

@@ -1,0 +1,42 @@
+//! A line of packets that remember when they came.
+
+use crate::room::Room;
+use crate::{Dropped, Entry, Limit};
+use std::collections::VecDeque;
+use thalweg_proto::units::Time;
+
+/// First come, first served, with the time at which each packet came; urgent packets apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Stamped {
+    pub(crate) room: Room,
+    pub(crate) urgent: VecDeque<Entry>,
+    queue: VecDeque<(Entry, Time)>,
+}
+
+impl Stamped {
+    pub(crate) const fn new(limit: Limit) -> Self {
+        Self { room: Room::new(limit), urgent: VecDeque::new(), queue: VecDeque::new() }
+    }
+
+    /// An ordinary packet joins, if it fits.
+    pub(crate) fn store(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        if self.room.fits(entry.size) {
+            self.room.take(&entry);
+            self.queue.push_back((entry, now));
+        } else {
+            dropped.push(Dropped { entry, reason: crate::DropReason::Full });
+        }
+    }
+
+    /// The first urgent packet leaves.
+    pub(crate) fn pop_urgent(&mut self) -> Option<Entry> {
+        self.room.take_urgent(&mut self.urgent)
+    }
+
+    /// The first ordinary packet leaves, and tells since when it waited.
+    pub(crate) fn pop(&mut self) -> Option<(Entry, Time)> {
+        let (entry, since) = self.queue.pop_front()?;
+        self.room.give_back(&entry);
+        Some((entry, since))
+    }
+}

@@ -1,0 +1,121 @@
+//! Gates of nodes: engines that pause and resume the flows which begin there.
+
+use crate::endpoint::{Command, EndpointId};
+use crate::simulation::{Kind, Simulation};
+use crate::trace::Tracer;
+use thalweg_proto::gate::{Gate, GateConfig, GateEvent, GateInput};
+use thalweg_proto::transport::Signal;
+use thalweg_proto::units::Time;
+use thalweg_proto::{Engine, Output};
+
+/// "No gate".
+pub(crate) const NO_GATE: u16 = u16::MAX;
+
+/// The gate of a node. It numbers flows by their connections.
+#[derive(Debug)]
+pub(crate) struct NodeGate {
+    gate: Gate,
+    /// When its timer event is due; [`Time::MAX`] when none is in the queue.
+    armed: Time,
+    /// What it wants is being done: what it hears on the way it acts on afterwards.
+    is_draining: bool,
+}
+
+impl NodeGate {
+    pub fn new(config: &GateConfig) -> Self {
+        Self { gate: Gate::new(config), armed: Time::MAX, is_draining: false }
+    }
+}
+
+impl<T: Tracer> Simulation<T> {
+    /// A connection begins at its sender's gate, if there is one.
+    pub(crate) fn join_gate(&mut self, connection: u32) {
+        let endpoint = &self.endpoints[connection as usize * 2];
+        let input = GateInput::Join { flow: connection, priority: endpoint.priority };
+        self.tell_gate(endpoint.gate, input);
+    }
+
+    /// A connection has ended, or has nothing more to send.
+    pub(crate) fn leave_gate(&mut self, connection: u32) {
+        let gate = core::mem::replace(&mut self.endpoints[connection as usize * 2].gate, NO_GATE);
+        if gate == NO_GATE {
+            return;
+        }
+        if T::ENABLED {
+            self.tracer.gate(self.now, connection, false);
+        }
+        self.tell_gate(gate, GateInput::Leave { flow: connection });
+    }
+
+    /// A sender met a sign of congestion.
+    pub(crate) fn tell_gate_of_congestion(&mut self, id: EndpointId, signal: Signal) {
+        let gate = self.endpoints[id as usize].gate;
+        self.tell_gate(gate, GateInput::Congestion { flow: id / 2, signal });
+    }
+
+    /// A queue dropped a packet; the gate of the node that the queue belongs to may want to know.
+    pub(crate) fn tell_gate_of_drop(&mut self, link: u32) {
+        if let Some(&gate) = self.link_gates.get(link as usize) {
+            self.tell_gate(gate, GateInput::LocalDrop);
+        }
+    }
+
+    /// A sender behind a gate sent something.
+    #[cold]
+    pub(crate) fn tell_gate_of_data(&mut self, id: EndpointId) {
+        let gate = self.endpoints[id as usize].gate;
+        if let Some(node) = self.gates.get_mut(gate as usize)
+            && node.gate.hears_of_data()
+        {
+            // This changes nothing before the end of the slot.
+            node.gate.handle(self.now, GateInput::Sent { flow: id / 2 });
+        }
+    }
+
+    fn tell_gate(&mut self, gate: u16, input: GateInput) {
+        if let Some(node) = self.gates.get_mut(gate as usize) {
+            node.gate.handle(self.now, input);
+            self.drain_gate(gate);
+        }
+    }
+
+    /// A gate asked to be polled now.
+    pub(crate) fn on_gate(&mut self, gate: u32) {
+        let node = &mut self.gates[gate as usize];
+        if node.armed == self.now {
+            node.armed = Time::MAX;
+            self.drain_gate(gate as u16);
+        }
+    }
+
+    /// Does what a gate wants done, until it wants nothing more.
+    fn drain_gate(&mut self, gate: u16) {
+        if core::mem::replace(&mut self.gates[gate as usize].is_draining, true) {
+            return;
+        }
+        loop {
+            let node = &mut self.gates[gate as usize];
+            match node.gate.poll(self.now) {
+                Output::Event(GateEvent::Pause(connection)) => self.pause(connection, true),
+                Output::Event(GateEvent::Resume(connection)) => self.pause(connection, false),
+                Output::Timeout { at, .. } => {
+                    if at < node.armed {
+                        node.armed = at;
+                        self.wheel.push(at, Kind::Gate.key(u32::from(gate)));
+                    }
+                    break;
+                }
+                Output::Idle => break,
+                Output::Transmit(never) => match never {},
+            }
+        }
+        self.gates[gate as usize].is_draining = false;
+    }
+
+    fn pause(&mut self, connection: u32, paused: bool) {
+        if T::ENABLED {
+            self.tracer.gate(self.now, connection, paused);
+        }
+        self.command(connection * 2, if paused { Command::Pause } else { Command::Resume });
+    }
+}

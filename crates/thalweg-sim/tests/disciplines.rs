@@ -1,0 +1,79 @@
+//! What disciplines do to the traffic of a whole network: shares and delays with known results.
+
+mod net;
+
+use net::{bytes, datagrams, direction, group, pipe, run, window};
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_queue::{DisciplineSpec, FairQueueingConfig, Limit};
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::*;
+
+const LIMIT: Limit = Limit::Packets(50);
+
+fn fair() -> DisciplineSpec {
+    DisciplineSpec::FairQueueing { limit: LIMIT, config: FairQueueingConfig::default() }
+}
+
+fn constant(kbits: u64, packet: u64) -> WorkloadSpec {
+    let rate = Rate::from_bits_per_sec(kbits * 1000);
+    WorkloadSpec::ConstantRate { rate, packet: bytes(packet) }
+}
+
+/// Over a link of 8 Mbit/s and 10 ms with this queue, for 20 s of which 5 are not counted.
+fn share(queue: DisciplineSpec, groups: Vec<GroupSpec>) -> RunResult {
+    let link =
+        DirectionSpec { queue, ..direction(Rate::from_mbits_per_sec(8), Duration::from_millis(10), LIMIT) };
+    run(&Spec { groups, duration: Duration::from_secs(20), warmup: Duration::from_secs(5), ..pipe(link) })
+}
+
+fn goodput(result: &RunResult, group: u32) -> f64 {
+    let flows = result.flows.iter().filter(|flow| flow.group == group);
+    flows.map(|flow| flow.goodput.as_f64()).sum::<f64>() / 1e6
+}
+
+fn new_reno() -> ControllerSpec {
+    ControllerSpec::NewReno { initial_window: 1.0, initial_threshold: f64::INFINITY }
+}
+
+/// Two windows and a source of 20 Mbit/s that heeds nothing.
+fn greedy() -> Vec<GroupSpec> {
+    vec![
+        GroupSpec { count: 2, ..group("window", 1, window(new_reno()), WorkloadSpec::Bulk) },
+        group("flood", 1, datagrams(), constant(20_000, 1000)),
+    ]
+}
+
+/// A source that sends 400 kbit/s of small packets beside two that fill the queue.
+fn modest() -> Vec<GroupSpec> {
+    vec![
+        GroupSpec { count: 2, ..group("window", 1, window(new_reno()), WorkloadSpec::Bulk) },
+        group("voice", 1, datagrams(), constant(400, 200)),
+    ]
+}
+
+#[test]
+fn first_come_first_served_gives_the_link_to_whoever_sends_most() {
+    // What the other tests' disciplines prevent.
+    let result = share(DisciplineSpec::Fcfs { limit: LIMIT }, greedy());
+    assert!(goodput(&result, 0) < 0.4, "{}", goodput(&result, 0));
+}
+
+#[test]
+fn fair_queueing_gives_everyone_a_third() {
+    // 8/3 Mbit/s for each of the three; windows have headers of 4 %, and halve when they have lost.
+    let result = share(fair(), greedy());
+    assert!((goodput(&result, 1) - 2.67).abs() < 0.15, "{}", goodput(&result, 1));
+    assert!((goodput(&result, 0) - 5.33 * 0.96).abs() < 0.25, "{}", goodput(&result, 0));
+}
+
+#[test]
+fn fair_queueing_lets_small_senders_through_at_once() {
+    // 200 bytes that take 0.2 ms wait for one packet of 1000 bytes at most: 10 ms, 0.2 ms and 1 ms. With FCFS they wait
+    // for the queue of up to 50.
+    let result = share(fair(), modest());
+    assert_eq!(result.flows[2].drops, 0);
+    assert!(result.flows[2].delay.max < Duration::from_micros(11_250), "{:?}", result.flows[2].delay);
+    let result = share(DisciplineSpec::Fcfs { limit: LIMIT }, modest());
+    assert!(result.flows[2].delay.mean > Duration::from_millis(25), "{:?}", result.flows[2].delay);
+}

@@ -1,0 +1,108 @@
+//! `--trace sequence`: sequence diagrams of a batch, a picture and a text for each run.
+
+use crate::arguments::Options;
+use crate::capture::file_name;
+use crate::console::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use thalweg_lab::output::sequence::{Sequence, View};
+use thalweg_lab::scenario::nearest;
+use thalweg_proto::units::{Duration, Time};
+use thalweg_sim::spec::Spec;
+
+/// Where diagrams are drawn.
+#[derive(Clone, Debug)]
+pub struct Sequences {
+    view: View,
+    /// Without its ending.
+    path: PathBuf,
+    title: String,
+    /// There is more than one run, so that each needs a name of its own.
+    several: bool,
+}
+
+/// The diagram of one run.
+#[derive(Debug)]
+pub struct FileSequence {
+    /// What watches the packets.
+    pub sequence: Sequence,
+    path: PathBuf,
+    title: String,
+}
+
+impl Sequences {
+    /// What `options` ask for; files are called like `path`.
+    pub fn new(
+        options: &Options,
+        spec: &Spec,
+        title: &str,
+        path: &Path,
+        several: bool,
+    ) -> Result<Self, Error> {
+        let from = options.trace_from.unwrap_or(Duration::ZERO);
+        let until = options.trace_until.unwrap_or(Duration::MAX);
+        if until <= from {
+            return Err(Error::Usage(format!("--trace-until {until} is not after --trace-from {from}")));
+        }
+        let view = View {
+            flow: flow(options.trace_flow.as_deref(), spec)?,
+            times: Time::ZERO + from..Time::ZERO + until,
+            most: options.trace_packets.get() as usize,
+        };
+        Ok(Self { view, path: path.to_owned(), title: title.to_owned(), several })
+    }
+
+    /// Begins the diagram of one run.
+    pub fn begin(&self, scheme: Option<&str>, seed: u64) -> FileSequence {
+        let scheme_title = scheme.map(|name| format!(", {name}")).unwrap_or_default();
+        FileSequence {
+            sequence: Sequence::new(self.view.clone()),
+            path: if self.several { file_name(&self.path, scheme, seed, "") } else { self.path.clone() },
+            title: format!("{}{scheme_title}", self.title),
+        }
+    }
+}
+
+impl FileSequence {
+    /// Writes the picture and the text.
+    pub fn finish(self) -> Result<(), Error> {
+        let write = |ending: &str, text: String| {
+            // Not `with_extension`, which would take a part of the name for one.
+            let mut path = self.path.clone().into_os_string();
+            path.push(ending);
+            fs::write(&path, text).map_err(|error| {
+                Error::Failed(format!("cannot write {}: {error}", Path::new(&path).display()))
+            })
+        };
+        write(".svg", self.sequence.svg(&self.title))?;
+        write(".txt", self.sequence.text())
+    }
+}
+
+/// The number of the flow of this name; the first without.
+fn flow(name: Option<&str>, spec: &Spec) -> Result<u32, Error> {
+    let Some(name) = name else { return Ok(0) };
+    let mut first = 0;
+    for group in &spec.groups {
+        if group.count == 1 && group.name == name {
+            return Ok(first);
+        }
+        let number = name.strip_prefix(group.name.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        if let Some(number) = number.and_then(|number| number.parse::<u32>().ok())
+            && (1..=group.count).contains(&number)
+        {
+            return Ok(first + number - 1);
+        }
+        first += group.count;
+    }
+    let names: Vec<String> = spec
+        .groups
+        .iter()
+        .map(|group| if group.count == 1 { group.name.clone() } else { format!("{}.1", group.name) })
+        .collect();
+    let hint = nearest(name, names.iter().map(String::as_str)).map_or_else(
+        || format!("there are {}", names.join(", ")),
+        |nearest| format!("did you mean `{nearest}`?"),
+    );
+    Err(Error::Usage(format!("--trace-flow: there is no flow `{name}`; {hint}")))
+}

@@ -1,0 +1,8 @@
+//! Any octets as a script for one end of SSCOP.
+
+#![no_main]
+
+#[path = "../../crates/thalweg-proto/tests/sscop_octets/mod.rs"]
+mod sscop_octets;
+
+libfuzzer_sys::fuzz_target!(|script: &[u8]| sscop_octets::run(script));
