@@ -418,6 +418,8 @@ pub(crate) struct Endpoint {
     pub waiting: bool,
     /// Every change of its state is recorded.
     pub watched: bool,
+    /// Its outputs are being taken.
+    pub draining: bool,
     /// The priority of its flow.
     pub priority: u8,
     /// The gate that it sends behind.
@@ -449,6 +451,7 @@ impl Endpoint {
         incarnation: 0,
         waiting: false,
         watched: false,
+        draining: false,
         priority: LOWEST_PRIORITY,
         gate: NO_GATE,
     };

@@ -1,6 +1,6 @@
 //! The event loop.
 
-use crate::endpoint::{AnyEngine, AnyOutput, Command, Endpoint, EndpointId, Transport};
+use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::flow::{Connection, Flow, Group, Role};
 use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
@@ -270,6 +270,11 @@ impl<T: Tracer> Simulation<T> {
             self.ask_host(id);
             return;
         }
+        // What an output leads to at once (the application writes more, a router on its own node answers) is an input
+        // like any other: the loop that runs already sees to it, however long such a chain is.
+        if core::mem::replace(&mut self.endpoints[id as usize].draining, true) {
+            return;
+        }
         loop {
             match self.poll(id) {
                 Output::Transmit(pdu) => self.send(id, pdu),
@@ -277,6 +282,7 @@ impl<T: Tracer> Simulation<T> {
                 Output::Timeout { .. } | Output::Idle => break,
             }
         }
+        self.endpoints[id as usize].draining = false;
         self.record_endpoint(id);
     }
 
@@ -367,12 +373,7 @@ impl<T: Tracer> Simulation<T> {
             // A late packet of a connection that has ended.
             return;
         }
-        // A router at a source's own node tells it while it sends: it must not begin to send within its sending for nothing.
-        let is_ignored = matches!((&endpoint.engine, &pdu), (AnyEngine::Sscop(_), Pdu::Feedback(_)));
         endpoint.engine.receive(self.now, pdu, flags.has(Flags::MARKED));
-        if is_ignored {
-            return;
-        }
         if self.counting && is_data && !flags.has(Flags::BACKWARD) {
             let flow = endpoint.flow;
             self.record_delay(flow, self.now.since(sent_at));

@@ -9,7 +9,7 @@ mod explain;
 mod include;
 mod keys;
 mod lint;
-mod path;
+pub(crate) mod path;
 mod quantity;
 mod reference;
 mod resolve;

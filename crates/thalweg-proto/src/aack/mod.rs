@@ -14,7 +14,7 @@
 //! | --- | --- | --- | --- |
 //! | the transmitter has no timer | with data outstanding and no report that brings news (releases or asks for something) for `max(4 T_normal, 4 RTT)` it sends its oldest packet again | a lost last packet, or reports that are all lost, would hang it | none in the figures: the source is greedy and reports are not lost |
 //! | the receiver's timer runs from the start | it runs from the first packet on | a receiver knows of a connection by its packets | none |
-//! | does a report at once restart the timer? not said | the first loss of an error phase sets it to `T_error`, later ones leave it | the text on the paper's figure 2 | at a loss of 0.1 throughput is 0.7 % higher than without |
+//! | does a report at once restart the timer? not said | a loss found when none is outstanding sets it to `T_error` anew, others leave it | an error phase ends when all is repaired, so the next loss begins another | at a loss of 0.1 throughput is 1 % higher than if the timer ran on |
 //! | when does the timer go back to `T_normal`? at the repair, or at the expiry after it | at the first expiry with nothing missing | the text on the paper's figure 2 | below 0.1 % for `T_error` of 5 to 15 ms |
 //! | is a gap asked for again at the next expiry? | yes; the transmitter ignores it while the packet waits to be resent | a request or a repetition may be lost, and a receiver cannot tell | repairs take one `T_error` more for each such loss |
 //! | the receiver's buffer is not bounded | `window` packets from the next to deliver | a peer must not fill memory | none: a transmitter's window is never larger |

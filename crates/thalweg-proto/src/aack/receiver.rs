@@ -32,7 +32,7 @@ pub struct ReceiverStats {
     pub reports: u64,
     /// Those of them that asked for something.
     pub requests: u64,
-    /// Times that the first loss after an error-free phase was found.
+    /// Times that a loss was found when none was outstanding.
     pub error_phases: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Receiver<P: Payload> {
     due: VecDeque<(u64, u64)>,
     /// The report timer; [`Time::MAX`] before the first packet.
     timer: Time,
-    /// A loss has been outstanding since the timer was last set to T_normal.
+    /// The timer runs with T_error: there was a loss since it was last set to T_normal.
     error: bool,
     stats: ReceiverStats,
 }
@@ -121,15 +121,17 @@ impl<P: Payload> Receiver<P> {
 
     /// A jump in the numbers: what was skipped is asked for at once.
     fn on_loss(&mut self, now: Time, first: u64, end: u64) {
+        // The first loss of an error phase, which lasts until all is repaired. It puts the timer off, but never without a
+        // report on the way in its place.
+        if self.gaps.is_empty() {
+            self.error = true;
+            self.stats.error_phases += 1;
+            self.timer = now + self.config.interval(true);
+        }
         self.gaps.push_back((first, end));
         // A driver that takes nothing out must not make this grow; the timer asks for everything again.
         if (self.due.len() as u64) < self.config.window() {
             self.due.push_back((first, end));
-        }
-        if !self.error {
-            self.error = true;
-            self.stats.error_phases += 1;
-            self.timer = now + self.config.interval(true);
         }
     }
 
@@ -312,15 +314,20 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_before_the_end_of_an_error_phase_leaves_the_timer() {
+    fn each_error_phase_sets_the_timer_once() {
         let mut receiver = receiver::<Length>(400);
         take(&mut receiver, 0, 2, Length(1));
         assert_eq!(reports(&mut receiver, 0), (vec![((1, 2), 1)], Some(5)));
+        // All is repaired, and the next loss is the first of a phase again.
         take(&mut receiver, 2, 1, Length(1));
         take(&mut receiver, 3, 4, Length(1));
-        assert_eq!(reports(&mut receiver, 3), (vec![((3, 4), 3)], Some(5)));
-        assert_eq!(reports(&mut receiver, 5), (vec![((3, 4), 3)], Some(10)));
-        assert_eq!(receiver.stats().error_phases, 1);
+        assert_eq!(reports(&mut receiver, 3), (vec![((3, 4), 3)], Some(8)));
+        // While it is outstanding, further ones leave the timer.
+        take(&mut receiver, 6, 6, Length(1));
+        take(&mut receiver, 6, 3, Length(1));
+        take(&mut receiver, 7, 8, Length(1));
+        assert_eq!(reports(&mut receiver, 7), (vec![((5, 6), 5), ((7, 8), 5)], Some(8)));
+        assert_eq!(receiver.stats().error_phases, 2);
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! Proves that each claim holds for results as the paper describes them, and fails when one of them is changed.
+use super::super::super::{Cell, ExperimentResults, Row};
+use super::*;
+
+/// Efficiencies of the right shape.
+fn shaped() -> Results {
+    let row = |scheme: &str, keys: &[(&str, f64)], value: f64| {
+        let cell =
+            keys.iter().fold(Cell::ours(scheme, EFFICIENCY), |cell, (key, value)| cell.with(key, *value));
+        Row::new(cell, Some(&[value]))
+    };
+    let times = |normal: f64, error: f64, value: f64| {
+        row("adaptive", &[("T_normal_ms", normal), ("T_error_ms", error)], value)
+    };
+    let low: Vec<Row> = [5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 80.0, 100.0]
+        .iter()
+        .map(|&normal: &f64| times(normal, 5.0, 0.99 - (normal - 40.0).abs() / 1000.0))
+        .chain([1.0, 2.0, 10.0, 20.0, 40.0].iter().map(|&error| times(40.0, error, 0.99)))
+        .collect();
+    let high: Vec<Row> = [1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 12.0, 15.0, 20.0, 30.0, 40.0]
+        .iter()
+        .map(|&error: &f64| times(40.0, error, 0.85 - (error - 5.0).abs() / 500.0))
+        .chain([10.0, 20.0, 80.0].iter().map(|&normal| times(normal, 5.0, 0.85)))
+        .collect();
+    let losses = [1e-4, 1e-3, 1e-2, 3e-2, 1e-1];
+    let large = [400.0, 500.0, 1000.0].iter().flat_map(|&window| {
+        losses.map(|loss| row("adaptive", &[("window", window), ("loss", loss)], 1.0 - loss))
+    });
+    let small = [50.0, 100.0, 150.0, 200.0].iter().flat_map(|&window| {
+        losses.map(|loss| row("adaptive", &[("window", window), ("loss", loss)], 0.2 + loss))
+    });
+    let windows: Vec<Row> = large.chain(small).collect();
+    let against = || -> Vec<Row> {
+        let losses = [1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1];
+        let adaptive = losses.iter().map(|&loss| row("adaptive", &[("loss", loss)], 0.99 - loss));
+        let sscop = losses.iter().flat_map(|&loss| {
+            [10.0, 40.0].map(|poll| row("sscop", &[("timer_poll_ms", poll), ("loss", loss)], 0.98 - loss))
+        });
+        adaptive.chain(sscop).collect()
+    };
+    let of =
+        |figure: &str, rows| ExperimentResults { id: format!("ours/{figure}"), title: String::new(), rows };
+    Results {
+        paper: "lee97",
+        complete: true,
+        experiments: vec![
+            of("figure-5", low.clone()),
+            of("figure-6", low),
+            of("figure-7", high),
+            of("figure-8", windows),
+            of("figure-9", against()),
+            of("figure-10", against()),
+        ],
+        claims: Vec::new(),
+    }
+}
+
+fn holds(results: &Results) -> Vec<bool> {
+    claims(results).iter().map(|claim| claim.holds).collect()
+}
+
+/// The results with one efficiency changed.
+fn changed(figure: &str, scheme: &str, keys: &[(&str, f64)], value: f64) -> Results {
+    let mut results = shaped();
+    let id = format!("ours/{figure}");
+    let experiment = results.experiments.iter_mut().find(|of| of.id == id).unwrap();
+    let is_it = |row: &&mut Row| {
+        row.cell.scheme == scheme
+            && keys.iter().all(|(key, value)| row.cell.keys[*key].as_f64() == Some(*value))
+    };
+    experiment.rows.iter_mut().find(is_it).unwrap().value = Some(value);
+    results
+}
+
+#[test]
+fn claims_hold_for_what_the_paper_describes() {
+    let claims = claims(&shaped());
+    assert!(claims.iter().all(|claim| claim.holds), "{claims:#?}");
+    assert_eq!(claims.len(), 4);
+}
+
+#[test]
+fn each_claim_can_fail() {
+    let times = |normal: f64, error: f64| [("T_normal_ms", normal), ("T_error_ms", error)];
+    for (claim, results) in [
+        (0, changed("figure-5", "adaptive", &times(20.0, 5.0), 0.999)),
+        (0, changed("figure-6", "adaptive", &times(80.0, 5.0), 0.98)),
+        (0, changed("figure-5", "adaptive", &times(40.0, 20.0), 0.9)),
+        (1, changed("figure-7", "adaptive", &times(40.0, 12.0), 0.86)),
+        (1, changed("figure-7", "adaptive", &times(80.0, 5.0), 0.7)),
+        (2, changed("figure-8", "adaptive", &[("window", 500.0), ("loss", 0.01)], 0.9999)),
+        (2, changed("figure-8", "adaptive", &[("window", 100.0), ("loss", 0.01)], 0.1)),
+        (3, changed("figure-9", "sscop", &[("timer_poll_ms", 40.0), ("loss", 0.01)], 0.9801)),
+        (3, changed("figure-10", "sscop", &[("timer_poll_ms", 10.0), ("loss", 0.1)], 0.8901)),
+    ] {
+        let holds = holds(&results);
+        let expected: Vec<bool> = (0..4).map(|number| number != claim).collect();
+        assert_eq!(holds, expected, "claim {}", claim + 1);
+    }
+    // A T_error that does not matter.
+    let mut flat = shaped();
+    flat.experiments[2].rows.iter_mut().for_each(|row| row.value = Some(0.85));
+    assert_eq!(holds(&flat), [true, false, true, true]);
+}
+
+#[test]
+fn claims_without_their_figures_are_left_out() {
+    let mut results = shaped();
+    results.experiments.retain(|of| of.id == "ours/figure-7");
+    assert_eq!(claims(&results).iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(), ["2"]);
+}
