@@ -262,7 +262,7 @@ table! {
         /// When a sender that had nothing to send goes on: "at-once" or with the "next-burst".
         resume: SstpResume = "resume" or r#""at-once""#;
         /// W: the segments that may be sent without acknowledgement, or so many times w_a, the segments that are sent in
-        /// one round trip; rounded, at least 2.
+        /// one round trip; rounded, at least 2 and at most 32767.
         window: Segments = "window" or r#""2.5 wa""#;
         /// B: the segments that the receiver has room for; as many as the window without.
         buffer: Segments = "buffer";
