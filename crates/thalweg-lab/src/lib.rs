@@ -8,12 +8,14 @@
 //! - [`results`]: the results document.
 //! - [`output`]: tables for people, folders, series and packet captures.
 //! - [`paper`]: published studies, reproduced.
+//! - [`report`]: pages to look at.
 
 pub mod batch;
 pub mod explore;
 pub mod model;
 pub mod output;
 pub mod paper;
+pub mod report;
 pub mod results;
 pub mod scenario;
 pub mod statistics;

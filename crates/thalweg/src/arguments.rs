@@ -38,6 +38,8 @@ pub enum Command {
     Paper(PaperArguments),
     /// Compute what a published analysis says
     Model(ModelArguments),
+    /// Write the page of a results folder: plots, tables and who won, in one file for the browser
+    Report(ReportArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
@@ -121,12 +123,22 @@ pub struct Options {
     /// Write a folder that holds the scenario, results and series, and explains itself
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write a page with plots and tables for the browser, into the results folder, FILE, or a file named like the
+    /// scenario
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub report: Option<Option<PathBuf>>,
+    /// Write a picture for papers and slides, into the results folder, FILE, or a file named like the scenario
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub svg: Option<Option<PathBuf>>,
     /// Capture packets for Wireshark, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub pcap: Option<Option<PathBuf>>,
     /// Where to capture: "source" or "sink" of the flows, or the name of a link
     #[arg(long, value_name = "PLACE", default_value = "source", requires = "pcap")]
     pub pcap_at: String,
+    /// Write what the senders did as qlog, for qvis and other tools, into the results folder or this file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub qlog: Option<Option<PathBuf>>,
     /// Draw what a flow's ends send each other, as a picture and as text, into the results folder or beside the scenario
     #[arg(long, value_name = "WHAT", value_enum)]
     pub trace: Option<Trace>,
@@ -248,6 +260,10 @@ pub struct PaperArguments {
     /// Write a folder that holds the results and each run with its scenario and series
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write a page with plots and tables for the browser, into the results folder, FILE, or a file named like the
+    /// paper
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub report: Option<Option<PathBuf>>,
     /// Shorter runs and fewer replications, for a first look
     #[arg(long)]
     pub quick: bool,
@@ -261,6 +277,20 @@ pub struct PaperArguments {
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `thalweg report`.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// A folder that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Where the page goes; without, into the folder as report.html. A name that ends in .svg gets a picture
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -335,6 +365,7 @@ impl Arguments {
             Command::Rerun(rerun) => rerun.quiet,
             Command::Explore(explore) => explore.quiet,
             Command::Paper(paper) => paper.quiet,
+            Command::Report(report) => report.quiet,
             Command::Validate(_) | Command::Model(_) | Command::List { .. } | Command::Schema => false,
         }
     }

@@ -32,7 +32,6 @@ impl Captures {
         Capture::new(file, self.point.clone())
     }
 
-    /// `trace.pcap`, or `trace-SCHEME-SEED.pcap`.
     fn file(&self, scheme: Option<&str>, seed: u64) -> PathBuf {
         if !self.several {
             return self.path.clone();

@@ -1,6 +1,6 @@
 //! Runs a batch and gathers what comes out of it.
 
-use crate::capture::{Captures, FileCapture};
+use crate::capture::{Captures, FileCapture, file_name};
 use crate::console::{Console, Error};
 use crate::lines::{self, Lines, Meter};
 use crate::progress::Bar;
@@ -8,10 +8,12 @@ use crate::sequences::{FileSequence, Sequences};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_lab::batch::{self, Job, Progress};
-use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
+use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey, write_qlog};
+use thalweg_lab::report::AllSeries;
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
 use thalweg_sim::RunResult;
@@ -61,6 +63,8 @@ pub struct Execution<'a> {
     pub events: Option<Vec<u64>>,
     /// Packet captures.
     pub captures: Option<Captures>,
+    /// Where the senders' metrics go as qlog.
+    pub qlog: Option<PathBuf>,
     /// Sequence diagrams.
     pub sequences: Option<Sequences>,
     /// Records while it runs.
@@ -69,13 +73,16 @@ pub struct Execution<'a> {
     pub verify: bool,
     /// Where series go.
     pub folder: Option<&'a Folder>,
+    /// Keep series for a page or a picture.
+    pub keep_series: bool,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Execution<'_> {
-    /// Runs the batch. Seed by seed, so that schemes can be compared also when it is interrupted.
-    pub fn run(&self, console: &Console) -> Result<Document, Error> {
+    /// Runs the batch; gives the results, and the series for a report. Seed by seed, so that schemes can be compared
+    /// also when it is interrupted.
+    pub fn run(&self, console: &Console) -> Result<(Document, AllSeries), Error> {
         let jobs: Vec<Job> =
             (0..self.header.seeds.len() * self.schemes.len()).map(|run| self.job(run)).collect();
         let progress = Progress::new(&jobs, Arc::clone(&self.stop));
@@ -227,13 +234,20 @@ struct Gathered<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,
     series: Option<SeriesFiles>,
+    kept: AllSeries,
     failed: Option<Error>,
 }
 
 impl<'a> Gathered<'a> {
     fn new(execution: &'a Execution<'a>) -> Result<Self, Error> {
         let series = execution.folder.map(SeriesFiles::new).transpose()?;
-        Ok(Self { execution, runs: vec![Vec::new(); execution.schemes.len()], series, failed: None })
+        Ok(Self {
+            execution,
+            runs: vec![Vec::new(); execution.schemes.len()],
+            series,
+            kept: AllSeries::default(),
+            failed: None,
+        })
     }
 
     /// Takes the results of run `number`; they come in order.
@@ -251,11 +265,27 @@ impl<'a> Gathered<'a> {
     }
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
-        let scheme = self.execution.scheme(run).name.as_deref().unwrap_or("");
+        let Scheme { name, spec, .. } = self.execution.scheme(run);
+        if let Some(path) = &self.execution.qlog {
+            let several = self.execution.schemes.len() * self.execution.header.seeds.len() > 1;
+            let path = if several {
+                file_name(&path.with_extension(""), name.as_deref(), result.seed, ".qlog")
+            } else {
+                path.clone()
+            };
+            let title = &self.execution.header.scenario.title;
+            let written =
+                File::create(&path).and_then(|file| write_qlog(BufWriter::new(file), title, spec, result));
+            written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
+        }
+        let scheme = name.as_deref().unwrap_or("");
+        if self.execution.keep_series {
+            self.kept.add(RunKey { scheme, seed: result.seed }, result);
+        }
         self.series.as_mut().map_or(Ok(()), |series| series.add(scheme, result))
     }
 
-    fn document(self) -> Result<Document, Error> {
+    fn document(self) -> Result<(Document, AllSeries), Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -271,10 +301,11 @@ impl<'a> Gathered<'a> {
         let header = self.execution.header.clone();
         let names: Option<Vec<String>> =
             self.execution.schemes.iter().map(|scheme| scheme.name.clone()).collect();
-        Ok(match names {
+        let document = match names {
             Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
-        })
+        };
+        Ok((document, self.kept))
     }
 }
 

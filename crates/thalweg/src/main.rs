@@ -11,6 +11,7 @@ mod lines;
 mod model;
 mod paper;
 mod progress;
+mod report;
 mod rerun;
 mod run;
 mod sequences;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
         Command::Paper(arguments) => paper::paper(&arguments, &console),
         Command::Model(arguments) => model::model(&arguments.model, &console),
+        Command::Report(arguments) => report::report(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),

@@ -5,14 +5,16 @@ use crate::arguments::PaperArguments;
 use crate::console::{Console, Error};
 use crate::execute::SeriesFiles;
 use crate::progress::Bar;
+use crate::report::Place;
 use crate::run::interruptible;
 use crate::version::version;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thalweg_lab::batch::{self, Progress};
-use thalweg_lab::output::{Folder, Style};
+use thalweg_lab::output::{Folder, REPORT, Style};
 use thalweg_lab::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
+use thalweg_lab::report::paper_report;
 use thalweg_lab::results::{Document, Header, Run, Scenario};
 use thalweg_lab::scenario::{expand, nearest};
 use thalweg_sim::RunResult;
@@ -46,6 +48,10 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         )));
     }
     let results = prepared.results(runs);
+    if let Some(place) = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name()) {
+        let page = paper_report(paper.title(), version(), &results.to_json()).map_err(Error::Failed)?;
+        place.write(&page, folder.as_ref(), console)?;
+    }
     if let Some(folder) = folder {
         let tables = paper::tables(&results, Style::PLAIN);
         folder.write_paper(paper.title(), version(), &results.to_json(), &tables)?;

@@ -37,13 +37,15 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         schemes,
         jobs: arguments.jobs,
         captures: None,
+        qlog: None,
         sequences: None,
         lines: None,
         verify: false,
         folder: None,
+        keep_series: false,
         stop: interruptible()?,
     };
-    let again = execution.run(console)?;
+    let (again, _) = execution.run(console)?;
     let runs = again.runs().count();
     let different = first_difference(document, &again)?;
     match different {

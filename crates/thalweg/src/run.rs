@@ -7,13 +7,15 @@ use crate::console::{Console, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::lines::Lines;
+use crate::report::Place;
 use crate::sequences::Sequences;
 use crate::version::version;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_lab::output::{Folder, summary};
+use thalweg_lab::output::{FIGURE, Folder, REPORT, summary};
+use thalweg_lab::report::{figure, report};
 use thalweg_lab::results::{Document, Header, Scenario};
 use thalweg_lab::scenario::{Loaded, is_random};
 use thalweg_sim::spec::TransportSpec;
@@ -92,6 +94,13 @@ fn execute(
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
+    let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name());
+    let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name());
+    let qlog = options.qlog.as_ref().map(|path| match (path, &folder) {
+        (Some(path), _) => path.clone(),
+        (None, Some(folder)) => folder.path("trace.qlog"),
+        (None, None) => PathBuf::from(source.name()).with_extension("qlog"),
+    });
     let sequences = match options.trace {
         Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
         None => None,
@@ -107,13 +116,22 @@ fn execute(
         jobs: options.jobs,
         events: None,
         captures,
+        qlog,
         sequences,
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),
+        keep_series: place.is_some() || picture.is_some(),
         stop,
     };
-    let document = execution.run(console)?;
+    let (document, series) = execution.run(console)?;
+    if let Some(place) = place {
+        let page = report(&document, &series, Some(loaded.spec()));
+        place.write(&page, folder.as_ref(), console)?;
+    }
+    if let Some(place) = picture {
+        place.write(&figure(&document, &series), folder.as_ref(), console)?;
+    }
     if let Some(folder) = folder {
         folder.write_results(&document, &loaded.expanded())?;
         let place = folder.commit()?;

@@ -2,9 +2,9 @@
 
 use super::summary::{direction, queue_cells, section, traffic_cells};
 use super::table::{Align, Table, shorten};
-use super::text::{Scale, Style};
-use crate::results::{Difference, LinkMetrics, Run, SchemeResults, Totals};
-use crate::statistics::{self, Estimate};
+use super::text::Style;
+use super::verdict::verdicts;
+use crate::results::{Difference, LinkMetrics, SchemeResults};
 
 /// The tables and the verdict of a comparison.
 pub(super) fn comparison(schemes: &[SchemeResults], differences: &[Difference], style: Style) -> String {
@@ -27,8 +27,9 @@ pub(super) fn comparison(schemes: &[SchemeResults], differences: &[Difference], 
             style.plus_minus()
         )),
     }
-    let verdicts = VERDICTS.iter().filter_map(|verdict| verdict.text(schemes));
-    let verdicts: Vec<String> = verdicts.map(|verdict| wrapped(&style.clean(&verdict))).collect();
+    let verdicts = verdicts(schemes);
+    let verdicts: Vec<String> =
+        verdicts.iter().map(|verdict| wrapped(&style.clean(&verdict.sentence))).collect();
     if !verdicts.is_empty() {
         text.push('\n');
         text.extend(verdicts);
@@ -119,129 +120,6 @@ impl<const N: usize> WithLeftFirst for [(&str, Align); N] {
             first.1 = Align::Left;
         }
         self
-    }
-}
-
-/// What schemes compete in, and the words to tell who won.
-struct Verdict {
-    /// What the best one did.
-    won: &'static str,
-    /// How it relates to the next one.
-    than: &'static str,
-    /// What nobody won.
-    subject: &'static str,
-    higher_wins: bool,
-    scale: fn(f64) -> Scale,
-    value: fn(&Totals) -> Option<f64>,
-    /// Meaningless where there is only one flow.
-    needs_rivals: bool,
-}
-
-const VERDICTS: [Verdict; 3] = [
-    Verdict {
-        won: "carried most",
-        than: "more than",
-        subject: "goodput",
-        higher_wins: true,
-        scale: Scale::of_rate,
-        value: |totals| Some(totals.goodput_bps as f64),
-        needs_rivals: false,
-    },
-    Verdict {
-        won: "had the shortest mean delay",
-        than: "less than",
-        subject: "mean delay",
-        higher_wins: false,
-        scale: Scale::of_time,
-        value: |totals| totals.delay_mean_s,
-        needs_rivals: false,
-    },
-    Verdict {
-        won: "shared most evenly by Jain's index",
-        than: "above",
-        subject: "fairness",
-        higher_wins: true,
-        scale: |_| Scale::COUNT,
-        value: |totals| Some(totals.jain),
-        needs_rivals: true,
-    },
-];
-
-impl Verdict {
-    /// Who won, by how much over the next one, and whether that may be chance.
-    fn text(&self, schemes: &[SchemeResults]) -> Option<String> {
-        let flows = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
-        if self.needs_rivals && flows < 2 {
-            return None;
-        }
-        let mut rivals: Vec<Rival<'_>> = schemes.iter().filter_map(|of| self.rival(of, schemes)).collect();
-        let sign = if self.higher_wins { -1.0 } else { 1.0 };
-        // The sort is stable: of equals, the one named first stays first.
-        rivals.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
-        let [best, next, ..] = rivals.as_slice() else { return None };
-        let lead = statistics::paired_difference(&next.values, &best.values)?;
-        Some(self.sentence(best, next, &lead))
-    }
-
-    fn sentence(&self, best: &Rival<'_>, next: &Rival<'_>, lead: &Estimate) -> String {
-        let Self { won, than, subject, .. } = self;
-        let (first, second) = (best.scheme, next.scheme);
-        if lead.min == 0.0 && lead.max == 0.0 {
-            return format!("{first} and {second} are equal in {subject}.");
-        }
-        let scale = (self.scale)(best.mean);
-        let mean = scale.value(best.mean);
-        let difference = (self.scale)(lead.mean);
-        let by = difference.value(lead.mean.abs());
-        let relative = match next.mean {
-            0.0 => String::new(),
-            mean => format!(" ({})", Scale::PERCENT.fixed((lead.mean / mean).abs(), 1)),
-        };
-        let Some(half) = lead.ci95 else {
-            return format!("{first} {won}: {mean}, {by}{relative} {than} {second}.");
-        };
-        if best.always_the_same() && next.always_the_same() {
-            return format!(
-                "{first} {won}: {mean}, {by}{relative} {than} {second}; the runs are identical in this, so chance plays no part."
-            );
-        }
-        // The interval of the size of the lead, so that it reads the same way where less is better.
-        let lead_size = lead.mean.abs();
-        let interval = difference.range(lead_size - half, lead_size + half);
-        if lead_size > half {
-            format!(
-                "{first} {won}: {mean}, {by}{relative} {than} {second}; the paired 95 % interval of that difference, \
-                 {interval}, excludes zero."
-            )
-        } else {
-            format!(
-                "No clear winner in {subject}: {first} leads {second} by {by}{relative}, but the paired 95 % interval \
-                 of that lead, {interval}, includes zero."
-            )
-        }
-    }
-
-    /// A scheme's values, seed by seed of the first scheme, so that those of two schemes are pairs.
-    fn rival<'a>(&self, of: &'a SchemeResults, schemes: &[SchemeResults]) -> Option<Rival<'a>> {
-        let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
-        let value = |run: &Run| find(run.seed).and_then(|run| (self.value)(&run.totals));
-        let values: Vec<Option<f64>> = schemes.first()?.runs.iter().map(value).collect();
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        Some(Rival { scheme: &of.scheme, mean: statistics::mean(&known)?, values })
-    }
-}
-
-/// A scheme with its values of one metric.
-struct Rival<'a> {
-    scheme: &'a str,
-    mean: f64,
-    values: Vec<Option<f64>>,
-}
-
-impl Rival<'_> {
-    /// True if every run gave the same value.
-    fn always_the_same(&self) -> bool {
-        self.values.windows(2).all(|pair| pair[0] == pair[1])
     }
 }
 

@@ -144,6 +144,20 @@ impl Folder {
         self.write(README, &text)
     }
 
+    /// The name of the paper and its results as JSON, if `folder` holds those of a paper.
+    pub fn paper_results(folder: &Path) -> Result<Option<(String, String)>, FolderError> {
+        let path = folder.join(RESULTS);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(FolderError::NoResults(folder.to_owned()));
+            }
+            Err(error) => return Err(FolderError::Io(path, error)),
+        };
+        let head: Head = serde_json::from_str(&text).unwrap_or_default();
+        Ok(head.paper.map(|name| (name, text)))
+    }
+
     fn readme(&self, document: &Document) -> String {
         let title = Style::PLAIN.clean(&document.scenario.title);
         let mut text = format!("{MARK}\n{}\n\n", "=".repeat(MARK.len()));
@@ -165,8 +179,13 @@ impl Folder {
             }
         }
         let captures = fs::read_dir(&self.staging).into_iter().flatten().flatten();
-        if captures.into_iter().any(|entry| is_capture(&entry.file_name().to_string_lossy())) {
+        let names: Vec<String> =
+            captures.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        if names.iter().any(|name| is_capture(name)) {
             text.push_str(CAPTURES);
+        }
+        if names.iter().any(|name| is_qlog(name)) {
+            text.push_str(QLOGS);
         }
         text.push_str(UNITS);
         text
@@ -203,6 +222,12 @@ impl Drop for Folder {
             let _ = fs::remove_dir_all(&self.staging);
         }
     }
+}
+
+/// What tells the results of a paper from others.
+#[derive(Default, serde::Deserialize)]
+struct Head {
+    paper: Option<String>,
 }
 
 /// A results folder that was written before.
@@ -264,9 +289,14 @@ fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
     parent.join(format!(".{name}.{what}-{}", std::process::id()))
 }
 
-/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, `scenario-SCHEME.toml`.
+/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same of qlog,
+/// `scenario-SCHEME.toml`.
 fn is_numbered(name: &str) -> bool {
-    is_capture(name) || (name.starts_with("scenario-") && name.ends_with(".toml"))
+    is_capture(name) || is_qlog(name) || (name.starts_with("scenario-") && name.ends_with(".toml"))
+}
+
+fn is_qlog(name: &str) -> bool {
+    name.starts_with("trace") && name.ends_with(".qlog")
 }
 
 fn is_capture(name: &str) -> bool {
@@ -276,6 +306,10 @@ fn is_capture(name: &str) -> bool {
 /// Where the folder of a paper has its runs.
 const RUNS: &str = "runs";
 const RESULTS: &str = "results.json";
+/// The picture of a folder.
+pub const FIGURE: &str = "figure.svg";
+/// The page of a folder.
+pub const REPORT: &str = "report.html";
 const SCENARIO: &str = "scenario.toml";
 const README: &str = "README.txt";
 const SCHEMES: &str = "scenario-*.toml";
@@ -293,6 +327,8 @@ const FILES: &[(&str, &str)] = &[
     ("version.txt", "the program's version"),
     ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
     ("series.parquet", "the same table in the Parquet format"),
+    (FIGURE, "a picture for papers and slides"),
+    (REPORT, "plots, tables and who won, for the browser; one file that needs nothing else"),
 ];
 
 const PAPER_FILES: &[(&str, &str)] = &[
@@ -300,9 +336,15 @@ const PAPER_FILES: &[(&str, &str)] = &[
     ("summary.txt", "the results as tables, beside the published values, and the claims"),
     (RESULTS, "the same as one JSON document"),
     ("version.txt", "the program's version"),
+    (REPORT, "all of it as a page for the browser, if it was asked for"),
     ("runs/", "the results of each run with its scenario, and series where there are figures;"),
     ("", "`thalweg run` runs such a scenario, `thalweg rerun` checks the numbers of such a folder"),
 ];
+
+const QLOGS: &str = "\
+trace*.qlog     windows, bytes in flight and round-trip times of the senders, for qvis and other readers of qlog;
+                with several runs, one file each, named by scheme and seed.
+";
 
 const CAPTURES: &str = "\
 trace*.pcap     packets with headers, for Wireshark; with several runs, one file each, named by scheme and

@@ -1,19 +1,27 @@
-//! Results for people and for other programs: tables, folders, series, packet captures and sequence
+//! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures and sequence
 //! diagrams.
 
 mod comparison;
 mod folder;
 mod parquet;
 pub mod pcap;
+mod qlog;
 pub mod sequence;
 mod series;
 mod summary;
+pub(crate) mod svg;
 mod table;
 mod text;
+mod verdict;
 
-pub use folder::{Folder, FolderError, Stored};
+pub use folder::{FIGURE, Folder, FolderError, REPORT, Stored};
 pub use parquet::ParquetSeries;
+pub use qlog::write_qlog;
+pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;
+pub(crate) use summary::{direction, title_lines};
 pub use table::{Align, Table};
+pub(crate) use text::Scale;
 pub use text::{Style, rate, seconds};
+pub(crate) use verdict::{Certainty, Verdict, verdicts};

@@ -26,6 +26,17 @@ pub fn summary(document: &Document, style: Style) -> String {
 }
 
 fn heading(document: &Document, style: Style) -> String {
+    let (title, subtitle) = title_lines(document, style);
+    let mut text = style.bold(&title);
+    text.push_str(&format!("\n{subtitle}\n"));
+    if !document.complete {
+        text.push_str(&partial(document));
+    }
+    text
+}
+
+/// The title of the scenario, and what was simulated.
+pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String) {
     let scenario = &document.scenario;
     let title = if scenario.title.is_empty() { &scenario.file } else { &scenario.title };
     let seeds = match document.seeds.as_slice() {
@@ -37,12 +48,7 @@ fn heading(document: &Document, style: Style) -> String {
         0.0 => String::new(),
         warmup => format!(", the first {} not counted", plain_seconds(warmup)),
     };
-    let mut text = style.bold(&style.clean(title));
-    text.push_str(&format!("\n{} simulated{warmup}; {seeds}\n", plain_seconds(document.duration_s)));
-    if !document.complete {
-        text.push_str(&partial(document));
-    }
-    text
+    (style.clean(title), format!("{} simulated{warmup}; {seeds}", plain_seconds(document.duration_s)))
 }
 
 /// How much is missing.
@@ -223,7 +229,7 @@ fn links_table(links: &[Link], style: Style) -> Table {
 }
 
 /// A direction of a link: its ends, and its name where that says more.
-pub(super) fn direction(name: &str, from: &str, to: &str, style: Style) -> String {
+pub(crate) fn direction(name: &str, from: &str, to: &str, style: Style) -> String {
     let arrow = if style.unicode { "→" } else { "->" };
     let ends = format!("{from} {arrow} {to}");
     let says_nothing_new =

@@ -40,21 +40,21 @@ impl Style {
 
 /// A unit, and how many of the base unit it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     unit: &'static str,
     factor: f64,
 }
 
 impl Scale {
     /// No unit at all.
-    pub(super) const COUNT: Self = Self { unit: "", factor: 1.0 };
+    pub(crate) const COUNT: Self = Self { unit: "", factor: 1.0 };
     /// Percent of a share.
-    pub(super) const PERCENT: Self = Self { unit: "%", factor: 0.01 };
+    pub(crate) const PERCENT: Self = Self { unit: "%", factor: 0.01 };
     /// Packets.
-    pub(super) const PACKETS: Self = Self { unit: "pkt", factor: 1.0 };
+    pub(crate) const PACKETS: Self = Self { unit: "pkt", factor: 1.0 };
 
     /// The unit for a rate of `bps`.
-    pub(super) fn of_rate(bps: f64) -> Self {
+    pub(crate) fn of_rate(bps: f64) -> Self {
         Self::largest(
             bps,
             &[("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)],
@@ -62,8 +62,13 @@ impl Scale {
     }
 
     /// The unit for a time of so many `seconds`.
-    pub(super) fn of_time(seconds: f64) -> Self {
+    pub(crate) fn of_time(seconds: f64) -> Self {
         Self::largest(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
+    }
+
+    /// The name of the unit and how many of the base unit it is.
+    pub(crate) const fn unit(self) -> (&'static str, f64) {
+        (self.unit, self.factor)
     }
 
     fn largest(value: f64, units: &[(&'static str, f64)]) -> Self {
@@ -77,7 +82,7 @@ impl Scale {
     }
 
     /// `value` with four significant digits.
-    pub(super) fn value(self, value: f64) -> String {
+    pub(crate) fn value(self, value: f64) -> String {
         self.with_unit(&self.digits(value / self.factor))
     }
 
@@ -89,12 +94,12 @@ impl Scale {
     }
 
     /// `value` with so many `decimals`.
-    pub(super) fn fixed(self, value: f64, decimals: usize) -> String {
+    pub(crate) fn fixed(self, value: f64, decimals: usize) -> String {
         self.with_unit(&fixed(value / self.factor, decimals))
     }
 
     /// A mean with its interval, to the digits that the interval makes meaningful.
-    pub(super) fn estimate(self, estimate: &Estimate, style: Style) -> String {
+    pub(crate) fn estimate(self, estimate: &Estimate, style: Style) -> String {
         let Some(half) = estimate.ci95 else { return self.value(estimate.mean) };
         let (mean, half) = (estimate.mean / self.factor, half / self.factor);
         // Equal values may differ in the last bit of their conversion.
@@ -107,7 +112,7 @@ impl Scale {
     }
 
     /// The two ends of an interval.
-    pub(super) fn range(self, low: f64, high: f64) -> String {
+    pub(crate) fn range(self, low: f64, high: f64) -> String {
         let (low, high) = (low / self.factor, high / self.factor);
         let decimals = decimals_for(low.abs().max(high.abs()), 3);
         self.with_unit(&format!("{} to {}", fixed(low, decimals), fixed(high, decimals)))
@@ -143,7 +148,7 @@ pub fn seconds(seconds: f64) -> String {
 }
 
 /// A time without needless zeros, for sentences: `30 s`, `0.5 s`.
-pub(super) fn plain_seconds(seconds: f64) -> String {
+pub(crate) fn plain_seconds(seconds: f64) -> String {
     format!("{seconds} s")
 }
 

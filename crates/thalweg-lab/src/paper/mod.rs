@@ -29,6 +29,7 @@ pub use published::{Cell, Experiment, Published};
 pub use results::{Claim, ExperimentResults, Results, Row};
 pub use runs::{CaseRuns, Runs};
 pub use tables::tables;
+pub(crate) use tables::{SILENT, metric_words, number};
 
 /// A study that can be reproduced.
 pub trait Paper: Sync {

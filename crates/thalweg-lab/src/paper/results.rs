@@ -25,7 +25,7 @@ pub struct ExperimentResults {
     /// Its name.
     pub id: String,
     /// What it shows.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// Its values.
     #[serde(rename = "results")]

@@ -69,11 +69,14 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     distinct
 }
 
-/// A metric in words: its unit stands at the end of its name.
 fn metric(row: &Row) -> String {
-    let name = &row.cell.metric;
+    metric_words(&row.cell.metric)
+}
+
+/// A metric in words: its unit stands at the end of its name.
+pub(crate) fn metric_words(name: &str) -> String {
     let unit = UNITS.iter().find_map(|(end, unit)| Some((name.strip_suffix(end)?, unit)));
-    let (name, unit) = unit.map_or((name.as_str(), ""), |(name, unit)| (name, unit));
+    let (name, unit) = unit.map_or((name, ""), |(name, unit)| (name, unit));
     format!("{}{unit}", name.replace('_', " "))
 }
 
@@ -105,7 +108,7 @@ fn shown(row: &Row, style: Style) -> String {
 }
 
 /// Four significant digits, and at least two decimals for what is not whole.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value:.0}");
     }
@@ -132,4 +135,4 @@ const UNITS: &[(&str, &str)] = &[
 ];
 
 /// Keys that say where a value was printed.
-const SILENT: &[&str] = &["table", "unit"];
+pub(crate) const SILENT: &[&str] = &["table", "unit"];

@@ -201,9 +201,12 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
-    fn on_feedback(&mut self, feedback: Feedback) {
+    fn on_feedback(&mut self, now: Time, feedback: Feedback) {
         self.signal = Some(Signal::Feedback);
-        if let Some(sequence) = feedback.dropped {
+        let Some(sequence) = feedback.dropped else { return };
+        let index = sequence.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
+        // What is dropped at the moment when it leaves would only be dropped again.
+        if index.and_then(|index| self.kept.get(index)).is_some_and(|kept| kept.sent_at < now) {
             self.ask(sequence);
         }
     }
@@ -292,7 +295,7 @@ impl<P: Payload> Engine for Transmitter<P> {
                 self.queue = P::Queue::default();
                 self.finishing = true;
             }
-            Input::Feedback(feedback) => self.on_feedback(feedback),
+            Input::Feedback(feedback) => self.on_feedback(now, feedback),
             Input::Pause => self.paused = true,
             Input::Resume => self.paused = false,
             // A transmitter has nothing to receive.

@@ -1,0 +1,83 @@
+// What the reader wants to see in the plots: buttons that can be pressed and released, which are the legend too.
+
+const choice = {
+  schemes: new Set(schemeNames),
+  flows: new Set(firstFlows()),
+  links: new Set(firstLinks()),
+  seed: model.seeds.length > 1 ? "mean" : String(model.seeds[0]),
+  panels: new Set(PANELS.filter((panel) => !panel.extra).map((panel) => panel.id)),
+};
+
+// A few flows one by one; of many, or where schemes are compared, all together.
+function firstFlows() {
+  const keys = flowSubjects.map((of) => of.key);
+  if (keys.length === 1) return keys;
+  return isCompared || keys.length > 10 ? [TOGETHER] : keys;
+}
+
+function firstLinks() {
+  const keys = linkSubjects.filter((of) => of.bottleneck).map((of) => of.key);
+  return (keys.length ? keys : linkSubjects.map((of) => of.key)).slice(0, isCompared ? 1 : 6);
+}
+
+// A short line as it is drawn: its colour and its dashes.
+function swatch(colour, dash) {
+  const line = element("svg:line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-dasharray": DASHES[dash].join(" ") });
+  return element("svg:svg", { class: `swatch-line c${colour}`, width: 22, height: 8, "aria-hidden": "true" }, line);
+}
+
+function chip(set, key, label, mark, changed) {
+  const button = element("button", { type: "button", class: "chip", "aria-pressed": String(set.has(key)) }, mark, label);
+  button.addEventListener("click", () => {
+    if (!set.delete(key)) set.add(key);
+    button.setAttribute("aria-pressed", String(set.has(key)));
+    changed();
+  });
+  return button;
+}
+
+function chipRow(title, chips) {
+  const row = element("div", { class: "chips", role: "group", "aria-label": title }, element("span", {}, title), chips);
+  if (chips.length <= 14) return row;
+  const more = chips.slice(12);
+  more.forEach((button) => (button.hidden = true));
+  const all = element("button", {
+    type: "button",
+    class: "chip",
+    onclick: () => {
+      more.forEach((button) => (button.hidden = false));
+      all.remove();
+    },
+  }, `${more.length} more`);
+  row.append(all);
+  return row;
+}
+
+// The controls; `changed` is called when anything was chosen.
+function choiceControls(changed) {
+  const rows = [];
+  if (isCompared) {
+    rows.push(chipRow("Schemes", model.schemes.map((name, i) => chip(choice.schemes, name, name, swatch(i % 8, 0), changed))));
+  }
+  const together = flowSubjects.length > 1 ? [chip(choice.flows, TOGETHER, TOGETHER, isCompared ? null : swatch(8, 0), changed)] : [];
+  const flowMark = (i) => (isCompared ? null : swatch(i % 8, Math.floor(i / 8) % DASHES.length));
+  if (flowSubjects.length) {
+    rows.push(chipRow("Flows", [...together, ...flowSubjects.map((of, i) => chip(choice.flows, of.key, of.label, flowMark(i), changed))]));
+  }
+  if (linkSubjects.length) {
+    rows.push(chipRow("Links", linkSubjects.map((of, i) => chip(choice.links, of.key, of.label, flowMark(i), changed))));
+  }
+  const panels = PANELS.filter(isPresent);
+  rows.push(chipRow("Plots", panels.map((panel) => chip(choice.panels, panel.id, panel.title, null, changed))));
+  if (model.seeds.length > 1) rows.push(seedRow(changed));
+  return rows;
+}
+
+function seedRow(changed) {
+  const select = element("select", { id: "seed", onchange: () => {
+    choice.seed = select.value;
+    changed();
+  } }, element("option", { value: "mean" }, `mean of ${model.seeds.length} runs ± 95 %`));
+  select.append(...model.seeds.map((seed) => element("option", { value: seed }, `seed ${seed}`)));
+  return element("div", { class: "chips" }, element("label", { for: "seed" }, "Runs"), select);
+}

@@ -1,0 +1,76 @@
+// The data of the page: runs and their series.
+
+const model = JSON.parse(find("#data").textContent);
+
+// An array of numbers, least significant byte first, from base64.
+function decode(text, Type) {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+  if (!littleEndian) {
+    const size = Type.BYTES_PER_ELEMENT;
+    for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();
+  }
+  return new Type(bytes.buffer);
+}
+
+const timeArrays = model.times.map((text) => decode(text, Float64Array));
+
+// Series are decoded when they are first shown.
+const allSeries = model.series.map((of) => {
+  let values = null;
+  return {
+    ...of,
+    times: timeArrays[of.times],
+    get values() {
+      return (values ??= decode(of.values, Float32Array));
+    },
+  };
+});
+
+const column = (columns, name) => model[columns].indexOf(name);
+const flowColumn = (name) => column("flow_columns", name);
+const linkColumn = (name) => column("link_columns", name);
+
+// A direction of a link as series name it, and as people read it.
+function linkKey(row) {
+  return `${row[linkColumn("name")]} ${row[linkColumn("from")]}->${row[linkColumn("to")]}`;
+}
+
+function linkLabel(row) {
+  const [name, from, to] = ["name", "from", "to"].map((of) => row[linkColumn(of)]);
+  const ends = `${from} → ${to}`;
+  return [`${from}-${to}`, `${to}-${from}`, ""].includes(name) ? ends : `${name}: ${ends}`;
+}
+
+// What series are of: flows and links, in the order of the results, without those that have none.
+function subjects(isFlow) {
+  const present = new Set(allSeries.filter((of) => FLOW_QUANTITIES.has(of.quantity) === isFlow).map((of) => of.subject));
+  const found = new Map();
+  for (const run of model.runs) {
+    for (const row of isFlow ? run.flows : run.links) {
+      const key = isFlow ? row[flowColumn("name")] : linkKey(row);
+      if (present.has(key) && !found.has(key)) {
+        const bottleneck = !isFlow && row[linkColumn("bottleneck")];
+        found.set(key, { key, label: isFlow ? key : linkLabel(row), bottleneck });
+      } else if (!isFlow && found.has(key) && row[linkColumn("bottleneck")]) {
+        found.get(key).bottleneck = true;
+      }
+    }
+  }
+  for (const key of present) if (!found.has(key)) found.set(key, { key, label: key, bottleneck: false });
+  return [...found.values()];
+}
+
+const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput"]);
+
+// Counts since the point before, from a counter that starts anew once, at the end of the warm-up.
+function increments(values) {
+  const counts = new Float32Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    const before = i === 0 ? 0 : values[i - 1];
+    counts[i] = values[i] >= before ? values[i] - before : values[i];
+  }
+  return counts;
+}

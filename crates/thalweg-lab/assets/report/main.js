@@ -1,0 +1,3 @@
+startPlots();
+startTables();
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,235 @@
+// The linked plots: one time axis, one cursor.
+
+const FULL = { from: 0, to: Math.max(model.duration_s, ...allSeries.map((of) => of.times.at(-1) ?? 0)) };
+const range = { ...FULL };
+let plots = [];
+
+const PLOT_HEIGHT = 170;
+const BARS_HEIGHT = 116;
+
+function palette(colour) {
+  return styleValue(`--c${colour}`);
+}
+
+// How many columns a plot has for its data.
+function columnsOf(width) {
+  return Math.max(200, Math.round(width * Math.min(2, devicePixelRatio || 1)));
+}
+
+// The options of the arrays of a line: the line itself, and the ends of its interval.
+function seriesOptions(line, panel) {
+  const stroke = () => palette(line.colour);
+  const main = {
+    label: line.label,
+    stroke,
+    width: 1.5,
+    dash: DASHES[line.dash],
+    spanGaps: true,
+    points: { show: false },
+    value: (_, value) => shown(value, line.unit),
+  };
+  if (panel.counts) Object.assign(main, { paths: uPlot.paths.bars({ size: [0.9, 6, 1] }), fill: stroke, width: 0 });
+  if (!line.half) return [main];
+  const end = { label: "", class: "interval", stroke: "transparent", width: 0, spanGaps: true, points: { show: false } };
+  return [main, { ...end }, { ...end }];
+}
+
+// Fills between the ends of each interval.
+function bandsOf(lines) {
+  const bands = [];
+  let at = 1;
+  for (const line of lines) {
+    if (line.half) {
+      const colour = line.colour;
+      bands.push({ series: [at + 1, at + 2], fill: () => `${palette(colour)}33` });
+    }
+    at += line.half ? 3 : 1;
+  }
+  return bands;
+}
+
+function drawWarmup(u) {
+  if (model.warmup_s <= range.from) return;
+  const end = Math.min(model.warmup_s, range.to);
+  const [left, right] = [range.from, end].map((time) => u.valToPos(time, "x", true));
+  u.ctx.save();
+  u.ctx.fillStyle = styleValue("--shade");
+  u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);
+  u.ctx.restore();
+}
+
+function makePlot(panel, lines, holder) {
+  const unit = lines[0].unit;
+  const unitLabel = element("span", { class: "unit" });
+  const figure = element("figure", { class: "panel", "data-panel": panel.id });
+  const caption = element("figcaption", {}, `${panel.title} `, unitLabel);
+  figure.append(caption);
+  holder.append(figure);
+  const width = figure.clientWidth;
+  let scale = { name: unit, factor: 1 };
+  const dim = () => styleValue("--dim");
+  const grid = { stroke: () => styleValue("--grid"), width: 1 };
+  const font = "12px system-ui, sans-serif";
+  const options = {
+    width,
+    height: panel.counts ? BARS_HEIGHT : PLOT_HEIGHT,
+    padding: [8, 12, 0, 0],
+    cursor: {
+      // Only the cursor is shared: a selection sets the time of all plots once.
+      sync: { key: "time", setSeries: false, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
+      drag: { x: true, y: false, setScale: false },
+      bind: { dblclick: () => () => setRange(FULL.from, FULL.to) },
+      points: { size: 6 },
+    },
+    scales: {
+      x: { time: false, auto: false, range: () => [range.from, range.to] },
+      y: { range: (_, low, high) => (panel.fairness ? [0, 1.02] : [0, high > 0 ? high * 1.06 : 1]) },
+    },
+    axes: [
+      { stroke: dim, grid, ticks: grid, font, size: 34, values: (_, splits) => splits.map((time) => `${Number(time.toPrecision(12))} s`) },
+      {
+        stroke: dim, grid, ticks: grid, font, size: 56, space: 24,
+        values: (u, splits) => {
+          scale = scaleFor(unit, u.scales.y.max / 1.5);
+          unitLabel.textContent = scale.name;
+          return splits.map((value) => Number((value / scale.factor).toPrecision(6)).toString());
+        },
+      },
+    ],
+    legend: { live: true },
+    bands: bandsOf(lines),
+    series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${digits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
+    hooks: {
+      drawClear: [drawWarmup],
+      setSelect: [(u) => {
+        if (u.select.width < 4) return;
+        const ends = [u.select.left, u.select.left + u.select.width].map((left) => u.posToVal(left, "x"));
+        u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        setRange(...ends);
+      }],
+    },
+  };
+  const plot = new uPlot(options, windowed(lines, range.from, range.to, columnsOf(width)), figure);
+  plot.root.setAttribute("role", "img");
+  plot.root.setAttribute("aria-label", `${panel.title} over time: ${lines.map((line) => line.label).join("; ")}`);
+  return { plot, panel, lines, figure };
+}
+
+function refresh({ plot, lines }) {
+  plot.setData(windowed(lines, range.from, range.to, columnsOf(plot.width)), false);
+  plot.batch(() => {
+    plot.setScale("x", { min: range.from, max: range.to });
+    plot.setScale("y", { min: null, max: null });
+  });
+}
+
+// Shows this time in every plot.
+function setRange(from, to) {
+  const shortest = FULL.to * 1e-9;
+  const span = Math.min(FULL.to - FULL.from, Math.max(shortest, to - from));
+  range.from = Math.min(Math.max(FULL.from, from), FULL.to - span);
+  range.to = range.from + span;
+  plots.forEach(refresh);
+  find("#range").textContent = `${digits(range.from)} s to ${digits(range.to)} s`;
+}
+
+function zoom(factor) {
+  const [middle, half] = [(range.from + range.to) / 2, ((range.to - range.from) / 2) * factor];
+  setRange(middle - half, middle + half);
+}
+
+function pan(share) {
+  const step = (range.to - range.from) * share;
+  setRange(range.from + step, range.to + step);
+}
+
+// Moves the cursor of all plots by so many pixels.
+function moveCursor(step) {
+  const [first] = plots;
+  if (!first) return;
+  const { plot } = first;
+  const width = plot.over.clientWidth;
+  const left = plot.cursor.left < 0 ? 0 : plot.cursor.left;
+  plot.setCursor({ left: Math.min(width - 1, Math.max(0, left + step)), top: 10 }, true, true);
+}
+
+const KEYS = {
+  "+": () => zoom(0.5),
+  "=": () => zoom(0.5),
+  "-": () => zoom(2),
+  0: () => setRange(FULL.from, FULL.to),
+  ArrowLeft: (event) => (event.shiftKey ? pan(-0.25) : moveCursor(-4)),
+  ArrowRight: (event) => (event.shiftKey ? pan(0.25) : moveCursor(4)),
+};
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const action = KEYS[event.key];
+  if (!action) return;
+  action(event);
+  event.preventDefault();
+}
+
+function rangeControls() {
+  const button = (text, label, act) => element("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
+  return element("div", { class: "range", role: "group", "aria-label": "Time shown" },
+    button("←", "Earlier", () => pan(-0.5)),
+    button("→", "Later", () => pan(0.5)),
+    button("+", "Zoom in", () => zoom(0.5)),
+    button("−", "Zoom out", () => zoom(2)),
+    button("Whole run", "Show the whole run", () => setRange(FULL.from, FULL.to)),
+    element("output", { id: "range" }, `${digits(range.from)} s to ${digits(range.to)} s`));
+}
+
+function drawPlots() {
+  plots.forEach(({ plot, figure }) => {
+    plot.destroy();
+    figure.remove();
+  });
+  const holder = find("#panels");
+  plots = [];
+  for (const panel of PANELS) {
+    if (!choice.panels.has(panel.id) || !isPresent(panel)) continue;
+    const lines = linesOf(panel, choice);
+    if (lines.length) plots.push(makePlot(panel, lines, holder));
+  }
+}
+
+function resizePlots() {
+  for (const made of plots) {
+    const width = made.figure.clientWidth;
+    if (width === made.plot.width) continue;
+    made.plot.setSize({ width, height: made.plot.height });
+    refresh(made);
+  }
+}
+
+// What the plots leave out, in words.
+function plotNotes() {
+  const notes = [];
+  const absent = PANELS.filter((panel) => panel.counts && !isPresent(panel)).map((panel) => panel.id);
+  if (absent.length) notes.push(`Links with series had no ${absent.join(", no ").replace("feedback", "messages")}.`);
+  const flows = Math.max(...model.runs.map((run) => run.flow_count));
+  if (flows > flowSubjects.length) notes.push(`Series of ${flowSubjects.length} of ${flows} flows were recorded (measure.flows).`);
+  if (allSeries.some((of) => of.points)) notes.push("Long series are thinned here to the smallest and largest of neighbouring points; series.csv has every point.");
+  if (model.warmup_s > 0) notes.push("The shaded warm-up is not counted in tables.");
+  if (PANELS.some((panel) => panel.fairness && isPresent(panel))) notes.push(`Fairness is that of goodput over the last ${shown(fairnessSpan(), "s")}.`);
+  return notes.join(" ");
+}
+
+function startPlots() {
+  const section = find("#plots");
+  if (!allSeries.length) {
+    section.append(element("h2", {}, "Over time"), element("p", { class: "note" }, "No series were recorded: the scenario has no measure.interval, or the folder no series.csv."));
+    return;
+  }
+  section.append(
+    element("h2", {}, "Over time"),
+    element("div", { class: "controls" }, choiceControls(drawPlots), rangeControls()),
+    element("p", { class: "note" }, "Drag across a plot to zoom, double-click for the whole run. Keys: + − 0, arrows move the cursor, Shift and arrows the time."),
+    element("div", { id: "panels", tabindex: 0, role: "group", "aria-label": "Plots over time", onkeydown: onKey }),
+    element("p", { class: "note" }, plotNotes()));
+  drawPlots();
+  onThemeChange(() => plots.forEach(({ plot }) => plot.redraw(false, true)));
+  new ResizeObserver(resizePlots).observe(find("#panels"));
+}

@@ -1,0 +1,126 @@
+// Tables of flows and queues, and what limited each flow.
+
+const LIMITS = ["congestion window", "receiver window", "pacing", "application", "network", "paused"];
+const ROWS_AT_FIRST = 100;
+
+const FLOW_HEADS = [
+  ["name", "Flow"], ["scheme", "Scheme"], ["goodput_bps", "Goodput", "bit/s"], ["share", "Share", "share"],
+  ["held", "Held back by", "held"], ["delay_mean_s", "Delay mean", "s"], ["delay_p99_s", "p99", "s"], ["min_rtt_s", "RTT min", "s"],
+  ["sent_packets", "Sent", "pkt"], ["retransmissions", "Resent", "pkt"], ["timeouts", "Time-outs", ""],
+  ["drops", "Dropped", "pkt"], ["start_s", "Start", "s"], ["finished_s", "End", "s"],
+];
+
+const LINK_HEADS = [
+  ["rate_bps", "Rate", "bit/s"], ["utilisation", "Used", "share"], ["queue_mean_packets", "Queue mean", "pkt"],
+  ["queue_p99_packets", "p99", "pkt"], ["queue_max_packets", "max", "pkt"], ["drops", "Dropped", "pkt"],
+  ["marks", "Marked", "pkt"], ["feedback", "Messages", "pkt"], ["losses", "Lost", "pkt"],
+];
+
+function cellOf(value, unit) {
+  if (unit === undefined || unit === "held") return element("td", {}, String(value ?? "–"));
+  const known = typeof value === "number";
+  return element("td", { class: "number", "data-value": known ? value : null }, known ? shown(value, unit) : "–");
+}
+
+function headRow(heads) {
+  return element("thead", {}, element("tr", {}, heads.map(([, title, unit]) => element("th", { class: unit === undefined || unit === "held" ? null : "number" }, title))));
+}
+
+// A table that sorts; of very many rows the first ones, until the others are asked for.
+function sortableTable(heads, rows, className) {
+  const body = element("tbody", {}, rows);
+  const table = element("table", { class: `sortable ${className}` }, headRow(heads), body);
+  makeSortable(table);
+  const parts = [element("div", { class: "wide" }, table)];
+  if (rows.length > ROWS_AT_FIRST) {
+    body.classList.add("cut");
+    const all = element("button", { type: "button", onclick: () => {
+      body.classList.remove("cut");
+      all.remove();
+    } }, `Show all ${rows.length} rows`);
+    parts.push(all);
+  }
+  return parts;
+}
+
+// Runs are chosen by scheme and seed.
+const shownRun = { scheme: schemeNames[0], seed: model.seeds[0] };
+
+function runShown() {
+  return model.runs.find((run) => run.scheme === shownRun.scheme && run.seed === shownRun.seed) ?? model.runs[0];
+}
+
+function runControls(changed) {
+  if (model.runs.length < 2) return [];
+  const select = (label, id, options, of) => element("span", {}, element("label", { for: id }, `${label} `),
+    element("select", { id, onchange: (event) => changed(of, options[event.target.selectedIndex]) }, options.map((option) => element("option", {}, String(option)))));
+  const parts = [];
+  if (isCompared) parts.push(select("Scheme", "run-scheme", model.schemes, "scheme"));
+  if (model.seeds.length > 1) parts.push(select("Seed", "run-seed", model.seeds, "seed"));
+  return [element("div", { class: "controls" }, parts)];
+}
+
+function fillLimits(run) {
+  const limits = flowColumn("limits");
+  const rows = run.flows.filter((row) => row[limits]);
+  const used = LIMITS.map((_, i) => rows.some((row) => row[limits][i] >= 0.005));
+  const section = find("#limits-body");
+  section.replaceChildren();
+  if (!rows.length) {
+    section.append(element("p", { class: "note" }, "These flows have no window that could limit them."));
+    return;
+  }
+  section.append(element("ul", { class: "legend" }, LIMITS.map((name, i) => (used[i] ? element("li", {}, element("i", { class: `limit l${i}` }), name) : null))));
+  section.append(...rows.slice(0, 24).map((row) => {
+    const shares = row[limits];
+    const words = LIMITS.map((name, i) => [name, shares[i]]).filter(([, share]) => share >= 0.005).map(([name, share]) => `${name} ${shown(share, "share")}`);
+    const parts = shares.map((share, i) => (share > 0 ? element("i", { class: `limit l${i}`, style: `flex-grow:${share}` }, share >= 0.12 ? `${Math.round(share * 100)} %` : "") : null));
+    return element("div", { class: "limits" }, element("span", {}, row[0]), element("div", { class: "stack", role: "img", "aria-label": `${row[0]}: ${words.join(", ")}`, title: words.join(", ") }, parts));
+  }));
+  if (rows.length > 24) section.append(element("p", { class: "note" }, `The first 24 of ${rows.length} flows; the table below has all.`));
+}
+
+// What held a flow back most, and for what share of its time.
+function heldBack(row) {
+  const shares = row[flowColumn("limits")];
+  if (!shares) return "–";
+  const top = shares.indexOf(Math.max(...shares));
+  return `${LIMITS[top]} ${Math.round(shares[top] * 100)} %`;
+}
+
+function fillFlows(run) {
+  const rows = run.flows.map((row) => {
+    return element("tr", {}, FLOW_HEADS.map(([name, , unit]) => cellOf(unit === "held" ? heldBack(row) : row[flowColumn(name)], unit)));
+  });
+  const parts = sortableTable(FLOW_HEADS, rows, "flow-table");
+  if (run.flow_count > run.flows.length) parts.push(element("p", { class: "note" }, `${run.flows.length} of ${run.flow_count} flows: those with the lowest and the highest goodput. results.json has all.`));
+  find("#flows-body").replaceChildren(...parts);
+}
+
+function fillQueues(run) {
+  const rows = run.links.map((row) => element("tr", { class: row[linkColumn("bottleneck")] ? "bottleneck" : null },
+    element("td", {}, linkLabel(row), row[linkColumn("bottleneck")] ? element("span", { class: "tag" }, "bottleneck") : null),
+    LINK_HEADS.map(([name, , unit]) => cellOf(row[linkColumn(name)], unit))));
+  find("#queues-body").replaceChildren(...sortableTable([["name", "Queue"], ...LINK_HEADS], rows, "queue-table"));
+}
+
+function fillTables() {
+  const run = runShown();
+  fillLimits(run);
+  fillFlows(run);
+  fillQueues(run);
+  fillNetwork(run);
+}
+
+function startTables() {
+  const title = (text, controls) => [element("h2", {}, text), ...controls];
+  const controls = runControls((of, value) => {
+    shownRun[of] = value;
+    fillTables();
+  });
+  find("#limits").append(...title("What limited each flow", controls), element("div", { id: "limits-body" }));
+  find("#flows").append(...title("Flows", []), element("div", { id: "flows-body" }));
+  find("#queues").append(...title("Queues", []), element("div", { id: "queues-body" }));
+  startNetwork();
+  fillTables();
+}

@@ -1,0 +1,127 @@
+// The network, with the load on each direction of its links.
+
+const COLUMN = 210;
+const ROW = 96;
+const MARGIN = 74;
+
+// A place for each node: columns by distance from where the first flows come from, rows in the order of neighbours.
+function layout(topology) {
+  const count = topology.nodes.length;
+  const neighbours = Array.from({ length: count }, () => []);
+  for (const { a, b } of topology.links) {
+    neighbours[a].push(b);
+    neighbours[b].push(a);
+  }
+  const layer = new Array(count).fill(-1);
+  const starts = [topology.groups[0]?.from ?? 0, ...layer.keys()];
+  for (const start of starts) {
+    if (layer[start] !== -1) continue;
+    layer[start] = 0;
+    const queue = [start];
+    for (const node of queue) {
+      for (const next of neighbours[node]) {
+        if (layer[next] !== -1) continue;
+        layer[next] = layer[node] + 1;
+        queue.push(next);
+      }
+    }
+  }
+  const layers = Array.from({ length: Math.max(0, ...layer) + 1 }, () => []);
+  layer.forEach((of, node) => layers[of].push(node));
+  const row = new Array(count).fill(0);
+  layers.forEach((nodes, at) => {
+    const before = (node) => {
+      const of = neighbours[node].filter((next) => layer[next] === at - 1);
+      return of.length ? of.reduce((sum, next) => sum + row[next], 0) / of.length : 0;
+    };
+    nodes.sort((p, q) => before(p) - before(q) || p - q);
+    nodes.forEach((node, position) => (row[node] = position - (nodes.length - 1) / 2));
+  });
+  const tallest = Math.max(1, ...layers.map((nodes) => nodes.length));
+  return {
+    width: 2 * MARGIN + (layers.length - 1) * COLUMN,
+    height: (tallest - 1) * ROW + 110 + 14 * mostGroups(topology),
+    places: row.map((of, node) => ({ x: MARGIN + layer[node] * COLUMN, y: 50 + (of + (tallest - 1) / 2) * ROW })),
+  };
+}
+
+// The most lines that stand below a node.
+function mostGroups(topology) {
+  const counts = new Map();
+  for (const { from } of topology.groups) counts.set(from, Math.min(4, (counts.get(from) ?? 0) + 1));
+  return Math.max(0, ...counts.values());
+}
+
+const LOADS = [0.05, 0.5, 0.8, 0.95];
+
+// The class of a share of use: the more, the darker and the wider.
+function loadClass(share) {
+  return `load u${LOADS.filter((limit) => share >= limit).length}`;
+}
+
+function text(x, y, content, className, anchor = "middle") {
+  return element("svg:text", { x, y, class: className, "text-anchor": anchor }, content);
+}
+
+// One direction of a link: a line to the right of the way, with its share of use.
+function direction(from, to, row, words) {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const length = Math.hypot(dx, dy) || 1;
+  const [nx, ny] = [-dy / length, dx / length];
+  const at = (along, aside) => [from.x + dx * along + nx * aside, from.y + dy * along + ny * aside];
+  const gap = 30 / length;
+  const [[x1, y1], [x2, y2]] = [at(gap, 5), at(1 - gap, 5)];
+  const share = row ? row[linkColumn("utilisation")] : 0;
+  const [tx, ty] = at(0.5, 19);
+  const label = row ? `${shown(share, "share")} →` : "";
+  const backward = dx < 0;
+  const used = row ? `${linkLabel(row)}: used ${shown(share, "share")}, ${row[linkColumn("drops")]} dropped` : "";
+  return element("svg:g", {}, element("svg:title", {}, `${used}; ${words}`),
+    element("svg:line", { x1, y1, x2, y2, class: loadClass(share), "marker-end": "url(#arrow)", "stroke-width": 2 + 5 * share }),
+    text(tx, ty + 4, backward ? `← ${shown(share, "share")}` : label, "share"));
+}
+
+function groupsAt(topology, node, { x, y }) {
+  const here = topology.groups.filter((group) => group.from === node);
+  const lines = here.slice(0, 3).map((group) => `${group.count > 1 ? `${group.count} × ` : ""}${group.scheme} → ${topology.nodes[group.to]}`);
+  if (here.length > 3) lines.push(`and ${here.length - 3} more`);
+  return lines.map((line, i) => text(x, y + 34 + 14 * i, line, "group"));
+}
+
+function drawing(topology, run) {
+  const { width, height, places } = layout(topology);
+  const rows = new Map(run.links.map((row) => [linkKey(row), row]));
+  const rowOf = (link, from, to) => rows.get(`${link.name} ${topology.nodes[from]}->${topology.nodes[to]}`);
+  const svg = element("svg:svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "The network with the load on its links; the table of queues has the same numbers" });
+  svg.append(element("svg:defs", {}, element("svg:marker", { id: "arrow", viewBox: "0 0 6 6", refX: 4, refY: 3, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, element("svg:path", { d: "M0 0 6 3 0 6z", class: "arrow" }))));
+  for (const link of topology.links) {
+    const [a, b] = [places[link.a], places[link.b]];
+    svg.append(direction(a, b, rowOf(link, link.a, link.b), link.forward), direction(b, a, rowOf(link, link.b, link.a), link.backward));
+    const same = link.forward === link.backward;
+    const level = Math.abs(a.y - b.y) < 1;
+    svg.append(text((a.x + b.x) / 2, (a.y + b.y) / 2 - (level ? 31 : 24), same ? link.forward : `${link.forward} | ${link.backward}`, "capacity"));
+  }
+  topology.nodes.forEach((name, node) => {
+    const { x, y } = places[node];
+    svg.append(element("svg:circle", { cx: x, cy: y, r: 9, class: "node" }), text(x, y - 16, name, "name"), ...groupsAt(topology, node, places[node]));
+  });
+  return svg;
+}
+
+function startNetwork() {
+  find("#network").append(element("h2", {}, "Network"), element("div", { id: "network-body", class: "wide" }));
+}
+
+function fillNetwork(run) {
+  const { topology } = model;
+  const body = find("#network-body");
+  if (!topology) {
+    body.replaceChildren(element("p", { class: "note" }, "The scenario of these results could not be read."));
+  } else if (topology.too_large) {
+    const [nodes, links] = topology.too_large;
+    body.replaceChildren(element("p", { class: "note" }, `${nodes} nodes and ${links} links are too many to be drawn.`));
+  } else {
+    const of = [isCompared ? run.scheme : "", model.seeds.length > 1 ? `seed ${run.seed}` : ""].filter((part) => part).join(", ");
+    body.replaceChildren(drawing(topology, run), element("p", { class: "note" }, `Shares of time in which each direction of a link was busy${of ? ` (${of})` : ""}.`));
+  }
+}

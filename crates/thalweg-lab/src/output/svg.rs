@@ -1,0 +1,283 @@
+//! Diagrams as SVG: panels of lines over one time axis, and bars with intervals.
+//!
+//! The pictures use nothing but paths, rectangles and text, so that browsers, papers and slides show them alike. Their
+//! colours are those of Okabe and Ito (2008), which people with any kind of colour vision can tell apart; where the
+//! reader's system is dark, so is the picture.
+
+use super::text::Style;
+use std::fmt::Write as _;
+
+/// Panels one above the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figure {
+    /// What it shows.
+    pub title: String,
+    /// What is on top: bars.
+    pub bars: Vec<BarPanel>,
+    /// Lines over time.
+    pub panels: Vec<LinePanel>,
+    /// The time axis of all of `panels`, in seconds.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+}
+
+/// Lines over time.
+#[derive(Clone, Debug)]
+pub(crate) struct LinePanel {
+    /// What the values are, with their unit.
+    pub title: String,
+    /// One unit of the axis in units of the values.
+    pub factor: f64,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+/// A line.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// Its name.
+    pub label: String,
+    /// Which colour it has, from 0.
+    pub colour: usize,
+    /// Seconds, in order.
+    pub times: Vec<f64>,
+    /// As many values.
+    pub values: Vec<f64>,
+}
+
+/// Values of one quantity, each as a bar from zero.
+#[derive(Clone, Debug)]
+pub(crate) struct BarPanel {
+    /// What the values are.
+    pub title: String,
+    /// The bars.
+    pub bars: Vec<Bar>,
+}
+
+/// A bar.
+#[derive(Clone, Debug)]
+pub(crate) struct Bar {
+    /// Whose it is.
+    pub label: String,
+    /// Which colour it has, from 0.
+    pub colour: usize,
+    /// Its length.
+    pub mean: f64,
+    /// Half the width of the interval around its end.
+    pub half: Option<f64>,
+    /// The value in words.
+    pub words: String,
+}
+
+impl Figure {
+    /// The picture.
+    pub(crate) fn render(&self) -> String {
+        let mut body = String::new();
+        let mut y = 34.0;
+        let _ = writeln!(body, "{}", text(16.0, 24.0, "start", "title", &self.title));
+        for panel in &self.bars {
+            panel.draw(&mut body, y);
+            y += panel.height();
+        }
+        for (position, panel) in self.panels.iter().enumerate() {
+            self.draw(&mut body, panel, y, position + 1 == self.panels.len());
+            y += PANEL + 46.0;
+        }
+        let height = y + 12.0;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\">\n{SHEET}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n"
+        )
+    }
+
+    fn draw(&self, body: &mut String, panel: &LinePanel, top: f64, with_times: bool) {
+        let top = top + 24.0;
+        let values = panel.lines.iter().flat_map(|line| &line.values).filter(|value| value.is_finite());
+        let most = values.fold(0.0, |most: f64, value| most.max(*value)) / panel.factor;
+        let step = nice_step(most, 4.0);
+        let most = (most / step).ceil().max(1.0) * step;
+        let x =
+            |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * (time - self.from) / (self.to - self.from).max(1e-12);
+        let y = |value: f64| top + PANEL * (1.0 - value / panel.factor / most);
+        let _ = writeln!(body, "{}", text(LEFT, top - 9.0, "start", "name", &panel.title));
+        for tick in 0..=(most / step).round() as u32 {
+            let value = f64::from(tick) * step;
+            let at = y(value * panel.factor);
+            let _ = writeln!(body, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/>", WIDTH - RIGHT);
+            let _ = writeln!(body, "{}", text(LEFT - 7.0, at + 4.0, "end", "tick", &plain(value)));
+        }
+        let step = nice_step(self.to - self.from, 8.0);
+        let mut tick = (self.from / step).ceil();
+        while tick * step <= self.to + step * 1e-6 {
+            let at = x(tick * step);
+            let _ = writeln!(body, "<path class=\"grid\" d=\"M{at:.1} {top}v{PANEL}\"/>");
+            if with_times {
+                let label = format!("{} s", plain(tick * step));
+                let _ = writeln!(body, "{}", text(at, top + PANEL + 17.0, "middle", "tick", &label));
+            }
+            tick += 1.0;
+        }
+        let mut labels = Vec::new();
+        for line in &panel.lines {
+            let _ = writeln!(
+                body,
+                "<path class=\"line c{}\" d=\"{}\"/>",
+                line.colour % COLOURS,
+                path(line, x, y)
+            );
+            if let Some(last) = line.values.last().filter(|value| value.is_finite()) {
+                labels.push((y(*last), line));
+            }
+        }
+        labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut free = top;
+        for (at, line) in labels {
+            free = at.max(free);
+            let class = format!("label c{}", line.colour % COLOURS);
+            let _ = writeln!(body, "{}", text(WIDTH - RIGHT + 7.0, free + 4.0, "start", &class, &line.label));
+            free += 14.0;
+        }
+    }
+}
+
+impl BarPanel {
+    fn height(&self) -> f64 {
+        self.bars.len() as f64 * 22.0 + 34.0
+    }
+
+    fn draw(&self, body: &mut String, top: f64) {
+        let _ = writeln!(body, "{}", text(LEFT, top + 15.0, "start", "name", &self.title));
+        let ends = self.bars.iter().map(|bar| bar.mean + bar.half.unwrap_or(0.0));
+        let most = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
+        // Names stand to the left of bars, values to their right.
+        let (left, right) = (LEFT + 90.0, WIDTH - 220.0);
+        let x = |value: f64| left + (right - left) * (value / most).clamp(0.0, 1.0);
+        for (bar, number) in self.bars.iter().zip(0u32..) {
+            let y = top + 24.0 + f64::from(number) * 22.0;
+            let colour = bar.colour % COLOURS;
+            let _ = writeln!(body, "{}", text(left - 8.0, y + 12.0, "end", "tick", &bar.label));
+            let width = x(bar.mean) - left;
+            let _ = writeln!(
+                body,
+                "<rect class=\"bar c{colour}\" x=\"{left}\" y=\"{y}\" width=\"{width:.1}\" height=\"15\"/>"
+            );
+            if let Some(half) = bar.half {
+                let (low, high, middle) = (x(bar.mean - half), x(bar.mean + half), y + 7.5);
+                let _ = writeln!(
+                    body,
+                    "<path class=\"interval\" d=\"M{low:.1} {y}v15M{low:.1} {middle}H{high:.1}M{high:.1} {y}v15\"/>"
+                );
+            }
+            let _ = writeln!(body, "{}", text(right + 12.0, y + 12.0, "start", "tick", &bar.words));
+        }
+    }
+}
+
+/// A path through the points; where a value is no number the line is broken.
+fn path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
+    let mut path = String::new();
+    let mut next = 'M';
+    for (time, value) in line.times.iter().zip(&line.values) {
+        if value.is_finite() {
+            let _ = write!(path, "{next}{:.1} {:.1}", x(*time), y(*value));
+            next = 'L';
+        } else {
+            next = 'M';
+        }
+    }
+    path
+}
+
+/// 1, 2 or 5 times a power of ten, so that about `wanted` steps make `most`.
+fn nice_step(most: f64, wanted: f64) -> f64 {
+    if most <= 0.0 || !most.is_finite() {
+        return 1.0;
+    }
+    let power = libm::pow(10.0, libm::floor(libm::log10(most / wanted)));
+    [1.0, 2.0, 5.0]
+        .map(|of| of * power)
+        .into_iter()
+        .find(|step| most / step <= wanted + 0.5)
+        .unwrap_or(10.0 * power)
+}
+
+/// A number without needless digits.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.9}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
+    let words = Style { unicode: true, colour: false }.clean(words);
+    let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>")
+}
+
+const WIDTH: f64 = 860.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 130.0;
+/// The height of the lines of a panel.
+const PANEL: f64 = 130.0;
+/// Colours that lines have in turn.
+const COLOURS: usize = 8;
+
+const SHEET: &str = "<style>
+text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #59636e }
+.title { font-size: 15px; font-weight: 600; fill: #1b1f24 } .name { font-size: 13px; font-weight: 600 }
+.page { fill: #fff } .grid { stroke: #e1e5ea; fill: none } .line { fill: none; stroke-width: 1.5; stroke-linejoin: round }
+.interval { stroke: #1b1f24; stroke-width: 1.3; fill: none } .bar { stroke: none; fill-opacity: 0.8 }
+.line.c0 { stroke: #0072b2 } .line.c1 { stroke: #d55e00 } .line.c2 { stroke: #00845f } .line.c3 { stroke: #b8578f }
+.line.c4 { stroke: #2a8fc7 } .line.c5 { stroke: #a87800 } .line.c6 { stroke: #4b3f92 } .line.c7 { stroke: #6b4a2b }
+.bar.c0, .label.c0 { fill: #0072b2 } .bar.c1, .label.c1 { fill: #d55e00 } .bar.c2, .label.c2 { fill: #00845f }
+.bar.c3, .label.c3 { fill: #b8578f } .bar.c4, .label.c4 { fill: #2a8fc7 } .bar.c5, .label.c5 { fill: #a87800 }
+.bar.c6, .label.c6 { fill: #4b3f92 } .bar.c7, .label.c7 { fill: #6b4a2b }
+@media (prefers-color-scheme: dark) {
+text { fill: #a3adb8 } .title { fill: #e7eaee } .page { fill: #14171b } .grid { stroke: #2a3038 } .interval { stroke: #e7eaee }
+.line.c0 { stroke: #4aa8e0 } .line.c1 { stroke: #ff8a3d } .line.c2 { stroke: #27b98c } .line.c3 { stroke: #e08fbe }
+.line.c4 { stroke: #8fd0f2 } .line.c5 { stroke: #e6b422 } .line.c6 { stroke: #a99cf0 } .line.c7 { stroke: #c79a70 }
+.bar.c0, .label.c0 { fill: #4aa8e0 } .bar.c1, .label.c1 { fill: #ff8a3d } .bar.c2, .label.c2 { fill: #27b98c }
+.bar.c3, .label.c3 { fill: #e08fbe } .bar.c4, .label.c4 { fill: #8fd0f2 } .bar.c5, .label.c5 { fill: #e6b422 }
+.bar.c6, .label.c6 { fill: #a99cf0 } .bar.c7, .label.c7 { fill: #c79a70 }
+}
+</style>
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_round() {
+        assert_eq!(nice_step(100.0, 4.0), 50.0);
+        assert_eq!(nice_step(30.0, 8.0), 5.0);
+        assert_eq!(nice_step(0.37, 4.0), 0.1);
+        assert_eq!(nice_step(0.0, 4.0), 1.0);
+        assert_eq!(plain(0.30000000000000004), "0.3");
+        assert_eq!(plain(150.0), "150");
+    }
+
+    #[test]
+    fn a_line_goes_through_its_points_and_breaks_where_there_is_no_number() {
+        let line = Line {
+            label: "a".to_owned(),
+            colour: 0,
+            times: vec![0.0, 1.0, 2.0, 3.0],
+            values: vec![1.0, 2.0, f64::NAN, 3.0],
+        };
+        assert_eq!(path(&line, |x| x, |y| y), "M0.0 1.0L1.0 2.0M3.0 3.0");
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        let bar =
+            Bar { label: "<a&b>".to_owned(), colour: 9, mean: 1.0, half: Some(0.5), words: "1".to_owned() };
+        let figure = Figure {
+            title: "T".to_owned(),
+            bars: vec![BarPanel { title: "B".to_owned(), bars: vec![bar] }],
+            ..Figure::default()
+        };
+        let svg = figure.render();
+        assert!(svg.contains("&lt;a&amp;b&gt;") && svg.contains("class=\"bar c1\""), "{svg}");
+    }
+}

@@ -1,0 +1,402 @@
+//! The first screen: which, by how much, how sure, and why.
+
+use super::bars::bar;
+use super::cards::{Card, cards};
+use super::html::{STYLE, escape};
+use crate::output::{Certainty, Scale, Verdict, direction, rate, seconds, verdicts};
+use crate::results::{Body, Document, Flow, Limits, Link, Metrics, Run, SchemeResults, Summary};
+use crate::statistics::Estimate;
+use std::fmt::Write as _;
+
+/// The section of HTML that answers what the document was made for.
+pub(super) fn answer(document: &Document) -> String {
+    let mut html = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
+    if !document.complete {
+        html.push_str("<p class=\"warning\">Partial: the runs were interrupted.</p>\n");
+    }
+    match &document.body {
+        Body::Comparison { schemes, .. } => comparison(&mut html, schemes),
+        Body::Run { runs } => run(&mut html, runs, None),
+        Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+fn comparison(html: &mut String, schemes: &[SchemeResults]) {
+    let verdicts = verdicts(schemes);
+    cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
+    scores(html, schemes);
+    let runs = schemes.iter().filter_map(|of| of.summary.as_ref()).map(|summary| summary.runs).min();
+    let note = match runs {
+        None => "No run is complete: there is nothing to compare.".to_owned(),
+        Some(1) => {
+            "These are single runs: <code>--reps 5</code> tells whether the differences are more than chance."
+                .to_owned()
+        }
+        Some(runs) => format!(
+            "Means over {runs} runs ± 95 % intervals; every scheme met the same random numbers. Bars of a column have one scale."
+        ),
+    };
+    let _ = writeln!(html, "<p class=\"note\">{note}</p>");
+    why(html, schemes.iter().map(|of| (of.scheme.as_str(), of.runs.as_slice())));
+}
+
+fn verdict_card(verdict: &Verdict) -> Card {
+    let sure = match verdict.certainty {
+        Certainty::Significant => ("yes", "Sure: more than chance"),
+        Certainty::NoChance => ("yes", "Sure: no chance involved"),
+        Certainty::Open => ("no", "Not decided: may be chance"),
+        Certainty::SingleRun => ("unknown", "One run each: chance unknown"),
+        Certainty::Equal => ("yes", "Equal"),
+    };
+    let main = match (&verdict.leader, verdict.certainty) {
+        (None, _) => "nobody leads".to_owned(),
+        (Some(_), Certainty::Open) => "no clear winner".to_owned(),
+        (Some(leader), _) => escape(leader),
+    };
+    Card { subject: capital(verdict.subject), main, text: escape(&verdict.sentence), sure: Some(sure) }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A column of the table of schemes.
+struct Score {
+    head: &'static str,
+    metric: &'static str,
+    scale: fn(f64) -> Scale,
+    /// The end of the bars' scale, where it is not the largest value.
+    most: Option<f64>,
+}
+
+const SCORES: [Score; 5] = [
+    Score { head: "Goodput", metric: "goodput_bps", scale: Scale::of_rate, most: None },
+    Score { head: "Delay mean", metric: "delay_mean_s", scale: Scale::of_time, most: None },
+    Score { head: "Delay p99", metric: "delay_p99_worst_s", scale: Scale::of_time, most: None },
+    Score { head: "Jain's index", metric: "jain", scale: |_| Scale::COUNT, most: Some(1.0) },
+    Score { head: "Resent", metric: "retransmissions", scale: |_| Scale::PACKETS, most: None },
+];
+
+/// The schemes side by side; each column has one scale.
+fn scores(html: &mut String, schemes: &[SchemeResults]) {
+    html.push_str("<div class=\"wide\"><table class=\"sortable scores\"><thead><tr><th>Scheme</th>");
+    SCORES.iter().for_each(|score| {
+        let _ = write!(html, "<th class=\"number\">{}</th>", score.head);
+    });
+    html.push_str("</tr></thead><tbody>\n");
+    let value = |of: &SchemeResults, metric: &str| {
+        of.summary.as_ref().and_then(|summary| summary.totals.get(metric).copied())
+    };
+    for (position, of) in schemes.iter().enumerate() {
+        let _ = write!(
+            html,
+            "<tr><th scope=\"row\"><i class=\"swatch s{}\"></i>{}</th>",
+            position % COLOURS,
+            escape(&of.scheme)
+        );
+        for Score { metric, scale, most, .. } in &SCORES {
+            let all = schemes.iter().filter_map(|of| value(of, metric));
+            let ends = all.map(|of| of.mean + of.ci95.unwrap_or(0.0));
+            let most = most.unwrap_or_else(|| ends.fold(0.0, f64::max));
+            match value(of, metric) {
+                Some(estimate) => {
+                    let _ = write!(
+                        html,
+                        "<td class=\"number s{}\" data-value=\"{}\">{}{}</td>",
+                        position % COLOURS,
+                        estimate.mean,
+                        escape(&scale(estimate.mean).estimate(&estimate, STYLE)),
+                        bar(estimate.mean, estimate.ci95, most)
+                    );
+                }
+                None => html.push_str("<td class=\"number\">–</td>"),
+            }
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+}
+
+/// A sentence about each: the queue that it built, what it lost, and what held its senders back.
+fn why<'a>(html: &mut String, all: impl Iterator<Item = (&'a str, &'a [Run])>) {
+    html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
+    for (name, runs) in all {
+        // Where groups have sentences of their own they say it better.
+        let groups = runs.first().map_or(0, |run| run.groups.len());
+        let each = name.is_empty() && (2..=MOST_GROUPS).contains(&groups);
+        let held = held_back(runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limits));
+        let parts: Vec<String> =
+            [queue(runs), losses(runs), held.filter(|_| !each)].into_iter().flatten().collect();
+        let name =
+            if name.is_empty() { String::new() } else { format!("<strong>{}</strong>: ", escape(name)) };
+        if !parts.is_empty() {
+            let text = parts.join("; ");
+            let text = if name.is_empty() { capital(&text) } else { text };
+            let _ = writeln!(html, "<li>{name}{text}.</li>");
+        }
+    }
+    html.push_str("</ul>\n");
+}
+
+/// How full the busiest bottleneck was, in the mean over runs.
+fn queue(runs: &[Run]) -> Option<String> {
+    let bottlenecks = runs.first()?.links.iter().filter(|link| link.bottleneck);
+    let busiest = bottlenecks.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))?;
+    let same = |link: &&Link| link.name == busiest.name && link.from == busiest.from && link.to == busiest.to;
+    let links: Vec<&Link> = runs.iter().filter_map(|run| run.links.iter().find(same)).collect();
+    let mean =
+        |value: fn(&Link) -> f64| links.iter().map(|link| value(link)).sum::<f64>() / links.len() as f64;
+    let used = Scale::PERCENT.fixed(mean(|link| link.utilisation), 1);
+    let waiting = Scale::PACKETS.fixed(mean(|link| link.queue_mean_packets), 1);
+    let most = links.iter().map(|link| link.queue_max_packets).max().unwrap_or(0);
+    let ends = escape(&direction(&busiest.name, &busiest.from, &busiest.to, STYLE));
+    Some(format!("link {ends} was busy {used} of the time; {waiting} waited on average, {most} at most"))
+}
+
+/// Drops, marks and time-outs of a run, in the mean over runs.
+fn losses(runs: &[Run]) -> Option<String> {
+    if runs.is_empty() {
+        return None;
+    }
+    let mean = |value: &dyn Fn(&Run) -> u64| {
+        runs.iter().map(|run| value(run) as f64).sum::<f64>() / runs.len() as f64
+    };
+    let links = |value: fn(&Link) -> u64| move |run: &Run| run.links.iter().map(value).sum();
+    let counts = [
+        ("dropped by queues", mean(&links(|link| link.drops))),
+        ("lost by wires", mean(&links(|link| link.losses + link.corrupted))),
+        ("marked", mean(&links(|link| link.marks))),
+    ];
+    let mut parts: Vec<String> = counts
+        .iter()
+        .filter(|(_, count)| *count > 0.0)
+        .map(|(what, count)| format!("{} {what}", Scale::PACKETS.value(*count)))
+        .collect();
+    let timeouts = mean(&|run| run.totals.timeouts);
+    if timeouts > 0.0 {
+        let plural = if timeouts == 1.0 { "" } else { "s" };
+        parts.push(format!("{} time-out{plural}", Scale::COUNT.value(timeouts)));
+    }
+    if parts.is_empty() {
+        return Some("no packet was lost or marked".to_owned());
+    }
+    let each = if runs.len() > 1 { " a run" } else { "" };
+    Some(format!("{}{each}", parts.join(", ")))
+}
+
+/// What held senders back, by the mean of their shares of time.
+fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
+    let all: Vec<Limits> = limits.collect();
+    let mut sums = all.first()?.shares().map(|(limit, _)| (limit, 0.0));
+    for limits in &all {
+        for (sum, (_, share)) in sums.iter_mut().zip(limits.shares()) {
+            sum.1 += share / all.len() as f64;
+        }
+    }
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts = sums.iter().take(2).filter(|(_, share)| *share >= 0.005);
+    let parts: Vec<String> = parts
+        .map(|(limit, share)| {
+            format!("{} {}", limit.name().replace('-', " "), Scale::PERCENT.fixed(*share, 0))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| format!("held back by: {}", parts.join(", ")))
+}
+
+/// A sentence about each of a few groups: what it lost and what held it back.
+fn groups_why(html: &mut String, runs: &[Run]) {
+    let Some(first) = runs.first().filter(|run| (2..=MOST_GROUPS).contains(&run.groups.len())) else {
+        return;
+    };
+    html.push_str("<ul class=\"why\">\n");
+    for group in &first.groups {
+        let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
+        let mean = |value: fn(&Flow) -> u64| flows().map(value).sum::<u64>() as f64 / runs.len() as f64;
+        let resent = match mean(|flow| flow.retransmissions) {
+            0.0 => "sent nothing twice".to_owned(),
+            count => format!("sent {} again", Scale::PACKETS.value(count)),
+        };
+        let delay = group.delay_mean_s.map(|mean| format!("delay {} on average", seconds(mean)));
+        let held = held_back(flows().filter_map(|flow| flow.limits));
+        let parts: Vec<String> = delay.into_iter().chain([resent]).chain(held).collect();
+        let _ = writeln!(
+            html,
+            "<li><strong>{}</strong> ({}): {}.</li>",
+            escape(&group.name),
+            escape(&group.scheme),
+            parts.join("; ")
+        );
+    }
+    html.push_str("</ul>\n");
+}
+
+/// One run, or several under different seeds.
+fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
+    let Some(first) = runs.first() else { return };
+    let estimate = |metric: &str, single: Option<f64>| {
+        let mean = summary.and_then(|summary| summary.totals.get(metric).copied());
+        mean.or(Estimate::of(&single.into_iter().collect::<Vec<_>>()))
+    };
+    let shown = |estimate: Option<Estimate>, scale: fn(f64) -> Scale| {
+        estimate.map_or("–".to_owned(), |of| escape(&scale(of.mean).estimate(&of, STYLE)))
+    };
+    let totals = &first.totals;
+    let goodput = estimate("goodput_bps", Some(totals.goodput_bps as f64));
+    let mut all = vec![Card {
+        subject: "Goodput".to_owned(),
+        main: shown(goodput, Scale::of_rate),
+        text: flows_words(first),
+        sure: None,
+    }];
+    if first.flows.len() > 1 {
+        all.push(shares_card(first, summary, &shown(estimate("jain", Some(totals.jain)), |_| Scale::COUNT)));
+    }
+    let worst = shown(estimate("delay_p99_worst_s", totals.delay_p99_worst_s), Scale::of_time);
+    let shortest = first.groups.iter().filter_map(|group| group.delay_min_s).reduce(f64::min).map(seconds);
+    let shortest = shortest.map(|time| format!("; the shortest was {}", escape(&time))).unwrap_or_default();
+    all.push(Card {
+        subject: "Delay, one way".to_owned(),
+        main: shown(estimate("delay_mean_s", totals.delay_mean_s), Scale::of_time),
+        text: format!(
+            "on average; 99 % of the packets of the slowest group took less than {worst}{shortest}"
+        ),
+        sure: None,
+    });
+    all.push(certainty_card(runs, goodput));
+    cards(html, &all, true);
+    why(html, core::iter::once(("", runs)));
+    groups_why(html, runs);
+}
+
+fn flows_words(run: &Run) -> String {
+    let flows = run.flows.len();
+    let schemes: Vec<String> = run.groups.iter().fold(Vec::new(), |mut names, group| {
+        if !names.contains(&group.scheme) {
+            names.push(group.scheme.clone());
+        }
+        names
+    });
+    format!(
+        "payload of {flows} flow{} ({}), each byte once",
+        if flows == 1 { "" } else { "s" },
+        escape(&schemes.join(", "))
+    )
+}
+
+/// Who got most and who got least.
+fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
+    let share = |of: &Flow| of.share.map_or("–".to_owned(), |share| Scale::PERCENT.fixed(share, 1));
+    let groups = &run.groups;
+    let (main, text) = if (2..=MOST_GROUPS).contains(&groups.len()) {
+        let goodput = |position: usize| {
+            let mean = |metrics: &Metrics| metrics.get("goodput_bps").map(|of| of.mean);
+            summary
+                .and_then(|of| of.groups.get(position))
+                .and_then(|of| mean(&of.metrics))
+                .unwrap_or(groups[position].goodput_bps as f64)
+        };
+        let total: f64 = (0..groups.len()).map(goodput).sum();
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_by(|&a, &b| goodput(b).total_cmp(&goodput(a)));
+        let part = |&position: &usize| {
+            let share = if total > 0.0 { goodput(position) / total } else { 0.0 };
+            (
+                format!("{} {}", escape(&groups[position].name), Scale::PERCENT.fixed(share, 1)),
+                escape(&groups[position].scheme),
+            )
+        };
+        let parts: Vec<(String, String)> = order.iter().map(part).collect();
+        let main = parts.first().map(|(words, _)| words.clone()).unwrap_or_default();
+        let rest: Vec<String> = parts.iter().map(|(words, scheme)| format!("{words} ({scheme})")).collect();
+        (main, rest.join(", "))
+    } else {
+        let most = run.flows.iter().max_by_key(|flow| flow.goodput_bps);
+        let least = run.flows.iter().min_by_key(|flow| flow.goodput_bps);
+        let words = |flow: Option<&Flow>| {
+            flow.map(|flow| {
+                format!("{} {} ({})", escape(&flow.name), rate(flow.goodput_bps as f64), share(flow))
+            })
+            .unwrap_or_default()
+        };
+        (format!("Jain {jain}"), format!("most: {}; least: {}", words(most), words(least)))
+    };
+    let text = if main.starts_with("Jain") { text } else { format!("{text}; Jain's index {jain}") };
+    Card { subject: "Who got it".to_owned(), main, text, sure: None }
+}
+
+fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
+    let subject = "How sure".to_owned();
+    let relative = goodput.and_then(|of| Some(of.ci95? / of.mean)).filter(|of| of.is_finite());
+    match (runs.len(), relative) {
+        (1, _) | (_, None) => Card {
+            subject,
+            main: "one run".to_owned(),
+            text: "exact for this seed; <code>--reps 5</code> tells what chance does".to_owned(),
+            sure: Some(("unknown", "Chance unknown")),
+        },
+        (count, Some(relative)) => Card {
+            subject,
+            main: format!("± {}", Scale::PERCENT.fixed(relative, 1)),
+            text: format!("of goodput: 95 % interval by Student's t over {count} runs under different seeds"),
+            sure: Some(if relative <= 0.05 {
+                ("yes", "Narrow")
+            } else {
+                ("no", "Wide: more runs narrow it")
+            }),
+        },
+    }
+}
+
+/// More groups are only in the tables.
+const MOST_GROUPS: usize = 4;
+
+/// Colours that schemes and flows have in turn.
+const COLOURS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::samples::{header, result};
+
+    fn runs(mbits: [u64; 3]) -> Vec<Run> {
+        mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
+    }
+
+    fn compared(a: [u64; 3], b: [u64; 3]) -> String {
+        let schemes = vec![("<vegas>".to_owned(), runs(a)), ("cubic".to_owned(), runs(b))];
+        answer(&Document::of_comparison(header(&[1, 2, 3]), schemes))
+    }
+
+    #[test]
+    fn a_comparison_says_who_won_and_how_sure() {
+        let clear = compared([70, 71, 72], [50, 50, 51]);
+        assert!(
+            clear.contains("<p class=\"main\">&lt;vegas&gt;</p><p class=\"sure yes\">Sure: more than chance"),
+            "{clear}"
+        );
+        assert!(clear.contains("excludes zero"), "{clear}");
+        let open = compared([70, 40, 60], [50, 60, 61]);
+        assert!(open.contains("no clear winner</p><p class=\"sure no\">"), "{open}");
+        assert!(open.contains("<strong>cubic</strong>: link left → right was busy 98.7 %"), "{open}");
+    }
+
+    #[test]
+    fn a_run_says_how_much_who_and_why() {
+        let one = answer(&Document::of_runs(header(&[1]), runs([75, 75, 75])[..1].to_vec()));
+        for words in [
+            "95.00 Mbit/s",
+            "bold 78.9 %",
+            "shy 21.1 % (vegas)",
+            "one run",
+            "36 pkt dropped by queues",
+            "held back by: congestion window 71 %",
+        ] {
+            assert!(one.contains(words), "no `{words}` in {one}");
+        }
+        let several = answer(&Document::of_runs(header(&[1, 2, 3]), runs([75, 76, 77])));
+        assert!(several.contains("over 3 runs") && several.contains("± 2.6 %"), "{several}");
+    }
+}

@@ -1,0 +1,36 @@
+//! Bars with intervals, as pictures within a table.
+
+/// A bar from zero to `mean` on a scale that ends at `most`, with a line for `mean - half` to `mean + half`.
+pub(super) fn bar(mean: f64, half: Option<f64>, most: f64) -> String {
+    let place = |value: f64| {
+        let share = if most > 0.0 && value.is_finite() { (value / most).clamp(0.0, 1.0) } else { 0.0 };
+        share * WIDTH
+    };
+    let mut svg = format!(
+        "<svg class=\"bar\" viewBox=\"0 0 {WIDTH} 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{:.1}\" height=\"10\"/>",
+        place(mean)
+    );
+    if let Some(half) = half {
+        let (low, high) = (place(mean - half), place(mean + half));
+        svg.push_str(&format!("<path d=\"M{low:.1} 2v6M{low:.1} 5H{high:.1}M{high:.1} 2v6\"/>"));
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+const WIDTH: f64 = 120.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_shares_of_the_scale() {
+        assert!(bar(50.0, None, 100.0).contains("width=\"60.0\""));
+        assert!(!bar(50.0, None, 100.0).contains("path"));
+        assert!(bar(50.0, Some(10.0), 100.0).contains("M48.0 2v6M48.0 5H72.0M72.0 2v6"));
+        // What lies outside or is no number stays within the picture.
+        assert!(bar(90.0, Some(20.0), 100.0).contains("H120.0"));
+        assert!(bar(f64::NAN, Some(f64::NAN), 0.0).contains("width=\"0.0\""));
+    }
+}

@@ -1,0 +1,322 @@
+//! The series that a report shows: gathered from runs, or read back from a results folder.
+
+use super::encode::{doubles, singles};
+use super::thin::thin;
+use crate::output::{RunKey, series_subject};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use thalweg_sim::RunResult;
+
+/// Series of several runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AllSeries {
+    all: Vec<One>,
+}
+
+/// One series.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct One {
+    pub(super) scheme: String,
+    pub(super) seed: u64,
+    pub(super) quantity: String,
+    unit: String,
+    pub(super) subject: String,
+    /// Seconds from the start of the run.
+    pub(super) times: Vec<f64>,
+    pub(super) values: Vec<f64>,
+}
+
+/// A series within a page.
+#[derive(Debug, Serialize)]
+pub(super) struct Embedded<'a> {
+    scheme: &'a str,
+    seed: u64,
+    quantity: &'a str,
+    unit: &'a str,
+    subject: &'a str,
+    /// Its times, by position among the arrays of times.
+    times: usize,
+    /// 32-bit numbers.
+    values: String,
+    /// How many points there were, where the page has fewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points: Option<usize>,
+}
+
+impl AllSeries {
+    /// Adds the series of a run.
+    pub fn add(&mut self, key: RunKey<'_>, result: &RunResult) {
+        for series in &result.series {
+            self.all.push(One {
+                scheme: key.scheme.to_owned(),
+                seed: key.seed,
+                quantity: series.quantity.name().to_owned(),
+                unit: series.quantity.unit().to_owned(),
+                subject: series_subject(result, series),
+                times: series.points.iter().map(|(time, _)| time.as_secs_f64()).collect(),
+                values: series.points.iter().map(|(_, value)| *value).collect(),
+            });
+        }
+    }
+
+    /// Reads what [`CsvSeries`](crate::output::CsvSeries) wrote.
+    ///
+    /// # Errors
+    ///
+    /// The number of the first line that is not of such a table, with what is wrong there.
+    pub fn from_csv(text: &str) -> Result<Self, String> {
+        let mut lines = Lines { rest: text, number: 0 };
+        if lines.next() != Some(HEAD) {
+            return Err(format!("line 1: not a table of series, which begins with `{HEAD}`"));
+        }
+        let mut all: Vec<One> = Vec::new();
+        // What the last line began with; most lines begin like the one before.
+        let mut prefix = "";
+        while let Some(line) = lines.next() {
+            let wrong = |what: &str| format!("line {}: {what}", lines.number);
+            let (left, value) = line.rsplit_once(',').ok_or_else(|| wrong("too few columns"))?;
+            let (left, time) = left.rsplit_once(',').ok_or_else(|| wrong("too few columns"))?;
+            let number = |text: &str| text.parse::<f64>().map_err(|_| wrong("not a number"));
+            if left != prefix || all.is_empty() {
+                all.push(One::named(left).map_err(wrong)?);
+                prefix = left;
+            }
+            if let Some(series) = all.last_mut() {
+                series.times.push(number(time)?);
+                series.values.push(number(value)?);
+            }
+        }
+        Ok(Self { all })
+    }
+
+    /// How many points they have together.
+    pub fn points(&self) -> usize {
+        self.all.iter().map(|series| series.times.len()).sum()
+    }
+
+    /// Those of a quantity.
+    pub(super) fn of(&self, quantity: &str) -> impl Iterator<Item = &One> {
+        self.all.iter().filter(move |one| one.quantity == quantity)
+    }
+
+    /// The arrays of times and the series for a page, thinned where they would take more than `budget` bytes.
+    pub(super) fn embedded(&self, budget: usize) -> (Vec<String>, Vec<Embedded<'_>>) {
+        let bound = self.bound(budget);
+        let (mut grids, mut arrays) = (BTreeMap::new(), Vec::new());
+        let mut embed = |series: &One, times: &[f64], values: &[f64]| {
+            // Most series were sampled together and share their times.
+            let bits: Vec<u64> = times.iter().map(|time| time.to_bits()).collect();
+            let position = *grids.entry(bits).or_insert_with(|| {
+                arrays.push(doubles(times));
+                arrays.len() - 1
+            });
+            (position, singles(values), (series.times.len() > times.len()).then_some(series.times.len()))
+        };
+        let mut all = Vec::with_capacity(self.all.len());
+        for series in &self.all {
+            let (times, values, points) = if series.times.len() > bound {
+                let (times, values) = thin(&series.times, &series.values, bound);
+                embed(series, &times, &values)
+            } else {
+                embed(series, &series.times, &series.values)
+            };
+            let One { scheme, seed, quantity, unit, subject, .. } = series;
+            all.push(Embedded { scheme, seed: *seed, quantity, unit, subject, times, values, points });
+        }
+        (arrays, all)
+    }
+
+    /// The most points of a series with which all of them fit into `budget` bytes.
+    fn bound(&self, budget: usize) -> usize {
+        let mut bound = self.all.iter().map(|series| series.times.len()).max().unwrap_or(0);
+        while bound > FEWEST && self.size(bound) > budget {
+            bound = bound * 3 / 4;
+        }
+        bound.max(FEWEST)
+    }
+
+    /// Bytes with at most `bound` points each.
+    fn size(&self, bound: usize) -> usize {
+        let mut grids = std::collections::BTreeSet::new();
+        let size = |series: &One| {
+            let length = series.times.len();
+            if length > bound {
+                return bound * THINNED;
+            }
+            // Enough to tell grids apart for an estimate.
+            let key = (
+                length,
+                series.times.first().map(|time| time.to_bits()),
+                series.times.last().map(|time| time.to_bits()),
+            );
+            length * 4 + if grids.insert(key) { length * 8 } else { 0 }
+        };
+        self.all.iter().map(size).sum()
+    }
+}
+
+impl One {
+    /// A series without points, from the first five columns of a row.
+    fn named(columns: &str) -> Result<Self, &'static str> {
+        let fields = fields(columns)?;
+        let [scheme, seed, quantity, unit, subject] =
+            <[String; 5]>::try_from(fields).map_err(|_| "not seven columns")?;
+        let seed = seed.parse().map_err(|_| "the seed is not a number")?;
+        Ok(Self { scheme, seed, quantity, unit, subject, times: Vec::new(), values: Vec::new() })
+    }
+}
+
+/// The lines of a table. A line break within quotes is part of its line.
+struct Lines<'a> {
+    rest: &'a str,
+    number: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.number += 1;
+        let mut quoted = false;
+        let end = self.rest.bytes().position(|byte| {
+            quoted ^= byte == b'"';
+            byte == b'\n' && !quoted
+        });
+        let (line, rest) = match end {
+            Some(end) => (&self.rest[..end], &self.rest[end + 1..]),
+            None => (self.rest, ""),
+        };
+        self.rest = rest;
+        Some(line.strip_suffix('\r').unwrap_or(line))
+    }
+}
+
+/// The fields of a line (RFC 4180).
+fn fields(line: &str) -> Result<Vec<String>, &'static str> {
+    let mut fields = Vec::new();
+    let mut rest = line;
+    loop {
+        let (field, after) = match rest.strip_prefix('"') {
+            None => {
+                let end = rest.find(',').unwrap_or(rest.len());
+                (rest[..end].to_owned(), &rest[end..])
+            }
+            Some(quoted) => unquoted(quoted)?,
+        };
+        fields.push(field);
+        match after.strip_prefix(',') {
+            Some(next) => rest = next,
+            None if after.is_empty() => return Ok(fields),
+            None => return Err("a quote ends before its field does"),
+        }
+    }
+}
+
+/// What stands before the closing quote, and what follows it.
+fn unquoted(text: &str) -> Result<(String, &str), &'static str> {
+    let (mut field, mut rest) = (String::new(), text);
+    loop {
+        let end = rest.find('"').ok_or("a quote is not closed")?;
+        field.push_str(&rest[..end]);
+        rest = &rest[end + 1..];
+        match rest.strip_prefix('"') {
+            Some(more) => {
+                field.push('"');
+                rest = more;
+            }
+            None => return Ok((field, rest)),
+        }
+    }
+}
+
+/// What the table begins with.
+const HEAD: &str = "scheme,seed,quantity,unit,subject,time_s,value";
+
+/// Series are not thinned below so many points: more than a screen has columns.
+const FEWEST: usize = 512;
+
+/// Bytes of a point of a thinned series: a time and a value.
+const THINNED: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::super::encode::decode;
+    use super::*;
+    use crate::output::CsvSeries;
+    use crate::results::samples::result;
+
+    fn csv() -> String {
+        let mut csv = CsvSeries::new(Vec::new()).unwrap();
+        csv.add(RunKey { scheme: "a,\"b\nc", seed: 7 }, &result(7, 75)).unwrap();
+        csv.add(RunKey { scheme: "", seed: 8 }, &result(8, 75)).unwrap();
+        String::from_utf8(csv.finish().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_table_gives_back_what_was_recorded() {
+        let mut recorded = AllSeries::default();
+        recorded.add(RunKey { scheme: "a,\"b\nc", seed: 7 }, &result(7, 75));
+        recorded.add(RunKey { scheme: "", seed: 8 }, &result(8, 75));
+        assert_eq!(AllSeries::from_csv(&csv()).unwrap(), recorded);
+        assert_eq!(recorded.points(), 4);
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused_with_its_line() {
+        let refused = |text: &str| AllSeries::from_csv(text).unwrap_err();
+        assert!(refused("").starts_with("line 1"));
+        assert!(refused("a,b\n").starts_with("line 1"));
+        for (row, what) in [
+            ("x", "too few columns"),
+            (",1,q,u,s,1", "not seven columns"),
+            (",one,q,u,s,1,2", "the seed"),
+            (",1,q,u,s,soon,2", "not a number"),
+            ("\"a,1,q,u,s,1,2", "not closed"),
+            ("\"a\"b,1,q,u,s,1,2", "a quote ends"),
+        ] {
+            let error = refused(&format!("{HEAD}\n,1,q,u,s,1,2\n{row}\n"));
+            assert!(error.starts_with("line 3: ") && error.contains(what), "{row}: {error}");
+        }
+    }
+
+    fn many(series: usize, points: usize) -> AllSeries {
+        let one = |number: usize| One {
+            scheme: String::new(),
+            seed: 1,
+            quantity: "window".to_owned(),
+            unit: "segment".to_owned(),
+            subject: format!("flow {number}"),
+            times: (0..points).map(|index| index as f64 * 0.001).collect(),
+            values: (0..points).map(|index| ((index * (number + 3)) % 101) as f64).collect(),
+        };
+        AllSeries { all: (0..series).map(one).collect() }
+    }
+
+    #[test]
+    fn a_page_has_every_number_and_shared_times_once() {
+        let all = many(3, 1000);
+        let (times, series) = all.embedded(1 << 20);
+        assert_eq!(times.len(), 1);
+        let eight = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap());
+        assert_eq!(decode(&times[0]).chunks(8).map(eight).collect::<Vec<f64>>(), all.all[0].times);
+        let four = |bytes: &[u8]| f64::from(f32::from_le_bytes(bytes.try_into().unwrap()));
+        for (embedded, one) in series.iter().zip(&all.all) {
+            assert_eq!(decode(&embedded.values).chunks(4).map(four).collect::<Vec<f64>>(), one.values);
+            assert_eq!((embedded.times, embedded.points), (0, None));
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_is_thinned_to_the_budget() {
+        let all = many(4, 100_000);
+        let (times, series) = all.embedded(600_000);
+        let bytes = |text: &String| text.len() * 3 / 4;
+        let size: usize =
+            times.iter().map(bytes).sum::<usize>() + series.iter().map(|of| bytes(&of.values)).sum::<usize>();
+        assert!((300_000..=600_100).contains(&size), "{size}");
+        assert!(series.iter().all(|of| of.points == Some(100_000)));
+    }
+}

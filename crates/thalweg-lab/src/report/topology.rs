@@ -1,0 +1,88 @@
+//! The network of a report: nodes, links, and who sends what from where to where.
+
+use crate::output::{rate, seconds};
+use serde::Serialize;
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, TransportSpec};
+
+/// What is drawn of a scenario's network.
+#[derive(Debug, Serialize)]
+pub(super) struct Topology {
+    /// Their names.
+    nodes: Vec<String>,
+    links: Vec<Link>,
+    groups: Vec<Group>,
+    /// How many nodes and links there are, where they are too many to be drawn.
+    too_large: Option<(usize, usize)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Link {
+    name: String,
+    /// Its ends, by position.
+    a: u32,
+    b: u32,
+    /// What it is like in each direction, in words.
+    forward: String,
+    backward: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Group {
+    name: String,
+    scheme: String,
+    count: u32,
+    from: u32,
+    to: u32,
+}
+
+impl Topology {
+    pub(super) fn of(spec: &Spec) -> Self {
+        let (nodes, links) = (spec.nodes.len(), spec.links.len());
+        if nodes > MOST_NODES || links > MOST_LINKS {
+            let too_large = Some((nodes, links));
+            return Self { nodes: Vec::new(), links: Vec::new(), groups: Vec::new(), too_large };
+        }
+        let link = |link: &thalweg_sim::spec::LinkSpec| Link {
+            name: link.name.clone(),
+            a: link.a.0,
+            b: link.b.0,
+            forward: words(&link.forward),
+            backward: words(&link.backward),
+        };
+        Self {
+            nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
+            links: spec.links.iter().map(link).collect(),
+            groups: spec.groups.iter().map(Group::of).collect(),
+            too_large: None,
+        }
+    }
+}
+
+impl Group {
+    fn of(group: &GroupSpec) -> Self {
+        let (TransportSpec::Window { scheme, .. }
+        | TransportSpec::Datagram { scheme, .. }
+        | TransportSpec::AdaptiveAck { scheme, .. }
+        | TransportSpec::Sscop { scheme, .. }
+        | TransportSpec::Sstp { scheme, .. }) = &group.transport;
+        Self {
+            name: group.name.clone(),
+            scheme: scheme.clone(),
+            count: group.count,
+            from: group.from.0,
+            to: group.to.0,
+        }
+    }
+}
+
+fn words(direction: &DirectionSpec) -> String {
+    let speed = match &direction.capacity {
+        Some(_) => "capacity trace".to_owned(),
+        None => rate(direction.rate.as_f64()),
+    };
+    format!("{speed}, {}", seconds(direction.delay.as_secs_f64()))
+}
+
+/// More would not be told apart on a screen.
+const MOST_NODES: usize = 100;
+const MOST_LINKS: usize = 200;

@@ -1,0 +1,133 @@
+// Opens reports in a real browser and uses them as a reader would.
+//
+//     node reports.mjs THALWEG PICTURES      with the program, and the folder for pictures of what was seen
+//
+// Needs Chromium (CHROMIUM names the program, `chromium` otherwise). Ends with code 1 if anything is not as it should.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Browser } from "./chromium.mjs";
+
+const [thalweg, pictures] = process.argv.slice(2).map((path) => resolve(path));
+mkdirSync(pictures, { recursive: true });
+let failed = 0;
+
+function check(what, holds, seen = "") {
+  if (!holds) failed++;
+  console.log(`${holds ? "ok    " : "FAILED"} ${what}${holds || seen === "" ? "" : `: ${JSON.stringify(seen)}`}`);
+}
+
+function made(name, ...words) {
+  const path = join(pictures, `${name}.html`);
+  execFileSync(thalweg, [...words, "--quiet", `--report=${path}`], { stdio: ["ignore", "ignore", "inherit"] });
+  check(`${name}: less than 5 MB`, statSync(path).size < 5e6, statSync(path).size);
+  return pathToFileURL(path).href;
+}
+
+const reports = {
+  run: made("run", "run", "two-flows"),
+  replications: made("replications", "run", "dumbbell", "--reps", "3", "--set", "duration=20 s"),
+  comparison: made("comparison", "compare", "dumbbell", "--schemes", "newreno,vegas,cubic,slow-start", "--reps", "5", "--set", "duration=30 s"),
+  network: made("network", "run", "parking-lot"),
+  paper: made("paper", "paper", "liang91", "--quick", "--experiment", "table-5.7"),
+};
+
+const browser = new Browser(process.env.CHROMIUM ?? "chromium");
+const page = await browser.page();
+
+// What the middle of the plots' time axis is, and the middle of the first plot on the screen.
+const shownRange = () => page.run("document.querySelector('#range').textContent");
+const firstPlot = () => page.run(`(() => {
+  const over = document.querySelector('.panel .u-over');
+  over.scrollIntoView({ block: 'center' });
+  const { left, top, width, height } = over.getBoundingClientRect();
+  return { left, top, width, height };
+})()`);
+const firstColumn = (table, column) => page.run(`[...document.querySelectorAll('${table} tbody tr')].map((row) => Number(row.cells[${column}].dataset.value))`);
+const ordered = (values, sign) => values.length > 1 && values.every((value, i) => i === 0 || sign * (value - values[i - 1]) >= 0);
+
+// Each report on each screen: whole, without errors, without requests.
+for (const [name, url] of Object.entries(reports)) {
+  for (const [screen, width, height, scheme] of [["light", 1280, 800, "light"], ["dark", 1280, 800, "dark"], ["phone", 390, 844, "light"]]) {
+    page.problems.length = 0;
+    page.requests.length = 0;
+    const ms = await page.open(url, width, height, scheme);
+    console.log(`       ${name}, ${screen}: ready after ${ms} ms`);
+    await page.picture(join(pictures, `${name}-${screen}.png`));
+    await page.picture(join(pictures, `${name}-${screen}-whole.png`), true);
+    check(`${name}, ${screen}: no errors`, page.problems.length === 0, page.problems);
+    check(`${name}, ${screen}: asks for nothing but itself`, page.requests.every((request) => request === url), page.requests);
+    check(`${name}, ${screen}: no wider than the screen`, await page.run(`document.documentElement.scrollWidth <= ${width}`), await page.run("document.documentElement.scrollWidth"));
+    check(`${name}, ${screen}: the answer is on the first screen`, await page.run("document.querySelector('#answer .main').getBoundingClientRect().bottom < innerHeight"));
+    if (name !== "paper") {
+      const drawn = await page.run(`[...document.querySelectorAll('.panel canvas')].map((canvas) => {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        return data.some((value) => value !== 0);
+      })`);
+      check(`${name}, ${screen}: at least four plots, all drawn`, drawn.length >= 4 && drawn.every((of) => of), drawn);
+    }
+  }
+}
+
+// Zoom: by dragging, by keys, by buttons, and back.
+await page.open(reports.run, 1280, 800, "light");
+const whole = await shownRange();
+check("the whole run is shown first", whole === "0 s to 30 s" || whole === "0 s to 30.00 s", whole);
+const { left, top, width, height } = await firstPlot();
+await page.mouse("mouseMoved", left + width * 0.25, top + height / 2, 0);
+await page.mouse("mousePressed", left + width * 0.25, top + height / 2);
+await page.mouse("mouseMoved", left + width * 0.5, top + height / 2);
+await page.mouse("mouseReleased", left + width * 0.5, top + height / 2);
+const ends = (text) => text.match(/[\d.]+(?= s)/g).map(Number);
+const [from, to] = ends(await shownRange());
+check("dragging zooms to what was marked", Math.abs(from - 7.5) < 0.3 && Math.abs(to - 15) < 0.3, [from, to]);
+const scales = await page.run("plots.map(({ plot }) => [plot.scales.x.min, plot.scales.x.max])").catch(() => null);
+check("plots are private to the page's scripts", scales === null);
+await page.picture(join(pictures, "run-zoomed.png"));
+await page.run("document.querySelector('#panels').focus()");
+await page.key("+");
+const [closerFrom, closerTo] = ends(await shownRange());
+check("+ zooms in", Math.abs((closerTo - closerFrom) - (to - from) / 2) < 0.05, [closerFrom, closerTo]);
+await page.key("ArrowRight", 8);
+check("Shift and an arrow move on", ends(await shownRange())[0] > closerFrom);
+await page.key("ArrowRight");
+const readings = await page.run("[...document.querySelectorAll('.panel')].map((panel) => panel.querySelector('.u-legend .u-value').textContent)");
+check("an arrow moves one cursor through all plots", readings.length >= 4 && readings.every((of) => of === readings[0] && / s$/.test(of)), readings);
+await page.key("0");
+check("0 shows the whole run", (await shownRange()) === whole);
+await page.run("document.querySelector('[aria-label=\"Zoom in\"]').click()");
+check("a button zooms", (await shownRange()) !== whole);
+
+// The choice of lines.
+const lineCount = "document.querySelector('.panel .u-legend').querySelectorAll('.u-series:not(.interval)').length";
+const before = await page.run(lineCount);
+await page.run("[...document.querySelectorAll('.chip')].find((chip) => chip.textContent === 'shy').click()");
+check("a flow can be left out", (await page.run(lineCount)) === before - 1);
+
+// Sorting, by mouse and by keyboard.
+await page.open(reports.comparison, 1280, 800, "light");
+await page.run("document.querySelector('.scores thead th:nth-child(2) button').click()");
+check("a number sorts from the largest", ordered(await firstColumn(".scores", 1), -1), await firstColumn(".scores", 1));
+await page.run("document.querySelector('.scores thead th:nth-child(2) button').focus()");
+await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
+await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 });
+check("and then the other way around", ordered(await firstColumn(".scores", 1), 1), await firstColumn(".scores", 1));
+await page.run("document.querySelector('.flow-table thead th:nth-child(3) button').click()");
+check("flows sort too", ordered(await firstColumn(".flow-table", 2), -1));
+const firstFlow = () => page.run("document.querySelector('.flow-table tbody').textContent");
+const ofFirst = await firstFlow();
+await page.run("(() => { const select = document.querySelector('#run-scheme'); select.selectedIndex = 1; select.dispatchEvent(new Event('change')); })()");
+check("another scheme's flows can be shown", (await firstFlow()) !== ofFirst);
+
+// Colours follow the reader's choice.
+const background = () => page.run("getComputedStyle(document.body).backgroundColor");
+const light = await background();
+await page.run("document.querySelector('#theme').click()");
+check("the button changes the colours", (await background()) !== light);
+check("no errors at the end", page.problems.length === 0, page.problems);
+
+await browser.close();
+console.log(failed ? `${failed} failed` : "all passed");
+process.exit(failed ? 1 : 0);

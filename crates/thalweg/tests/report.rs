@@ -1,0 +1,130 @@
+//! Reports as a user makes them: where they go, what they hold, and that they need nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command.args(arguments).args(["--quiet"]).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+}
+
+#[track_caller]
+fn succeeds(folder: &Path, arguments: &[&str]) {
+    let output = thalweg(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[track_caller]
+fn fails(folder: &Path, arguments: &[&str]) -> String {
+    let output = thalweg(folder, arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn place(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// The page, which is whole, of a size that can be sent, and loads nothing.
+#[track_caller]
+fn page(path: &Path) -> String {
+    let page = fs::read_to_string(path).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    // References within the page load nothing.
+    let without_references = page.replace("url(#", "");
+    for loads in ["src=", "<link", "url(", "@import", "fetch(", "XMLHttpRequest"] {
+        assert!(!without_references.contains(loads), "the page holds `{loads}`");
+    }
+    page
+}
+
+#[test]
+fn a_folder_gives_the_same_report_afterwards() {
+    let place = place("report-afterwards");
+    let call = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "2", "--set", "duration=2 s"];
+    succeeds(&place, &[&call[..], &["--out", "results", "--report", "--svg"]].concat());
+    let at_once = page(&place.join("results/report.html"));
+    assert!(at_once.contains("vegas") && at_once.contains("interval"));
+    succeeds(&place, &["report", "results", "again.html"]);
+    assert_eq!(page(&place.join("again.html")), at_once);
+    succeeds(&place, &["report", "results", "again.svg"]);
+    let figure = fs::read_to_string(place.join("results/figure.svg")).unwrap();
+    assert_eq!(fs::read_to_string(place.join("again.svg")).unwrap(), figure);
+    assert!(figure.starts_with("<svg ") && figure.contains(">newreno</text>"));
+    assert!(fs::read_to_string(place.join("results/README.txt")).unwrap().contains("report.html"));
+    // A folder with a report is still one that can be replaced, and lacks of files are survived.
+    succeeds(&place, &["run", "dumbbell", "--set", "duration=1 s", "--out", "results"]);
+    fs::remove_file(place.join("results/series.csv")).unwrap();
+    fs::write(place.join("results/scenario.toml"), "no scenario").unwrap();
+    succeeds(&place, &["report", "results"]);
+    assert!(page(&place.join("results/report.html")).contains("Dumbbell"));
+}
+
+#[test]
+fn a_report_without_a_folder_is_named_like_the_scenario() {
+    let place = place("report-named");
+    succeeds(&place, &["run", "web", "--set", "duration=2 s", "--report", "--svg=picture.svg"]);
+    assert!(page(&place.join("web.html")).contains("<h1>"));
+    assert!(fs::read_to_string(place.join("picture.svg")).unwrap().contains("Goodput"));
+}
+
+#[test]
+fn a_paper_has_its_values_beside_the_published_ones() {
+    let place = place("report-paper");
+    let call = ["paper", "liang91", "--quick", "--experiment", "table-5.7/exp-1"];
+    succeeds(&place, &[&call[..], &["--out", "paper", "--report"]].concat());
+    let at_once = page(&place.join("paper/report.html"));
+    assert!(at_once.contains("Liang 1991") && at_once.contains("<th class=\"number\">Published</th>"));
+    succeeds(&place, &["report", "paper", "again.html"]);
+    assert_eq!(page(&place.join("again.html")), at_once);
+    assert!(fails(&place, &["report", "paper", "again.svg"]).contains("no picture"));
+}
+
+#[test]
+fn many_flows_stay_small() {
+    let place = place("report-many");
+    succeeds(&place, &["run", "ten-thousand-flows", "--set", "duration=50 ms", "--report=many.html"]);
+    assert!(page(&place.join("many.html")).contains("\"flow_count\":10000"));
+}
+
+#[test]
+fn what_is_no_folder_is_refused() {
+    let place = place("report-refused");
+    assert!(fails(&place, &["report", "nowhere"]).contains("not a results folder"));
+    succeeds(&place, &["run", "web", "--set", "duration=1 s", "--out", "results"]);
+    fs::write(place.join("results/series.csv"), "a,b\n").unwrap();
+    assert!(fails(&place, &["report", "results"]).contains("line 1"));
+    fs::write(place.join("results/results.json"), "{}").unwrap();
+    assert!(fails(&place, &["report", "results"]).contains("results.json"));
+}
+
+#[test]
+fn qlog_has_a_trace_for_each_sender() {
+    let place = place("report-qlog");
+    succeeds(&place, &["run", "dumbbell", "--set", "duration=2 s", "--qlog"]);
+    let read = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(place.join(name)).unwrap()).unwrap()
+    };
+    let traces = read("dumbbell.qlog")["traces"].as_array().unwrap().clone();
+    assert_eq!(traces.len(), 10);
+    for trace in traces {
+        let events = trace["events"].as_array().unwrap();
+        assert!(events.len() > 5 && events.iter().all(|event| event["name"] == "recovery:metrics_updated"));
+        let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
+        assert!(times.is_sorted() && times.last().is_some_and(|last| *last <= 2000.0));
+        let rtt = events.iter().filter_map(|event| event["data"]["smoothed_rtt"].as_f64());
+        assert!(rtt.fold(0.0, f64::max) > 24.0, "two ways through the network take 24 ms");
+    }
+    let call =
+        ["compare", "dumbbell", "--schemes", "newreno,vegas", "--set", "duration=1 s", "--out", "results"];
+    succeeds(&place, &[&call[..], &["--qlog"]].concat());
+    assert_eq!(read("results/trace-vegas-1.qlog")["traces"][0]["description"], "vegas");
+    assert!(fs::read_to_string(place.join("results/README.txt")).unwrap().contains("qlog"));
+    succeeds(&place, &call);
+    assert!(!place.join("results/trace-vegas-1.qlog").exists());
+}
