@@ -9,6 +9,7 @@
 //! - [`window`]: the window transport (sender and receiver), with a controller from [`congestion`].
 //! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
+//! - [`sstp`]: two-level flow control of large segments.
 //! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
 //! - [`digest`]: what tells states of an engine apart.
@@ -23,6 +24,7 @@ pub mod gate;
 pub mod payload;
 pub mod random;
 pub mod sscop;
+pub mod sstp;
 pub mod transport;
 pub mod units;
 pub mod window;

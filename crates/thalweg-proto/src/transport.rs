@@ -50,6 +50,12 @@ pub struct Feedback {
 pub enum Event<Data> {
     /// Data for the application: in order and exactly once for a reliable transport, as it came for datagrams.
     Delivered(Data),
+    /// At this place of the stream so many packets are missing and will not come, which the application said it
+    /// tolerates.
+    Hole {
+        /// How many.
+        packets: u32,
+    },
     /// All data that was written has been put on the wire at least once: more is welcome.
     Writable,
     /// The peer has everything, after [`Input::Finish`].

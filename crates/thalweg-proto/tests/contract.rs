@@ -6,6 +6,7 @@
 
 mod random;
 mod sscop_input;
+mod sstp_input;
 mod steered;
 
 use proptest::prelude::*;
@@ -18,6 +19,7 @@ use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::datagram::{Sink, Source, SourceConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::sscop::{self, Endpoint, EndpointConfig, Sscop};
+use thalweg_proto::sstp;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
@@ -473,6 +475,94 @@ proptest! {
         }
         let written = format!("{receiver:?}").len();
         prop_assert!(written < 2_000 + 200 * config.window as usize, "{}", written);
+    }
+
+    #[test]
+    fn the_sstp_sender_keeps_the_contract(
+        config in sstp_input::sender_config(),
+        steps in steps(inputs(sstp_input::pdu(slice), slice)),
+    ) {
+        run(sstp::Sender::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_sstp_receiver_keeps_the_contract(
+        config in sstp_input::receiver_config(),
+        steps in steps(inputs(sstp_input::pdu(slice), slice)),
+    ) {
+        run(sstp::Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn the_sstp_receiver_of_lengths_keeps_the_contract(
+        config in sstp_input::receiver_config(),
+        steps in steps(inputs(sstp_input::pdu(Length), Length)),
+    ) {
+        run(sstp::Receiver::<Length>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    /// Neither end of a two-level connection keeps more than its window and buffer, whatever it is told.
+    #[test]
+    fn sstp_holds_no_more_than_its_windows(
+        sender in sstp_input::sender_config(),
+        receiver in sstp_input::receiver_config(),
+        pdus in prop::collection::vec(sstp_input::pdu(slice), 500),
+    ) {
+        let (window, buffer) = (usize::from(receiver.window.max(1)), receiver.buffer.max(1));
+        let most = usize::from(sender.window.max(1));
+        let mut sender = sstp::Sender::<Slice>::new(Arc::new(sender));
+        let mut receiver = sstp::Receiver::<Slice>::new(Arc::new(receiver));
+        for _ in 0..100 {
+            sender.handle(Time::ZERO, Input::Write(slice(1000)));
+        }
+        for (round, pdu) in (0..).zip(pdus) {
+            let now = Time::from_picos(round << 38);
+            sender.handle(now, Input::Pdu { pdu: pdu.clone(), marked: false });
+            receiver.handle(now, Input::Pdu { pdu, marked: false });
+            for _ in 0..100 {
+                let _ = sender.poll(now);
+                let _ = receiver.poll(now);
+            }
+            prop_assert!(sender.stats(now).buffered as usize <= most);
+            prop_assert!(receiver.stats().buffered <= u32::from(buffer) + 1);
+        }
+        let written = format!("{receiver:?}").len();
+        prop_assert!(written < 4_000 + 2_000 * window, "{}", written);
+    }
+
+    #[test]
+    fn sstp_packets_survive_the_wire(pdu in sstp_input::pdu(slice), connection in any::<u32>()) {
+        let bytes = sstp::wire::encode(connection, &pdu);
+        let is_empty = matches!(&pdu, sstp::Pdu::Data(data) if data.payload.is_empty())
+            || matches!(&pdu, sstp::Pdu::Snak(_, request) if request.bitmap.is_empty());
+        match sstp::wire::decode(&bytes) {
+            Ok(decoded) => prop_assert_eq!(decoded, (connection, pdu)),
+            Err(error) => prop_assert!(is_empty, "{} of {:?}", error, pdu),
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_an_sstp_packet_or_none(
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        kind in 0u8..7,
+    ) {
+        let _ = sstp::wire::decode(&bytes);
+        // And past the checksum and the version.
+        let mut bytes = bytes;
+        if bytes.len() >= 18 {
+            (bytes[4], bytes[5], bytes[6]) = (0, kind, sstp::wire::VERSION);
+            let length = bytes.len();
+            let sum: u32 = bytes[..length - 2]
+                .chunks(2)
+                .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+                .sum();
+            let sum = (sum & 0xffff) + (sum >> 16);
+            bytes[length - 2..].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+            if let Ok((connection, pdu)) = sstp::wire::decode(&bytes) {
+                let again = sstp::wire::encode(connection, &pdu);
+                prop_assert_eq!(sstp::wire::decode(&again), Ok((connection, pdu)));
+            }
+        }
     }
 
     /// A peer that acknowledges and invents at will cannot make a sender hold more than its window.

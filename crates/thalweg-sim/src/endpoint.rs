@@ -10,7 +10,7 @@ use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::{Engine, Output, aack, datagram, sscop, window};
+use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 
 /// An endpoint by its position: twice its connection's, plus one for the receiving end.
 pub(crate) type EndpointId = u32;
@@ -27,6 +27,8 @@ pub(crate) enum AnyEngine {
     AdaptiveReceiver(Box<aack::Receiver<Length>>),
     /// Either end.
     Sscop(Box<sscop::Endpoint<Length>>),
+    SstpSender(Box<sstp::Sender<Length>>),
+    SstpReceiver(Box<sstp::Receiver<Length>>),
 }
 
 /// What an application or a gate tells an engine.
@@ -90,6 +92,8 @@ impl AnyEngine {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::SstpSender(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::SstpReceiver(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
         }
@@ -104,6 +108,8 @@ impl AnyEngine {
             Self::AdaptiveTransmitter(engine) => prefetch_all(engine.as_ref()),
             Self::AdaptiveReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Sscop(engine) => prefetch_all(engine.as_ref()),
+            Self::SstpSender(engine) => prefetch_all(engine.as_ref()),
+            Self::SstpReceiver(engine) => prefetch_all(engine.as_ref()),
             Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
@@ -123,9 +129,14 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::SstpSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             // Its sources do not listen to routers.
             Self::Sscop(_) => {}
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
+            Self::WindowReceiver(_)
+            | Self::Sink(_)
+            | Self::AdaptiveReceiver(_)
+            | Self::SstpReceiver(_)
+            | Self::Vacant => {}
         }
     }
 
@@ -135,7 +146,12 @@ impl AnyEngine {
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
             Self::Sscop(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
+            Self::SstpSender(engine) => engine.handle(now, command.into()),
+            Self::WindowReceiver(_)
+            | Self::Sink(_)
+            | Self::AdaptiveReceiver(_)
+            | Self::SstpReceiver(_)
+            | Self::Vacant => {}
         }
     }
 
@@ -156,6 +172,8 @@ impl AnyEngine {
             Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::AdaptiveReceiver(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
             Self::Sscop(engine) => unify(engine.poll(now), Pdu::Sscop),
+            Self::SstpSender(engine) => unify(engine.poll(now), Pdu::Sstp),
+            Self::SstpReceiver(engine) => unify(engine.poll(now), Pdu::Sstp),
             Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
         }
     }
@@ -172,6 +190,7 @@ impl AnyEngine {
                     min_rtt: stats.min_rtt,
                     smoothed_rtt: stats.smoothed_rtt,
                     limits: stats.limits,
+                    ..SenderCounts::default()
                 }
             }
             Self::Source(engine) => {
@@ -186,6 +205,7 @@ impl AnyEngine {
                     min_rtt: stats.min_rtt,
                     smoothed_rtt: stats.smoothed_rtt,
                     limits: stats.limits,
+                    ..SenderCounts::default()
                 }
             }
             Self::Sscop(engine) => {
@@ -197,11 +217,27 @@ impl AnyEngine {
                     min_rtt: stats.min_rtt,
                     smoothed_rtt: stats.smoothed_rtt,
                     limits: stats.limits,
+                    ..SenderCounts::default()
                 }
             }
-            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {
-                SenderCounts::default()
+            Self::SstpSender(engine) => {
+                let stats = engine.stats(now);
+                SenderCounts {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    min_rtt: stats.min_rtt,
+                    segments: stats.acknowledged,
+                    segment_delays: stats.delays,
+                    longest_segment_delay: stats.longest_delay,
+                    limits: stats.limits,
+                    ..SenderCounts::default()
+                }
             }
+            Self::WindowReceiver(_)
+            | Self::Sink(_)
+            | Self::AdaptiveReceiver(_)
+            | Self::SstpReceiver(_)
+            | Self::Vacant => SenderCounts::default(),
         }
     }
 
@@ -235,6 +271,17 @@ impl AnyEngine {
                     pacing_rate: stats.pacing_rate,
                 })
             }
+            Self::SstpSender(engine) => {
+                let (stats, config) = (engine.stats(now), engine.config());
+                let packets = u32::from(config.segment);
+                let known = stats.min_rtt < Duration::MAX;
+                Some(Beliefs {
+                    window: f64::from(stats.window) * f64::from(packets),
+                    in_flight: stats.outstanding.saturating_mul(packets),
+                    smoothed_rtt: if known { stats.min_rtt } else { Duration::ZERO },
+                    pacing_rate: Some(config.rate.average()),
+                })
+            }
             _ => None,
         }
     }
@@ -258,6 +305,10 @@ pub(crate) struct SenderCounts {
     pub timeouts: u64,
     pub min_rtt: Duration,
     pub smoothed_rtt: Duration,
+    /// Segments of two-level flow control that were acknowledged, and how long they took.
+    pub segments: u64,
+    pub segment_delays: Duration,
+    pub longest_segment_delay: Duration,
     pub limits: [Duration; 6],
 }
 
@@ -269,6 +320,9 @@ impl Default for SenderCounts {
             timeouts: 0,
             min_rtt: Duration::MAX,
             smoothed_rtt: Duration::ZERO,
+            segments: 0,
+            segment_delays: Duration::ZERO,
+            longest_segment_delay: Duration::ZERO,
             limits: [Duration::ZERO; 6],
         }
     }
@@ -282,6 +336,9 @@ impl SenderCounts {
         self.timeouts += other.timeouts;
         self.min_rtt = self.min_rtt.min(other.min_rtt);
         self.smoothed_rtt = if other.smoothed_rtt.is_zero() { self.smoothed_rtt } else { other.smoothed_rtt };
+        self.segments += other.segments;
+        self.segment_delays += other.segment_delays;
+        self.longest_segment_delay = self.longest_segment_delay.max(other.longest_segment_delay);
         for (sum, more) in self.limits.iter_mut().zip(other.limits) {
             *sum += more;
         }
@@ -297,6 +354,8 @@ impl SenderCounts {
             sent: self.sent - base.sent,
             retransmissions: self.retransmissions - base.retransmissions,
             timeouts: self.timeouts - base.timeouts,
+            segments: self.segments - base.segments,
+            segment_delays: self.segment_delays.saturating_sub(base.segment_delays),
             limits,
             ..*self
         }
@@ -372,6 +431,8 @@ impl Endpoint {
             Pdu::AdaptiveAck(aack::Pdu::Data(data)) => data.payload.0 + self.header,
             Pdu::AdaptiveAck(aack::Pdu::Ack(_)) => self.control,
             Pdu::Sscop(pdu) => pdu.wire_len() + self.control,
+            Pdu::Sstp(sstp::Pdu::Data(data)) => data.payload.0 + self.header,
+            Pdu::Sstp(_) => self.control,
         }
     }
 }
@@ -396,6 +457,12 @@ pub(crate) enum Transport {
         config: sscop::EndpointConfig,
         header: u32,
     },
+    Sstp {
+        sender: Arc<sstp::SenderConfig>,
+        receiver: Arc<sstp::ReceiverConfig>,
+        header: u32,
+        control: u32,
+    },
 }
 
 impl Transport {
@@ -417,6 +484,12 @@ impl Transport {
             TransportSpec::Sscop { config, header, .. } => {
                 Self::Sscop { config: config.clone(), header: *header }
             }
+            TransportSpec::Sstp { sender, receiver, header, control, .. } => Self::Sstp {
+                sender: Arc::new(*sender),
+                receiver: Arc::new(*receiver),
+                header: *header,
+                control: *control,
+            },
         }
     }
 
@@ -449,6 +522,10 @@ impl Transport {
                 let end = || AnyEngine::Sscop(Box::new(sscop::Endpoint::new(config)));
                 (end(), end())
             }
+            Self::Sstp { sender, receiver, .. } => (
+                AnyEngine::SstpSender(Box::new(sstp::Sender::new(Arc::clone(sender)))),
+                AnyEngine::SstpReceiver(Box::new(sstp::Receiver::new(Arc::clone(receiver)))),
+            ),
         }
     }
 
@@ -456,6 +533,7 @@ impl Transport {
     pub fn overheads(&self) -> (u32, u32) {
         match self {
             Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
+            Self::Sstp { header, control, .. } => (*header, *control),
             Self::Datagram(config) => (config.header, config.header),
             // PDUs know their own size; beside a message they have four bytes and padding.
             Self::Sscop { config, header } => {
@@ -476,6 +554,7 @@ impl Transport {
             Self::Datagram(config) => config.segment,
             Self::AdaptiveAck { config, .. } => config.segment,
             Self::Sscop { config, .. } => config.segment,
+            Self::Sstp { sender, .. } => sender.packet,
         }
     }
 }

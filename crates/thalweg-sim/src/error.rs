@@ -82,7 +82,8 @@ impl TransportSpec {
             Self::Window { scheme, .. }
             | Self::Datagram { scheme, .. }
             | Self::AdaptiveAck { scheme, .. }
-            | Self::Sscop { scheme, .. } => scheme,
+            | Self::Sscop { scheme, .. }
+            | Self::Sstp { scheme, .. } => scheme,
         }
     }
 
@@ -90,7 +91,7 @@ impl TransportSpec {
     pub fn feedback(&self) -> Option<FeedbackKind> {
         match self {
             Self::Window { controller, .. } => controller.feedback(),
-            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sscop { .. } => None,
+            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sscop { .. } | Self::Sstp { .. } => None,
         }
     }
 
@@ -106,6 +107,7 @@ impl TransportSpec {
             Self::Datagram { segment, .. } => *segment,
             Self::AdaptiveAck { config, .. } => config.segment,
             Self::Sscop { config, .. } => config.segment,
+            Self::Sstp { sender, .. } => sender.packet,
         }
     }
 }
@@ -191,6 +193,14 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         }
         if config.normal.is_zero() || config.error.is_zero() {
             return zero("time between reports");
+        }
+    }
+    if let TransportSpec::Sstp { sender, receiver, .. } = &group.transport {
+        if sender.window == 0 || receiver.window == 0 {
+            return zero("window");
+        }
+        if sender.segment == 0 || receiver.buffer == 0 {
+            return zero("segment or buffer");
         }
     }
     match &group.workload {

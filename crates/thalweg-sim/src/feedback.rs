@@ -62,10 +62,12 @@ impl<T: Tracer> Simulation<T> {
         let sequence = match header.cargo {
             Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
             Cargo::Sscop(SscopCargo::Sd { number, .. }) => Some(u64::from(number)),
+            Cargo::SstpData { shipment, .. } => Some(u64::from(shipment)),
             Cargo::Ack { .. }
             | Cargo::Datagram(_)
             | Cargo::AdaptiveReport { .. }
             | Cargo::Sscop(_)
+            | Cargo::SstpPack { .. }
             | Cargo::Large(_) => None,
         };
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };

@@ -5,7 +5,9 @@ use crate::fairness::{fairness_variance, jain};
 use crate::flow::{Flow, Group, NO_CONNECTION};
 use crate::measure::Recorder;
 use crate::packet::Packets;
-use crate::result::{FlowResult, GroupResult, LinkResult, QueueResult, RunResult, Series, Summary};
+use crate::result::{
+    FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
+};
 use crate::simulation::Simulation;
 use crate::spec::Ties;
 use crate::trace::Tracer;
@@ -139,6 +141,13 @@ impl<T: Tracer> Simulation<T> {
             delay: flow.delay.as_ref().map_or(Summary::default(), |delay| delay.summary()),
             min_rtt: if counts.min_rtt == Duration::MAX { Duration::ZERO } else { counts.min_rtt },
             smoothed_rtt: counts.smoothed_rtt,
+            segment_delay: SegmentDelay {
+                count: since.segments,
+                mean: Duration::from_picos(
+                    since.segment_delays.as_picos().checked_div(since.segments).unwrap_or(0),
+                ),
+                max: counts.longest_segment_delay,
+            },
             limits: since.limits,
         }
     }

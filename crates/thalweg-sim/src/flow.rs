@@ -264,6 +264,8 @@ impl<T: Tracer> Simulation<T> {
             Event::Finished => self.on_finished(id / 2),
             Event::Failed(_) => self.on_failed(id / 2),
             Event::Congestion(signal) => self.tell_gate_of_congestion(id, *signal),
+            // What an application is told that it said it tolerates.
+            Event::Hole { .. } => {}
         }
     }
 

@@ -33,6 +33,7 @@ mod workload;
 pub use error::SpecError;
 pub use pdu::Pdu;
 pub use result::{
-    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
+    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
+    Series, Summary,
 };
 pub use simulation::{Simulation, Status};

@@ -7,6 +7,7 @@ use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
 use thalweg_proto::sscop::rate::RateField;
 use thalweg_proto::sscop::{self, Number, Stat};
+use thalweg_proto::sstp;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
 
@@ -64,6 +65,20 @@ pub(crate) enum Cargo {
         missing: u16,
     },
     Sscop(SscopCargo),
+    SstpData {
+        shipment: u32,
+        length: u32,
+        segment: u16,
+        packet: u16,
+        last: bool,
+        resent: bool,
+    },
+    SstpPack {
+        control: u32,
+        accepted: u16,
+        cumulative: u16,
+        limit: u16,
+    },
     Large(u32),
 }
 
@@ -189,6 +204,7 @@ impl Packets {
             }
             Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => pack_report(report),
             Pdu::Sscop(pdu) => SscopCargo::new(pdu).map(Cargo::Sscop),
+            Pdu::Sstp(pdu) => pack_sstp(pdu),
             Pdu::Window(_) | Pdu::Feedback(_) => None,
         };
         cargo.unwrap_or_else(|| self.pack_large(pdu))
@@ -237,6 +253,14 @@ impl Packets {
                 Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
             }
             Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
+            Cargo::SstpData { shipment, length, segment, packet, last, resent } => {
+                let payload = Length(length);
+                let data = sstp::Data { shipment, segment, packet, last, resent, payload };
+                Pdu::Sstp(sstp::Pdu::Data(data))
+            }
+            Cargo::SstpPack { control, accepted, cumulative, limit } => {
+                Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit }))
+            }
             Cargo::Large(index) => self.large(index),
         }
     }
@@ -248,8 +272,11 @@ impl Packets {
             Cargo::Segment { .. }
             | Cargo::Datagram(_)
             | Cargo::AdaptiveData { .. }
+            | Cargo::SstpData { .. }
             | Cargo::Sscop(SscopCargo::Sd { .. }) => true,
-            Cargo::Ack { .. } | Cargo::AdaptiveReport { .. } | Cargo::Sscop(_) => false,
+            Cargo::Ack { .. } | Cargo::AdaptiveReport { .. } | Cargo::Sscop(_) | Cargo::SstpPack { .. } => {
+                false
+            }
             Cargo::Large(index) => self.large[index as usize].payload().is_some(),
         }
     }
@@ -293,6 +320,19 @@ impl Packets {
         }
         slot.next = self.free;
         self.free = packet;
+    }
+}
+
+/// The frequent PDUs of two-level flow control.
+fn pack_sstp(pdu: &sstp::Pdu<Length>) -> Option<Cargo> {
+    match *pdu {
+        sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, resent, payload: Length(length) }) => {
+            Some(Cargo::SstpData { shipment, length, segment, packet, last, resent })
+        }
+        sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit }) => {
+            Some(Cargo::SstpPack { control, accepted, cumulative, limit })
+        }
+        _ => None,
     }
 }
 
@@ -419,6 +459,16 @@ mod tests {
             stat(&[], 0xfffe),
             stat(&[1, 2], 7),
             Pdu::Sscop(sscop::Pdu::Bgn { sq: 1, mr: top, uu: Some(Length(3)) }),
+            Pdu::Sstp(sstp::Pdu::Data(sstp::Data {
+                shipment: u32::MAX,
+                segment: 1,
+                packet: 2,
+                last: true,
+                resent: false,
+                payload: Length(u32::MAX),
+            })),
+            Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control: 1, accepted: 2, cumulative: 3, limit: 4 })),
+            Pdu::Sstp(sstp::Pdu::KeepAlive(sstp::Position { shipment: 1, segment: 2, packet: 3 })),
         ];
         let mut packets = Packets::new();
         for round in 0..3 {
@@ -432,7 +482,7 @@ mod tests {
                     (pdu.clone(), pdu.payload().is_some())
                 );
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 6));
+            assert_eq!((packets.live(), packets.large.len()), (0, 7));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Feedback;
-use thalweg_proto::{aack, sscop, window};
+use thalweg_proto::{aack, sscop, sstp, window};
 
 /// A PDU of any protocol, with lengths in place of bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub enum Pdu {
     AdaptiveAck(aack::Pdu<Length>),
     /// SSCOP's.
     Sscop(sscop::Pdu<Length>),
+    /// Of two-level flow control.
+    Sstp(sstp::Pdu<Length>),
     /// A router's message to the source of a flow.
     Feedback(Feedback),
 }
@@ -28,9 +30,11 @@ impl Pdu {
             Self::Datagram(payload) => Some(payload.0),
             Self::AdaptiveAck(aack::Pdu::Data(data)) => Some(data.payload.0),
             Self::Sscop(sscop::Pdu::Sd { mu, .. }) => Some(mu.0),
+            Self::Sstp(sstp::Pdu::Data(data)) => Some(data.payload.0),
             Self::Window(window::Pdu::Ack(_))
             | Self::AdaptiveAck(aack::Pdu::Ack(_))
             | Self::Sscop(_)
+            | Self::Sstp(_)
             | Self::Feedback(_) => None,
         }
     }

@@ -98,8 +98,22 @@ pub struct FlowResult {
     pub min_rtt: Duration,
     /// The sender's last smoothed round-trip time; zero without a sample.
     pub smoothed_rtt: Duration,
+    /// Times from the start of a segment's first transmission to its acknowledgement at the sender, for two-level flow
+    /// control; the longest is that of the whole run.
+    pub segment_delay: SegmentDelay,
     /// How long each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
     pub limits: [Duration; 6],
+}
+
+/// How long segments took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentDelay {
+    /// How many.
+    pub count: u64,
+    /// The mean.
+    pub mean: Duration,
+    /// The longest.
+    pub max: Duration,
 }
 
 /// A distribution of durations.

@@ -4,12 +4,12 @@
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
 use std::sync::Arc;
-use thalweg_proto::aack;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::sscop;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{PauseConfig, ReceiverConfig, SenderConfig};
+use thalweg_proto::{aack, sstp};
 use thalweg_queue::feedback::FeedbackSpec;
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
 
@@ -253,6 +253,19 @@ pub enum TransportSpec {
         config: sscop::EndpointConfig,
         /// Bytes on the wire of each PDU beside its own.
         header: u32,
+    },
+    /// Two-level flow control.
+    Sstp {
+        /// The scheme's name, for results.
+        scheme: String,
+        /// The sender.
+        sender: sstp::SenderConfig,
+        /// The receiver.
+        receiver: sstp::ReceiverConfig,
+        /// Bytes on the wire that every data packet has beside its payload.
+        header: u32,
+        /// Bytes on the wire of a packet without payload.
+        control: u32,
     },
 }
 

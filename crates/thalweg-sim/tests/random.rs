@@ -6,11 +6,11 @@ mod net;
 use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
-use thalweg_proto::aack;
 use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
+use thalweg_proto::{aack, sstp};
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
@@ -215,7 +215,48 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             header: 8,
         }
     });
-    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => sscop]
+    prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => sscop, 2 => two_level()]
+}
+
+fn two_level() -> impl Strategy<Value = TransportSpec> {
+    let acknowledgement = prop_oneof![
+        Just(sstp::Acknowledgement::Hard),
+        Just(sstp::Acknowledgement::Firm),
+        Just(sstp::Acknowledgement::Soft(sstp::Evicted::All)),
+    ];
+    let sizes = (1u32..1460, 1u16..20, 1u16..40, 1u16..40);
+    (sizes, acknowledgement, 0u16..4, 100_000u64..3_000_000, any::<bool>()).prop_map(
+        |((packet, segment, window, buffer), acknowledgement, reordering, rate, slotted)| {
+            let rate = Rate::from_bits_per_sec(rate);
+            let size = bytes(u64::from(packet) + 46);
+            let rate = sstp::RateSpec::with_average(rate, rate.mul_f64(0.9), 8, size).unwrap();
+            let resume = if slotted { sstp::Resume::NextBurst } else { sstp::Resume::AtOnce };
+            TransportSpec::Sstp {
+                scheme: "sstp".to_owned(),
+                sender: sstp::SenderConfig {
+                    segment,
+                    packet,
+                    rate,
+                    resume,
+                    window,
+                    soft: acknowledgement.is_soft(),
+                },
+                receiver: sstp::ReceiverConfig {
+                    segment,
+                    packet,
+                    window,
+                    buffer,
+                    acknowledgement,
+                    tolerance: sstp::Tolerance::Packets(0),
+                    reordering,
+                    repeat: millis(100),
+                    wait_for_consumption: false,
+                },
+                header: 46,
+                control: 48,
+            }
+        },
+    )
 }
 
 fn workload() -> impl Strategy<Value = WorkloadSpec> {

@@ -42,6 +42,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "web",
     "cluster",
     "recovery",
+    "soft-acknowledgement",
     "ten-thousand-flows",
 };
 

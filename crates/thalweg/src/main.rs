@@ -8,6 +8,7 @@ mod execute;
 mod explore;
 mod input;
 mod lines;
+mod model;
 mod paper;
 mod progress;
 mod report;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => run::compare(&arguments, &console),
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
         Command::Paper(arguments) => paper::paper(&arguments, &console),
+        Command::Model(arguments) => model::model(&arguments.model, &console),
         Command::Report(arguments) => report::report(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),

@@ -313,6 +313,7 @@ impl<S: Scheme> State<S> {
 
     fn check_event(&mut self, event: &Event<Tag>, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
         match event {
+            Event::Hole { packets } => return Err(format!("{packets} packets were left out")),
             Event::Delivered(tag) => {
                 hear(Said::Delivered(*tag));
                 let expected = self.delivered;

@@ -13,6 +13,7 @@ macro_rules! scenario_files {
 }
 
 mod chen99;
+mod gong92;
 mod lee97;
 mod liang91;
 mod plan;
@@ -64,7 +65,8 @@ pub trait Paper: Sync {
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] = &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01, &lee97::Lee97];
+pub const PAPERS: &[&dyn Paper] =
+    &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01, &lee97::Lee97, &gong92::Gong92];
 
 /// The paper of this name.
 pub fn find(name: &str) -> Option<&'static dyn Paper> {

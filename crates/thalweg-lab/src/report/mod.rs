@@ -1,7 +1,7 @@
 //! Reports: results as one page of HTML that needs nothing else.
 //!
 //! A page begins with the answer (who won, by how much, how sure, why), which is plain HTML. Below it scripts draw
-//! linked plots, tables that sort and the network, from one JSON document in the page ([`model`]). The scripts are in
+//! linked plots, tables that sort and the network, from one JSON document in the page (`model.rs`). The scripts are in
 //! `assets/report`, plain and readable, and are put into the page as they are, after the plotting library in
 //! `assets/report/vendor`. The page loads nothing: it has a policy that forbids it.
 

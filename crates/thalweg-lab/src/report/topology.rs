@@ -63,7 +63,8 @@ impl Group {
         let (TransportSpec::Window { scheme, .. }
         | TransportSpec::Datagram { scheme, .. }
         | TransportSpec::AdaptiveAck { scheme, .. }
-        | TransportSpec::Sscop { scheme, .. }) = &group.transport;
+        | TransportSpec::Sscop { scheme, .. }
+        | TransportSpec::Sstp { scheme, .. }) = &group.transport;
         Self {
             name: group.name.clone(),
             scheme: scheme.clone(),

@@ -8,7 +8,8 @@ use thalweg_sim::spec::{
     TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
-    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, Series, Summary,
+    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
+    Series, Summary,
 };
 
 fn delays(millis: u64) -> Summary {
@@ -43,6 +44,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         delay: delays(10 + mbits / 10),
         min_rtt: Duration::from_millis(20),
         smoothed_rtt: Duration::ZERO,
+        segment_delay: SegmentDelay::default(),
         limits: [71, 0, 0, 9, 20, 0].map(Duration::from_millis),
     }
 }

@@ -127,6 +127,14 @@ fn scheme(transport: &TransportSpec) -> String {
             "{scheme}, {} packets of {} B, reports every {} and {} after losses",
             config.window, config.segment, config.normal, config.error
         ),
+        TransportSpec::Sstp { scheme, sender, receiver, .. } => format!(
+            "{scheme}, segments of {} packets of {} B at {}, a window of {} segments, room for {}",
+            sender.segment,
+            sender.packet,
+            sender.rate.average(),
+            receiver.window,
+            receiver.buffer
+        ),
         TransportSpec::Datagram { scheme, rate, .. } => {
             rate.map_or_else(|| scheme.clone(), |rate| format!("{scheme} at most at {rate}"))
         }

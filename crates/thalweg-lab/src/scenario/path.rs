@@ -79,6 +79,7 @@ pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
         TransportSpec::Sscop { config, header, .. } => {
             (config.segment.next_multiple_of(4) + 4 + header, 12 + header)
         }
+        TransportSpec::Sstp { sender, header, control, .. } => (sender.packet + header, *control),
     }
 }
 

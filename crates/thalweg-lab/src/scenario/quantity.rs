@@ -179,6 +179,52 @@ impl Decode for Packets {
     }
 }
 
+/// A number of segments, or a multiple of w_a, the segments that are sent in one round trip: `58 seg`, `2.5 wa`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Segments {
+    /// So many.
+    Count(f64),
+    /// So many times w_a.
+    RoundTrips(f64),
+}
+
+impl FromStr for Segments {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let (number, unit) = split(text.trim());
+        let not_a_number = || UnitError::NotANumber { text: text.to_owned(), example: "2.5 wa" };
+        let value: f64 = number.parse().map_err(|_| not_a_number())?;
+        if !value.is_finite() {
+            return Err(not_a_number());
+        }
+        if value < 0.0 {
+            return Err(UnitError::Negative);
+        }
+        match unit {
+            "seg" => Ok(Self::Count(value)),
+            "wa" => Ok(Self::RoundTrips(value)),
+            "" => Err(UnitError::NoUnit { number: number.to_owned(), suggestion: format!("{number} seg") }),
+            _ => Err(UnitError::UnknownUnit { unit: unit.to_owned(), known: vec!["seg", "wa"] }),
+        }
+    }
+}
+
+impl Decode for Segments {
+    const USUAL_UNITS: &'static [&'static str] = &["seg", "wa"];
+
+    fn expected() -> String {
+        "a number of segments, such as \"58 seg\" or \"2.5 wa\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        decode_quantity(value, report)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        definitions.named("segments", || {
+            json!({ "type": "string", "pattern": "^\\s*[0-9.]+\\s*(seg|wa)\\s*$", "examples": ["2.5 wa"] })
+        })
+    }
+}
+
 /// The number at the start of a text, and the unit after it.
 pub(super) fn split(text: &str) -> (&str, &str) {
     let end =

@@ -217,7 +217,28 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         keys.insert(0, "base = \"adaptive-ack\"".to_owned());
         keys
     });
-    prop_oneof![6 => window, 1 => adaptive, 1 => sscop(), 1 => sscop_rate()]
+    prop_oneof![6 => window, 1 => adaptive, 1 => sscop(), 1 => sscop_rate(), 1 => two_level()]
+}
+
+fn two_level() -> impl Strategy<Value = Vec<String>> {
+    some(vec![
+        key("segment-packets", one(&["\"1 pkt\"", "\"40 pkt\""])),
+        key("rate", one(&["\"3 Mbit/s\""])),
+        key("average-rate", one(&["\"1 Mbit/s\""])),
+        key("burst", one(&["\"1 pkt\"", "\"7 pkt\""])),
+        key("resume", one(&["\"at-once\"", "\"next-burst\""])),
+        key("window", one(&["\"2 wa\"", "\"9 seg\""])),
+        key("buffer", one(&["\"0.5 wa\"", "\"3 seg\""])),
+        key("acknowledgement", one(&["\"hard\"", "\"soft\"", "\"firm\""])),
+        key("evicted", one(&["\"one\"", "\"at-once\""])),
+        key("loss-tolerance", one(&["0.1", "\"25 %\""])),
+        key("reordering", one(&["0", "7"])),
+        key("segment", one(&["\"1 kB\""])),
+    ])
+    .prop_map(|mut keys| {
+        keys.insert(0, "base = \"sstp\"".to_owned());
+        keys
+    })
 }
 
 fn sscop_keys() -> impl Strategy<Value = Vec<String>> {
@@ -333,6 +354,7 @@ fn flow() -> impl Strategy<Value = String> {
                 "\"cubic\"",
                 "\"vegas\"",
                 "\"adaptive-ack\"",
+                "\"sstp\"",
                 "{ base = \"newreno\", ack = \"9 B\" }",
             ]),
         ),

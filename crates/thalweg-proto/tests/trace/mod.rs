@@ -102,7 +102,7 @@ impl Trace {
                 Output::Event(Event::Writable) => {}
                 Output::Event(Event::Finished) => log += &format!("{separator}finished"),
                 Output::Event(Event::Failed(_)) => log += &format!("{separator}failed"),
-                Output::Transmit(Pdu::Ack(_)) | Output::Event(Event::Delivered(_)) => {
+                Output::Transmit(Pdu::Ack(_)) | Output::Event(Event::Hole { .. } | Event::Delivered(_)) => {
                     panic!("not what a sender does")
                 }
                 Output::Timeout { at, .. } => {

@@ -15,6 +15,8 @@
 //!   granted rate in kbit/s in the word that ICMP leaves unused.
 //! - Adaptive acknowledgement travels in UDP, with the bytes that it has when deployed
 //!   ([`thalweg_proto::aack::wire`]).
+//! - Two-level flow control travels in UDP to port 5003 (answers from 5004), with the bytes that it has when deployed
+//!   ([`thalweg_proto::sstp::wire`]), its checksum included where the packet is stored whole.
 //! - SSCOP travels in UDP, each PDU as it is on the wire, with a user field of zeros. Its control fields are at the end, so
 //!   PDUs are stored as a whole. `tshark -d udp.port==5001,sscop` reads them.
 //! - Checksums are right for a payload of zeros. Only headers are stored; the original length is the size that the
@@ -93,6 +95,7 @@ impl<W: Write> Capture<W> {
     fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
         let headers = packet::headers(record);
         let original = record.size.max(headers.total);
+        let (trailer, trailer_at) = (headers.trailer, headers.trailer_at);
         let header_bytes = (headers.bytes().len() + headers.body.len()) as u32;
         let captured = self.snapshot.min(original).max(header_bytes);
         let nanos = record.time.as_picos() / 1000;
@@ -102,7 +105,17 @@ impl<W: Write> Capture<W> {
         }
         self.to.write_all(headers.bytes())?;
         self.to.write_all(&headers.body)?;
-        io::copy(&mut io::Read::take(io::repeat(0), u64::from(captured - header_bytes)), &mut self.to)?;
+        let zeros = |count: u32| io::Read::take(io::repeat(0), u64::from(count));
+        match trailer_at.filter(|at| at + 2 <= captured) {
+            Some(at) => {
+                io::copy(&mut zeros(at - header_bytes), &mut self.to)?;
+                self.to.write_all(&trailer)?;
+                io::copy(&mut zeros(captured - at - 2), &mut self.to)?;
+            }
+            None => {
+                io::copy(&mut zeros(captured - header_bytes), &mut self.to)?;
+            }
+        }
         self.packets += 1;
         Ok(())
     }

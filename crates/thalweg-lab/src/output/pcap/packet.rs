@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use thalweg_proto::aack::{self, wire};
 use thalweg_proto::payload::{Length, Payload, Slice};
+use thalweg_proto::sstp;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
@@ -14,8 +15,12 @@ pub(super) struct Headers {
     length: usize,
     /// What is stored behind the headers.
     pub(super) body: Vec<u8>,
-    /// The length of headers, body and payload.
+    /// The length of headers, body, payload and trailer.
     pub(super) total: u32,
+    /// What comes after the payload.
+    pub(super) trailer: [u8; 2],
+    /// Where it begins, if there is one.
+    pub(super) trailer_at: Option<u32>,
 }
 
 impl Headers {
@@ -62,6 +67,11 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
             ip(record, &ends, UDP, udp)
         }
         Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
+        Pdu::Sstp(pdu) => {
+            let (header, checksum) = sstp::wire::frame(record.packet.connection, pdu);
+            let ends = two_level(&ends, record.reply);
+            ip(record, &ends, UDP, sealed(&ends, &header, pdu.payload_len(), checksum))
+        }
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet that it is about went the other way.
             let about = Ends {
@@ -92,6 +102,13 @@ fn ends(record: &Record<'_>) -> Ends {
     }
 }
 
+/// Two-level flow control has ports of its own, so that its packets are told from datagrams.
+fn two_level(ends: &Ends, reply: bool) -> Ends {
+    let own = if reply { TWO_LEVEL_ANSWER_PORT } else { TWO_LEVEL_PORT };
+    let port = |port| if matches!(port, SINK_PORT | ANSWER_PORT) { own } else { port };
+    Ends { source_port: port(ends.source_port), target_port: port(ends.target_port), ..*ends }
+}
+
 /// A position in a stream as a sequence number: the first byte is number 1, as after a handshake.
 fn stream(position: u64) -> u32 {
     position.wrapping_add(1) as u32
@@ -104,11 +121,12 @@ struct Part {
     /// A whole PDU, where headers are not all that is wanted; of an even length.
     body: Vec<u8>,
     payload: u32,
+    trailer: Option<[u8; 2]>,
 }
 
 impl Part {
     const fn new(payload: u32) -> Self {
-        Self { bytes: [0; LONGEST], length: 0, body: Vec::new(), payload }
+        Self { bytes: [0; LONGEST], length: 0, body: Vec::new(), payload, trailer: None }
     }
 
     fn put(&mut self, bytes: &[u8]) {
@@ -127,6 +145,21 @@ fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
     let length = u16::try_from(u64::from(payload) + header.len() as u64 + 8).unwrap_or(0);
     part.words([ends.source_port, ends.target_port, length, 0]);
     part.put(header);
+    part
+}
+
+/// A UDP header with a packet that ends with a checksum of its own. What does not fit of a very long header is left
+/// out of the capture.
+fn sealed(ends: &Ends, header: &[u8], payload: u32, checksum: [u8; 2]) -> Part {
+    let stored = &header[..header.len().min(LONGEST - 32)];
+    let mut part = udp(ends, stored, payload + (header.len() - stored.len()) as u32);
+    if part.payload == 0 {
+        part.put(&checksum);
+    } else {
+        part.trailer = Some(checksum);
+    }
+    let length = part.length as u64 + u64::from(part.payload) + part.trailer.map_or(0, |_| 2);
+    part.bytes[4..6].copy_from_slice(&u16::try_from(length).unwrap_or(0).to_be_bytes());
     part
 }
 
@@ -172,7 +205,8 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
 
 /// Puts an IP header before `part` and fills in its checksum.
 fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
-    let length = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
+    let before = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
+    let length = before.saturating_add(part.trailer.map_or(0, |_| 2));
     if let Some(at) = match protocol {
         TCP => Some(16),
         UDP => Some(6),
@@ -181,7 +215,10 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         // The checksum covers addresses, protocol and length too (RFC 9293, 3.1).
         let addresses = [ends.source.octets(), ends.target.octets()].concat();
         let sum = sum(&addresses) + u64::from(protocol) + u64::from(length as u16);
-        let checksum = fold(sum + self::sum(&part.bytes[..part.length]) + self::sum(&part.body));
+        let odd = before % 2 == 1;
+        let end = part.trailer.map_or(0, |[a, b]| u16::from_be_bytes(if odd { [b, a] } else { [a, b] }));
+        let parts = self::sum(&part.bytes[..part.length]) + self::sum(&part.body);
+        let checksum = fold(sum + parts + u64::from(end));
         part.bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     } else {
         let checksum = fold(sum(&part.bytes[..part.length]));
@@ -192,6 +229,8 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         length: 20 + part.length,
         body: part.body,
         total: length.saturating_add(20),
+        trailer: part.trailer.unwrap_or_default(),
+        trailer_at: part.trailer.map(|_| before.saturating_add(20)),
     };
     headers.bytes[..20].copy_from_slice(&ip_header(
         ends,
@@ -221,9 +260,10 @@ fn ip_header(ends: &Ends, protocol: u8, identification: u16, marked: bool, total
     header
 }
 
-/// The sum of the 16-bit words of `bytes`, of which there is an even number in every header here.
+/// The sum of the 16-bit words of `bytes`, with a zero after an odd number of them.
 fn sum(bytes: &[u8]) -> u64 {
-    bytes.chunks_exact(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
+    let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
+    bytes.chunks(2).map(|pair| u64::from(word(pair))).sum()
 }
 
 /// The internet checksum (RFC 1071) of a sum of words.
@@ -254,6 +294,8 @@ const FIRST_CLIENT_PORT: u16 = 10_000;
 const INCARNATION_STEP: u64 = 1009;
 const SINK_PORT: u16 = 5001;
 const ANSWER_PORT: u16 = 5002;
+const TWO_LEVEL_PORT: u16 = 5003;
+const TWO_LEVEL_ANSWER_PORT: u16 = 5004;
 
 /// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
 const WINDOW_SCALE: u32 = 14;
@@ -264,5 +306,5 @@ const DO_NOT_FRAGMENT: u8 = 0x40;
 /// The time to live at the sender. Simulated routers do not count it down.
 const HOPS: u8 = 64;
 
-/// An IP header and the longest TCP header.
-const LONGEST: usize = 20 + 60;
+/// An IP header and the longest TCP header, or a request for packets of a segment of 2000.
+const LONGEST: usize = 20 + 300;

@@ -3,6 +3,7 @@ use std::process::Command;
 use thalweg_proto::aack::{self, Report};
 use thalweg_proto::payload::Length;
 use thalweg_proto::sscop;
+use thalweg_proto::sstp;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::window::{self, Ack, SackBlock, Segment};
@@ -47,6 +48,17 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
     capture.finish().unwrap()
 }
 
+fn two_level_data(length: u32) -> sstp::Pdu<Length> {
+    let payload = Length(length);
+    sstp::Pdu::Data(sstp::Data { shipment: 70_000, segment: 3, packet: 2, last: true, resent: true, payload })
+}
+
+fn two_level_request() -> sstp::Pdu<Length> {
+    let report = sstp::Report { control: 9, accepted: 3, cumulative: 2, limit: 60 };
+    let bitmap = sstp::Bitmap::from_bytes(&[0b1101_1111, 0b1111_1110]);
+    sstp::Pdu::Snak(report, sstp::Request { segment: 2, bitmap })
+}
+
 fn packets() -> Vec<(u32, bool, u32, Pdu)> {
     let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)), queue: 0 };
     let numbers = [3, 5].map(sscop::Number::new).to_vec();
@@ -67,6 +79,8 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
             Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: 9, payload: Length(1008) })),
         ),
         (1, true, 60, Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 }))),
+        (2, false, 1051, Pdu::Sstp(two_level_data(1005))),
+        (2, true, 50, Pdu::Sstp(two_level_request())),
         (1, false, 1036, Pdu::Sscop(sscop::Pdu::Sd { s: sscop::Number::new(5), mu: Length(1001) })),
         (1, true, 48, Pdu::Sscop(stat)),
     ]
@@ -115,6 +129,27 @@ fn adaptive_acknowledgement_is_captured_as_deployed() {
         let pdu = aack::wire::decode(&bytes[24 + 16 + 28..]).unwrap();
         assert!(format!("{pdu:?}").contains(expected), "{pdu:?}");
     }
+}
+
+/// Two-level flow control is captured as the bytes that the engine's own decoder reads, checksums included, whether the
+/// payload has an odd length or an even one.
+#[test]
+fn two_level_flow_control_is_captured_as_deployed() {
+    for length in [1, 2, 1005, 1006] {
+        let bytes = capture(&[(2, false, 0, Pdu::Sstp(two_level_data(length)))], 65_535);
+        let (connection, pdu) = sstp::wire::decode(&bytes[24 + 16 + 28..]).unwrap();
+        let sstp::Pdu::Data(data) = pdu else { panic!("{pdu:?}") };
+        assert_eq!((connection, data.shipment, data.payload.as_bytes().len()), (2, 70_000, length as usize));
+        assert!(data.last && data.resent);
+    }
+    let bytes = capture(&packets()[9..=9], 65_535);
+    let decoded = sstp::wire::decode(&bytes[24 + 16 + 28..]).unwrap().1;
+    assert_eq!(format!("{decoded:?}"), format!("{:?}", two_level_request()));
+    // A segment of so many packets that its bitmap does not fit into the headers kept.
+    let sstp::Pdu::Snak(report, mut request) = two_level_request() else { panic!() };
+    request.bitmap = sstp::Bitmap::missing(60_000);
+    let bytes = capture(&[(2, true, 0, Pdu::Sstp(sstp::Pdu::Snak(report, request)))], 65_535);
+    assert_eq!(bytes.len(), 24 + 16 + 28 + 22 + 7500);
 }
 
 #[test]
@@ -187,6 +222,8 @@ fn tshark_reads_the_headers_as_meant() {
         "60|10.255.255.254,10.0.0.1|10.0.0.1,10.128.0.1|4294967295|||||4||1,1|||1||",
         "1052|10.0.0.2|10.128.0.2|||||1032|||1||1|||",
         "60|10.128.0.2|10.0.0.2|||||40|||1||1|||",
+        "1051|10.0.0.3|10.128.0.3|||||1031|||1||1|||",
+        "52|10.128.0.3|10.0.0.3|||||32|||1||1|||",
         "1036|10.0.0.2|10.128.0.2|||||1016|||1||1||5|",
         "48|10.128.0.2|10.0.0.2|||||28|||1||1|||3,5",
     ];

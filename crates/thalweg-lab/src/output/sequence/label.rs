@@ -1,7 +1,7 @@
 //! What a packet is called in a diagram.
 
 use thalweg_proto::payload::{Length, Payload as _};
-use thalweg_proto::{aack, sscop, window};
+use thalweg_proto::{aack, sscop, sstp, window};
 use thalweg_sim::Pdu;
 
 /// A PDU in a few words, with the numbers of its protocol.
@@ -24,6 +24,7 @@ pub fn label(pdu: &Pdu) -> String {
             format!("ACK (({}, {}), {})", report.gap_in, report.gap_out, report.cumulative)
         }
         Pdu::Sscop(pdu) => sscop_label(pdu),
+        Pdu::Sstp(pdu) => sstp_label(pdu),
         Pdu::Feedback(feedback) => match (feedback.dropped, feedback.rate) {
             (Some(dropped), _) => format!("feedback: {dropped} dropped"),
             (None, Some(rate)) => format!("feedback: {rate}"),
@@ -45,5 +46,39 @@ fn sscop_label(pdu: &sscop::Pdu<Length>) -> String {
         }
         sscop::Pdu::Ustat(ustat) => format!("USTAT, missing {}..{}", ustat.first.get(), ustat.end.get()),
         other => format!("{:?}", other.kind()).to_uppercase(),
+    }
+}
+
+/// Packets by segment and by place in it, which is what the bitmap of a SNAK counts.
+fn sstp_label(pdu: &sstp::Pdu<Length>) -> String {
+    match pdu {
+        sstp::Pdu::Data(data) => format!("DATA {}.{}", data.segment, data.packet),
+        sstp::Pdu::KeepAlive(position) => format!("KEEP-ALIVE {}.{}", position.segment, position.packet),
+        sstp::Pdu::EndOfStream(position) => format!("END {}.{}", position.segment, position.packet),
+        sstp::Pdu::Pack(report) => format!("PACK {}, expects {}", report.accepted, report.cumulative),
+        sstp::Pdu::Snak(_, request) => {
+            let first = request.bitmap.first_missing(0).map(|packet| format!(", first {packet}"));
+            let missing = request.bitmap.count_missing();
+            format!("SNAK {}, {missing} missing{}", request.segment, first.unwrap_or_default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_level_flow_control_is_named_by_segment_and_packet() {
+        let data =
+            sstp::Data { shipment: 9, segment: 2, packet: 5, last: false, resent: true, payload: Length(1) };
+        let report = sstp::Report { control: 1, accepted: 3, cumulative: 2, limit: 7 };
+        let bitmap = sstp::Bitmap::from_bytes(&[0b1101_0111]);
+        let request = sstp::Request { segment: 2, bitmap };
+        let missing = request.bitmap.first_missing(0).unwrap();
+        let labels = [sstp::Pdu::Data(data), sstp::Pdu::Pack(report), sstp::Pdu::Snak(report, request)]
+            .map(|pdu| label(&Pdu::Sstp(pdu)));
+        let request = format!("SNAK 2, 2 missing, first {missing}");
+        assert_eq!(labels, ["DATA 2.5".to_owned(), "PACK 3, expects 2".to_owned(), request]);
     }
 }

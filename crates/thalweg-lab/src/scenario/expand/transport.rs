@@ -1,13 +1,15 @@
 //! A scheme with all its parameters.
 
 use super::super::keys::{
-    BaseName, CountingName, FollowName, GrowthName, GrowthWord, ProbingName, RecoveryName, UnitName,
+    BaseName, CountingName, FollowName, GrowthName, GrowthWord, ProbingName, RecoveryName,
+    SstpAcknowledgement, SstpEvicted, SstpResume, UnitName,
 };
 use super::super::quantity::Packets;
 use super::writer::{Entries, text};
 use thalweg_proto::congestion::{ControllerSpec, Growth};
 use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::sscop::{Config, TimerConfig};
+use thalweg_proto::sstp;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
@@ -18,7 +20,8 @@ pub fn name(transport: &TransportSpec) -> &str {
         TransportSpec::Window { scheme, .. }
         | TransportSpec::Datagram { scheme, .. }
         | TransportSpec::AdaptiveAck { scheme, .. }
-        | TransportSpec::Sscop { scheme, .. } => scheme,
+        | TransportSpec::Sscop { scheme, .. }
+        | TransportSpec::Sstp { scheme, .. } => scheme,
     }
 }
 
@@ -59,8 +62,39 @@ pub fn entries(transport: &TransportSpec) -> Entries {
             size("segment", config.segment, &mut entries);
             size("header", *header, &mut entries);
         }
+        TransportSpec::Sstp { sender, receiver, header, control, .. } => {
+            entries.put("base", text("sstp"));
+            sstp_entries(sender, receiver, &mut entries);
+            size("segment", sender.packet, &mut entries);
+            size("header", *header, &mut entries);
+            size("ack", *control, &mut entries);
+        }
     }
     entries
+}
+
+fn sstp_entries(sender: &sstp::SenderConfig, receiver: &sstp::ReceiverConfig, entries: &mut Entries) {
+    entries.put("segment-packets", format!("\"{} pkt\"", sender.segment));
+    entries.quantity("rate", sender.rate.peak());
+    entries.quantity("average-rate", sender.rate.average());
+    entries.put("burst", format!("\"{} pkt\"", sender.rate.burst()));
+    entries.put("resume", text(SstpResume(sender.resume).word()));
+    entries.put("window", format!("\"{} seg\"", receiver.window));
+    entries.put("buffer", format!("\"{} seg\"", receiver.buffer));
+    let (acknowledgement, evicted) = match receiver.acknowledgement {
+        sstp::Acknowledgement::Soft(evicted) => {
+            (sstp::Acknowledgement::Soft(sstp::Evicted::All), Some(evicted))
+        }
+        other => (other, None),
+    };
+    entries.put("acknowledgement", text(SstpAcknowledgement(acknowledgement).word()));
+    if let Some(evicted) = evicted {
+        entries.put("evicted", text(SstpEvicted(evicted).word()));
+    }
+    if let sstp::Tolerance::Fraction(share) = receiver.tolerance {
+        entries.number("loss-tolerance", share);
+    }
+    entries.put("reordering", receiver.reordering.to_string());
 }
 
 fn size(key: &'static str, bytes: u32, entries: &mut Entries) {

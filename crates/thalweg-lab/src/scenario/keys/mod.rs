@@ -23,7 +23,8 @@ pub use queue::{
 };
 pub use scheme::{
     AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
-    RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes,
+    RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes, Sstp, SstpAcknowledgement, SstpEvicted,
+    SstpResume,
 };
 pub use sscop::{BaseName, ProbingName, Sscop, SscopRate, UnitName};
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};

@@ -1,7 +1,7 @@
 //! Schemes: a transport with its controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::{Name, Number, Packets, Probability, name_fault};
+use super::super::quantity::{Name, Number, Packets, Probability, Segments, name_fault};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, choice, decode_tag, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -13,9 +13,10 @@ table! {
     /// What all schemes have: how large packets are.
     Sizes "packet sizes" {
         /// The largest payload of a packet (1448 B for windows, 1472 B for udp, 1468 B for sscop: 1500 bytes with their
-        /// headers; 1008 B for adaptive-ack).
+        /// headers; 1008 B for adaptive-ack, 1454 B for sstp).
         segment: Bytes = "segment";
-        /// Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B, adaptive-ack 16 B).
+        /// Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B, adaptive-ack 16 B,
+        /// sstp 46 B).
         header: Bytes = "header";
     }
 }
@@ -247,6 +248,39 @@ table! {
     }
 }
 
+table! {
+    /// Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.
+    Sstp "sstp scheme" {
+        /// s: the packets of a segment.
+        segment_packets: Packets = "segment-packets" or r#""16 pkt""#;
+        /// P: the rate within a burst, headers counted; without, that of the slowest line on the way.
+        rate: Rate = "rate";
+        /// A = F·L·l: the agreed rate, headers counted; as much as `rate` without.
+        average_rate: Rate = "average-rate";
+        /// L: the packets of a burst; a segment without. One packet is even spacing.
+        burst: Packets = "burst";
+        /// When a sender that had nothing to send goes on: "at-once" or with the "next-burst".
+        resume: SstpResume = "resume" or r#""at-once""#;
+        /// W: the segments that may be sent without acknowledgement, or so many times w_a, the segments that are sent in
+        /// one round trip; rounded, at least 2 and at most 32767.
+        window: Segments = "window" or r#""2.5 wa""#;
+        /// B: the segments that the receiver has room for; as many as the window without.
+        buffer: Segments = "buffer";
+        /// What happens to segments without room: "hard", "soft" or "firm" acknowledgement.
+        acknowledgement: SstpAcknowledgement = "acknowledgement" or r#""firm""#;
+        /// Soft acknowledgement: which segments that were acknowledged and discarded are asked for when one of them is the
+        /// lowest missing one, "one" or "all"; or "at-once".
+        evicted: SstpEvicted = "evicted" or r#""all""#;
+        /// The share of a segment's packets that may be missing.
+        loss_tolerance: Probability = "loss-tolerance" or "0";
+        /// So many later packets must have come before one counts as lost; 0 on paths that keep order.
+        reordering: u32 = "reordering" or "3";
+        /// Bytes on the wire of packets without data (48 B).
+        ack: Bytes = "ack";
+        ..sizes: Sizes;
+    }
+}
+
 choice! {
     /// A scheme: a built-in one with parameters.
     SchemeTable "scheme" by "base" {
@@ -266,6 +300,7 @@ choice! {
         "sscop" => Sscop(Sscop),
         "sscop-rate" => SscopRate(SscopRate),
         "sscop-rate-literal" => SscopRateLiteral(SscopRate),
+        "sstp" => Sstp(Sstp),
     }
 }
 
@@ -288,7 +323,8 @@ impl SchemeTable {
             | Self::AdaptiveAck(_)
             | Self::Sscop(_)
             | Self::SscopRate(_)
-            | Self::SscopRateLiteral(_) => None,
+            | Self::SscopRateLiteral(_)
+            | Self::Sstp(_) => None,
         }
     }
 
@@ -453,6 +489,32 @@ words! {
     CountingName: thalweg_proto::window::Counting {
         "packets" => thalweg_proto::window::Counting::Packets,
         "bytes" => thalweg_proto::window::Counting::Bytes,
+    }
+}
+
+words! {
+    /// What happens to segments without room.
+    SstpAcknowledgement: thalweg_proto::sstp::Acknowledgement {
+        "firm" => thalweg_proto::sstp::Acknowledgement::Firm,
+        "hard" => thalweg_proto::sstp::Acknowledgement::Hard,
+        "soft" => thalweg_proto::sstp::Acknowledgement::Soft(thalweg_proto::sstp::Evicted::All),
+    }
+}
+
+words! {
+    /// Which discarded segments are asked for, and when.
+    SstpEvicted: thalweg_proto::sstp::Evicted {
+        "all" => thalweg_proto::sstp::Evicted::All,
+        "one" => thalweg_proto::sstp::Evicted::One,
+        "at-once" => thalweg_proto::sstp::Evicted::AtOnce,
+    }
+}
+
+words! {
+    /// When an idle sender goes on.
+    SstpResume: thalweg_proto::sstp::Resume {
+        "at-once" => thalweg_proto::sstp::Resume::AtOnce,
+        "next-burst" => thalweg_proto::sstp::Resume::NextBurst,
     }
 }
 

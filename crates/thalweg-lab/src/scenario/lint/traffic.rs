@@ -102,6 +102,9 @@ fn window(group: &GroupSpec) -> Option<u64> {
             let window = config.sscop.window.min(config.sscop.buffer);
             (u64::from(window), packet_sizes(&group.transport).0)
         }
+        TransportSpec::Sstp { sender, header, .. } => {
+            (u64::from(sender.window) * u64::from(sender.segment), sender.packet + header)
+        }
         TransportSpec::Window { sender, receiver, controller, header, .. } => {
             let segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));
             let segments = match controller {

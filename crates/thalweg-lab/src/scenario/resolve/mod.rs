@@ -8,6 +8,7 @@ mod line;
 mod queue;
 mod scheme;
 mod sscop;
+mod sstp;
 mod traffic;
 
 use super::diagnostic::Report;
@@ -79,6 +80,8 @@ pub(super) struct Resolver<'a> {
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
     pub nodes: BTreeMap<String, NodeId>,
+    /// Two-level flow control of the group at hand, which depends on its path.
+    unsettled: Option<sstp::PendingSstp>,
     /// Files beside the scenario, by path; none where one could not be read.
     pub files: BTreeMap<PathBuf, Option<u32>>,
     /// Some link's ends are not understood, so a node that is not found may be there.
@@ -108,6 +111,7 @@ pub fn resolve(
         schemes: BTreeMap::new(),
         used_schemes: BTreeSet::new(),
         nodes: BTreeMap::new(),
+        unsettled: None,
         files: BTreeMap::new(),
         nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len()) < links,
     };
@@ -137,6 +141,9 @@ pub fn resolve(
     if resolver.report.errors() == 0 {
         for queue in pending.queues {
             queue.settle(&mut spec, &paths, resolver.report);
+        }
+        for scheme in pending.sstp {
+            scheme.settle(&mut spec, &paths, resolver.report);
         }
         for feedback in pending.feedback {
             feedback.settle(&mut spec, &paths, resolver.report);

@@ -70,6 +70,7 @@ impl Resolver<'_> {
             SchemeTable::SscopRateLiteral(table) => {
                 return self.sscop_rate(scheme, *table, RateConfig::literal(), shared);
             }
+            SchemeTable::Sstp(table) => return self.sstp(scheme, *table, shared, span),
             table => table,
         };
         let mut common = table.common()?.clone();
@@ -140,7 +141,7 @@ impl Resolver<'_> {
         Some((segment?, header?))
     }
 
-    fn bad_size(&mut self, at: &At<Bytes>, what: &str) -> Option<u32> {
+    pub(super) fn bad_size(&mut self, at: &At<Bytes>, what: &str) -> Option<u32> {
         let least = if what == "a segment" { 1 } else { 0 };
         self.report.error("scenario.range", at.span, format!("{what} has {least} B to 1 MiB"));
         None
@@ -299,7 +300,8 @@ impl Resolver<'_> {
             | SchemeTable::AdaptiveAck(_)
             | SchemeTable::Sscop(_)
             | SchemeTable::SscopRate(_)
-            | SchemeTable::SscopRateLiteral(_) => return None,
+            | SchemeTable::SscopRateLiteral(_)
+            | SchemeTable::Sstp(_) => return None,
         })
     }
 

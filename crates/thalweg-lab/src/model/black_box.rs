@@ -1,0 +1,295 @@
+//! A connection as a black box: constant delays, independent losses, reports out of band. This is the simulation
+//! model of Gong and Parulkar 1992, section 4.2, around the engines of [`thalweg_proto::sstp`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use thalweg_proto::payload::Length;
+use thalweg_proto::random::Stream;
+use thalweg_proto::sstp::{Pdu, Receiver, ReceiverConfig, ReceiverStats, Sender, SenderConfig, SenderStats};
+use thalweg_proto::transport::Input;
+use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::{Engine, Output};
+
+/// What is lost on the way to the receiver. Reports are never lost, nor are keep-alive packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Losses {
+    /// Each data packet with this probability.
+    Independent(f64),
+    /// Each data packet with this probability, but only the first so many that are sent.
+    Spell(f64, u64),
+    /// The data packet with this number, counted from 0 as they are sent, and no other.
+    Single(u64),
+}
+
+/// A connection and what runs over it.
+#[derive(Clone, Debug)]
+pub struct BlackBox {
+    /// The sending end.
+    pub sender: SenderConfig,
+    /// The receiving end, whose application takes everything at once.
+    pub receiver: ReceiverConfig,
+    /// RTD: both ways together, without any packet's own time.
+    pub round_trip: Duration,
+    /// Data packets that are lost.
+    pub losses: Losses,
+    /// Names the random stream of the losses.
+    pub seed: u64,
+    /// The run ends when so many data packets have been sent.
+    pub packets: u64,
+    /// What happens before is not counted.
+    pub warmup: Duration,
+}
+
+/// What a run of a [`BlackBox`] measured, after the warm-up but for the engines' own counters.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Throughput efficiency: the time that a segment takes on the wire, over the mean time to deliver one.
+    pub efficiency: f64,
+    /// The mean time from the start of a segment's first transmission to its acceptance.
+    pub mean_delay: Duration,
+    /// The longest such time.
+    pub max_delay: Duration,
+    /// Segments delivered in order.
+    pub segments: u64,
+    /// Segments discarded for lower ones (soft acknowledgement), over the whole run.
+    pub evictions: u64,
+    /// The efficiency of each twentieth of the run's packets, from its start: what becomes of it over time.
+    pub course: Vec<f64>,
+    /// The sender's counters.
+    pub sender: SenderStats,
+    /// The receiver's counters.
+    pub receiver: ReceiverStats,
+}
+
+/// How many parts a run's course has.
+const PARTS: u64 = 20;
+
+impl BlackBox {
+    /// Runs it. The same box gives the same numbers on every machine.
+    pub fn run(&self) -> Measured {
+        let mut run = Run::new(self);
+        run.run();
+        run.measured()
+    }
+}
+
+/// Picks the packets that are lost, one draw a loss.
+struct Losing {
+    stream: Stream,
+    losses: Losses,
+    sent: u64,
+    next: u64,
+}
+
+impl Losing {
+    fn new(losses: Losses, seed: u64) -> Self {
+        let mut losing = Self { stream: Stream::new(seed, "black-box", 0), losses, sent: 0, next: 0 };
+        losing.next = match losses {
+            Losses::Single(number) => number,
+            Losses::Independent(p) | Losses::Spell(p, _) => losing.stream.geometric(p),
+        };
+        losing
+    }
+
+    fn loses(&mut self) -> bool {
+        let number = self.sent;
+        self.sent += 1;
+        if number != self.next {
+            return false;
+        }
+        match self.losses {
+            Losses::Single(_) => self.next = u64::MAX,
+            Losses::Independent(p) | Losses::Spell(p, _) => {
+                self.next = self.stream.geometric(p).saturating_add(number + 1);
+            }
+        }
+        !matches!(self.losses, Losses::Spell(_, until) if number >= until)
+    }
+}
+
+struct Run<'a> {
+    spec: &'a BlackBox,
+    sender: Sender<Length>,
+    receiver: Receiver<Length>,
+    losing: Losing,
+    data: VecDeque<(Time, Pdu<Length>)>,
+    reports: VecDeque<(Time, Pdu<Length>)>,
+    sender_due: Time,
+    receiver_due: Time,
+    now: Time,
+    /// t_p.
+    packet_time: Duration,
+    /// When each segment from the lowest undelivered one on began, and when it was accepted last.
+    segments: VecDeque<(Time, Time)>,
+    begun: u64,
+    delivered: u64,
+    counted_from: Option<(Time, u64)>,
+    delays: u128,
+    counted: u64,
+    max_delay: Duration,
+    course: Vec<f64>,
+    part_began: (Time, u64),
+}
+
+impl<'a> Run<'a> {
+    fn new(spec: &'a BlackBox) -> Self {
+        let mut sender = Sender::new(Arc::new(spec.sender));
+        sender.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
+        Self {
+            sender,
+            receiver: Receiver::new(Arc::new(spec.receiver)),
+            losing: Losing::new(spec.losses, spec.seed),
+            data: VecDeque::new(),
+            reports: VecDeque::new(),
+            sender_due: Time::ZERO,
+            receiver_due: Time::MAX,
+            now: Time::ZERO,
+            packet_time: spec.sender.rate.spacing(),
+            segments: VecDeque::new(),
+            begun: 0,
+            delivered: 0,
+            counted_from: None,
+            delays: 0,
+            counted: 0,
+            max_delay: Duration::ZERO,
+            course: Vec::new(),
+            part_began: (Time::ZERO, 0),
+            spec,
+        }
+    }
+
+    fn run(&mut self) {
+        let part = (self.spec.packets / PARTS).max(1);
+        while self.losing.sent < self.spec.packets {
+            let report = self.reports.front().map_or(Time::MAX, |(at, _)| *at);
+            let data = self.data.front().map_or(Time::MAX, |(at, _)| *at);
+            // At equal times a report comes first: it may change what the sender does next.
+            let next = report.min(data).min(self.sender_due).min(self.receiver_due);
+            if next == Time::MAX {
+                return;
+            }
+            self.now = next;
+            if self.counted_from.is_none() && self.now.since(Time::ZERO) >= self.spec.warmup {
+                self.counted_from = Some((self.now, self.delivered));
+            }
+            if next == report {
+                self.take_report();
+            } else if next == data {
+                self.take_data();
+            } else if next == self.receiver_due {
+                self.drain_receiver();
+            } else {
+                self.drain_sender();
+            }
+            if self.course.len() as u64 == self.losing.sent / part {
+                continue;
+            }
+            let (began, delivered) = core::mem::replace(&mut self.part_began, (self.now, self.delivered));
+            self.course.push(self.efficiency(self.delivered - delivered, self.now.since(began)));
+        }
+    }
+
+    fn efficiency(&self, segments: u64, span: Duration) -> f64 {
+        let ideal = self.packet_time.as_secs_f64() * f64::from(self.spec.sender.segment);
+        segments as f64 * ideal / span.as_secs_f64()
+    }
+
+    fn take_report(&mut self) {
+        if let Some((_, pdu)) = self.reports.pop_front() {
+            self.sender.handle(self.now, Input::Pdu { pdu, marked: false });
+            self.drain_sender();
+        }
+    }
+
+    fn take_data(&mut self) {
+        if let Some((_, pdu)) = self.data.pop_front() {
+            self.receiver.handle(self.now, Input::Pdu { pdu, marked: false });
+            self.drain_receiver();
+        }
+    }
+
+    fn drain_sender(&mut self) {
+        self.sender_due = Time::MAX;
+        let half = Duration::from_picos(self.spec.round_trip.as_picos() / 2);
+        loop {
+            match self.sender.poll(self.now) {
+                Output::Transmit(Pdu::Data(data)) => {
+                    if !data.resent && data.packet == 0 {
+                        self.segments.push_back((self.now, Time::MAX));
+                        self.begun += 1;
+                    }
+                    if !self.losing.loses() {
+                        self.data.push_back((self.now + self.packet_time + half, Pdu::Data(data)));
+                    }
+                }
+                // Control packets take no bandwidth.
+                Output::Transmit(pdu) => self.data.push_back((self.now + half, pdu)),
+                // The application always has more.
+                Output::Event(_) => self.sender.handle(self.now, Input::Write(Length(u32::MAX))),
+                Output::Timeout { at, .. } => {
+                    self.sender_due = at;
+                    return;
+                }
+                Output::Idle => return,
+            }
+        }
+    }
+
+    fn drain_receiver(&mut self) {
+        self.receiver_due = Time::MAX;
+        // t_a = RTD + 3·t_p after the last packet of a group was sent.
+        let back = Duration::from_picos(
+            self.spec.round_trip.as_picos().div_ceil(2) + 3 * self.packet_time.as_picos(),
+        );
+        loop {
+            match self.receiver.poll(self.now) {
+                Output::Transmit(pdu) => {
+                    if let Pdu::Pack(report) = &pdu {
+                        self.on_accepted(report.accepted, report.cumulative);
+                    }
+                    self.reports.push_back((self.now + back, pdu));
+                }
+                Output::Event(_) => {}
+                Output::Timeout { at, .. } => {
+                    self.receiver_due = at;
+                    return;
+                }
+                Output::Idle => return,
+            }
+        }
+    }
+
+    /// A report says that `accepted` is there, and all segments below `cumulative`.
+    fn on_accepted(&mut self, accepted: u16, cumulative: u16) {
+        let ahead = accepted.wrapping_sub(self.delivered as u16);
+        // One that is behind was a repetition.
+        if let Some(segment) = self.segments.get_mut(usize::from(ahead)).filter(|_| ahead < 1 << 15) {
+            segment.1 = self.now;
+        }
+        for _ in 0..cumulative.wrapping_sub(self.delivered as u16) {
+            let Some((began, ended)) = self.segments.pop_front() else { return };
+            self.delivered += 1;
+            if self.counted_from.is_some() {
+                let delay = ended.min(self.now).since(began);
+                self.delays += u128::from(delay.as_picos());
+                self.counted += 1;
+                self.max_delay = self.max_delay.max(delay);
+            }
+        }
+    }
+
+    fn measured(&self) -> Measured {
+        let (from, before) = self.counted_from.unwrap_or((self.now, self.delivered));
+        let mean = self.delays.checked_div(u128::from(self.counted)).unwrap_or(0);
+        Measured {
+            efficiency: self.efficiency(self.delivered - before, self.now.since(from)),
+            mean_delay: Duration::from_picos(u64::try_from(mean).unwrap_or(u64::MAX)),
+            max_delay: self.max_delay,
+            segments: self.delivered - before,
+            evictions: self.receiver.stats().evictions,
+            course: self.course.clone(),
+            sender: self.sender.stats(self.now),
+            receiver: self.receiver.stats(),
+        }
+    }
+}

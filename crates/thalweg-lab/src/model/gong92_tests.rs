@@ -1,0 +1,163 @@
+//! Proves the formulas against values worked out elsewhere, their limits, and direct simulation of what they describe.
+
+use super::*;
+use thalweg_proto::random::Stream;
+
+const SMALL: Path = Path {
+    rate: Rate::from_mbits_per_sec(100),
+    round_trip: Duration::from_millis(30),
+    packet: Bytes::new(1024),
+    segment: 16,
+};
+
+fn the(p: f64, window: f64, form: Form) -> f64 {
+    SMALL.analyse(p, window, form).unwrap().efficiency
+}
+
+/// 1024 bytes at 100 Mbit/s are 81.92 us, 16 of them 1.31072 ms.
+#[test]
+fn quantities_follow_from_the_path() {
+    let analysis = SMALL.analyse(1e-3, 12.0, Form::Corrected).unwrap();
+    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 5e-5, "{a} is not {b}");
+    near(analysis.packet_time, 81.92e-6);
+    near(analysis.segment_time, 1.31072e-3);
+    near(analysis.acknowledgement_time, 30.24576e-3);
+    near(analysis.round_trip_window, 23.0756);
+    // 1 + (1 - (1 - 1e-3)^16) + 16·1e-6 + ...
+    near(analysis.rounds, 1.0159);
+    near(analysis.sender_delay, 32.0386e-3);
+    near(analysis.receiver_delay, 16.7928e-3);
+    near(analysis.efficiency, 0.43213);
+}
+
+/// Values computed apart from this code, at fractions of w_a.
+#[test]
+fn all_regimes_have_their_values() {
+    let w_a = SMALL.round_trip_window();
+    for (p, times, printed, corrected) in [
+        (1e-5, 0.25, 0.2394, 0.2394),
+        (1e-5, 1.5, 0.9962, 0.9980),
+        (1e-4, 0.5, 0.4711, 0.4711),
+        (1e-4, 2.0, 0.9654, 0.9985),
+        (1e-3, 1.0, 0.7625, 0.7625),
+        (1e-3, 1.5, 0.8021, 0.8860),
+        (1e-2, 0.5, 0.2985, 0.2985),
+        (1e-2, 1.5, 0.6319, 0.7657),
+        (1e-2, 2.5, 0.99, 0.99),
+        (1e-1, 0.25, 0.1336, 0.1336),
+        (1e-1, 2.0, 0.6509, 0.8933),
+    ] {
+        let window = times * w_a;
+        assert!((the(p, window, Form::Printed) - printed).abs() < 6e-5, "{p}, {times}");
+        assert!((the(p, window, Form::Corrected) - corrected).abs() < 6e-5, "{p}, {times}");
+    }
+    assert!((the(1e-2, 1.0, Form::Corrected) - 0.0363).abs() < 5e-5);
+}
+
+#[test]
+fn the_corrected_form_is_continuous_and_the_printed_one_is_not() {
+    let w_a = SMALL.round_trip_window();
+    for p in [1e-5, 1e-4, 1e-3] {
+        let step = |form, at: f64| the(p, at + 1e-9, form) - the(p, at - 1e-9, form);
+        // At the lower end both meet the first formula but for the wait of one segment.
+        assert!(step(Form::Corrected, w_a + 1.0).abs() < 0.01, "{p}");
+        assert!(
+            step(Form::Corrected, 2.0 * w_a + 1.0).abs() < 0.01,
+            "{p}: {}",
+            step(Form::Corrected, 2.0 * w_a + 1.0)
+        );
+    }
+    let jump =
+        the(1e-3, 2.0 * w_a + 1.0 + 1e-9, Form::Printed) - the(1e-3, 2.0 * w_a + 1.0 - 1e-9, Form::Printed);
+    assert!(jump > 0.15, "{jump}");
+}
+
+#[test]
+fn limits_are_the_obvious_ones() {
+    let w_a = SMALL.round_trip_window();
+    // Without losses a window is full or makes its share of a round trip.
+    assert_eq!(the(0.0, 2.0, Form::Corrected), 2.0 / (w_a + 1.0));
+    assert_eq!(the(0.0, w_a + 1.5, Form::Corrected), 1.0);
+    assert_eq!(the(0.0, 100.0, Form::Printed), 1.0);
+    let lossless = SMALL.analyse(0.0, 1.0, Form::Corrected).unwrap();
+    assert_eq!(lossless.rounds, 1.0);
+    assert!((lossless.sender_delay - (30.24576e-3 + 1.31072e-3)).abs() < 1e-12);
+    for window in [0.5, 1.0, 2.0, 12.0, 30.0, 46.0, 47.5] {
+        let (zero, tiny) = (the(0.0, window, Form::Corrected), the(1e-12, window, Form::Corrected));
+        assert!((zero - tiny).abs() < 1e-6, "{window}: {zero}, {tiny}");
+    }
+    // With a window without bounds only what is lost is lost; where everything is, nothing arrives.
+    assert_eq!(the(0.25, f64::INFINITY, Form::Corrected), 0.75);
+    let hopeless = SMALL.analyse(1.0, 100.0, Form::Corrected).unwrap();
+    assert_eq!((hopeless.efficiency, hopeless.sender_delay), (0.0, f64::INFINITY));
+    assert_eq!(the(1.0, 1.0, Form::Corrected), 0.0);
+    assert!(the(1.0, 12.0, Form::Corrected).is_finite());
+}
+
+#[test]
+fn efficiency_grows_with_the_window_and_falls_with_loss() {
+    for p in [0.0, 1e-6, 1e-4, 1e-3, 1e-2] {
+        let windows: Vec<f64> = (4..280).map(|quarter| f64::from(quarter) / 4.0).collect();
+        for pair in windows.windows(2) {
+            let (less, more) = (the(p, pair[0], Form::Corrected), the(p, pair[1], Form::Corrected));
+            // At the joints the formulas meet only up to the time of a segment.
+            assert!(more >= less - 0.01, "{p}: {} at {}, {} at {}", less, pair[0], more, pair[1]);
+        }
+    }
+    for window in [1.0, 6.0, 12.0, 23.0, 30.0, 40.0, 58.0] {
+        let mut last = 1.0;
+        for step in 0..=60 {
+            let p = libm::pow(10.0, -6.0 + f64::from(step) / 12.0);
+            let now = the(p, window, Form::Corrected);
+            assert!(now <= last + 1e-12 && now > 0.0, "{window} at {p}");
+            last = now;
+            let delays = SMALL.analyse(p, window, Form::Corrected).unwrap();
+            assert!(delays.receiver_delay < delays.sender_delay && delays.rounds >= 1.0);
+        }
+    }
+}
+
+/// D_s and the rounds, by drawing what they describe.
+#[test]
+fn delays_are_those_of_direct_simulation() {
+    let mut stream = Stream::new(1, "rounds", 0);
+    for p in [0.003, 0.03, 0.3] {
+        let trials = 200_000;
+        let (mut rounds_drawn, mut packets) = (0u64, 0u64);
+        for _ in 0..trials {
+            let mut missing = SMALL.segment;
+            while missing > 0 {
+                rounds_drawn += 1;
+                packets += u64::from(missing);
+                missing = (0..missing).filter(|_| stream.chance(p)).count() as u32;
+            }
+        }
+        let analysis = SMALL.analyse(p, 1.0, Form::Corrected).unwrap();
+        let mean = rounds_drawn as f64 / f64::from(trials);
+        assert!((analysis.rounds / mean - 1.0).abs() < 0.005, "{p}: {} and {mean}", analysis.rounds);
+        let time =
+            packets as f64 / f64::from(trials) * analysis.packet_time + mean * analysis.acknowledgement_time;
+        assert!(
+            (analysis.sender_delay / time - 1.0).abs() < 0.005,
+            "{p}: {} and {time}",
+            analysis.sender_delay
+        );
+    }
+}
+
+#[test]
+fn what_is_outside_is_refused() {
+    let analyse = |p, window| SMALL.analyse(p, window, Form::Corrected).err();
+    assert_eq!(analyse(-0.1, 1.0), Some(DomainError::Probability));
+    assert_eq!(analyse(1.1, 1.0), Some(DomainError::Probability));
+    assert_eq!(analyse(f64::NAN, 1.0), Some(DomainError::Probability));
+    assert_eq!(analyse(0.1, 0.0), Some(DomainError::Window));
+    assert_eq!(analyse(0.1, f64::NAN), Some(DomainError::Window));
+    for path in [
+        Path { rate: Rate::ZERO, ..SMALL },
+        Path { packet: Bytes::ZERO, ..SMALL },
+        Path { segment: 0, ..SMALL },
+    ] {
+        assert_eq!(path.analyse(0.1, 1.0, Form::Corrected).err(), Some(DomainError::Path));
+    }
+}

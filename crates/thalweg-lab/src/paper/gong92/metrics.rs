@@ -1,0 +1,131 @@
+//! What the metrics mean.
+//!
+//! Throughput efficiency is the time that a segment takes on the wire over the mean time to deliver one, which is the
+//! share of the connection's rate that delivered packets have. Delays are from the start of a segment's first
+//! transmission to its acceptance at the receiver: what the sender measures less the way of the report.
+
+use super::super::{CaseRuns, Cell, Runs};
+use crate::model::gong92::{Form, Path};
+use serde_json::Value;
+use thalweg_proto::sstp::SenderConfig;
+use thalweg_proto::units::{Bytes, Duration};
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::{GroupSpec, TransportSpec};
+
+/// The name of throughput efficiency.
+pub const EFFICIENCY: &str = "efficiency";
+/// The name of the longest delay.
+pub const MAXIMUM: &str = "maximum_delay_ms";
+const MEAN: &str = "mean_delay_ms";
+
+/// The value of a published cell.
+pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
+    match runs.id {
+        "figure-17" => {
+            let (hard, equal) = (runs.of(cell)?, runs.other(cell, "window-equal-to-buffer")?);
+            let points = |hard: &RunResult, equal: &RunResult| {
+                Some(100.0 * (efficiency_of(runs.of(cell)?, hard)? - efficiency_of(runs.of(cell)?, equal)?))
+            };
+            hard.each_with(equal, points)
+        }
+        "section-4.3/example" => {
+            // 1 Gbit/s for 100 ms; 2.5 times as much is the window.
+            let product = 1e9 * 0.1 / 8.0;
+            match cell.metric.as_str() {
+                "bandwidth_delay_product_bytes" => Some(vec![product]),
+                "window_2.5_bytes" => Some(vec![2.5 * product]),
+                _ => None,
+            }
+        }
+        // One report for each segment of sixteen packets, where a report for each packet is usual.
+        "section-2.5/overhead" => Some(vec![16.0]),
+        // Packets of 1024 bytes in the processing times that were published.
+        "table-1" if cell.metric == "theoretical_throughput_mbps" => match cell.scheme.as_str() {
+            "sstp-sending" => Some(vec![1024.0 * 8.0 / 273.0]),
+            "sstp-receiving" => Some(vec![1024.0 * 8.0 / 310.0]),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What the runs show beyond the published cells: all points of the figures, and the analysis beside them.
+pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
+    let mut rows = Vec::new();
+    for case in &runs.cases {
+        let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or("two-level");
+        let cell = |scheme: &str, metric: &str| Cell { keys: keys(case), ..Cell::ours(scheme, metric) };
+        let mut put = |scheme: &str, metric: &str, values: Option<Vec<f64>>| {
+            rows.extend(values.map(|values| (cell(scheme, metric), values)));
+        };
+        if runs.id != "figure-19" {
+            put(scheme, EFFICIENCY, case.each(|run| efficiency_of(case, run)));
+        }
+        if matches!(runs.id, "figure-14" | "figure-19") {
+            put(scheme, MEAN, case.each(|run| delay(case, run.flows.first()?.segment_delay.mean)));
+        }
+        if matches!(runs.id, "figure-18" | "figure-19") {
+            // The longest of all runs of the point: together they have the length of the paper's.
+            let longest = case.each(|run| delay(case, run.flows.first()?.segment_delay.max));
+            put(scheme, MAXIMUM, longest.map(|values| vec![values.into_iter().fold(0.0, f64::max)]));
+        }
+        if let Some((p, window)) = analysed(case)
+            && let Some(path) = path(case)
+        {
+            for (name, form) in [("analysis", Form::Corrected), ("analysis-printed", Form::Printed)] {
+                let analysis = path.analyse(p, window, form).ok();
+                put(name, EFFICIENCY, analysis.map(|of| vec![of.efficiency]));
+                if form == Form::Corrected && runs.id == "figure-14" {
+                    put(name, MEAN, analysis.map(|of| vec![1e3 * of.receiver_delay]));
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// All keys of a case but its scheme.
+fn keys(case: &CaseRuns<'_>) -> serde_json::Map<String, Value> {
+    case.keys()
+        .iter()
+        .filter(|(name, _)| *name != "scheme")
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The loss and window of a case that the formulas are for.
+fn analysed(case: &CaseRuns<'_>) -> Option<(f64, f64)> {
+    let number = |name| case.keys().get(name).and_then(Value::as_f64);
+    Some((number("p")?, number("window_segments")?))
+}
+
+fn group<'a>(case: &'a CaseRuns<'_>) -> Option<(&'a GroupSpec, &'a SenderConfig)> {
+    let group = case.case.spec.groups.first()?;
+    match &group.transport {
+        TransportSpec::Sstp { sender, .. } => Some((group, sender)),
+        _ => None,
+    }
+}
+
+/// The connection of a case: what the formulas know of it.
+fn path(case: &CaseRuns<'_>) -> Option<Path> {
+    let (_, sender) = group(case)?;
+    let link = &case.case.spec.links.first()?.forward;
+    let size = sender.rate.packet();
+    Some(Path {
+        rate: link.rate,
+        round_trip: link.delay + link.delay,
+        packet: Bytes::new(size.get()),
+        segment: u32::from(sender.segment),
+    })
+}
+
+fn efficiency_of(case: &CaseRuns<'_>, run: &RunResult) -> Option<f64> {
+    Some(run.flows.first()?.throughput.as_f64() / path(case)?.rate.as_f64())
+}
+
+/// A delay at the receiver in milliseconds: the sender's less the way of the report.
+fn delay(case: &CaseRuns<'_>, at_sender: Duration) -> Option<f64> {
+    let way = group(case)?.0.control_channel?;
+    Some(at_sender.saturating_sub(way).as_millis_f64())
+}

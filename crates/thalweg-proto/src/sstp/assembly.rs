@@ -1,0 +1,415 @@
+//! Segments on their way to being whole, and the room that they take.
+
+use super::config::{Acknowledgement, Evicted};
+use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
+use crate::payload::Payload;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// A segment of the window that is not yet delivered.
+#[derive(Clone, Debug)]
+struct Track<P> {
+    /// Which packets are stored.
+    have: Bitmap,
+    stored: u32,
+    /// How many packets it has: the most there can be until `is_known`.
+    length: u16,
+    is_known: bool,
+    accepted: bool,
+    /// Packets of it were discarded for want of room, and it is not accepted.
+    refused: bool,
+    /// It was accepted and then discarded, and is not accepted again.
+    evicted: bool,
+    /// It has been asked for.
+    requested: bool,
+    /// The packets; empty where it takes no room.
+    packets: Vec<Option<P>>,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    New,
+    Duplicate,
+    Refused,
+}
+
+/// What the tolerance check finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing to say: it has been accepted before.
+    Settled,
+    /// Accepted now.
+    Accepted,
+    /// Packets are wanted.
+    Wanting,
+    /// Packets are wanted, but the application must first make room.
+    Waiting,
+}
+
+/// What goes to the application, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ready<P> {
+    Piece(P),
+    Hole(u32),
+}
+
+/// What was counted here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub segments: u64,
+    pub incomplete: u64,
+    pub evictions: u64,
+    pub buffered: u32,
+    pub buffered_peak: u32,
+    pub buffered_bytes: u64,
+    pub bytes_peak: u64,
+}
+
+/// The receiver's window and buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Assembly<P> {
+    config: Arc<ReceiverConfig>,
+    /// Segments from `expected` on.
+    tracks: VecDeque<Track<P>>,
+    /// The lowest segment that has not been accepted.
+    expected: u64,
+    /// The lowest segment that still takes room.
+    consumed: u64,
+    /// R_h: the highest segment that may be sent.
+    high: u64,
+    /// W, or W1 while the application is slow.
+    window: u16,
+    /// Sizes of the segments from `consumed` to `expected`.
+    unconsumed: VecDeque<u64>,
+    /// Bytes consumed of the first of them.
+    credit: u64,
+    /// Segments that take a slot; kept with soft acknowledgement only.
+    slots: BTreeSet<u64>,
+    /// Segments that were accepted, discarded, and not asked for since.
+    evicted: BTreeSet<u64>,
+    /// How many segments there are of which packets were discarded and that are not accepted.
+    refused: u32,
+    /// No packet has been lost for so long that what is discarded is discarded because of what was discarded before.
+    pub is_calm: bool,
+    pub ready: VecDeque<Ready<P>>,
+    spare: Vec<Vec<Option<P>>>,
+    pub counts: Counts,
+}
+
+impl<P: Payload> Assembly<P> {
+    pub fn new(config: Arc<ReceiverConfig>) -> Self {
+        let window = config.window.clamp(1, MAX_WINDOW);
+        Self {
+            tracks: VecDeque::new(),
+            expected: 0,
+            consumed: 0,
+            high: u64::from(window) - 1,
+            window,
+            unconsumed: VecDeque::new(),
+            credit: 0,
+            slots: BTreeSet::new(),
+            evicted: BTreeSet::new(),
+            refused: 0,
+            is_calm: false,
+            ready: VecDeque::new(),
+            spare: Vec::new(),
+            counts: Counts::default(),
+            config,
+        }
+    }
+
+    pub fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    pub fn high(&self) -> u64 {
+        self.high
+    }
+
+    /// The first segment of which nothing is known.
+    pub fn front(&self) -> u64 {
+        self.expected + self.tracks.len() as u64
+    }
+
+    /// Whether segments have been begun and not delivered.
+    pub fn is_incomplete(&self) -> bool {
+        !self.tracks.is_empty()
+    }
+
+    fn track(&self, segment: u64) -> Option<&Track<P>> {
+        self.tracks.get(usize::try_from(segment.checked_sub(self.expected)?).ok()?)
+    }
+
+    fn track_mut(&mut self, segment: u64) -> Option<&mut Track<P>> {
+        self.tracks.get_mut(usize::try_from(segment.checked_sub(self.expected)?).ok()?)
+    }
+
+    /// Takes notice of all segments up to `segment`, which lies within the window.
+    pub fn begin(&mut self, segment: u64) {
+        let size = self.config.segment.max(1);
+        while self.front() <= segment.min(self.high) {
+            self.tracks.push_back(Track {
+                have: Bitmap::missing(size),
+                stored: 0,
+                length: size,
+                is_known: false,
+                accepted: false,
+                refused: false,
+                evicted: false,
+                requested: false,
+                packets: Vec::new(),
+            });
+        }
+    }
+
+    /// The last packet of a segment is known.
+    pub fn end(&mut self, segment: u64, packet: u16) {
+        let Some(track) = self.track_mut(segment).filter(|track| !track.is_known && !track.accepted) else {
+            return;
+        };
+        let length = packet.saturating_add(1).min(track.length);
+        // A peer that has already sent packets beyond its last one is not believed.
+        let beyond = track.packets.iter().skip(usize::from(length)).any(Option::is_some);
+        if !beyond {
+            track.length = length;
+            track.is_known = true;
+        }
+    }
+
+    /// How many packets a segment has, as far as is known.
+    pub fn length(&self, segment: u64) -> u16 {
+        self.track(segment).map_or(0, |track| track.length)
+    }
+
+    /// Which packets of a segment are there, where some are wanted.
+    pub fn wanted(&self, segment: u64) -> Option<Bitmap> {
+        let track = self.track(segment).filter(|track| !track.accepted)?;
+        let mut bitmap = track.have.clone();
+        for packet in u32::from(track.length)..bitmap.len() {
+            bitmap.set(packet);
+        }
+        Some(bitmap)
+    }
+
+    pub fn is_requested(&self, segment: u64) -> bool {
+        self.track(segment).is_some_and(|track| track.requested)
+    }
+
+    /// A segment has been asked for, or the answer has come or is lost.
+    pub fn set_requested(&mut self, segment: u64, requested: bool) {
+        let Some(track) = self.track_mut(segment) else { return };
+        track.requested = requested;
+        if track.evicted && !requested {
+            self.evicted.insert(segment);
+        } else {
+            self.evicted.remove(&segment);
+        }
+    }
+
+    /// How many segments there is room for.
+    fn buffer(&self) -> u64 {
+        u64::from(self.config.buffer.max(1))
+    }
+
+    /// Whether a segment could be stored now, but for eviction.
+    pub fn has_room(&self, segment: u64) -> bool {
+        match self.config.acknowledgement {
+            Acknowledgement::Hard | Acknowledgement::Firm => segment < self.consumed + self.buffer(),
+            Acknowledgement::Soft(_) => ((self.slots.len() + self.unconsumed.len()) as u64) < self.buffer(),
+        }
+    }
+
+    /// Takes a packet of a segment that has begun.
+    pub fn store(&mut self, segment: u64, packet: u16, payload: P) -> Stored {
+        let is_soft = self.config.acknowledgement.is_soft();
+        let Some(track) = self.track(segment) else { return Stored::Duplicate };
+        if track.accepted || track.have.has(u32::from(packet)) || packet >= track.length {
+            return Stored::Duplicate;
+        }
+        if track.packets.is_empty() {
+            let has_room = self.has_room(segment) || is_soft && self.evict_above(segment);
+            if !has_room {
+                self.refuse(segment);
+                return Stored::Refused;
+            }
+            self.take_slot(segment);
+        }
+        let bytes = u64::from(payload.len());
+        if let Some(track) = self.track_mut(segment) {
+            track.have.set(u32::from(packet));
+            track.stored += 1;
+            track.packets[usize::from(packet)] = Some(payload);
+        }
+        self.counts.buffered_bytes += bytes;
+        self.counts.bytes_peak = self.counts.bytes_peak.max(self.counts.buffered_bytes);
+        Stored::New
+    }
+
+    fn take_slot(&mut self, segment: u64) {
+        let size = usize::from(self.config.segment.max(1));
+        let mut packets = self.spare.pop().unwrap_or_default();
+        packets.resize(size, None);
+        if let Some(track) = self.track_mut(segment) {
+            track.packets = packets;
+        }
+        if self.config.acknowledgement.is_soft() {
+            self.slots.insert(segment);
+        }
+        self.counts.buffered += 1;
+        self.counts.buffered_peak = self.counts.buffered_peak.max(self.counts.buffered);
+    }
+
+    fn free_slot(&mut self, segment: u64, mut packets: Vec<Option<P>>) {
+        self.slots.remove(&segment);
+        self.counts.buffered -= 1;
+        packets.clear();
+        self.spare.push(packets);
+    }
+
+    fn refuse(&mut self, segment: u64) {
+        if let Some(track) = self.track_mut(segment)
+            && !track.refused
+        {
+            track.refused = true;
+            self.refused += 1;
+        }
+    }
+
+    /// Discards the highest segment stored if it is above `segment`.
+    fn evict_above(&mut self, segment: u64) -> bool {
+        let Some(&highest) = self.slots.last().filter(|&&highest| highest > segment) else { return false };
+        let size = self.config.segment.max(1);
+        let Some(track) = self.track_mut(highest) else { return false };
+        let packets = core::mem::take(&mut track.packets);
+        track.have = Bitmap::missing(size);
+        track.stored = 0;
+        track.evicted |= core::mem::take(&mut track.accepted);
+        if track.evicted && !track.requested {
+            self.evicted.insert(highest);
+        }
+        let bytes: u64 = packets.iter().flatten().map(|packet| u64::from(packet.len())).sum();
+        self.counts.buffered_bytes -= bytes;
+        self.counts.evictions += 1;
+        self.free_slot(highest, packets);
+        true
+    }
+
+    /// Segments that were accepted, discarded and not asked for since, if now is the time to ask.
+    pub fn to_ask_again(&self) -> Vec<u64> {
+        let Acknowledgement::Soft(rule) = self.config.acknowledgement else { return Vec::new() };
+        match rule {
+            Evicted::AtOnce => self.evicted.iter().copied().collect(),
+            Evicted::One | Evicted::All if !self.evicted.contains(&self.expected) => Vec::new(),
+            Evicted::One => vec![self.expected],
+            Evicted::All => self.evicted.iter().copied().collect(),
+        }
+    }
+
+    /// The tolerance check, when no more packets of a segment are on their way.
+    pub fn check(&mut self, segment: u64) -> Verdict {
+        let tolerance = self.config.tolerance;
+        let (is_firm, is_slow) =
+            (self.config.acknowledgement == Acknowledgement::Firm, self.consumed < self.expected);
+        let Some(track) = self.track_mut(segment).filter(|track| !track.accepted) else {
+            return Verdict::Settled;
+        };
+        let missing = u32::from(track.length).saturating_sub(track.stored);
+        // How many are lost is known only when it is known how many there are.
+        let is_met = missing == 0 || track.is_known && missing <= tolerance.of(track.length);
+        if !is_met {
+            return if is_firm && is_slow && track.refused { Verdict::Waiting } else { Verdict::Wanting };
+        }
+        track.accepted = true;
+        track.evicted = false;
+        let was_refused = core::mem::take(&mut track.refused);
+        self.evicted.remove(&segment);
+        self.refused -= u32::from(was_refused);
+        self.counts.segments += 1;
+        self.counts.incomplete += u64::from(missing > 0);
+        while self.tracks.front().is_some_and(|track| track.accepted) {
+            self.deliver();
+        }
+        self.advance();
+        Verdict::Accepted
+    }
+
+    /// Hands the lowest segment to the application.
+    fn deliver(&mut self) {
+        let Some(mut track) = self.tracks.pop_front() else { return };
+        let mut packets = core::mem::take(&mut track.packets);
+        let mut bytes = 0;
+        let mut hole = 0;
+        for packet in packets.iter_mut().take(usize::from(track.length)) {
+            match packet.take() {
+                Some(piece) => {
+                    if hole > 0 {
+                        self.ready.push_back(Ready::Hole(core::mem::take(&mut hole)));
+                    }
+                    bytes += u64::from(piece.len());
+                    self.ready.push_back(Ready::Piece(piece));
+                }
+                None => hole += 1,
+            }
+        }
+        if packets.is_empty() {
+            // Nothing of it came, and that is tolerated.
+            hole = u32::from(track.length);
+        } else {
+            self.slots.remove(&self.expected);
+            packets.clear();
+            self.spare.push(packets);
+            self.counts.buffered -= 1;
+        }
+        if hole > 0 {
+            self.ready.push_back(Ready::Hole(hole));
+        }
+        self.expected += 1;
+        if self.config.wait_for_consumption && bytes > 0 {
+            self.counts.buffered += 1;
+            self.unconsumed.push_back(bytes);
+        } else if self.config.wait_for_consumption && !self.unconsumed.is_empty() {
+            // It takes no room, but those before it must go first.
+            self.unconsumed.push_back(0);
+        } else {
+            self.counts.buffered_bytes -= bytes;
+            self.consumed += 1;
+        }
+    }
+
+    /// The application took so many bytes; true if the window moved.
+    pub fn consume(&mut self, bytes: u64) -> bool {
+        self.credit = self.credit.saturating_add(bytes);
+        while let Some(&size) = self.unconsumed.front().filter(|&&size| size <= self.credit) {
+            self.credit -= size;
+            self.unconsumed.pop_front();
+            self.consumed += 1;
+            self.counts.buffered -= u32::from(size > 0);
+            self.counts.buffered_bytes -= size;
+        }
+        if self.unconsumed.is_empty() {
+            // More than was delivered.
+            self.credit = 0;
+        }
+        let before = self.high;
+        self.advance();
+        self.high > before
+    }
+
+    /// `R_h = max(R_h, R_l + W - 1)`, unless it is withheld.
+    fn advance(&mut self) {
+        let is_firm = self.config.acknowledgement == Acknowledgement::Firm;
+        let is_withheld = is_firm && self.is_calm && self.refused > 0;
+        if !is_withheld {
+            self.high = self.high.max(self.consumed + u64::from(self.window) - 1);
+        }
+    }
+
+    /// `W1 = (F1/F)·W0`, at least 1: the application takes data at this share of the agreed rate.
+    pub fn set_share(&mut self, share: f64) {
+        let whole = self.config.window.clamp(1, MAX_WINDOW);
+        // Saturates: what is not a number is 0.
+        self.window = (libm::ceil(f64::from(whole) * share) as u16).clamp(1, whole);
+        self.advance();
+    }
+}

@@ -1,0 +1,308 @@
+//! Rate control: bursts of packets at a peak rate, a fixed number of times a second.
+
+use crate::units::{Bytes, Duration, Rate, Time};
+use core::fmt;
+
+/// The rate specification R = (P, F, L) of Gong and Parulkar 1992, section 3.1: at most L packets of `packet` bytes,
+/// back to back at the peak rate P, in each period 1/F. The average rate is A = F·L·l·8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSpec {
+    peak: Rate,
+    average: Rate,
+    burst: u32,
+    period: Duration,
+    packet: Bytes,
+}
+
+/// Why a rate specification is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateError {
+    /// The peak rate is zero, the burst has no packet, or packets have no size.
+    Nothing,
+    /// The bursts are longer than their period: F > P / (L·l·8).
+    TooOften {
+        /// The shortest period there can be.
+        shortest: Duration,
+    },
+    /// The average rate is above the peak rate, or zero.
+    Average,
+}
+
+impl fmt::Display for RateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("a rate needs a peak above zero, a burst and a packet size"),
+            Self::TooOften { shortest } => {
+                write!(f, "bursts of this length need a period of at least {shortest}")
+            }
+            Self::Average => f.write_str("the average rate is above zero and at most the peak rate"),
+        }
+    }
+}
+
+impl core::error::Error for RateError {}
+
+impl RateSpec {
+    /// `burst` packets of `packet` bytes at rate `peak`, every `period`.
+    ///
+    /// # Errors
+    ///
+    /// When the bursts do not fit into their period.
+    pub fn new(peak: Rate, burst: u32, period: Duration, packet: Bytes) -> Result<Self, RateError> {
+        if peak.is_zero() || burst == 0 || packet.get() == 0 {
+            return Err(RateError::Nothing);
+        }
+        let spacing = peak.transmission_time(packet).as_picos();
+        let shortest = Duration::from_picos(spacing.saturating_mul(u64::from(burst)));
+        // Times are rounded up to picoseconds, so a burst that fills its period may seem longer by one for each packet.
+        if shortest.as_picos() > period.as_picos().saturating_add(u64::from(burst)) {
+            return Err(RateError::TooOften { shortest });
+        }
+        let bytes = Bytes::new(packet.get().saturating_mul(u64::from(burst)));
+        let average = Rate::from_transfer(bytes, period).min(peak);
+        Ok(Self { peak, average, burst, period: period.max(shortest), packet })
+    }
+
+    /// `burst` packets of `packet` bytes at rate `peak`, so often that `average` results.
+    ///
+    /// # Errors
+    ///
+    /// When the average is zero or above the peak, or there is nothing to send.
+    pub fn with_average(peak: Rate, average: Rate, burst: u32, packet: Bytes) -> Result<Self, RateError> {
+        if average.is_zero() || average > peak {
+            return Err(RateError::Average);
+        }
+        let bytes = Bytes::new(packet.get().saturating_mul(u64::from(burst)));
+        Ok(Self { average, ..Self::new(peak, burst, average.transmission_time(bytes), packet)? })
+    }
+
+    /// P: the rate within a burst.
+    pub const fn peak(&self) -> Rate {
+        self.peak
+    }
+
+    /// L: the packets of a burst.
+    pub const fn burst(&self) -> u32 {
+        self.burst
+    }
+
+    /// 1/F: the time from burst to burst.
+    pub const fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// l: the size of a packet on the wire.
+    pub const fn packet(&self) -> Bytes {
+        self.packet
+    }
+
+    /// A = F·L·l·8: the average rate.
+    pub const fn average(&self) -> Rate {
+        self.average
+    }
+
+    /// t_p: from packet to packet within a burst.
+    pub fn spacing(&self) -> Duration {
+        self.peak.transmission_time(self.packet)
+    }
+}
+
+/// When a sender that had nothing to send goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Resume {
+    /// At the next time-out of the burst timer, which never stands still (the paper, section 3.1).
+    NextBurst,
+    /// At once, with what is left of the burst, or with a new one if the period is over. No period of length 1/F that
+    /// begins with a burst has more than L packets either way. This is what the paper's analysis assumes.
+    AtOnce,
+}
+
+/// The burst timer with its counter.
+#[derive(Clone, Debug)]
+pub(super) struct BurstClock {
+    spec: RateSpec,
+    spacing: Duration,
+    resume: Resume,
+    /// When the burst began; `None` before the first.
+    began: Option<Time>,
+    /// Packets of this burst.
+    sent: u32,
+    /// When the peak rate lets the next packet go.
+    next: Time,
+    /// A keep-alive packet has gone out in this burst.
+    idled: bool,
+}
+
+impl BurstClock {
+    pub fn new(spec: RateSpec, resume: Resume) -> Self {
+        let spacing = spec.spacing();
+        Self { spec, spacing, resume, began: None, sent: 0, next: Time::ZERO, idled: false }
+    }
+
+    /// When the next burst may begin.
+    fn period_end(&self) -> Time {
+        self.began.map_or(Time::ZERO, |began| began + self.spec.period)
+    }
+
+    /// Begins a new burst if one is due.
+    fn turn(&mut self, now: Time) {
+        let end = self.period_end();
+        if now < end {
+            return;
+        }
+        let late = now.since(end);
+        self.began = Some(match (self.began, self.resume) {
+            (None, _) => now,
+            // The timer has gone on meanwhile.
+            (Some(_), Resume::NextBurst) => {
+                let periods = late.as_picos() / self.spec.period.as_picos().max(1);
+                Time::from_picos(end.as_picos() + periods * self.spec.period.as_picos())
+            }
+            // A driver that is a little late does not slow the clock down.
+            (Some(_), Resume::AtOnce) if late < self.spacing => end,
+            (Some(_), Resume::AtOnce) => now,
+        });
+        self.sent = 0;
+        self.idled = false;
+    }
+
+    /// `Err` with the time to ask again where a packet may not leave yet.
+    pub fn ready(&mut self, now: Time) -> Result<(), Time> {
+        self.turn(now);
+        if self.sent >= self.spec.burst {
+            return Err(self.period_end());
+        }
+        if self.next > now { Err(self.next) } else { Ok(()) }
+    }
+
+    /// A packet leaves.
+    pub fn sent(&mut self, now: Time) {
+        self.sent += 1;
+        let late = now.since(self.next);
+        self.next = if late < self.spacing { self.next } else { now } + self.spacing;
+    }
+
+    /// There is nothing to send: true when a keep-alive packet is due, once a burst.
+    pub fn idle(&mut self, now: Time) -> Result<(), Time> {
+        self.turn(now);
+        if self.idled {
+            return Err(self.period_end());
+        }
+        if self.sent < self.spec.burst && self.next > now {
+            return Err(self.next);
+        }
+        if self.sent >= self.spec.burst {
+            return Err(self.period_end());
+        }
+        self.idled = true;
+        if self.resume == Resume::NextBurst {
+            // The burst is over.
+            self.sent = self.spec.burst;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves the rate specification's rule and the times at which packets may leave.
+    use super::*;
+
+    const KILOBYTE: Bytes = Bytes::new(1000);
+
+    fn spec(burst: u32, period_us: u64) -> Result<RateSpec, RateError> {
+        // 8 Mbit/s: 1 ms a packet.
+        RateSpec::new(Rate::from_mbits_per_sec(8), burst, Duration::from_micros(period_us), KILOBYTE)
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    /// When packets leave if as many as allowed are sent until `end`.
+    fn departures(clock: &mut BurstClock, from: Time, end: Time) -> Vec<u64> {
+        let (mut now, mut times) = (from, Vec::new());
+        while now < end {
+            match clock.ready(now) {
+                Ok(()) => {
+                    times.push(now.as_picos() / 1_000_000_000);
+                    clock.sent(now);
+                }
+                Err(at) => now = at,
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn bursts_fit_into_their_period() {
+        // F <= P / (L·l·8): 4 packets of 1 ms need a period of 4 ms.
+        assert!(spec(4, 4000).is_ok());
+        assert_eq!(spec(4, 3999), Err(RateError::TooOften { shortest: Duration::from_millis(4) }));
+        assert_eq!(spec(0, 4000), Err(RateError::Nothing));
+        assert_eq!(spec(4, 8000).map(|spec| spec.average()), Ok(Rate::from_mbits_per_sec(4)));
+        let peak = Rate::from_mbits_per_sec(8);
+        let average = RateSpec::with_average(peak, Rate::from_mbits_per_sec(2), 4, KILOBYTE);
+        assert_eq!(average.map(|spec| spec.period()), Ok(Duration::from_millis(16)));
+        assert_eq!(RateSpec::with_average(peak, Rate::ZERO, 4, KILOBYTE), Err(RateError::Average));
+        let above = RateSpec::with_average(Rate::from_mbits_per_sec(1), peak, 4, KILOBYTE);
+        assert_eq!(above, Err(RateError::Average));
+    }
+
+    #[test]
+    fn packets_leave_in_bursts() {
+        let Ok(spec) = spec(3, 10_000) else { panic!("it fits") };
+        let mut clock = BurstClock::new(spec, Resume::NextBurst);
+        assert_eq!(departures(&mut clock, at(0), at(25)), [0, 1, 2, 10, 11, 12, 20, 21, 22]);
+    }
+
+    #[test]
+    fn one_packet_a_burst_is_even_spacing() {
+        let Ok(spec) = spec(1, 2000) else { panic!("it fits") };
+        let mut clock = BurstClock::new(spec, Resume::NextBurst);
+        assert_eq!(departures(&mut clock, at(0), at(7)), [0, 2, 4, 6]);
+    }
+
+    #[test]
+    fn a_burst_that_fills_its_period_leaves_no_gap() {
+        // 1024 bytes at 155 Mbit/s do not take a whole number of picoseconds.
+        let rate = Rate::from_mbits_per_sec(155);
+        let spec = RateSpec::with_average(rate, rate, 16, Bytes::new(1024))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let mut clock = BurstClock::new(spec, Resume::AtOnce);
+        let mut now = at(0);
+        for _ in 0..100 {
+            assert_eq!(clock.ready(now), Ok(()));
+            clock.sent(now);
+            now = clock.ready(now).expect_err("one at a time");
+        }
+        assert_eq!(now.since(at(0)).as_picos(), spec.spacing().as_picos() * 100);
+    }
+
+    #[test]
+    fn an_idle_sender_tells_once_a_period_that_it_lives() {
+        let Ok(spec) = spec(3, 10_000) else { panic!("it fits") };
+        let mut clock = BurstClock::new(spec, Resume::NextBurst);
+        assert_eq!(clock.ready(at(0)), Ok(()));
+        clock.sent(at(0));
+        // The keep-alive follows the last packet, and then the burst is over, whatever comes.
+        assert_eq!(clock.idle(at(0)), Err(at(1)));
+        assert_eq!(clock.idle(at(1)), Ok(()));
+        assert_eq!((clock.idle(at(1)), clock.ready(at(2))), (Err(at(10)), Err(at(10))));
+        assert_eq!((clock.idle(at(10)), clock.idle(at(10))), (Ok(()), Err(at(20))));
+        // The timer goes on while nobody asks.
+        assert_eq!(clock.ready(at(36)), Ok(()));
+        assert_eq!(departures(&mut clock, at(36), at(42)), [36, 37, 38, 40, 41]);
+    }
+
+    #[test]
+    fn an_idle_sender_may_go_on_at_once() {
+        let Ok(spec) = spec(3, 10_000) else { panic!("it fits") };
+        let mut clock = BurstClock::new(spec, Resume::AtOnce);
+        assert_eq!(departures(&mut clock, at(0), at(1)), [0]);
+        assert_eq!(clock.idle(at(1)), Ok(()));
+        // What is left of the burst, then the next period; after a long pause a new burst begins there and then.
+        assert_eq!(departures(&mut clock, at(5), at(12)), [5, 6, 10, 11]);
+        assert_eq!(departures(&mut clock, at(36), at(47)), [36, 37, 38, 46]);
+    }
+}

@@ -1,0 +1,515 @@
+//! The sending end.
+
+use super::pdu::{ahead, expand};
+use super::rate::BurstClock;
+use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
+use crate::engine::{Engine, Output};
+use crate::payload::{Payload, Queue};
+use crate::transport::{Event, Input, Limit};
+use crate::units::{Duration, Time};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Why a sender wants to be polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderReason {
+    /// The rate specification lets the next packet go.
+    Rate,
+    /// It is time to tell the receiver again how far the stream goes.
+    KeepAlive,
+}
+
+/// What a sender has counted and believes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Data packets sent, retransmissions included.
+    pub sent: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Keep-alive and end-of-stream packets sent.
+    pub keep_alives: u64,
+    /// Reports taken.
+    pub reports: u64,
+    /// Requests that asked for what is on its way already.
+    pub early_requests: u64,
+    /// Reports that were malformed, out of date, or about what was never sent.
+    pub refused: u64,
+    /// Segments kept for retransmission.
+    pub buffered: u32,
+    /// The most there have been.
+    pub buffered_peak: u32,
+    /// Bytes kept for retransmission.
+    pub buffered_bytes: u64,
+    /// How many segments may be in the window now.
+    pub window: u32,
+    /// Segments begun and not acknowledged.
+    pub outstanding: u32,
+    /// The shortest time from the last packet of a segment to its acknowledgement; [`Duration::MAX`] before the first.
+    pub min_rtt: Duration,
+    /// Segments acknowledged for good: with soft acknowledgement when all before them are too.
+    pub acknowledged: u64,
+    /// The sum of their times from the start of the first transmission to that acknowledgement.
+    pub delays: Duration,
+    /// The longest of those times.
+    pub longest_delay: Duration,
+    /// How long each of [`Limit::ALL`] has held the sender back.
+    pub limits: [Duration; 6],
+}
+
+/// A segment that has been begun.
+#[derive(Clone, Debug)]
+struct Record<P> {
+    packets: Vec<P>,
+    /// All its packets are here.
+    whole: bool,
+    accepted: bool,
+    /// What has been asked for again.
+    wanted: Bitmap,
+    queued: bool,
+    resent: bool,
+    /// When its first packet left for the first time.
+    began: Time,
+    /// When its last packet left.
+    shipped: Time,
+}
+
+/// The packets that are being sent, which nothing interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Group {
+    /// The segment at the front of the stream, for the first time.
+    New(u64),
+    /// Packets of a segment that were asked for.
+    Resend(u64),
+}
+
+/// Sends segments of packets under a rate and a window of segments.
+#[derive(Clone, Debug)]
+pub struct Sender<P: Payload> {
+    config: Arc<SenderConfig>,
+    queue: P::Queue,
+    clock: BurstClock,
+    /// S_l: the lowest segment that has not been acknowledged with all before it.
+    low: u64,
+    /// S_h: the highest segment that may be sent.
+    high: u64,
+    /// Segments from `low` on.
+    records: VecDeque<Record<P>>,
+    /// Segments asked for again, in the order of the requests.
+    resends: VecDeque<u64>,
+    group: Option<Group>,
+    /// Empty vectors to use again.
+    spare: Vec<Vec<P>>,
+    next_shipment: u32,
+    last_control: Option<u32>,
+    position: Position,
+    writable: bool,
+    finishing: bool,
+    finished: bool,
+    paused: bool,
+    limit: Option<Limit>,
+    limit_since: Time,
+    stats: SenderStats,
+}
+
+impl<P: Payload> Sender<P> {
+    /// A sender with nothing to send yet.
+    pub fn new(config: Arc<SenderConfig>) -> Self {
+        let window = config.window.clamp(1, MAX_WINDOW);
+        Self {
+            queue: P::Queue::default(),
+            clock: BurstClock::new(config.rate, config.resume),
+            low: 0,
+            high: u64::from(window) - 1,
+            records: VecDeque::new(),
+            resends: VecDeque::new(),
+            group: None,
+            spare: Vec::new(),
+            next_shipment: 0,
+            last_control: None,
+            position: Position { shipment: u32::MAX, segment: u16::MAX, packet: u16::MAX },
+            writable: false,
+            finishing: false,
+            finished: false,
+            paused: false,
+            limit: None,
+            limit_since: Time::ZERO,
+            stats: SenderStats {
+                sent: 0,
+                retransmissions: 0,
+                keep_alives: 0,
+                reports: 0,
+                early_requests: 0,
+                refused: 0,
+                buffered: 0,
+                buffered_peak: 0,
+                buffered_bytes: 0,
+                window: u32::from(window),
+                outstanding: 0,
+                min_rtt: Duration::MAX,
+                acknowledged: 0,
+                delays: Duration::ZERO,
+                longest_delay: Duration::ZERO,
+                limits: [Duration::ZERO; 6],
+            },
+            config,
+        }
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &SenderConfig {
+        &self.config
+    }
+
+    /// Counters and state.
+    pub fn stats(&self, now: Time) -> SenderStats {
+        let mut stats = self.stats;
+        if let Some(limit) = self.limit {
+            stats.limits[limit.index()] += now.since(self.limit_since);
+        }
+        stats.window = u32::try_from(self.high + 1 - self.low).unwrap_or(u32::MAX);
+        stats.outstanding = self.records.len() as u32;
+        stats
+    }
+
+    /// The next segment to be begun.
+    fn next_segment(&self) -> u64 {
+        self.low + self.records.len() as u64
+    }
+
+    fn record(&mut self, segment: u64) -> Option<&mut Record<P>> {
+        let index = usize::try_from(segment.checked_sub(self.low)?).ok()?;
+        self.records.get_mut(index)
+    }
+
+    fn on_report(&mut self, now: Time, report: Report, request: Option<&Request>) {
+        if self.last_control.is_some_and(|last| ahead(report.control, last) <= 0) {
+            self.stats.refused += 1;
+            return;
+        }
+        let (cumulative, limit) = (expand(report.cumulative, self.low), expand(report.limit, self.low));
+        let (Some(cumulative), Some(limit)) = (cumulative, limit) else {
+            self.stats.refused += 1;
+            return;
+        };
+        let is_sent = cumulative >= self.low && cumulative <= self.next_segment();
+        // A limit may lie one below the lowest segment: the window is closed.
+        if !is_sent || limit + 1 < cumulative {
+            self.stats.refused += 1;
+            return;
+        }
+        self.last_control = Some(report.control);
+        self.stats.reports += 1;
+        if request.is_none()
+            && let Some(accepted) = expand(report.accepted, self.low)
+        {
+            self.accept(now, accepted);
+        }
+        self.release(now, cumulative);
+        // A receiver never offers more than its window, which both agreed upon; the bound keeps memory to that.
+        let most = self.low + u64::from(self.config.window.clamp(1, MAX_WINDOW)) - 1;
+        self.high = self.high.max(limit.min(most));
+        if let Some(request) = request {
+            self.on_request(now, request);
+        }
+    }
+
+    /// A segment was accepted.
+    fn accept(&mut self, now: Time, segment: u64) {
+        let soft = self.config.soft;
+        let Some(record) = self.record(segment).filter(|record| record.whole && !record.accepted) else {
+            return;
+        };
+        record.accepted = true;
+        // Only of segments sent once is it known which transmission the report answers (Karn's rule).
+        let sample = (!record.resent).then(|| now.since(record.shipped));
+        let began = record.began;
+        if !soft {
+            let packets = core::mem::take(&mut record.packets);
+            self.count_delay(now.since(began));
+            self.recycle(packets);
+            if self.group == Some(Group::Resend(segment)) {
+                self.group = None;
+            }
+        }
+        if let Some(sample) = sample {
+            self.stats.min_rtt = self.stats.min_rtt.min(sample);
+        }
+    }
+
+    fn count_delay(&mut self, delay: Duration) {
+        self.stats.acknowledged += 1;
+        self.stats.delays += delay;
+        self.stats.longest_delay = self.stats.longest_delay.max(delay);
+    }
+
+    fn recycle(&mut self, mut packets: Vec<P>) {
+        if packets.is_empty() {
+            return;
+        }
+        self.stats.buffered -= 1;
+        self.stats.buffered_bytes -= packets.iter().map(|packet| u64::from(packet.len())).sum::<u64>();
+        packets.clear();
+        self.spare.push(packets);
+    }
+
+    /// All segments below `cumulative` are acknowledged.
+    fn release(&mut self, now: Time, cumulative: u64) {
+        while self.low < cumulative {
+            // A segment that has been begun only in part cannot have been accepted.
+            if self.records.front().is_none_or(|record| !record.whole) {
+                self.stats.refused += 1;
+                return;
+            }
+            let Some(record) = self.records.pop_front() else { return };
+            if self.config.soft || !record.accepted {
+                self.count_delay(now.since(record.began));
+            }
+            self.recycle(record.packets);
+            if self.group == Some(Group::Resend(self.low)) {
+                self.group = None;
+            }
+            self.low += 1;
+        }
+    }
+
+    fn on_request(&mut self, now: Time, request: &Request) {
+        let min_rtt = self.stats.min_rtt;
+        let found = expand(request.segment, self.low);
+        let group = self.group;
+        let Some(segment) = found else {
+            self.stats.refused += 1;
+            return;
+        };
+        let Some(record) = self.record(segment).filter(|record| record.whole && !record.packets.is_empty())
+        else {
+            // Released, or never sent.
+            self.stats.refused += 1;
+            return;
+        };
+        if record.queued {
+            record.wanted.lose(&request.bitmap);
+            return;
+        }
+        // What left less than a round trip ago cannot have been missed yet: the receiver repeats itself.
+        let is_early = min_rtt < Duration::MAX && now.since(record.shipped) < min_rtt;
+        if is_early || group == Some(Group::Resend(segment)) {
+            self.stats.early_requests += 1;
+            return;
+        }
+        let count = record.packets.len() as u32;
+        record.wanted.lose(&request.bitmap);
+        if record.wanted.first_missing(0).is_none_or(|first| first >= count) {
+            self.stats.refused += 1;
+            return;
+        }
+        record.queued = true;
+        self.resends.push_back(segment);
+    }
+
+    /// Chooses what to send: what is under way first, then what was asked for, then new segments.
+    fn choose(&mut self) -> Option<Group> {
+        if self.group.is_some() {
+            return self.group;
+        }
+        while let Some(segment) = self.resends.pop_front() {
+            let Some(record) = self.record(segment) else { continue };
+            record.queued = false;
+            // Meanwhile it may have been accepted.
+            if !record.packets.is_empty() {
+                self.group = Some(Group::Resend(segment));
+                return self.group;
+            }
+        }
+        let next = self.next_segment();
+        if self.queue.is_empty() || next > self.high {
+            return None;
+        }
+        Some(Group::New(next))
+    }
+
+    /// The next packet of `group`.
+    fn ship(&mut self, now: Time, group: Group) -> Option<Data<P>> {
+        let shipment = self.next_shipment;
+        let data = match group {
+            Group::New(segment) => self.ship_new(now, segment)?,
+            Group::Resend(segment) => self.ship_again(now, segment)?,
+        };
+        self.next_shipment = shipment.wrapping_add(1);
+        self.position.shipment = shipment;
+        self.clock.sent(now);
+        self.stats.sent += 1;
+        Some(data)
+    }
+
+    fn ship_new(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
+        let size = self.config.segment.max(1);
+        let payload = self.queue.take(self.config.packet.max(1))?;
+        let drained = self.queue.is_empty();
+        if segment == self.next_segment() {
+            let mut packets = self.spare.pop().unwrap_or_default();
+            packets.reserve(usize::from(size));
+            self.records.push_back(Record {
+                packets,
+                whole: false,
+                accepted: false,
+                wanted: Bitmap::from_bytes(&[]),
+                queued: false,
+                resent: false,
+                began: now,
+                shipped: now,
+            });
+            self.stats.buffered += 1;
+            self.stats.buffered_peak = self.stats.buffered_peak.max(self.stats.buffered);
+        }
+        self.stats.buffered_bytes += u64::from(payload.len());
+        let record = self.record(segment)?;
+        let packet = record.packets.len() as u16;
+        record.packets.push(payload.clone());
+        record.shipped = now;
+        let last = drained || packet + 1 >= size;
+        record.whole = last;
+        if last {
+            record.wanted = received(record.packets.len() as u16);
+        }
+        self.group = (!last).then_some(Group::New(segment));
+        self.writable = drained && !self.finishing;
+        self.position.segment = segment as u16;
+        self.position.packet = packet;
+        Some(Data {
+            shipment: self.next_shipment,
+            segment: segment as u16,
+            packet,
+            last,
+            resent: false,
+            payload,
+        })
+    }
+
+    fn ship_again(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
+        let shipment = self.next_shipment;
+        let record = self.record(segment)?;
+        let packet = record.wanted.first_missing(0)?;
+        let payload = record.packets.get(packet as usize)?.clone();
+        record.wanted.set(packet);
+        record.shipped = now;
+        record.resent = true;
+        let count = record.packets.len() as u32;
+        let last = packet + 1 == count;
+        if record.wanted.first_missing(packet).is_none_or(|next| next >= count) {
+            record.wanted = received(count as u16);
+            self.group = None;
+        }
+        self.stats.retransmissions += 1;
+        Some(Data { shipment, segment: segment as u16, packet: packet as u16, last, resent: true, payload })
+    }
+
+    /// The application takes back what has not been sent. A segment under way ends where it is.
+    fn stop(&mut self) {
+        self.queue = P::Queue::default();
+        self.finishing = true;
+        if let Some(Group::New(segment)) = self.group.take()
+            && let Some(record) = self.record(segment)
+        {
+            record.whole = true;
+            record.wanted = received(record.packets.len() as u16);
+        }
+    }
+
+    fn wait(&mut self, now: Time, limit: Option<Limit>) {
+        if let Some(last) = self.limit {
+            self.stats.limits[last.index()] += now.since(self.limit_since);
+        }
+        self.limit = limit;
+        self.limit_since = now;
+    }
+
+    /// What keeps a sender with nothing that it may send.
+    fn idle_limit(&self) -> Option<Limit> {
+        if !self.queue.is_empty() {
+            Some(Limit::ReceiverWindow)
+        } else if !self.finishing {
+            Some(Limit::Application)
+        } else if self.records.is_empty() {
+            None
+        } else {
+            // All is on its way or lost there.
+            Some(Limit::Network)
+        }
+    }
+
+    /// Nothing may be sent now.
+    fn poll_idle(&mut self, now: Time, limit: Option<Limit>) -> Output<Pdu<P>, Event<P>, SenderReason> {
+        self.wait(now, limit);
+        // A receiver that has everything needs to hear nothing, unless it keeps the window closed. A position also says
+        // that no packets are under way, which is not so where a gate holds them back.
+        let ends = self.finishing && self.queue.is_empty() && !self.finished;
+        let is_shut = !self.queue.is_empty() && !self.paused;
+        if self.group.is_some() || self.records.is_empty() && !is_shut && !ends {
+            return Output::Idle;
+        }
+        if let Err(at) = self.clock.idle(now) {
+            return Output::Timeout { at, reason: SenderReason::KeepAlive };
+        }
+        self.stats.keep_alives += 1;
+        let position = self.position;
+        Output::Transmit(if ends { Pdu::EndOfStream(position) } else { Pdu::KeepAlive(position) })
+    }
+}
+
+/// A bitmap of which nothing is missing.
+fn received(packets: u16) -> Bitmap {
+    let mut bitmap = Bitmap::missing(packets);
+    for packet in 0..u32::from(packets) {
+        bitmap.set(packet);
+    }
+    bitmap
+}
+
+impl<P: Payload> Engine for Sender<P> {
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = SenderReason;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        match input {
+            Input::Pdu { pdu: Pdu::Pack(report), .. } => self.on_report(now, report, None),
+            Input::Pdu { pdu: Pdu::Snak(report, request), .. } => self.on_report(now, report, Some(&request)),
+            Input::Write(data) if !self.finishing => {
+                self.queue.push(data);
+                self.writable &= self.queue.is_empty();
+            }
+            Input::Finish => self.finishing = true,
+            Input::Stop => self.stop(),
+            Input::Pause => self.paused = true,
+            Input::Resume => self.paused = false,
+            // The rate is agreed upon; routers have no say in it.
+            Input::Pdu { .. } | Input::Write(_) | Input::Consumed(_) | Input::Feedback(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if core::mem::take(&mut self.writable) {
+            return Output::Event(Event::Writable);
+        }
+        if self.finishing && !self.finished && self.queue.is_empty() && self.records.is_empty() {
+            self.finished = true;
+            return Output::Event(Event::Finished);
+        }
+        let Some(group) = self.choose() else {
+            let limit = self.idle_limit();
+            return self.poll_idle(now, limit);
+        };
+        if self.paused {
+            return self.poll_idle(now, Some(Limit::Paused));
+        }
+        if let Err(at) = self.clock.ready(now) {
+            self.wait(now, Some(Limit::Pacing));
+            return Output::Timeout { at, reason: SenderReason::Rate };
+        }
+        match self.ship(now, group) {
+            Some(data) => Output::Transmit(Pdu::Data(data)),
+            None => self.poll_idle(now, None),
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! Proves the rules of two-level flow control, one by one: what a gap means, who answers what and when, what windows
+//! and buffers allow. Packets leave every millisecond, a line takes ten each way.
+
+mod sstp_pair;
+
+use sstp_pair::{Fate, PACKET, Pair, receiver_config, sender_config, text};
+use std::sync::Arc;
+use thalweg_proto::Engine as _;
+use thalweg_proto::Output;
+use thalweg_proto::payload::Slice;
+use thalweg_proto::sstp::{
+    Acknowledgement, Data, Evicted, Pdu, Position, Receiver, ReceiverConfig, Resume, Tolerance,
+};
+use thalweg_proto::transport::{Input, Limit};
+use thalweg_proto::units::{Duration, Time};
+
+const LONG: Duration = Duration::from_secs(60);
+const SEGMENT: usize = 4 * PACKET as usize;
+
+/// A pair whose sender has these many whole segments of four packets, and a window of `window`.
+fn pair(segments: usize, window: u16) -> Pair {
+    let mut pair = Pair::new(sender_config(4, window), receiver_config(4, window));
+    pair.write(&text(segments * SEGMENT));
+    pair.finish();
+    pair
+}
+
+fn lossy(segments: usize, window: u16, lost: &[u64]) -> Pair {
+    let mut pair = Pair::new(sender_config(4, window), receiver_config(4, window)).lose(lost);
+    pair.write(&text(segments * SEGMENT));
+    pair.finish();
+    pair
+}
+
+#[test]
+fn segments_are_accepted_one_by_one() {
+    let mut pair = pair(3, 8);
+    pair.run(LONG);
+    assert!(pair.finished);
+    assert_eq!(pair.delivered, text(3 * SEGMENT));
+    // The last packets leave at 3, 7 and 11 ms and arrive 10 ms later.
+    assert_eq!(pair.accepted(), [(13, 0), (17, 1), (21, 2)]);
+    assert_eq!(pair.requests(), []);
+    let stats = pair.sender.stats(pair.now);
+    assert_eq!((stats.sent, stats.retransmissions, stats.buffered), (12, 0, 0));
+    assert_eq!(stats.min_rtt, Duration::from_millis(20));
+}
+
+#[test]
+fn a_gap_within_a_segment_is_asked_for_when_the_segment_ends() {
+    let mut pair = lossy(3, 8, &[1]);
+    pair.run(LONG);
+    assert_eq!(pair.requests(), [(13, 0, vec![1])]);
+    // The request arrives at 23; the answer leaves at once and arrives at 33.
+    assert_eq!(pair.accepted(), [(17, 1), (21, 2), (33, 0)]);
+    assert_eq!(pair.delivered, text(3 * SEGMENT));
+}
+
+#[test]
+fn the_last_packet_of_a_segment_is_missed_by_the_next_one() {
+    let mut pair = lossy(3, 8, &[3]);
+    pair.run(LONG);
+    assert_eq!(pair.requests(), [(14, 0, vec![3])]);
+    assert_eq!(pair.delivered, text(3 * SEGMENT));
+}
+
+#[test]
+fn whole_segments_are_missed_by_the_next_one() {
+    let mut pair = lossy(4, 8, &[4, 5, 6, 7, 8, 9, 10, 11]);
+    pair.run(LONG);
+    assert_eq!(pair.requests(), [(22, 1, vec![0, 1, 2, 3]), (22, 2, vec![0, 1, 2, 3])]);
+    assert_eq!(pair.delivered, text(4 * SEGMENT));
+}
+
+#[test]
+fn the_end_of_the_stream_shows_what_its_tail_has_lost() {
+    // The last packet leaves at 7 ms and is lost; the end of the stream follows it at 8 ms.
+    let mut pair = lossy(2, 8, &[7]);
+    pair.run(LONG);
+    assert_eq!(pair.requests(), [(18, 1, vec![3])]);
+    assert!(pair.finished);
+    assert_eq!(pair.delivered, text(2 * SEGMENT));
+    // Even if all of it is lost.
+    let mut pair = lossy(1, 8, &[0, 1, 2, 3]);
+    pair.run(LONG);
+    assert_eq!(pair.requests(), [(14, 0, vec![0, 1, 2, 3])]);
+    assert!(pair.finished);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_its_gap() {
+    // Packet 1 is lost; the request comes at 23 ms and is answered when segment 5 is complete, by packet number 24. That
+    // is lost too, and the packet after it tells, ten milliseconds after it was sent at 25.
+    let mut pair = lossy(20, 30, &[1, 24]);
+    pair.run(LONG);
+    assert_eq!(pair.packets()[24], (24, 0, 1, true));
+    assert_eq!(pair.requests(), [(13, 0, vec![1]), (35, 0, vec![1])]);
+    assert_eq!(pair.delivered, text(20 * SEGMENT));
+}
+
+#[test]
+fn answers_that_are_lost_are_found_one_by_one() {
+    // Packets 1 and 9 of segments 0 and 2, and both answers, numbers 24 and 33.
+    let mut pair = lossy(20, 30, &[1, 9, 24, 33]);
+    pair.run(LONG);
+    assert_eq!((pair.packets()[24].3, pair.packets()[33].3), (true, true));
+    let requests = pair.requests();
+    assert_eq!(requests, [(13, 0, vec![1]), (21, 2, vec![1]), (35, 0, vec![1]), (44, 2, vec![1])]);
+    assert_eq!(pair.delivered, text(20 * SEGMENT));
+}
+
+#[test]
+fn one_gap_can_hold_answers_and_new_segments() {
+    // The answer for segment 0 (24), all of segment 6 (25 to 28) and the first packet of segment 7 (29).
+    let mut pair = lossy(20, 30, &[1, 24, 25, 26, 27, 28, 29]);
+    pair.run(LONG);
+    let requests = pair.requests();
+    assert_eq!(requests[1..], [(40, 0, vec![1]), (40, 6, vec![0, 1, 2, 3]), (42, 7, vec![0])]);
+    assert_eq!(pair.delivered, text(20 * SEGMENT));
+}
+
+#[test]
+fn what_is_under_way_is_finished_first_then_requests_then_new_segments() {
+    // Packet 1 is asked for at 13 ms, heard at 23. At 20 ms segment 5 began; its last packet leaves at 23.
+    let mut pair = lossy(20, 30, &[1]);
+    pair.run(Duration::from_millis(40));
+    let packets: Vec<_> =
+        pair.packets().iter().map(|&(_, segment, packet, again)| (segment, packet, again)).collect();
+    let at = packets.iter().position(|packet| packet.2).unwrap();
+    assert_eq!(packets[at], (0, 1, true));
+    assert_eq!(packets[at - 1].1, 3, "a segment was cut in two: {packets:?}");
+    assert_eq!(packets[at + 1].1, 0);
+}
+
+#[test]
+fn the_window_stops_the_sender_and_a_report_moves_it() {
+    let mut pair = pair(6, 2);
+    pair.run(Duration::from_millis(22));
+    assert_eq!(pair.packets().len(), 8);
+    // Segment 0 was accepted at 13 ms: from 23 ms on segment 2 may go.
+    pair.run(LONG);
+    assert_eq!(pair.packets()[8], (23, 2, 0, false));
+    let stats = pair.sender.stats(pair.now);
+    assert!(stats.limits[Limit::ReceiverWindow.index()] >= Duration::from_millis(15));
+    assert_eq!((stats.buffered_peak, pair.finished), (2, true));
+}
+
+#[test]
+fn an_idle_sender_says_where_it_stands_once_a_period() {
+    let mut pair = pair(6, 2);
+    pair.run(Duration::from_millis(22));
+    let idle: Vec<u64> = pair
+        .log
+        .iter()
+        .filter(|(_, pdu)| matches!(pdu, Pdu::KeepAlive(_)))
+        .map(|(at, _)| at.as_picos() / 1_000_000_000)
+        .collect();
+    assert_eq!(idle, [8, 12, 16, 20]);
+}
+
+#[test]
+fn bursts_leave_gaps_between_them() {
+    // Twice the average rate for half the time: 4 packets in 4 ms, every 8 ms.
+    let mut config = sender_config(4, 8);
+    let rate = thalweg_proto::units::Rate::from_bits_per_sec(80_000);
+    let size = thalweg_proto::units::Bytes::new(10);
+    config.rate = thalweg_proto::sstp::RateSpec::with_average(rate, rate.mul_f64(0.5), 4, size).unwrap();
+    config.resume = Resume::NextBurst;
+    let mut pair = Pair::new(config, receiver_config(4, 8));
+    pair.write(&text(2 * SEGMENT));
+    pair.finish();
+    pair.run(LONG);
+    let times: Vec<u64> = pair.packets().iter().map(|packet| packet.0).collect();
+    assert_eq!(times, [0, 1, 2, 3, 8, 9, 10, 11]);
+    assert!(pair.finished);
+}
+
+#[test]
+fn tolerated_losses_are_accepted_and_told() {
+    let receiver = ReceiverConfig { tolerance: Tolerance::Fraction(0.25), ..receiver_config(4, 8) };
+    // One packet of segment 0; two of segment 1, which are too many.
+    let mut pair = Pair::new(sender_config(4, 8), receiver).lose(&[1, 4, 6]);
+    pair.write(&text(3 * SEGMENT));
+    pair.finish();
+    pair.run(LONG);
+    assert!(pair.finished);
+    assert_eq!(pair.requests(), [(17, 1, vec![0, 2])]);
+    assert_eq!(pair.holes, [(10, 1)]);
+    let whole = text(3 * SEGMENT);
+    assert_eq!(pair.delivered, [&whole[..10], &whole[20..]].concat());
+    assert_eq!(pair.receiver.stats().incomplete, 1);
+    assert_eq!(Tolerance::Fraction(0.25).of(4), 1);
+    assert_eq!(Tolerance::Fraction(f64::NAN).of(4), 0);
+    assert_eq!(Tolerance::Packets(9).of(4), 4);
+}
+
+#[test]
+fn short_segments_end_where_they_are_said_to_end() {
+    let mut pair = Pair::new(sender_config(4, 8), receiver_config(4, 8)).lose(&[5]);
+    pair.write(&text(60));
+    pair.run(Duration::from_millis(30));
+    // Six packets: a segment of four and one of two, whose last packet is lost; the keep-alive packet tells where it ends.
+    assert_eq!(pair.requests(), [(16, 1, vec![1])]);
+    pair.write(&text(5));
+    pair.finish();
+    pair.run(LONG);
+    assert!(pair.finished);
+    assert_eq!(pair.delivered, [text(60), text(5)].concat());
+    assert_eq!(pair.receiver.stats().segments, 3);
+}
+
+#[test]
+fn what_is_stopped_in_the_middle_of_a_segment_ends_there() {
+    let mut pair = Pair::new(sender_config(4, 8), receiver_config(4, 8));
+    pair.write(&text(1000));
+    pair.run(Duration::from_millis(5));
+    pair.sender.handle(pair.now, Input::Stop);
+    pair.run(LONG);
+    assert!(pair.finished);
+    assert_eq!(pair.delivered, text(pair.packets().len() * 10));
+    assert!(pair.delivered.len() < 100, "{}", pair.delivered.len());
+}
+
+#[test]
+fn a_gate_holds_data_back_and_nothing_else() {
+    let mut pair = pair(4, 8);
+    pair.run(Duration::from_millis(2));
+    pair.sender.handle(pair.now, Input::Pause);
+    pair.run(Duration::from_millis(30));
+    let sent = pair.packets().len();
+    assert!(sent < 4, "{sent}");
+    pair.sender.handle(pair.now, Input::Resume);
+    pair.run(LONG);
+    pair.finish();
+    pair.run(LONG);
+    assert_eq!((pair.delivered.len(), pair.finished), (4 * SEGMENT, true));
+}
+
+/// 4.3.1: what lies beyond the buffer is discarded and asked for; what is acknowledged is kept.
+#[test]
+fn hard_acknowledgement_keeps_what_is_next() {
+    let receiver = ReceiverConfig { buffer: 2, ..receiver_config(4, 8) };
+    let mut pair = Pair::new(sender_config(4, 8), receiver).lose(&[1]);
+    pair.write(&text(6 * SEGMENT));
+    pair.finish();
+    pair.run(Duration::from_millis(34));
+    // Segments 0 and 1 have room. Segments 2, 3 and 4 are discarded; the answer of 0 arrives at 34 ms, behind
+    // segment 5, which began at 20 and ends at 23.
+    let (accepted, requests) = (pair.accepted(), pair.requests());
+    assert_eq!(accepted[0], (17, 1));
+    let asked: Vec<u16> = requests.iter().map(|request| request.1).collect();
+    assert_eq!(asked, [0, 2, 3, 4, 5], "{requests:?}");
+    pair.run(LONG);
+    assert_eq!((pair.delivered.len(), pair.finished), (6 * SEGMENT, true));
+    assert_eq!(pair.receiver.stats().buffered_peak, 2);
+}
+
+/// 4.3.1: a lower segment takes the place of the highest one.
+#[test]
+fn soft_acknowledgement_makes_room_for_what_is_lower() {
+    let receiver = ReceiverConfig {
+        buffer: 2,
+        acknowledgement: Acknowledgement::Soft(Evicted::All),
+        ..receiver_config(4, 8)
+    };
+    // All of segment 0 is lost, so segments 1 and 2 take both slots, and 0 takes that of 2 when it comes.
+    let sender = thalweg_proto::sstp::SenderConfig { soft: true, ..sender_config(4, 8) };
+    let mut pair = Pair::new(sender, receiver).lose(&[0, 1, 2, 3]);
+    pair.write(&text(3 * SEGMENT));
+    pair.finish();
+    pair.run(LONG);
+    let accepted: Vec<u16> = pair.accepted().iter().map(|&(_, segment)| segment).collect();
+    assert_eq!(accepted.iter().filter(|&&segment| segment == 2).count(), 2, "{accepted:?}");
+    assert_eq!(pair.receiver.stats().evictions, 1);
+    let requests: Vec<u16> = pair.requests().iter().map(|request| request.1).collect();
+    assert_eq!(requests, [0, 2], "segment 2 is asked for when it is the lowest missing one");
+    assert_eq!((pair.delivered.len(), pair.finished), (3 * SEGMENT, true));
+}
+
+/// 3.2: a short slow-down withholds the window; nothing is sent in vain.
+#[test]
+fn a_slow_application_slows_the_sender_down_without_retransmission() {
+    let receiver = ReceiverConfig { wait_for_consumption: true, ..receiver_config(4, 3) };
+    let mut pair = Pair::new(sender_config(4, 3), receiver);
+    pair.reading = Some(2); // a fifth of the rate
+    pair.write(&text(20 * SEGMENT));
+    pair.finish();
+    pair.run(LONG);
+    assert!(pair.finished);
+    assert_eq!(pair.delivered, text(20 * SEGMENT));
+    let (sender, receiver) = (pair.sender.stats(pair.now), pair.receiver.stats());
+    assert_eq!((sender.retransmissions, receiver.refused), (0, 0));
+    assert!(receiver.buffered_peak <= 3 && sender.buffered_peak <= 3, "{receiver:?}");
+    // 800 bytes at 2 a millisecond.
+    assert!(pair.now >= Time::ZERO + Duration::from_millis(390), "{}", pair.now);
+}
+
+/// 3.2: after a long slow-down from F to F1 the window is W1 = (F1/F)·W0, and again W0 afterwards.
+#[test]
+fn a_long_slow_down_shrinks_the_window_in_proportion() {
+    let receiver = ReceiverConfig { wait_for_consumption: true, ..receiver_config(4, 8) };
+    let mut pair = Pair::new(sender_config(4, 8), receiver);
+    pair.receiver.set_reading_share(0.5);
+    pair.write(&text(40 * SEGMENT));
+    // What was offered stays: R_h = 7. Then it moves with 4 segments of room only.
+    assert_eq!(pair.receiver.limit(), 7);
+    pair.reading = Some(5);
+    while pair.receiver.limit() < 20 {
+        assert!(pair.step());
+        let read = pair.delivered.len() / SEGMENT;
+        assert!(
+            pair.receiver.limit() <= (read as u64 + 3).max(7),
+            "limit {} at {read}",
+            pair.receiver.limit()
+        );
+    }
+    pair.receiver.set_reading_share(1.0);
+    assert!(pair.receiver.limit() >= 24);
+    pair.receiver.set_reading_share(f64::NAN);
+    pair.receiver.set_reading_share(-1.0);
+    pair.reading = Some(100);
+    pair.finish();
+    pair.run(LONG);
+    assert!(pair.finished);
+}
+
+/// With hard acknowledgement a slow application makes what it has no room for be sent again and again; firm
+/// acknowledgement asks for it once there is room.
+#[test]
+fn firm_acknowledgement_asks_when_there_is_room() {
+    let resent = |acknowledgement| {
+        let receiver = ReceiverConfig {
+            buffer: 2,
+            acknowledgement,
+            wait_for_consumption: true,
+            ..receiver_config(4, 8)
+        };
+        let mut pair = Pair::new(sender_config(4, 8), receiver);
+        pair.reading = Some(1);
+        pair.write(&text(12 * SEGMENT));
+        pair.finish();
+        pair.run(LONG);
+        assert_eq!((pair.finished, &pair.delivered), (true, &text(12 * SEGMENT)), "{acknowledgement:?}");
+        pair.sender.stats(pair.now).retransmissions
+    };
+    let (hard, firm) = (resent(Acknowledgement::Hard), resent(Acknowledgement::Firm));
+    // Each of the 12 segments is sent again at most once.
+    assert!(firm <= 48 && hard > 2 * firm, "{hard} and {firm}");
+}
+
+#[test]
+fn reordering_within_the_tolerance_is_no_loss() {
+    let run = |reordering| {
+        let receiver = ReceiverConfig { reordering, ..receiver_config(4, 8) };
+        let late = Box::new(|is_data: bool, number: u64, _: Time| {
+            if is_data && number == 1 { Fate::Late(Duration::from_micros(2500)) } else { Fate::Arrive }
+        });
+        let mut pair = Pair::new(sender_config(4, 8), receiver).fates(late, Box::new(|_, _, _| Fate::Arrive));
+        pair.write(&text(3 * SEGMENT));
+        pair.finish();
+        pair.run(LONG);
+        assert_eq!((pair.finished, &pair.delivered), (true, &text(3 * SEGMENT)));
+        pair.sender.stats(pair.now).retransmissions
+    };
+    // Packet 1 comes after packet 3, the segment's last.
+    assert_eq!((run(0), run(1), run(2), run(3)), (1, 1, 0, 0));
+}
+
+#[test]
+fn old_and_doubled_packets_change_nothing() {
+    let twice = || Box::new(|_: bool, _: u64, _: Time| Fate::Twice);
+    let mut pair = Pair::new(sender_config(4, 8), receiver_config(4, 8)).fates(twice(), twice());
+    pair.write(&text(5 * SEGMENT));
+    pair.finish();
+    pair.run(LONG);
+    assert_eq!((pair.finished, &pair.delivered), (true, &text(5 * SEGMENT)));
+    let sender = pair.sender.stats(pair.now);
+    assert_eq!((sender.retransmissions, pair.receiver.stats().duplicates), (0, 20));
+    // Each report came twice; the second is dropped by its control number.
+    assert_eq!(sender.refused, sender.reports);
+}
+
+#[test]
+fn packets_that_cannot_be_are_counted_and_dropped() {
+    let mut receiver = Receiver::<Slice>::new(Arc::new(receiver_config(4, 8)));
+    let data = |shipment, segment, packet, length: usize| {
+        Pdu::Data(Data {
+            shipment,
+            segment,
+            packet,
+            last: false,
+            resent: false,
+            payload: Slice::new(vec![0; length]),
+        })
+    };
+    let bad = [
+        data(0, 8, 0, 10),        // beyond the window
+        data(1, u16::MAX, 0, 10), // before the stream
+        data(2, 0, 4, 10),        // no such packet
+        data(3, 0, 0, 11),        // too long
+        data(4, 0, 0, 0),         // empty
+        Pdu::KeepAlive(Position { shipment: 5, segment: 9, packet: 0 }),
+        Pdu::EndOfStream(Position { shipment: 5, segment: 0, packet: 4 }),
+    ];
+    for (count, pdu) in (1..).zip(bad) {
+        receiver.handle(Time::ZERO, Input::Pdu { pdu, marked: false });
+        assert!(!matches!(receiver.poll(Time::ZERO), Output::Transmit(_) | Output::Event(_)), "{count}");
+        assert_eq!(receiver.stats().malformed, count);
+    }
+    assert_eq!((receiver.expected(), receiver.limit(), receiver.stats().stored), (0, 7, 0));
+}

@@ -1,0 +1,89 @@
+//! `thalweg model`: what published analyses say.
+
+use crate::Done;
+use crate::arguments::{Gong92Arguments, Model, Window};
+use crate::console::{Console, Error};
+use serde_json::{Value, json};
+use thalweg_lab::model::gong92::{Analysis, Form, Path};
+use thalweg_lab::output::{Align, Table};
+
+/// Computes an analysis and prints it.
+pub fn model(of: &Model, console: &Console) -> Done {
+    match of {
+        Model::Gong92(arguments) => gong92(arguments, console),
+    }
+}
+
+fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
+    let path = Path {
+        rate: arguments.rate,
+        round_trip: arguments.rtd,
+        packet: arguments.packet,
+        segment: arguments.segment.get(),
+    };
+    path.check().map_err(|error| Error::Usage(error.to_string()))?;
+    let form = if arguments.printed { Form::Printed } else { Form::Corrected };
+    let w_a = path.round_trip_window();
+    let mut rows: Vec<(f64, f64, Analysis)> = Vec::new();
+    for &p in &arguments.loss {
+        for &window in &arguments.windows {
+            let window = match window {
+                Window::Segments(count) => count,
+                Window::RoundTrips(times) => times * w_a,
+            };
+            let analysis = path.analyse(p, window, form).map_err(|error| Error::Usage(error.to_string()))?;
+            rows.push((p, window, analysis));
+        }
+    }
+    if arguments.json {
+        let document = json!({
+            "model": "gong92",
+            "form": if arguments.printed { "printed" } else { "corrected" },
+            "rate_bps": path.rate.as_bits_per_sec(),
+            "rtd_s": path.round_trip.as_secs_f64(),
+            "packet_bytes": path.packet.get(),
+            "segment_packets": path.segment,
+            "t_p_s": path.packet_time(),
+            "t_s_s": path.segment_time(),
+            "t_a_s": path.acknowledgement_time(),
+            "w_a_segments": w_a,
+            "results": rows.iter().map(row).collect::<Vec<Value>>(),
+        });
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
+        return console.print(&format!("{text}\n"));
+    }
+    let mut text = format!(
+        "t_p {:.3} us, t_s {:.4} ms, t_a {:.4} ms, w_a {w_a:.3} segments\n",
+        path.packet_time() * 1e6,
+        path.segment_time() * 1e3,
+        path.acknowledgement_time() * 1e3,
+    );
+    let heads = ["p", "W", "W / w_a", "ThE", "D_s, ms", "D_r, ms"];
+    let mut table = Table::with_columns(heads.map(|head| (head, Align::Right)));
+    for (p, window, analysis) in &rows {
+        table.row([
+            p.to_string(),
+            format!("{window:.2}"),
+            format!("{:.3}", window / w_a),
+            format!("{:.4}", analysis.efficiency),
+            format!("{:.4}", analysis.sender_delay * 1e3),
+            format!("{:.4}", analysis.receiver_delay * 1e3),
+        ]);
+    }
+    text.push_str(&table.render(console.style));
+    console.print(&text)
+}
+
+fn row((p, window, analysis): &(f64, f64, Analysis)) -> Value {
+    // Where everything is lost the delays have no end, and JSON no word for it.
+    let finite = |value: f64| if value.is_finite() { json!(value) } else { Value::Null };
+    json!({
+        "p": p,
+        "window_segments": window,
+        "efficiency": analysis.efficiency,
+        "d_s_s": finite(analysis.sender_delay),
+        "d_r_s": finite(analysis.receiver_delay),
+        "rounds": finite(analysis.rounds),
+    })
+}
