@@ -224,7 +224,7 @@ fn two_level() -> impl Strategy<Value = Vec<String>> {
     some(vec![
         key("segment-packets", one(&["\"1 pkt\"", "\"40 pkt\""])),
         key("rate", one(&["\"3 Mbit/s\""])),
-        key("average-rate", one(&["\"1 Mbit/s\""])),
+        key("average-rate", one(&["\"1 kbit/s\""])),
         key("burst", one(&["\"1 pkt\"", "\"7 pkt\""])),
         key("resume", one(&["\"at-once\"", "\"next-burst\""])),
         key("window", one(&["\"2 wa\"", "\"9 seg\""])),
