@@ -13,6 +13,7 @@ macro_rules! scenario_files {
 }
 
 mod chen99;
+mod evidence;
 mod gong92;
 mod lee97;
 mod liang91;

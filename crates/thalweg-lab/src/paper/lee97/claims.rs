@@ -1,5 +1,6 @@
 //! What the paper claims, decided by our runs.
 
+use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
 use super::metrics::EFFICIENCY;
 use serde_json::{Value, json};
@@ -36,33 +37,6 @@ impl Study<'_> {
     fn sscop(&self, figure: &str, poll: u32, loss: f64) -> Option<f64> {
         let keys = [("timer_poll_ms", json!(poll)), ("loss", json!(loss))];
         self.0.value(&format!("ours/{figure}"), "sscop", EFFICIENCY, &keys)
-    }
-}
-
-/// Collects the numbers of a claim and whether each step of it holds.
-#[derive(Default)]
-struct Evidence {
-    numbers: Vec<String>,
-    failures: Vec<String>,
-}
-
-impl Evidence {
-    fn say(&mut self, number: String) {
-        self.numbers.push(number);
-    }
-
-    fn must(&mut self, holds: bool, what: String) {
-        if !holds {
-            self.failures.push(what);
-        }
-    }
-
-    fn claim(self, id: &str, text: &str) -> Claim {
-        let mut evidence = self.numbers.join("; ");
-        if !self.failures.is_empty() {
-            evidence = format!("{evidence}. Against it: {}", self.failures.join("; "));
-        }
-        Claim { id: id.to_owned(), text: text.to_owned(), holds: self.failures.is_empty(), evidence }
     }
 }
 

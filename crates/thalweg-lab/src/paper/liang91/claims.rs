@@ -3,6 +3,7 @@
 //! A claim asks for values by experiment, scheme and metric; where one of them is missing, because its experiment was
 //! not run, the claim is left out.
 
+use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
 use super::metrics::{MOVEMENT_CORRELATION, VARIANCE_PER_RUN};
 use serde_json::{Value, json};
@@ -44,33 +45,6 @@ impl Study<'_> {
     /// The mean of the runs' own variances: that of averages over runs says little of what users meet in one.
     fn variance(&self, table: &str, scheme: &str, sources: &str) -> Option<f64> {
         self.with(&format!("ours/{table}"), scheme, VARIANCE_PER_RUN, "sources", json!(sources))
-    }
-}
-
-/// Collects the numbers of a claim and whether each step of it holds.
-#[derive(Default)]
-struct Evidence {
-    numbers: Vec<String>,
-    failures: Vec<String>,
-}
-
-impl Evidence {
-    fn say(&mut self, number: String) {
-        self.numbers.push(number);
-    }
-
-    fn must(&mut self, holds: bool, what: String) {
-        if !holds {
-            self.failures.push(what);
-        }
-    }
-
-    fn claim(self, id: &str, text: &str) -> Claim {
-        let mut evidence = self.numbers.join("; ");
-        if !self.failures.is_empty() {
-            evidence = format!("{evidence}. Against it: {}", self.failures.join("; "));
-        }
-        Claim { id: id.to_owned(), text: text.to_owned(), holds: self.failures.is_empty(), evidence }
     }
 }
 

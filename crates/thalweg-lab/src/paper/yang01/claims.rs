@@ -1,6 +1,7 @@
 //! What the paper claims, decided by our runs. A claim whose values are missing, because its experiments were not run, is
 //! left out.
 
+use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
 use super::metrics::{CLASSES, DELIVERED, FIRST_COME, RESENT, TIME};
 use serde_json::{Value, json};
@@ -44,33 +45,6 @@ impl Study<'_> {
     }
 }
 
-/// Collects the numbers of a claim and what speaks against it.
-#[derive(Default)]
-struct Evidence {
-    numbers: Vec<String>,
-    failures: Vec<String>,
-}
-
-impl Evidence {
-    fn say(&mut self, number: String) {
-        self.numbers.push(number);
-    }
-
-    fn must(&mut self, holds: bool, what: String) {
-        if !holds {
-            self.failures.push(what);
-        }
-    }
-
-    fn claim(self, id: &str, text: &str) -> Claim {
-        let mut evidence = self.numbers.join("; ");
-        if !self.failures.is_empty() {
-            evidence = format!("{evidence}. Against it: {}", self.failures.join("; "));
-        }
-        Claim { id: id.to_owned(), text: text.to_owned(), holds: self.failures.is_empty(), evidence }
-    }
-}
-
 fn times_follow_priority(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let mut pairs = 0;
@@ -85,7 +59,7 @@ fn times_follow_priority(study: &Study<'_>) -> Option<Claim> {
             }
         }
     }
-    evidence.say(format!("{} of {pairs} pairs of neighbours are in order", pairs - evidence.failures.len()));
+    evidence.say(format!("{} of {pairs} pairs of neighbours are in order", pairs - evidence.failures()));
     Some(evidence.claim(
         "1",
         "1 MB: times follow priority within TCP and within UDP, in every environment with a gate and every discipline",
