@@ -54,10 +54,8 @@ const SLOW_START: &[Key] = &[
     key("initial-threshold", THRESHOLD, "unlimited"),
     key("growth", Takes::Word(&["fractional", "counted"]), "fractional"),
 ];
-const NEW_RENO: &[Key] = &[
-    key("initial-window", WINDOW, "10pkt"),
-    key("initial-threshold", THRESHOLD, "unlimited"),
-];
+const NEW_RENO: &[Key] =
+    &[key("initial-window", WINDOW, "10pkt"), key("initial-threshold", THRESHOLD, "unlimited")];
 const VEGAS: &[Key] = &[
     key("initial-window", WINDOW, "2pkt"),
     key("initial-threshold", THRESHOLD, "unlimited"),
@@ -95,11 +93,8 @@ const BBN: &[Key] = &[key("window", WINDOW, "1024pkt"), key("lifetime", Takes::T
 const SEGMENT: &[Key] = &[key("segment", Takes::Size(1, 1 << 16), "")];
 
 const DATAGRAM: &[Key] = &[key("rate", Takes::Rate, "")];
-const ADAPTIVE_ACK: &[Key] = &[
-    key("window", WINDOW, ""),
-    key("t-normal", Takes::Time, "40ms"),
-    key("t-error", Takes::Time, "5ms"),
-];
+const ADAPTIVE_ACK: &[Key] =
+    &[key("window", WINDOW, ""), key("t-normal", Takes::Time, "40ms"), key("t-error", Takes::Time, "5ms")];
 /// A real path may be gone for seconds: a connection waits longer than Q.2110's usual values, and leaves the verdict to the
 /// layer that knows whether the peer is there.
 const SSCOP: &[Key] = &[

@@ -49,7 +49,12 @@ pub(super) enum Polled {
 }
 
 /// Polls an engine and encodes what it sends.
-fn poll<E>(engine: &mut E, now: Time, buffer: &mut Vec<u8>, encode: impl FnOnce(&E::Pdu, &mut Vec<u8>)) -> Polled
+fn poll<E>(
+    engine: &mut E,
+    now: Time,
+    buffer: &mut Vec<u8>,
+    encode: impl FnOnce(&E::Pdu, &mut Vec<u8>),
+) -> Polled
 where
     E: Engine<Event = Event<Slice>>,
 {

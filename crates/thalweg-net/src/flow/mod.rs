@@ -199,7 +199,9 @@ impl Flow {
     fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
         let is_sound = match (bytes.as_bytes().first(), &mut self.ending) {
             (Some(&PDU), _) => self.machine.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
-            (Some(&END), Ending::Hearing(hearing)) => hearing.hear(now, &bytes.as_bytes()[1..], self.delivered),
+            (Some(&END), Ending::Hearing(hearing)) => {
+                hearing.hear(now, &bytes.as_bytes()[1..], self.delivered)
+            }
             (Some(&END_HEARD), Ending::Telling(telling)) => telling.answer(&bytes.as_bytes()[1..]),
             _ => false,
         };

@@ -64,7 +64,10 @@ impl Key {
                     (_, Some(number)) => f64::from_str(number.trim()).ok(),
                     _ => None,
                 };
-                packets.filter(|packets| (least..=most).contains(packets)).map(Value::Packets).ok_or_else(range)
+                packets
+                    .filter(|packets| (least..=most).contains(packets))
+                    .map(Value::Packets)
+                    .ok_or_else(range)
             }
             Takes::Number(least, most) => f64::from_str(text)
                 .ok()
@@ -87,7 +90,11 @@ impl Key {
             Takes::Size(least, most) => {
                 let size = Bytes::from_str(text).map_err(unit)?;
                 let (least, most) = (Bytes::new(least), Bytes::new(most));
-                if (least..=most).contains(&size) { Ok(Value::Size(size)) } else { Err(format!("{least} to {most}")) }
+                if (least..=most).contains(&size) {
+                    Ok(Value::Size(size))
+                } else {
+                    Err(format!("{least} to {most}"))
+                }
             }
             Takes::Switch => match text {
                 "true" => Ok(Value::Switch(true)),

@@ -82,14 +82,16 @@ impl FromStr for Scheme {
 
     /// Reads `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
     fn from_str(text: &str) -> Result<Self, SchemeError> {
-        let (name, options) = text.split_once(':').map_or((text, None), |(name, options)| (name, Some(options)));
+        let (name, options) =
+            text.split_once(':').map_or((text, None), |(name, options)| (name, Some(options)));
         let entry = SCHEMES
             .iter()
             .find(|entry| entry.name == name.trim())
             .ok_or_else(|| SchemeError::Unknown { name: name.trim().to_owned() })?;
         let mut scheme = Self { entry, said: Vec::new() };
         for option in options.iter().flat_map(|options| options.split(',')) {
-            let wrong = |given: &str| SchemeError::Option { scheme: entry.name, given: given.trim().to_owned() };
+            let wrong =
+                |given: &str| SchemeError::Option { scheme: entry.name, given: given.trim().to_owned() };
             let (name, value) = option.split_once('=').ok_or_else(|| wrong(option))?;
             let key = entry.keys().find(|key| key.name == name.trim()).ok_or_else(|| wrong(name))?;
             if scheme.value(key.name).is_some() {
@@ -120,7 +122,8 @@ impl fmt::Display for Scheme {
 
 impl PartialEq for Scheme {
     fn eq(&self, other: &Self) -> bool {
-        let said = |scheme: &Self| scheme.said.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>();
+        let said =
+            |scheme: &Self| scheme.said.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>();
         self.entry.name == other.entry.name && said(self) == said(other)
     }
 }
