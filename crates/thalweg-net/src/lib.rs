@@ -4,3 +4,4 @@
 //! datagrams and deadlines.
 
 pub mod flow;
+pub mod resequence;

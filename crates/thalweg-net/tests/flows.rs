@@ -29,6 +29,7 @@ fn every_scheme_moves_bytes_over_a_calm_path() {
 #[test]
 fn an_empty_stream_ends_too() {
     for name in Scheme::names() {
+        println!("{name}");
         transfer(&scheme(name), &PathHints::default(), &Weather::calm(1, Duration::from_millis(10)), &[]);
     }
 }

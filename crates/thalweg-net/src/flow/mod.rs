@@ -24,6 +24,7 @@ mod catalogue;
 mod ending;
 mod machine;
 mod options;
+mod others;
 mod path;
 mod scheme;
 mod window;
@@ -118,6 +119,8 @@ pub struct FlowStats {
     pub duplicates: u64,
     /// Datagrams that were no PDU of the scheme.
     pub malformed: u64,
+    /// Datagrams dropped because the application does not read, of schemes that have no window for that.
+    pub refused: u64,
     /// The smoothed round-trip time, once it is known.
     pub smoothed_rtt: Option<Duration>,
     /// The shortest round-trip time, once it is known.
@@ -140,6 +143,11 @@ pub struct Flow {
     written: u64,
     delivered: u64,
     malformed: u64,
+    /// Bytes delivered that the application has not taken, and how many there may be.
+    unread: u64,
+    memory: u64,
+    /// Datagrams dropped for want of room.
+    refused: u64,
     failed: bool,
 }
 
@@ -148,7 +156,7 @@ impl Flow {
     /// ([`Scheme::on_path`]).
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
         let ending = match role {
-            Role::Sender => Ending::Telling(Telling::default()),
+            Role::Sender => Ending::Telling(Telling::new(scheme.is_reliable())),
             Role::Receiver => Ending::Hearing(Hearing::new(scheme.is_reliable())),
         };
         Self {
@@ -157,6 +165,9 @@ impl Flow {
             written: 0,
             delivered: 0,
             malformed: 0,
+            unread: 0,
+            memory: path.memory,
+            refused: 0,
             failed: false,
         }
     }
@@ -183,7 +194,10 @@ impl Flow {
                 self.end(now, true);
                 Command::Stop
             }
-            FlowInput::Consumed(bytes) => Command::Consumed(bytes),
+            FlowInput::Consumed(bytes) => {
+                self.unread = self.unread.saturating_sub(bytes);
+                Command::Consumed(bytes)
+            }
             FlowInput::Pause => Command::Pause,
             FlowInput::Resume => Command::Resume,
         };
@@ -197,6 +211,10 @@ impl Flow {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
+        if self.unread >= self.memory && !self.machine.has_receive_window() {
+            self.refused += 1;
+            return;
+        }
         let is_sound = match (bytes.as_bytes().first(), &mut self.ending) {
             (Some(&PDU), _) => self.machine.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
             (Some(&END), Ending::Hearing(hearing)) => {
@@ -228,7 +246,10 @@ impl Flow {
                 }
                 Polled::Event(event) => {
                     match &event {
-                        Event::Delivered(piece) => self.delivered += u64::from(piece.len()),
+                        Event::Delivered(piece) => {
+                            self.delivered += u64::from(piece.len());
+                            self.unread += u64::from(piece.len());
+                        }
                         Event::Failed(_) => self.failed = true,
                         _ => {}
                     }
@@ -290,6 +311,7 @@ impl Flow {
             written: self.written,
             delivered: self.delivered,
             malformed: self.malformed,
+            refused: self.refused,
             ..self.machine.stats(now)
         }
     }
