@@ -193,6 +193,12 @@ impl Machine {
         }
     }
 
+    /// Whether any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks for
+    /// all. Others answer each, and hold few answers.
+    pub fn takes_batches(&self) -> bool {
+        matches!(self, Self::WindowSender(_) | Self::WindowReceiver(_))
+    }
+
     /// Whether the engine keeps its peer from sending more than the application takes. Of others what comes beyond that is
     /// dropped.
     pub fn has_receive_window(&self) -> bool {

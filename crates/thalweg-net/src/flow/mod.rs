@@ -34,6 +34,7 @@ pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
 
 use ending::{Ending, Hearing, Telling};
 use machine::{Command, Machine, Polled};
+use std::collections::VecDeque;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Event, Limit};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -140,6 +141,8 @@ pub struct FlowStats {
 pub struct Flow {
     machine: Machine,
     ending: Ending,
+    /// Datagrams that the engine takes one by one, each when it has answered the one before.
+    inbox: VecDeque<(Slice, bool)>,
     written: u64,
     delivered: u64,
     malformed: u64,
@@ -162,6 +165,7 @@ impl Flow {
         Self {
             machine: Machine::new(scheme, role, path),
             ending,
+            inbox: VecDeque::new(),
             written: 0,
             delivered: 0,
             malformed: 0,
@@ -215,6 +219,14 @@ impl Flow {
             self.refused += 1;
             return;
         }
+        if !self.machine.takes_batches() {
+            self.inbox.push_back((bytes.clone(), marked));
+            return;
+        }
+        self.take(now, bytes, marked);
+    }
+
+    fn take(&mut self, now: Time, bytes: &Slice, marked: bool) {
         let is_sound = match (bytes.as_bytes().first(), &mut self.ending) {
             (Some(&PDU), _) => self.machine.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
             (Some(&END), Ending::Hearing(hearing)) => {
@@ -229,6 +241,18 @@ impl Flow {
     /// The next thing to do at `now`. A datagram that is to be sent is appended to `buffer`.
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>) -> FlowOutput {
+        loop {
+            let output = self.poll_once(now, buffer);
+            let is_drained = matches!(output, FlowOutput::Timeout { .. } | FlowOutput::Idle);
+            if !is_drained {
+                return output;
+            }
+            let Some((bytes, marked)) = self.inbox.pop_front() else { return output };
+            self.take(now, &bytes, marked);
+        }
+    }
+
+    fn poll_once(&mut self, now: Time, buffer: &mut Vec<u8>) -> FlowOutput {
         if let Ending::Hearing(hearing) = &mut self.ending
             && hearing.take_answer()
         {
