@@ -27,6 +27,8 @@ mod options;
 mod others;
 mod path;
 mod scheme;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use path::PathHints;
@@ -215,7 +217,8 @@ impl Flow {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
-        if self.unread >= self.memory && !self.machine.has_receive_window() {
+        let is_data = bytes.as_bytes().first() == Some(&PDU);
+        if is_data && self.unread >= self.memory && !self.machine.has_receive_window() {
             self.refused += 1;
             return;
         }

@@ -105,17 +105,18 @@ impl Scheme {
         self.suggest("window", Value::Packets(window));
         let window = self.packets("window").unwrap_or(window);
         self.suggest("buffer", Value::Packets(window));
-        if let Some(rate) = path.rate {
-            self.suggest("max-rate", Value::Rate(rate));
+        if let Some(rate) = path.rate.filter(|rate| !rate.is_zero()) {
             if self.rate("start-rate").is_some_and(|start| start > rate) {
                 self.suggest("start-rate", Value::Rate(rate));
             }
+            let start = self.rate("start-rate").unwrap_or(rate);
+            self.suggest("max-rate", Value::Rate(rate.max(start)));
         }
     }
 
     /// Gong and Parulkar 1992, section 4.1: w_a segments are sent in one round trip, and the window is 2.5 times that.
     fn settle_sstp(&mut self, path: &PathHints) {
-        let rate = path.rate.unwrap_or(UNKNOWN_RATE);
+        let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(self.rate("average-rate").unwrap_or(Rate::ZERO));
         self.suggest("rate", Value::Rate(rate));
         let rate = self.rate("average-rate").or(self.rate("rate")).unwrap_or(rate);
         let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);

@@ -64,9 +64,12 @@ impl Weather {
 /// What came of a transfer.
 #[derive(Debug)]
 pub struct Report {
-    pub time: Time,
+    /// How long it took.
+    pub time: Duration,
+    /// Datagrams sent by both ends, and of them those that did not arrive.
     pub sent: u64,
     pub dropped: u64,
+    /// Data packets sent again.
     pub retransmissions: u64,
 }
 
@@ -240,7 +243,7 @@ impl<'a> Transfer<'a> {
         assert_eq!(self.receiver.stats(now).delivered, self.data.len() as u64);
         assert_eq!((stats.malformed, self.receiver.stats(now).malformed), (0, 0), "{}", self.state());
         Report {
-            time: now,
+            time: now.since(Time::ZERO),
             sent: self.path.sent,
             dropped: self.path.dropped,
             retransmissions: stats.retransmissions,
