@@ -3,9 +3,13 @@
 //! Everything but what is named below is without sockets, clocks and threads: a connection takes the time and bytes, and
 //! gives datagrams and deadlines.
 
+pub mod batch;
 pub mod cookie;
+pub mod flow;
 pub mod handshake;
 pub mod identity;
 pub mod keys;
+pub mod mtu;
+pub mod path;
 pub mod replay;
 pub mod wire;
