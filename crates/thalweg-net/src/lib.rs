@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod cookie;
+pub mod endpoint;
 pub mod flow;
 pub mod handshake;
 pub mod identity;
@@ -12,4 +13,5 @@ pub mod keys;
 pub mod mtu;
 pub mod path;
 pub mod replay;
+pub mod session;
 pub mod wire;

@@ -8,7 +8,7 @@
 //! | 2 | cookie | client's connection id, cookie |
 //! | 3 | response | client's connection id, second Noise message |
 //! | 4 | confirm | server's connection id, third Noise message |
-//! | 5 | reset | connection id of the receiver, token of 16 bytes |
+//! | 5 | reset | connection id that the receiver put on its packets, token of 16 bytes |
 //! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
 //!
 //! Numbers are in network byte order. What is sealed are [frames](frame). The kind, connection id and packet number of a
@@ -77,7 +77,7 @@ pub enum Packet<'a> {
     },
     /// The sender knows nothing of this connection.
     Reset {
-        /// The receiver's connection id.
+        /// The id of the packet that it answers.
         destination: ConnectionId,
         /// What only the peer of that connection can know.
         token: &'a [u8; TOKEN],
