@@ -819,7 +819,7 @@ impl Connecting {
         if now < self.due {
             return;
         }
-        self.due = now + FIRST_REPEAT * (1 << self.tries.min(4));
+        self.due = now + FIRST_REPEAT * (1 << self.tries.min(1));
         self.tries += 1;
         self.sent = now;
         let start = batch.start();
@@ -829,9 +829,10 @@ impl Connecting {
 }
 
 /// A handshake takes no longer.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE: Duration = Duration::from_secs(20);
 
-/// A hello that is not answered is sent again after this, then after twice that, and so on.
+/// A hello that is not answered is sent again after this, then after twice that each time: a server that is there is to be
+/// reached over a bad path too.
 const FIRST_REPEAT: Duration = Duration::from_millis(300);
 
 /// Answers to strangers that wait to be sent; more are dropped.
