@@ -1,6 +1,6 @@
 //! The engines over UDP: endpoints, handshake and encryption, pacing, file transfer.
 //!
-//! Everything but what is named below is without sockets, clocks and threads: a connection takes the time and bytes, and
+//! Everything but [`live`] is without sockets, clocks and threads: a connection takes the time and bytes, and
 //! gives datagrams and deadlines.
 
 pub mod batch;
@@ -10,6 +10,7 @@ pub mod flow;
 pub mod handshake;
 pub mod identity;
 pub mod keys;
+pub mod live;
 pub mod mtu;
 pub mod path;
 pub mod replay;

@@ -451,6 +451,7 @@ impl Session {
                 }
                 Frame::Close { code, reason } => {
                     let reason = reason.to_owned();
+                    self.collect(now);
                     self.drain(now, None, Closed::Peer { code, reason });
                     self.state(&Frame::Close { code: code::DONE, reason: "" }, None);
                     return;
@@ -534,6 +535,26 @@ impl Session {
             frame.write(&mut bytes);
             self.statements.push_back((bytes, to));
         }
+    }
+
+    /// Takes what flows have for the application, before they end.
+    fn collect(&mut self, now: Time) {
+        let mut nowhere = Vec::new();
+        let mut taken = Vec::new();
+        for slot in &mut self.slots {
+            loop {
+                nowhere.clear();
+                match slot.flow.poll(now, &mut nowhere) {
+                    FlowOutput::Transmit => {}
+                    FlowOutput::Event(Event::Delivered(data)) => taken.push(SessionEvent::Delivered(data)),
+                    FlowOutput::Event(Event::Finished) => taken.push(SessionEvent::Finished),
+                    FlowOutput::Event(_) => {}
+                    FlowOutput::Ended { stopped } => taken.push(SessionEvent::Ended { stopped }),
+                    FlowOutput::Timeout { .. } | FlowOutput::Idle => break,
+                }
+            }
+        }
+        self.events.extend(taken);
     }
 
     fn drain(&mut self, now: Time, close: Option<(u16, &str)>, why: Closed) {
