@@ -240,6 +240,10 @@ pub struct Session {
     rtt: Option<Duration>,
     ping_sent: Option<(u64, Time)>,
     wants_room: bool,
+    /// The peer's stream is complete.
+    ended: bool,
+    /// The peer has all of this end's stream.
+    finished: bool,
     purpose: Purpose,
     stats: SessionStats,
 }
@@ -289,6 +293,8 @@ impl Session {
             rtt,
             ping_sent: None,
             wants_room: false,
+            ended: false,
+            finished: false,
             purpose,
             stats: SessionStats::default(),
         };
@@ -449,11 +455,15 @@ impl Session {
                         self.fallback = None;
                     }
                 }
-                Frame::Close { code, reason } => {
+                Frame::Close { code, complete, reason } => {
                     let reason = reason.to_owned();
                     self.collect(now);
+                    if complete && !core::mem::replace(&mut self.finished, true) {
+                        // The answer to the end of the stream was lost, or is behind.
+                        self.events.push_back(SessionEvent::Finished);
+                    }
                     self.drain(now, None, Closed::Peer { code, reason });
-                    self.state(&Frame::Close { code: code::DONE, reason: "" }, None);
+                    self.state(&Frame::Close { code: code::DONE, complete: self.ended, reason: "" }, None);
                     return;
                 }
             }
@@ -537,31 +547,34 @@ impl Session {
         }
     }
 
+    fn on_ended(&mut self, stopped: bool) {
+        self.ended = !stopped;
+        self.events.push_back(SessionEvent::Ended { stopped });
+    }
+
     /// Takes what flows have for the application, before they end.
     fn collect(&mut self, now: Time) {
         let mut nowhere = Vec::new();
-        let mut taken = Vec::new();
-        for slot in &mut self.slots {
+        for mut slot in core::mem::take(&mut self.slots) {
             loop {
                 nowhere.clear();
                 match slot.flow.poll(now, &mut nowhere) {
-                    FlowOutput::Transmit => {}
-                    FlowOutput::Event(Event::Delivered(data)) => taken.push(SessionEvent::Delivered(data)),
-                    FlowOutput::Event(Event::Finished) => taken.push(SessionEvent::Finished),
-                    FlowOutput::Event(_) => {}
-                    FlowOutput::Ended { stopped } => taken.push(SessionEvent::Ended { stopped }),
+                    FlowOutput::Event(event @ (Event::Delivered(_) | Event::Finished)) => {
+                        self.on_event(now, event)
+                    }
+                    FlowOutput::Ended { stopped } => self.on_ended(stopped),
+                    FlowOutput::Transmit | FlowOutput::Event(_) => {}
                     FlowOutput::Timeout { .. } | FlowOutput::Idle => break,
                 }
             }
         }
-        self.events.extend(taken);
     }
 
     fn drain(&mut self, now: Time, close: Option<(u16, &str)>, why: Closed) {
         self.statements.clear();
         let close = close.map(|(code, reason)| {
             let mut bytes = Vec::new();
-            Frame::Close { code, reason }.write(&mut bytes);
+            Frame::Close { code, complete: self.ended, reason }.write(&mut bytes);
             bytes
         });
         self.phase = Phase::Draining(Draining { until: now + DRAIN, close, due: now, tries: 0 });
@@ -749,7 +762,7 @@ impl Session {
                         return Next::At(Time::MAX);
                     }
                 }
-                FlowOutput::Ended { stopped } => self.events.push_back(SessionEvent::Ended { stopped }),
+                FlowOutput::Ended { stopped } => self.on_ended(stopped),
                 FlowOutput::Timeout { at } => {
                     next = next.min(at);
                     drained += 1;
@@ -767,7 +780,10 @@ impl Session {
     fn on_event(&mut self, now: Time, event: Event<Slice>) {
         match event {
             Event::Delivered(data) => self.events.push_back(SessionEvent::Delivered(data)),
-            Event::Finished => self.events.push_back(SessionEvent::Finished),
+            Event::Finished => {
+                self.finished = true;
+                self.events.push_back(SessionEvent::Finished);
+            }
             Event::Failed(failure) => {
                 self.drain(now, Some((code::FAILED, "a flow gave up")), Closed::Failed(failure));
             }

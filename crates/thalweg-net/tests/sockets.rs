@@ -61,7 +61,9 @@ fn exchange(ours: Connection, theirs: Connection, length: usize) {
 
 #[test]
 fn both_families_and_both_ways_of_sending_carry_streams() {
-    for (bind, offload) in [("127.0.0.1:0", Offload::Auto), ("[::1]:0", Offload::Auto), ("127.0.0.1:0", Offload::None)] {
+    for (bind, offload) in
+        [("127.0.0.1:0", Offload::Auto), ("[::1]:0", Offload::Auto), ("127.0.0.1:0", Offload::None)]
+    {
         let server = server(bind, offload);
         let client = client(bind, offload);
         let ours = client.connect(request(server.local())).unwrap();

@@ -44,7 +44,9 @@ impl fmt::Display for NetError {
                 write!(f, "the peer closed the connection: {reason} (code {code})")
             }
             Self::Closed(Closed::Silent) => f.write_str("the peer fell silent"),
-            Self::Closed(Closed::Reset) => f.write_str("the peer was started anew and has forgotten the connection"),
+            Self::Closed(Closed::Reset) => {
+                f.write_str("the peer was started anew and has forgotten the connection")
+            }
             Self::Closed(Closed::Protocol) => f.write_str("the peer said something that makes no sense"),
             Self::Closed(Closed::Failed(failure)) => write!(f, "the transport gave up: {failure:?}"),
             Self::Stopped => f.write_str("the peer stopped before it had sent everything"),
@@ -59,7 +61,9 @@ impl std::error::Error for NetError {}
 impl From<NetError> for io::Error {
     fn from(error: NetError) -> Self {
         let kind = match &error {
-            NetError::Connect(ConnectError::NoAnswer) | NetError::Closed(Closed::Silent) => io::ErrorKind::TimedOut,
+            NetError::Connect(ConnectError::NoAnswer) | NetError::Closed(Closed::Silent) => {
+                io::ErrorKind::TimedOut
+            }
             NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
             NetError::Connect(ConnectError::Unspeakable) => io::ErrorKind::InvalidInput,
             NetError::Closed(Closed::Reset) => io::ErrorKind::ConnectionReset,

@@ -226,9 +226,10 @@ impl Driver {
             match event {
                 EndpointEvent::Session(event) => self.session_event(now, handle, event),
                 EndpointEvent::Connected { peer } => {
-                    let session = self.endpoint.session(handle).map(|session| {
-                        (session.remote(), session.agreed().service.clone())
-                    });
+                    let session = self
+                        .endpoint
+                        .session(handle)
+                        .map(|session| (session.remote(), session.agreed().service.clone()));
                     if let Some((remote, service)) = session
                         && let Some(live) = self.pipes.get(&handle)
                     {
@@ -269,7 +270,8 @@ impl Driver {
         let Some(live) = self.pipes.get_mut(&handle) else { return };
         let pipe = Arc::clone(&live.pipe);
         let mut state = pipe.lock();
-        if (now.since(live.stats_at) > STATS || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. }))
+        if (now.since(live.stats_at) > STATS
+            || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. }))
             && let Some(session) = self.endpoint.session(handle)
         {
             live.stats_at = now;

@@ -138,7 +138,8 @@ impl Udp {
             self.stats.datagrams_received += meta.len.div_ceil(stride) as u64;
             let arrival = Arrival { from: unmapped(meta.addr), marked: meta.ecn == Some(EcnCodepoint::Ce) };
             let buffer = &mut self.buffers[index];
-            let received = Received { buffer, length: meta.len, large: &mut self.large, small: &mut self.small };
+            let received =
+                Received { buffer, length: meta.len, large: &mut self.large, small: &mut self.small };
             take(arrival, stride, received);
         }
         Ok(true)
@@ -194,8 +195,10 @@ impl Udp {
     /// (`None` for ever).
     pub fn wait(&self, bell: &OwnedFd, to_send: bool, span: Option<Duration>) -> io::Result<()> {
         let flags = if to_send { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let mut fds =
-            [PollFd::from_borrowed_fd(self.socket.as_fd(), flags), PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN)];
+        let mut fds = [
+            PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
+            PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN),
+        ];
         let span = span.map(|span| {
             let nanos = span.as_picos().div_ceil(1000);
             // Both fit: 213 days, and less than a second.

@@ -9,7 +9,7 @@
 //! | 4 | it does | the size |
 //! | 5 | path challenge | 8 random bytes |
 //! | 6 | path response | the bytes of the challenge |
-//! | 7 | close | code in 2 bytes, length in 2 bytes, reason as UTF-8 |
+//! | 7 | close | code in 2 bytes, 1 if the receiver's stream has arrived whole or else 0, length in 2 bytes, reason as UTF-8 |
 //! | 8 | PDU | flow in 2 bytes, PDU up to the end of the packet |
 //! | 9 | PDU of given length | flow in 2 bytes, length in 2 bytes, PDU |
 //!
@@ -46,6 +46,8 @@ pub enum Frame<'a> {
     Close {
         /// For programs.
         code: u16,
+        /// The stream of the end that is told has arrived whole.
+        complete: bool,
         /// For people.
         reason: &'a str,
     },
@@ -122,10 +124,11 @@ impl<'a> Frames<'a> {
             kind::RESPONSE => Frame::Response(self.take()?),
             kind::CLOSE => {
                 let code = self.take_u16()?;
+                let [complete] = self.take()?;
                 let length = usize::from(self.take_u16()?);
                 let range = self.take_range(length)?;
                 let reason = core::str::from_utf8(&self.payload[range]).map_err(|_| Malformed)?;
-                Frame::Close { code, reason }
+                Frame::Close { code, complete: complete == 1, reason }
             }
             kind::PDU_TO_END => {
                 let flow = self.take_u16()?;
@@ -171,12 +174,13 @@ impl Frame<'_> {
             Frame::ProbeAck(size) => tagged(into, kind::PROBE_ACK, &size.to_be_bytes()),
             Frame::Challenge(ref token) => tagged(into, kind::CHALLENGE, token),
             Frame::Response(ref token) => tagged(into, kind::RESPONSE, token),
-            Frame::Close { code, reason } => {
+            Frame::Close { code, complete, reason } => {
                 let mut length = reason.len().min(LONGEST_REASON);
                 while !reason.is_char_boundary(length) {
                     length -= 1;
                 }
                 tagged(into, kind::CLOSE, &code.to_be_bytes());
+                into.push(u8::from(complete));
                 // The longest reason fits by far.
                 into.extend_from_slice(&(length as u16).to_be_bytes());
                 into.extend_from_slice(&reason.as_bytes()[..length]);
@@ -213,7 +217,7 @@ mod tests {
             Frame::ProbeAck(9000),
             Frame::Challenge([1; 8]),
             Frame::Response([2; 8]),
-            Frame::Close { code: 7, reason: "gone fishing" },
+            Frame::Close { code: 7, complete: true, reason: "gone fishing" },
         ];
         let mut bytes = Vec::new();
         for frame in &frames {
@@ -240,7 +244,7 @@ mod tests {
     fn long_reasons_are_cut_between_characters() {
         let reason = "ä".repeat(300);
         let mut bytes = Vec::new();
-        Frame::Close { code: 1, reason: &reason }.write(&mut bytes);
+        Frame::Close { code: 1, complete: false, reason: &reason }.write(&mut bytes);
         let Some(Ok(Frame::Close { reason, .. })) = Frames::new(&bytes).next() else { panic!("no close") };
         assert_eq!(reason, "ä".repeat(LONGEST_REASON / 2));
     }
