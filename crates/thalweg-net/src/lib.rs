@@ -1,7 +1,19 @@
 //! The engines over UDP: endpoints, handshake and encryption, pacing, file transfer.
 //!
-//! Everything but [`udp`] is without sockets, clocks and threads: a connection takes the time and bytes, and gives
-//! datagrams and deadlines.
+//! Everything but [`live`] and the loop of [`impair`] is without sockets, clocks and threads: a connection takes the time
+//! and bytes, and gives datagrams and deadlines.
 
+pub mod batch;
+pub mod cookie;
+pub mod endpoint;
 pub mod flow;
+pub mod handshake;
+pub mod identity;
+pub mod keys;
+pub mod live;
+pub mod mtu;
+pub mod path;
+pub mod replay;
 pub mod resequence;
+pub mod session;
+pub mod wire;
