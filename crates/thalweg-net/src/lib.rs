@@ -14,5 +14,6 @@ pub mod live;
 pub mod mtu;
 pub mod path;
 pub mod replay;
+pub mod resequence;
 pub mod session;
 pub mod wire;
