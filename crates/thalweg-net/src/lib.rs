@@ -9,6 +9,7 @@ pub mod endpoint;
 pub mod flow;
 pub mod handshake;
 pub mod identity;
+pub mod impair;
 pub mod keys;
 pub mod live;
 pub mod mtu;

@@ -81,7 +81,8 @@ mod tests {
         let mut buffer = pool.take();
         buffer.bytes()[0] = 7;
         let first = pool.lend(buffer);
-        let second = pool.lend(pool_take_fresh(&mut pool));
+        let fresh = pool_take_fresh(&mut pool);
+        let second = pool.lend(fresh);
         assert_eq!(first.as_bytes()[0], 7);
         drop(first);
         assert_eq!(pool.take().bytes()[0], 7);
