@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::units::{Duration, Time};
 
@@ -62,7 +61,6 @@ pub struct Relay {
     next_client: u64,
     first: Option<Time>,
     rebound: usize,
-    stop: Arc<AtomicBool>,
     stats: RelayStats,
     buffers: Vec<Vec<u8>>,
 }
@@ -114,7 +112,6 @@ impl Relay {
             next_client: 0,
             first: None,
             rebound: 0,
-            stop: Arc::new(AtomicBool::new(false)),
             stats: RelayStats::default(),
             buffers: vec![vec![0; BUFFER]; BUFFERS],
             config,
@@ -130,22 +127,17 @@ impl Relay {
         self.socket.socket.local_addr()
     }
 
-    /// Setting it ends [`Relay::run`] soon.
-    pub fn stopper(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.stop)
-    }
-
-    /// Relays until it is stopped or its time is over, and tells what it counted.
+    /// Relays until `stop` is set or its time is over, and tells what it counted.
     ///
     /// # Errors
     ///
     /// When a socket fails for good. What single datagrams meet is counted.
-    pub fn run(mut self) -> io::Result<RelayStats> {
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<RelayStats> {
         self.config.rebinds.sort_unstable();
         let end = self.config.duration.map_or(Time::MAX, |duration| self.clock.now() + duration);
         loop {
             let now = self.clock.now();
-            if now >= end || self.stop.load(Ordering::Relaxed) {
+            if now >= end || stop.load(Ordering::Relaxed) {
                 return Ok(RelayStats { up: self.up.stats(), down: self.down.stats(), ..self.stats });
             }
             self.rebind(now)?;
