@@ -74,7 +74,8 @@ fn cpu() -> Duration {
 fn socket(bind: SocketAddr, arguments: &BenchSocket, listens: bool) -> Result<(Socket, Identity), Error> {
     let identity = Identity::generate(&mut SystemEntropy::new());
     let largest = u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
-    let largest = largest.ok_or_else(|| Error::Usage("--datagram must be between 1200 B and 65507 B".into()))?;
+    let largest =
+        largest.ok_or_else(|| Error::Usage("--datagram must be between 1200 B and 65507 B".into()))?;
     let listen = listens.then(|| Listen { trust: Trust::Anyone, services: vec![SERVICE.to_owned()] });
     let endpoint = EndpointConfig {
         listen,
@@ -84,7 +85,8 @@ fn socket(bind: SocketAddr, arguments: &BenchSocket, listens: bool) -> Result<(S
     };
     let offload = if arguments.no_offload { Offload::None } else { Offload::Auto };
     let config = SocketConfig { buffer: arguments.buffer, offload, ..SocketConfig::new(bind, endpoint) };
-    let socket = Socket::bind(config).map_err(|error| Error::Failed(format!("cannot listen on {bind}: {error}")))?;
+    let socket =
+        Socket::bind(config).map_err(|error| Error::Failed(format!("cannot listen on {bind}: {error}")))?;
     Ok((socket, identity))
 }
 
@@ -245,7 +247,9 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
         })
         .collect();
     if arguments.json_lines {
-        watch(console, started, &progress, &watches, || threads.iter().all(std::thread::JoinHandle::is_finished))?;
+        watch(console, started, &progress, &watches, || {
+            threads.iter().all(std::thread::JoinHandle::is_finished)
+        })?;
     }
     let mut each = Vec::new();
     for thread in threads {
@@ -274,7 +278,8 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
         return console.print(&format!("{document}\n"));
     }
     if arguments.json {
-        let text = serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
         return console.print(&format!("{text}\n"));
     }
     let mut text = format!("client: {}\n", line(&here));
@@ -371,7 +376,12 @@ fn line(result: &Value) -> String {
         number("datagram_bytes"),
     );
     if number("segments_sent") > 0.0 {
-        let _ = write!(text, ", {} of {} segments sent again", number("retransmissions"), number("segments_sent"));
+        let _ = write!(
+            text,
+            ", {} of {} segments sent again",
+            number("retransmissions"),
+            number("segments_sent")
+        );
     }
     text
 }
