@@ -560,7 +560,7 @@ impl Session {
                 nowhere.clear();
                 match slot.flow.poll(now, &mut nowhere) {
                     FlowOutput::Event(event @ (Event::Delivered(_) | Event::Finished)) => {
-                        self.on_event(now, event)
+                        self.on_event(now, event);
                     }
                     FlowOutput::Ended { stopped } => self.on_ended(stopped),
                     FlowOutput::Transmit | FlowOutput::Event(_) => {}
