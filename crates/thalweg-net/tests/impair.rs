@@ -1,11 +1,17 @@
 //! The relay with real sockets: plain UDP through it, and every scheme, encrypted.
 
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::Identity;
 use thalweg_net::impair::{DirectionSpec, Relay, RelayConfig, RelayStats};
+use thalweg_net::live::{Connection, Socket, SocketConfig};
+use thalweg_proto::random::Stream;
 
 /// A relay that runs until it is asked what it counted.
 struct Running {
@@ -202,4 +208,59 @@ fn clients_come_to_have_new_addresses_and_blackouts_pass() {
     let stats = relay.stop();
     assert_eq!((stats.rebinds, stats.clients, seen.len()), (1, 1, 2));
     assert_eq!((answered, stats.up.blacked_out), (vec![true, true, false, true], 1));
+}
+
+/// Every scheme that promises every byte, through a bad path, encrypted, both ways at once.
+#[test]
+fn every_reliable_scheme_survives_a_bad_path() {
+    let path =
+        "rate=50Mbit/s,delay=3ms,loss=5%,duplicate=5%,corrupt=2%,reorder=5%,reorder-delay=3ms,buffer=200pkt";
+    let schemes = Scheme::names().map(|name| name.parse::<Scheme>().unwrap()).filter(Scheme::is_reliable);
+    let threads: Vec<_> = schemes
+        .map(|scheme| {
+            std::thread::spawn(move || {
+                let name = scheme.name();
+                exchange(scheme, path, &[50, 120], 200_000);
+                println!("{name} is done");
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Stream::new(seed, "bytes", 0);
+    (0..length).map(|_| random.bits() as u8).collect()
+}
+
+/// Both ends of a connection through a relay write, finish, and read what the other wrote.
+fn exchange(scheme: Scheme, path: &str, rebinds: &[u64], length: usize) {
+    let bind = |listen| {
+        let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
+        Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
+    };
+    let server = bind(Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }));
+    let client = bind(None);
+    let relay = Running::start(server.local(), path, path, rebinds);
+    let request = Connect { remote: relay.address, trust: Trust::Anyone, service: "test".into(), scheme };
+    let ours = client.connect(request).unwrap();
+    let theirs = server.accept().unwrap();
+    let play = move |connection: Connection, seed: u64| {
+        let (mut send, mut receive) = connection.split();
+        let writer = std::thread::spawn(move || {
+            send.write_all(&bytes(seed, length)).unwrap();
+            send.finish().unwrap();
+        });
+        let mut read = Vec::new();
+        receive.read_to_end(&mut read).unwrap();
+        writer.join().unwrap();
+        read
+    };
+    let other = std::thread::spawn(move || play(theirs, 2));
+    assert!(play(ours, 1) == bytes(2, length));
+    assert!(other.join().unwrap() == bytes(1, length));
+    let stats = relay.stop();
+    assert!(stats.up.lost > 0 && stats.down.lost > 0 && stats.up.corrupted > 0, "{stats:?}");
 }
