@@ -287,8 +287,7 @@ impl Pair {
             if let Some(end) = self.ends.iter_mut().find(|end| end.address == to) {
                 end.bytes_in += bytes.len() as u64;
                 let stride = bytes.len();
-                end.endpoint
-                    .receive(self.now, Arrival { from, marked }, stride, bytes, Slice::new);
+                end.endpoint.receive(self.now, Arrival { from, marked }, stride, bytes, Slice::new);
             }
         }
         true
