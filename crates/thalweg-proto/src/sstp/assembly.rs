@@ -163,6 +163,15 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
+    /// Takes back the notice of segments from `segment` on, down to the last of which something came.
+    pub fn retract(&mut self, segment: u64) {
+        let is_untouched =
+            |track: &Track<P>| track.stored == 0 && !(track.accepted || track.evicted || track.refused);
+        while self.front() > segment && self.tracks.back().is_some_and(is_untouched) {
+            self.tracks.pop_back();
+        }
+    }
+
     /// The last packet of a segment is known.
     pub fn end(&mut self, segment: u64, packet: u16) {
         let Some(track) = self.track_mut(segment).filter(|track| !track.is_known && !track.accepted) else {

@@ -270,7 +270,12 @@ impl<P: Payload> Receiver<P> {
         self.assembly.is_calm = now.since(self.lost_at).as_picos() / CALM >= self.repeat().as_picos();
         let (packet, is_last) = (data.packet, data.last);
         self.keep(segment, data);
-        self.end_group(now, packet, is_last);
+        if self.is_arriving(segment) {
+            self.end_group(now, packet, is_last);
+        } else {
+            // It had been taken for lost before it was sent.
+            self.settle_if_whole(now, segment);
+        }
         self.ask_for_evicted(now);
     }
 
@@ -455,7 +460,10 @@ impl<P: Payload> Receiver<P> {
                 }
                 self.take_waiting(now);
             }
-            self.on_end_of_shipments(now, position, begun);
+            // What waited may have been sent after the position was told.
+            if ahead(position.shipment.wrapping_add(1), self.next_shipment) >= 0 {
+                self.on_end_of_shipments(now, position, begun);
+            }
         }
         if now.since(self.told_at) >= self.repeat() && !self.replies.contains(&Reply::State) {
             self.reply(Reply::State);
@@ -471,6 +479,10 @@ impl<P: Payload> Receiver<P> {
         if gap > 0 && !self.assembly.is_incomplete() {
             self.told_at = self.told_at.max(now);
         }
+        if begun < front {
+            self.forget_unsent(begun);
+        }
+        let front = self.assembly.front();
         if begun == front && begun > 0 {
             self.assembly.end(begun - 1, position.packet);
         }
@@ -488,6 +500,14 @@ impl<P: Payload> Receiver<P> {
             self.judge(now, begun - 1);
         }
         self.ask_for_evicted(now);
+    }
+
+    /// Segments from `begun` on have not been sent: lost repetitions had been taken for them.
+    fn forget_unsent(&mut self, begun: u64) {
+        self.assembly.retract(begun);
+        let front = self.assembly.front();
+        self.pending.retain(|pending| pending.segment < front);
+        self.held.retain(|&segment| segment < front);
     }
 
     fn on_consumed(&mut self, now: Time, bytes: u64) {
@@ -511,8 +531,15 @@ impl<P: Payload> Receiver<P> {
     }
 
     fn repeat_requests(&mut self, now: Time) {
-        let assembly = &self.assembly;
-        self.pending.retain(|pending| assembly.wanted(pending.segment).is_some());
+        let assembly = &mut self.assembly;
+        self.pending.retain(|pending| {
+            let is_wanted = assembly.wanted(pending.segment).is_some();
+            if !is_wanted {
+                // Accepted meanwhile. If it is discarded later, it is to be asked for anew.
+                assembly.set_requested(pending.segment, false);
+            }
+            is_wanted
+        });
         self.answered_at = now;
         for at in 0..self.pending.len() {
             self.pending[at].at = now;
