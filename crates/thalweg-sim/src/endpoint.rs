@@ -35,6 +35,7 @@ pub(crate) enum AnyEngine {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Write(Length),
+    Consumed(u64),
     Finish,
     Stop,
     Pause,
@@ -45,6 +46,7 @@ impl<P> From<Command> for Input<P, Length> {
     fn from(command: Command) -> Self {
         match command {
             Command::Write(length) => Self::Write(length),
+            Command::Consumed(bytes) => Self::Consumed(bytes),
             Command::Finish => Self::Finish,
             Command::Stop => Self::Stop,
             Command::Pause => Self::Pause,
@@ -147,11 +149,16 @@ impl AnyEngine {
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
             Self::Sscop(engine) => engine.handle(now, command.into()),
             Self::SstpSender(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(_)
-            | Self::Sink(_)
-            | Self::AdaptiveReceiver(_)
-            | Self::SstpReceiver(_)
-            | Self::Vacant => {}
+            Self::WindowReceiver(engine) => engine.handle(now, command.into()),
+            Self::SstpReceiver(engine) => engine.handle(now, command.into()),
+            Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
+        }
+    }
+
+    /// The application at a receiver says that it reads at this share of the agreed rate from now on.
+    pub fn set_reading_share(&mut self, share: f64) {
+        if let Self::SstpReceiver(engine) = self {
+            engine.set_reading_share(share);
         }
     }
 
@@ -498,6 +505,24 @@ impl Transport {
         if let Self::Window { sender, .. } = self {
             Arc::make_mut(sender).pause = pause;
         }
+    }
+
+    /// What is delivered takes room at the receiver until the application has read it.
+    pub fn set_reading(&mut self) {
+        match self {
+            Self::Window { receiver, .. } => Arc::make_mut(receiver).wait_for_consumption = true,
+            Self::Sstp { receiver, .. } => Arc::make_mut(receiver).wait_for_consumption = true,
+            Self::Sscop { config, .. } => Arc::make_mut(&mut config.sscop).credit = sscop::Credit::User,
+            Self::Datagram(_) | Self::AdaptiveAck { .. } => {}
+        }
+    }
+
+    /// Which share of the rate that both ends agreed upon a rate of payload is; `None` where no rate is agreed upon.
+    pub fn reading_share(&self, rate: Rate) -> Option<f64> {
+        let Self::Sstp { sender, header, .. } = self else { return None };
+        let packet = f64::from(sender.packet);
+        let agreed = sender.rate.average().as_f64() * packet / (packet + f64::from(*header));
+        Some((rate.as_f64() / agreed).min(1.0))
     }
 
     /// The engines of a new connection, the sender's first.

@@ -148,6 +148,7 @@ impl<T: Tracer> Simulation<T> {
                 ),
                 max: counts.longest_segment_delay,
             },
+            unread_peak: flow.reader.as_ref().map(|reader| reader.unread_peak()),
             limits: since.limits,
         }
     }

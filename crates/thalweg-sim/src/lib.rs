@@ -19,6 +19,7 @@ mod network;
 mod packet;
 mod pdu;
 mod prefetch;
+mod reader;
 mod result;
 pub mod route;
 mod sampling;

@@ -126,7 +126,7 @@ pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) tracer: T,
 }
 
-/// A flow with series: its recorders are the five from `recorders` on.
+/// A flow with series: its recorders are the six from `recorders` on.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedFlow {
     pub flow: u32,

@@ -3,7 +3,7 @@
 use crate::statistics;
 use serde::{Deserialize, Serialize};
 use thalweg_proto::transport::Limit;
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim as sim;
 
 /// What one run measured. Counts are of the time after the warm-up, except where a name or its description says
@@ -226,6 +226,8 @@ pub struct Flow {
     pub min_rtt_s: Option<f64>,
     /// The sender's last smoothed round-trip time.
     pub smoothed_rtt_s: Option<f64>,
+    /// The most that was delivered and not yet read, over the whole run; missing where the application reads at once.
+    pub unread_max_bytes: Option<u64>,
     /// What held the sender back, as shares of the time for which that is known.
     pub limits: Option<Limits>,
 }
@@ -453,6 +455,7 @@ impl Flow {
             delay_max_s: delay.max,
             min_rtt_s: measured(flow.min_rtt),
             smoothed_rtt_s: measured(flow.smoothed_rtt),
+            unread_max_bytes: flow.unread_peak.map(Bytes::get),
             limits: Limits::of(&flow.limits),
         }
     }

@@ -400,25 +400,26 @@ impl<P: Payload> Assembly<P> {
             // More than was delivered.
             self.credit = 0;
         }
-        let before = self.high;
-        self.advance();
-        self.high > before
+        self.advance()
     }
 
-    /// `R_h = max(R_h, R_l + W - 1)`, unless it is withheld.
-    fn advance(&mut self) {
+    /// `R_h = max(R_h, R_l + W - 1)`, unless it is withheld; true if it moved.
+    fn advance(&mut self) -> bool {
+        let before = self.high;
         let is_firm = self.config.acknowledgement == Acknowledgement::Firm;
         let is_withheld = is_firm && self.is_calm && self.refused > 0;
         if !is_withheld {
             self.high = self.high.max(self.consumed + u64::from(self.window) - 1);
         }
+        self.high > before
     }
 
-    /// `W1 = (F1/F)·W0`, at least 1: the application takes data at this share of the agreed rate.
-    pub fn set_share(&mut self, share: f64) {
+    /// `W1 = (F1/F)·W0`, at least 1: the application takes data at this share of the agreed rate. True if the window
+    /// moved.
+    pub fn set_share(&mut self, share: f64) -> bool {
         let whole = self.config.window.clamp(1, MAX_WINDOW);
         // Saturates: what is not a number is 0.
         self.window = (libm::ceil(f64::from(whole) * share) as u16).clamp(1, whole);
-        self.advance();
+        self.advance()
     }
 }

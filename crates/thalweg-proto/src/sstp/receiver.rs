@@ -155,7 +155,9 @@ impl<P: Payload> Receiver<P> {
     /// `F1/F`, and speeding up again the same rule (Gong and Parulkar 1992, section 3.2). The window becomes
     /// `W1 = (F1/F)·W0`; what has been offered is not taken back.
     pub fn set_reading_share(&mut self, share: f64) {
-        self.assembly.set_share(share);
+        if self.assembly.set_share(share) && self.replies.is_empty() {
+            self.reply(Reply::State);
+        }
     }
 
     fn repeat(&self) -> Duration {
