@@ -23,6 +23,7 @@ mod reader;
 mod result;
 pub mod route;
 mod sampling;
+mod segments;
 mod simulation;
 pub mod spec;
 pub mod trace;
@@ -37,4 +38,5 @@ pub use result::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
     Series, Summary,
 };
+pub use segments::SegmentTimes;
 pub use simulation::{Simulation, Status};

@@ -98,8 +98,8 @@ pub struct FlowResult {
     pub min_rtt: Duration,
     /// The sender's last smoothed round-trip time; zero without a sample.
     pub smoothed_rtt: Duration,
-    /// Times from the start of a segment's first transmission to its acknowledgement at the sender, for two-level flow
-    /// control; the longest is that of the whole run.
+    /// Times from the start of a segment's first transmission to its acceptance at the receiver, for two-level flow
+    /// control. A host that needs time for the report of an acceptance adds that time.
     pub segment_delay: SegmentDelay,
     /// The most that was delivered and not yet read by the application, over the whole run; `None` where the application
     /// reads everything at once.

@@ -11,10 +11,10 @@ use thalweg_proto::sstp;
 use thalweg_proto::transport::Limit as Held;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
-use thalweg_queue::Limit;
+use thalweg_queue::{Limit, LossSpec};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
-use thalweg_sim::{Quantity, RunResult, Simulation, SpecError};
+use thalweg_sim::{Quantity, RunResult, SegmentDelay, Simulation, SpecError};
 
 const FAST: Rate = Rate::from_mbits_per_sec(8);
 const SLOW: Rate = Rate::from_mbits_per_sec(2);
@@ -221,4 +221,24 @@ fn what_cannot_be_is_refused() {
     assert!(!refused(two_level(), WorkloadSpec::Bulk, told()));
     let disorder = reading(SLOW, &[(5, FAST, false), (4, FAST, false)]);
     assert!(refused(two_level(), WorkloadSpec::Bulk, disorder));
+}
+
+/// The time of a segment without losses: s packets at the rate, and the way. With one loss: until the repair is there.
+#[test]
+fn segments_are_timed_from_their_first_packet_to_their_acceptance() {
+    let none = run(&spec(two_level(), WorkloadSpec::Bulk, None, 4));
+    // Six packets of 1 ms, then 10 ms on the wire.
+    let expected = SegmentDelay { mean: millis(16), max: millis(16), ..none.flows[0].segment_delay };
+    assert_eq!(none.flows[0].segment_delay, expected);
+    assert!((650..=666).contains(&expected.count), "{}", expected.count);
+    let mut one = spec(two_level(), WorkloadSpec::Bulk, None, 4);
+    one.links[0].forward.impairment.loss = LossSpec::List(vec![600].into());
+    let lost = run(&one).flows[0].segment_delay;
+    // The loss is found by the next packet; the request takes 10 ms and what it takes to send it, the answer waits for the
+    // segment under way and takes 11 ms.
+    assert!((millis(16 + 20)..millis(16 + 20 + 9)).contains(&lost.max), "{lost:?}");
+    // What came before the warm-up's end is not counted.
+    one.warmup = Duration::from_secs(2);
+    let later = run(&one).flows[0].segment_delay;
+    assert!(later.max == millis(16) && (325..=334).contains(&later.count), "{later:?}");
 }
