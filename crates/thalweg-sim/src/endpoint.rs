@@ -96,7 +96,7 @@ impl AnyEngine {
             }
             (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (Self::SstpSender(sender), Pdu::Sstp(pdu)) => {
-                sender.engine.handle(now, Input::Pdu { pdu, marked })
+                sender.engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::SstpReceiver(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),

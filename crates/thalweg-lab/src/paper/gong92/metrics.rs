@@ -57,13 +57,14 @@ pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
         let mut put = |scheme: &str, metric: &str, values: Option<Vec<f64>>| {
             rows.extend(values.map(|values| (cell(scheme, metric), values)));
         };
-        if runs.id != "figure-19" {
+        let is_of_delays = matches!(runs.id, "figure-19" | "ours/figure-19-long");
+        if !is_of_delays {
             put(scheme, EFFICIENCY, case.each(|run| efficiency_of(case, run)));
         }
-        if matches!(runs.id, "figure-14" | "figure-19") {
+        if is_of_delays || runs.id == "figure-14" {
             put(scheme, MEAN, case.each(|run| Some(run.flows.first()?.segment_delay.mean.as_millis_f64())));
         }
-        if matches!(runs.id, "figure-18" | "figure-19") {
+        if is_of_delays || runs.id == "figure-18" {
             // The longest of all runs of the point: together they have the length of the paper's.
             let longest = case.each(|run| Some(run.flows.first()?.segment_delay.max.as_millis_f64()));
             put(scheme, MAXIMUM, longest.map(|values| vec![values.into_iter().fold(0.0, f64::max)]));
