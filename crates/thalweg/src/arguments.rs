@@ -195,10 +195,23 @@ pub enum Model {
 #[derive(Debug, Args)]
 pub struct Gong92Arguments {
     /// p: packet loss probabilities
-    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "0.001")]
+    #[arg(
+        long = "p",
+        value_name = "P,..",
+        value_delimiter = ',',
+        default_value = "0.001",
+        value_parser = probability,
+        allow_hyphen_values = true
+    )]
     pub loss: Vec<f64>,
     /// W: windows in segments, or as multiples of w_a ("2.5wa")
-    #[arg(long = "window", value_name = "W,..", value_delimiter = ',', default_value = "2.5wa")]
+    #[arg(
+        long = "window",
+        value_name = "W,..",
+        value_delimiter = ',',
+        default_value = "2.5wa",
+        allow_hyphen_values = true
+    )]
     pub windows: Vec<Window>,
     /// A: the rate of the connection
     #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
@@ -220,6 +233,14 @@ pub struct Gong92Arguments {
     pub json: bool,
 }
 
+/// A probability, 0 and 1 included.
+fn probability(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.trim().parse().ok();
+    value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .ok_or_else(|| "expected a probability from 0 to 1, such as 1e-3".to_owned())
+}
+
 /// A window in segments, or as a multiple of w_a.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Window {
@@ -237,7 +258,9 @@ impl FromStr for Window {
             Some(number) => (number.trim_end(), Self::RoundTrips),
             None => (text.strip_suffix("seg").unwrap_or(text).trim_end(), Self::Segments),
         };
-        let number: f64 = number.parse().map_err(|_| "expected segments, or \"2.5wa\"".to_owned())?;
+        let number: f64 = number
+            .parse()
+            .map_err(|_| "expected a number of segments, such as 58, or of w_a, such as 2.5wa".to_owned())?;
         if number > 0.0 { Ok(make(number)) } else { Err("a window is above 0".to_owned()) }
     }
 }
