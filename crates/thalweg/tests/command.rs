@@ -173,6 +173,28 @@ fn wrong_calls_say_what_would_be_right() {
     }
 }
 
+/// Every quantity of an analysis has a range, and what lies outside is named; nearly total loss is answered at once.
+#[test]
+fn an_analysis_says_what_it_cannot_compute() {
+    let place = place("model");
+    for (arguments, words) in [
+        (["--p", "2"], "expected a probability from 0 to 1"),
+        (["--p", "-1"], "expected a probability from 0 to 1"),
+        (["--p", "1e-3,often"], "invalid value 'often'"),
+        (["--window", "foo"], "of w_a, such as 2.5wa"),
+        (["--window", "-1wa"], "a window is above 0"),
+        (["--rate", "0 bit/s"], "a rate, a packet size and a segment above zero"),
+        (["--rtd", "30"], "has no unit"),
+    ] {
+        let error = fails(&place, &[&["model", "gong92"], &arguments[..]].concat(), 2);
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+    let table =
+        prints(&place, &["model", "gong92", "--p", "1e-300,0.9999999999999999", "--window", "12,2.5wa"]);
+    assert_eq!(table.lines().count(), 7, "{table}");
+    assert!(table.lines().all(|line| line.len() < 100), "{table}");
+}
+
 #[test]
 fn lists_and_help_are_complete() {
     let place = place("list");
