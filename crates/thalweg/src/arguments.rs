@@ -139,6 +139,9 @@ pub struct Options {
     /// Write what the senders did as qlog, for qvis and other tools, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub qlog: Option<Option<PathBuf>>,
+    /// So many events of packets at most; the file says where it ends
+    #[arg(long, value_name = "N", requires = "qlog", default_value = "200000")]
+    pub qlog_packets: u32,
     /// Draw what a flow's ends send each other, as a picture and as text, into the results folder or beside the scenario
     #[arg(long, value_name = "WHAT", value_enum)]
     pub trace: Option<Trace>,

@@ -1,18 +1,18 @@
 //! Runs a batch and gathers what comes out of it.
 
-use crate::capture::{Captures, FileCapture, file_name};
+use crate::capture::{Captures, FileCapture};
 use crate::console::{Console, Error};
 use crate::lines::{self, Lines, Meter};
 use crate::progress::Bar;
+use crate::qlogs::{FileQlog, Qlogs};
 use crate::sequences::{FileSequence, Sequences};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_lab::batch::{self, Job, Progress};
-use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey, write_qlog};
+use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
 use thalweg_lab::report::AllSeries;
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
@@ -63,8 +63,8 @@ pub struct Execution<'a> {
     pub events: Option<Vec<u64>>,
     /// Packet captures.
     pub captures: Option<Captures>,
-    /// Where the senders' metrics go as qlog.
-    pub qlog: Option<PathBuf>,
+    /// What senders did, as qlog.
+    pub qlogs: Option<Qlogs>,
     /// Sequence diagrams.
     pub sequences: Option<Sequences>,
     /// Records while it runs.
@@ -107,6 +107,7 @@ impl Execution<'_> {
             batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress))
         };
         bar.finish(&progress, console);
+        gathered.notes.iter().for_each(|note| console.say(note));
         if let Err(failed) = outcome {
             return Err(Error::Usage(format!("the scenario cannot be simulated: {}", failed.error)));
         }
@@ -115,7 +116,11 @@ impl Execution<'_> {
 
     /// Somebody wants to see every packet.
     fn is_watched(&self) -> bool {
-        self.captures.is_some() || self.sequences.is_some() || self.lines.is_some() || self.verify
+        self.captures.is_some()
+            || self.qlogs.is_some()
+            || self.sequences.is_some()
+            || self.lines.is_some()
+            || self.verify
     }
 
     fn scheme(&self, run: usize) -> &Scheme {
@@ -147,13 +152,15 @@ impl Execution<'_> {
             .map(|lines| Meter::new(Arc::clone(lines), run, scheme.name.as_deref(), seed, &scheme.spec));
         let verifier = self.verify.then(|| Verifier::new(&scheme.spec));
         let sequence = self.sequences.as_ref().map(|sequences| sequences.begin(scheme.name.as_deref(), seed));
-        Traces { capture, meter, verifier, sequence }
+        let qlog = self.qlogs.as_ref().map(|qlogs| qlogs.begin(scheme.name.as_deref(), seed, &scheme.spec));
+        Traces { capture, qlog, meter, verifier, sequence }
     }
 }
 
 /// All that watches the packets of a run.
 struct Traces {
     capture: Option<FileCapture>,
+    qlog: Option<FileQlog>,
     meter: Option<Meter>,
     verifier: Option<Verifier>,
     sequence: Option<FileSequence>,
@@ -166,6 +173,9 @@ impl Tracer for Traces {
         self.capture.record(record);
         self.meter.record(record);
         self.verifier.record(record);
+        if let Some(qlog) = &mut self.qlog {
+            qlog.packets.record(record);
+        }
         if let Some(sequence) = &mut self.sequence {
             sequence.sequence.record(record);
         }
@@ -174,25 +184,27 @@ impl Tracer for Traces {
 
 /// A tracer that has something to do when its run is over.
 trait Ending: Tracer {
-    fn end(self, result: &RunResult) -> Result<(), Error>;
+    /// Gives what there is to say, if anything.
+    fn end(self, result: &RunResult) -> Result<Option<String>, Error>;
 }
 
 impl Ending for NoTrace {
-    fn end(self, _result: &RunResult) -> Result<(), Error> {
-        Ok(())
+    fn end(self, _result: &RunResult) -> Result<Option<String>, Error> {
+        Ok(None)
     }
 }
 
 impl Ending for Traces {
-    fn end(self, result: &RunResult) -> Result<(), Error> {
-        let Self { capture, meter, verifier, sequence } = self;
+    fn end(self, result: &RunResult) -> Result<Option<String>, Error> {
+        let Self { capture, qlog, meter, verifier, sequence } = self;
         if let Some(meter) = meter {
             meter.finish(result.ended);
         }
         let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
         finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
+        let note = qlog.map_or(Ok(None), |qlog| qlog.finish(result))?;
         sequence.map_or(Ok(()), FileSequence::finish)?;
-        let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else { return Ok(()) };
+        let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else { return Ok(note) };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
             "seed {}: the network broke its own rules, which is a fault of the simulator; please report it{list}",
@@ -235,6 +247,7 @@ struct Gathered<'a> {
     runs: Vec<Vec<Run>>,
     series: Option<SeriesFiles>,
     kept: AllSeries,
+    notes: Vec<String>,
     failed: Option<Error>,
 }
 
@@ -246,13 +259,17 @@ impl<'a> Gathered<'a> {
             runs: vec![Vec::new(); execution.schemes.len()],
             series,
             kept: AllSeries::default(),
+            notes: Vec::new(),
             failed: None,
         })
     }
 
     /// Takes the results of run `number`; they come in order.
     fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
-        let ended = trace.end(result).and_then(|()| self.add_series(number, result));
+        let ended = trace.end(result).and_then(|note| {
+            self.notes.extend(note);
+            self.add_series(number, result)
+        });
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
@@ -265,19 +282,7 @@ impl<'a> Gathered<'a> {
     }
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
-        let Scheme { name, spec, .. } = self.execution.scheme(run);
-        if let Some(path) = &self.execution.qlog {
-            let several = self.execution.schemes.len() * self.execution.header.seeds.len() > 1;
-            let path = if several {
-                file_name(&path.with_extension(""), name.as_deref(), result.seed, ".qlog")
-            } else {
-                path.clone()
-            };
-            let title = &self.execution.header.scenario.title;
-            let written =
-                File::create(&path).and_then(|file| write_qlog(BufWriter::new(file), title, spec, result));
-            written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
-        }
+        let Scheme { name, .. } = self.execution.scheme(run);
         let scheme = name.as_deref().unwrap_or("");
         if self.execution.keep_series {
             self.kept.add(RunKey { scheme, seed: result.seed }, result);

@@ -11,6 +11,7 @@ mod lines;
 mod model;
 mod paper;
 mod progress;
+mod qlogs;
 mod report;
 mod rerun;
 mod run;

@@ -37,7 +37,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         schemes,
         jobs: arguments.jobs,
         captures: None,
-        qlog: None,
+        qlogs: None,
         sequences: None,
         lines: None,
         verify: false,

@@ -16,7 +16,7 @@ mod verdict;
 
 pub use folder::{FIGURE, Folder, FolderError, REPORT, Stored};
 pub use parquet::ParquetSeries;
-pub use qlog::write_qlog;
+pub use qlog::{QlogPackets, write_qlog};
 pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;
