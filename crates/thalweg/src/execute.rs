@@ -16,6 +16,7 @@ use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey}
 use thalweg_lab::report::AllSeries;
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
+use thalweg_proto::units::Time;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{NoTrace, Record, Tracer};
@@ -179,6 +180,10 @@ impl Tracer for Traces {
         if let Some(sequence) = &mut self.sequence {
             sequence.sequence.record(record);
         }
+    }
+
+    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
+        self.verifier.gate(time, connection, paused);
     }
 }
 
