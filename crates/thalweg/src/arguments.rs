@@ -40,6 +40,8 @@ pub enum Command {
     Model(ModelArguments),
     /// Write the page of a results folder: plots, tables and who won, in one file for the browser
     Report(ReportArguments),
+    /// Print when a link can send, as a trace for mahimahi's mm-link
+    Mahimahi(MahimahiArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
@@ -309,6 +311,26 @@ pub struct ValidateArguments {
     pub sets: Vec<String>,
 }
 
+/// `thalweg mahimahi`.
+#[derive(Debug, Args)]
+pub struct MahimahiArguments {
+    /// The scenario file, or the name of a built-in scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The link; may be left out where there is only one
+    #[arg(value_name = "LINK")]
+    pub link: Option<String>,
+    /// The direction that begins at this node; without, at the link's first node
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
+    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Print nothing but the trace and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// `thalweg explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArguments {
@@ -369,6 +391,7 @@ impl Arguments {
             Command::Explore(explore) => explore.quiet,
             Command::Paper(paper) => paper.quiet,
             Command::Report(report) => report.quiet,
+            Command::Mahimahi(mahimahi) => mahimahi.quiet,
             Command::Validate(_) | Command::Model(_) | Command::List { .. } | Command::Schema => false,
         }
     }

@@ -1,8 +1,9 @@
-//! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures and sequence
+//! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures, traces of capacity and sequence
 //! diagrams.
 
 mod comparison;
 mod folder;
+pub mod mahimahi;
 mod parquet;
 pub mod pcap;
 mod qlog;
