@@ -1,5 +1,6 @@
 //! What the scripts of a page work with: one JSON document.
 
+use super::encode::Numbers;
 use super::series::{AllSeries, Embedded};
 use super::topology::Topology;
 use crate::results::{Document, Flow, Link, Run};
@@ -19,8 +20,8 @@ pub(super) struct Model<'a> {
     flow_columns: &'static [&'static str],
     link_columns: &'static [&'static str],
     topology: Option<&'a Topology>,
-    /// Arrays of 64-bit numbers: seconds from the start of a run.
-    times: Vec<String>,
+    /// Picoseconds from the start of a run.
+    times: Vec<Numbers>,
     series: Vec<Embedded<'a>>,
     /// The 97.5 % quantile of Student's t for 1, 2, ... degrees of freedom.
     t975: Vec<f64>,
@@ -164,8 +165,8 @@ fn link_row(link: &Link) -> Value {
     ])
 }
 
-/// What the series of a page may take before they are thinned, in bytes; in base64 a third more.
-const SERIES_BYTES: usize = 6 << 20;
+/// What the series of a page may take before they are thinned, in bytes, so that it stays below 5 MB.
+const SERIES_BYTES: usize = 4_500_000;
 
 /// Rows of flows in a page, over all runs.
 const MOST_FLOWS: usize = 8000;

@@ -34,6 +34,9 @@ const reports = {
   paper: made("paper", "paper", "liang91", "--quick", "--experiment", "table-5.7"),
 };
 
+// About a million samples.
+const million = made("million", "run", "dumbbell", "--set", "measure.interval=3 ms", "--set", "measure.points=100000");
+
 const browser = new Browser(process.env.CHROMIUM ?? "chromium");
 const page = await browser.page();
 
@@ -120,6 +123,21 @@ const firstFlow = () => page.run("document.querySelector('.flow-table tbody').te
 const ofFirst = await firstFlow();
 await page.run("(() => { const select = document.querySelector('#run-scheme'); select.selectedIndex = 1; select.dispatchEvent(new Event('change')); })()");
 check("another scheme's flows can be shown", (await firstFlow()) !== ofFirst);
+
+// A million samples: what the page takes, and what a zoom. Limits are far above what is usual, for slow machines.
+const opened = await page.open(million, 1280, 800, "light");
+check("a million samples: open soon", opened < 3000, opened);
+const timed = (key) => page.run(`new Promise((done) => {
+  const begin = performance.now();
+  document.querySelector('#panels').dispatchEvent(new KeyboardEvent('keydown', { key: '${key}' }));
+  const script = performance.now() - begin;
+  requestAnimationFrame(() => setTimeout(() => done([script, performance.now() - begin].map(Math.round))));
+})`);
+const zooms = [];
+for (const key of ["+", "+", "+", "-", "-", "0"]) zooms.push(await timed(key));
+console.log(`       million: ${statSync(join(pictures, "million.html")).size} bytes, ready after ${opened} ms; zooms by key take (script, drawn) ${zooms.map((of) => of.join(" and ")).join(", ")} ms`);
+check("a million samples: zoom soon", zooms.every(([script]) => script < 250), zooms);
+await page.picture(join(pictures, "million.png"), true);
 
 // Colours follow the reader's choice.
 const background = () => page.run("getComputedStyle(document.body).backgroundColor");
