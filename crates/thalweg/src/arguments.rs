@@ -129,6 +129,10 @@ pub struct Options {
     /// scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
+    /// Show the packets of this time in the page ("200 ms" from the start, "10 s..10.2 s"); without, those of runs of few
+    /// packets
+    #[arg(long, value_name = "TIME", requires = "report", value_parser = span)]
+    pub replay: Option<Span>,
     /// Write a picture for papers and slides, into the results folder, FILE, or a file named like the scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub svg: Option<Option<PathBuf>>,
@@ -373,6 +377,24 @@ pub enum Trace {
     Sequence,
 }
 
+/// From when until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The beginning.
+    pub from: Duration,
+    /// The end, which is later.
+    pub until: Duration,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    let part = |text: &str| text.trim().parse::<Duration>().map_err(|error| error.to_string());
+    let (from, until) = match text.split_once("..") {
+        Some((from, until)) => (part(from)?, part(until)?),
+        None => (Duration::ZERO, part(text)?),
+    };
+    if until <= from { Err(format!("{until} is not after {from}")) } else { Ok(Span { from, until }) }
+}
+
 fn time(text: &str) -> Result<Duration, UnitError> {
     text.parse()
 }
@@ -401,6 +423,15 @@ impl Arguments {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+
+    #[test]
+    fn a_span_has_a_beginning_and_an_end() {
+        let millis = Duration::from_millis;
+        assert_eq!(span("20 ms"), Ok(Span { from: Duration::ZERO, until: millis(20) }));
+        assert_eq!(span("1 s..1.5 s"), Ok(Span { from: millis(1000), until: millis(1500) }));
+        assert!(span("2 s..1 s").unwrap_err().contains("is not after"));
+        assert!(span("0 s").is_err() && span("soon").is_err() && span("1 s..").is_err());
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -5,6 +5,7 @@ use crate::console::{Console, Error};
 use crate::lines::{self, Lines, Meter};
 use crate::progress::Bar;
 use crate::qlogs::{FileQlog, Qlogs};
+use crate::replays::Replays;
 use crate::sequences::{FileSequence, Sequences};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_lab::batch::{self, Job, Progress};
 use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
-use thalweg_lab::report::AllSeries;
+use thalweg_lab::report::{AllSeries, Recorder, Replay};
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
 use thalweg_proto::units::Time;
@@ -76,14 +77,16 @@ pub struct Execution<'a> {
     pub folder: Option<&'a Folder>,
     /// Keep series for a page or a picture.
     pub keep_series: bool,
+    /// Which packets are kept for a page.
+    pub replay: Option<Replays>,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Execution<'_> {
-    /// Runs the batch; gives the results, and the series for a report. Seed by seed, so that schemes can be compared
+    /// Runs the batch; gives the results, and series and packets for a report. Seed by seed, so that schemes can be compared
     /// also when it is interrupted.
-    pub fn run(&self, console: &Console) -> Result<(Document, AllSeries), Error> {
+    pub fn run(&self, console: &Console) -> Result<(Document, AllSeries, Vec<Replay>), Error> {
         let jobs: Vec<Job> =
             (0..self.header.seeds.len() * self.schemes.len()).map(|run| self.job(run)).collect();
         let progress = Progress::new(&jobs, Arc::clone(&self.stop));
@@ -121,6 +124,7 @@ impl Execution<'_> {
             || self.qlogs.is_some()
             || self.sequences.is_some()
             || self.lines.is_some()
+            || self.replay.is_some()
             || self.verify
     }
 
@@ -154,7 +158,13 @@ impl Execution<'_> {
         let verifier = self.verify.then(|| Verifier::new(&scheme.spec));
         let sequence = self.sequences.as_ref().map(|sequences| sequences.begin(scheme.name.as_deref(), seed));
         let qlog = self.qlogs.as_ref().map(|qlogs| qlogs.begin(scheme.name.as_deref(), seed, &scheme.spec));
-        Traces { capture, qlog, meter, verifier, sequence }
+        // Of each scheme the packets under the first seed.
+        let replay = self.replay.as_ref().filter(|_| run < self.schemes.len());
+        let recorder = replay.map(|replay| {
+            let recorder = replay.begin(&scheme.spec, self.schemes.len());
+            (recorder, scheme.name.clone().unwrap_or_default())
+        });
+        Traces { capture, qlog, meter, verifier, sequence, recorder }
     }
 }
 
@@ -165,6 +175,8 @@ struct Traces {
     meter: Option<Meter>,
     verifier: Option<Verifier>,
     sequence: Option<FileSequence>,
+    /// With the name of the scheme.
+    recorder: Option<(Recorder, String)>,
 }
 
 impl Tracer for Traces {
@@ -180,6 +192,9 @@ impl Tracer for Traces {
         if let Some(sequence) = &mut self.sequence {
             sequence.sequence.record(record);
         }
+        if let Some((recorder, _)) = &mut self.recorder {
+            recorder.record(record);
+        }
     }
 
     fn gate(&mut self, time: Time, connection: u32, paused: bool) {
@@ -187,21 +202,29 @@ impl Tracer for Traces {
     }
 }
 
+/// What comes out of watching a run.
+#[derive(Debug, Default)]
+struct Ended {
+    /// What there is to say.
+    note: Option<String>,
+    /// Packets for a page.
+    replay: Option<Replay>,
+}
+
 /// A tracer that has something to do when its run is over.
 trait Ending: Tracer {
-    /// Gives what there is to say, if anything.
-    fn end(self, result: &RunResult) -> Result<Option<String>, Error>;
+    fn end(self, result: &RunResult) -> Result<Ended, Error>;
 }
 
 impl Ending for NoTrace {
-    fn end(self, _result: &RunResult) -> Result<Option<String>, Error> {
-        Ok(None)
+    fn end(self, _result: &RunResult) -> Result<Ended, Error> {
+        Ok(Ended::default())
     }
 }
 
 impl Ending for Traces {
-    fn end(self, result: &RunResult) -> Result<Option<String>, Error> {
-        let Self { capture, qlog, meter, verifier, sequence } = self;
+    fn end(self, result: &RunResult) -> Result<Ended, Error> {
+        let Self { capture, qlog, meter, verifier, sequence, recorder } = self;
         if let Some(meter) = meter {
             meter.finish(result.ended);
         }
@@ -209,7 +232,10 @@ impl Ending for Traces {
         finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
         let note = qlog.map_or(Ok(None), |qlog| qlog.finish(result))?;
         sequence.map_or(Ok(()), FileSequence::finish)?;
-        let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else { return Ok(note) };
+        let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else {
+            let replay = recorder.map(|(recorder, scheme)| recorder.finish(&scheme, result));
+            return Ok(Ended { note, replay });
+        };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
             "seed {}: the network broke its own rules, which is a fault of the simulator; please report it{list}",
@@ -252,6 +278,7 @@ struct Gathered<'a> {
     runs: Vec<Vec<Run>>,
     series: Option<SeriesFiles>,
     kept: AllSeries,
+    replays: Vec<Replay>,
     notes: Vec<String>,
     failed: Option<Error>,
 }
@@ -264,6 +291,7 @@ impl<'a> Gathered<'a> {
             runs: vec![Vec::new(); execution.schemes.len()],
             series,
             kept: AllSeries::default(),
+            replays: Vec::new(),
             notes: Vec::new(),
             failed: None,
         })
@@ -271,8 +299,9 @@ impl<'a> Gathered<'a> {
 
     /// Takes the results of run `number`; they come in order.
     fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
-        let ended = trace.end(result).and_then(|note| {
+        let ended = trace.end(result).and_then(|Ended { note, replay }| {
             self.notes.extend(note);
+            self.replays.extend(replay);
             self.add_series(number, result)
         });
         if let Err(error) = ended {
@@ -295,7 +324,7 @@ impl<'a> Gathered<'a> {
         self.series.as_mut().map_or(Ok(()), |series| series.add(scheme, result))
     }
 
-    fn document(self) -> Result<(Document, AllSeries), Error> {
+    fn document(self) -> Result<(Document, AllSeries, Vec<Replay>), Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -315,7 +344,7 @@ impl<'a> Gathered<'a> {
             Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
         };
-        Ok((document, self.kept))
+        Ok((document, self.kept, self.replays))
     }
 }
 

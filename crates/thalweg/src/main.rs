@@ -13,6 +13,7 @@ mod model;
 mod paper;
 mod progress;
 mod qlogs;
+mod replays;
 mod report;
 mod rerun;
 mod run;

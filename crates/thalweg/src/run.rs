@@ -8,6 +8,7 @@ use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::lines::Lines;
 use crate::qlogs::Qlogs;
+use crate::replays::Replays;
 use crate::report::Place;
 use crate::sequences::Sequences;
 use crate::version::version;
@@ -119,11 +120,12 @@ fn execute(
         verify: options.verify,
         folder: folder.as_ref(),
         keep_series: place.is_some() || picture.is_some(),
+        replay: place.as_ref().and_then(|_| Replays::new(options.replay, loaded.spec())),
         stop,
     };
-    let (document, series) = execution.run(console)?;
+    let (document, series, replays) = execution.run(console)?;
     if let Some(place) = place {
-        let page = report(&document, &series, Some(loaded.spec()));
+        let page = report(&document, &series, Some(loaded.spec()), &replays);
         place.write(&page, folder.as_ref(), console)?;
     }
     if let Some(place) = picture {

@@ -273,8 +273,7 @@ fn a_capacity_trace_goes_out_and_in_again() {
              delay = \"10 ms\"\nqueue = \"100 pkt\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\nworkload = \"bulk\"\n"
         )
     };
-    let changes =
-        "rate = \"12 Mbit/s\"\nschedule = [{ at = \"2 s\", rate = \"4 Mbit/s\" }, { at = \"4 s\", outage = \"500 ms\" }]";
+    let changes = "rate = \"12 Mbit/s\"\nschedule = [{ at = \"2 s\", rate = \"4 Mbit/s\" }, { at = \"4 s\", outage = \"500 ms\" }]";
     fs::write(place.join("rates.toml"), link(changes)).unwrap();
     let trace = prints(&place, &["mahimahi", "rates.toml"]);
     fs::write(place.join("link.trace"), &trace).unwrap();
@@ -283,7 +282,8 @@ fn a_capacity_trace_goes_out_and_in_again() {
     // 2 s of 12 Mbit/s and 3.5 s of 4 Mbit/s, in packets of 1500 bytes.
     assert_eq!(trace.lines().count(), 2000 + 1166);
     let goodput = |file: &str| {
-        let results: Value = serde_json::from_str(&prints(&place, &["run", file, "--json", "--quiet"])).unwrap();
+        let results: Value =
+            serde_json::from_str(&prints(&place, &["run", file, "--json", "--quiet"])).unwrap();
         results["runs"][0]["totals"]["goodput_bps"].as_f64().unwrap()
     };
     let (rates, traced) = (goodput("rates.toml"), goodput("trace.toml"));

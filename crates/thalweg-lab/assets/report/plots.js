@@ -101,6 +101,9 @@ function makePlot(panel, lines, holder) {
     series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${digits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
     hooks: {
       drawClear: [drawWarmup],
+      setCursor: [(u) => {
+        if (u === plots[0]?.plot) onPlotCursor(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x"));
+      }],
       setSelect: [(u) => {
         if (u.select.width < 4) return;
         const ends = [u.select.left, u.select.left + u.select.width].map((left) => u.posToVal(left, "x"));

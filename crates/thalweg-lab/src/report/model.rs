@@ -1,6 +1,7 @@
 //! What the scripts of a page work with: one JSON document.
 
 use super::encode::Numbers;
+use super::replay::Replay;
 use super::series::{AllSeries, Embedded};
 use super::topology::Topology;
 use crate::results::{Document, Flow, Link, Run};
@@ -23,12 +24,18 @@ pub(super) struct Model<'a> {
     /// Picoseconds from the start of a run.
     times: Vec<Numbers>,
     series: Vec<Embedded<'a>>,
+    replays: &'a [Replay],
     /// The 97.5 % quantile of Student's t for 1, 2, ... degrees of freedom.
     t975: Vec<f64>,
 }
 
 impl<'a> Model<'a> {
-    pub(super) fn of(document: &'a Document, series: &'a AllSeries, topology: Option<&'a Topology>) -> Self {
+    pub(super) fn of(
+        document: &'a Document,
+        series: &'a AllSeries,
+        topology: Option<&'a Topology>,
+        replays: &'a [Replay],
+    ) -> Self {
         let count = document.runs().count();
         let most = (MOST_FLOWS / count.max(1)).max(FEWEST_FLOWS);
         let mut schemes = Vec::new();
@@ -47,6 +54,7 @@ impl<'a> Model<'a> {
             topology,
             times,
             series,
+            replays,
             t975: (1..document.seeds.len().min(200) as u64)
                 .map(|degrees| student_quantile(0.975, degrees))
                 .collect(),
@@ -197,7 +205,7 @@ mod tests {
         result.flows[0].name = "</script><b>".to_owned();
         let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
         let series = AllSeries::default();
-        let json = Model::of(&document, &series, None).to_json();
+        let json = Model::of(&document, &series, None, &[]).to_json();
         assert!(!json.contains('<'), "{json}");
         let model: Value = serde_json::from_str(&json).unwrap();
         let run = &model["runs"][0];
