@@ -59,7 +59,7 @@ function runControls(changed) {
   const parts = [];
   if (isCompared) parts.push(select("Scheme", "run-scheme", model.schemes, "scheme"));
   if (model.seeds.length > 1) parts.push(select("Seed", "run-seed", model.seeds, "seed"));
-  return [element("div", { class: "controls" }, parts)];
+  return [element("div", { class: "run-choice" }, parts)];
 }
 
 function fillLimits(run) {

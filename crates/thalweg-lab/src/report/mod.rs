@@ -17,6 +17,7 @@ mod replay;
 mod series;
 mod thin;
 mod topology;
+mod why;
 
 pub use figure::figure;
 pub use paper::paper_report;
