@@ -40,6 +40,8 @@ pub enum Command {
     Model(ModelArguments),
     /// Write the page of a results folder: plots, tables and who won, in one file for the browser
     Report(ReportArguments),
+    /// Print when a link can send, as a trace for mahimahi's mm-link
+    Mahimahi(MahimahiArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
@@ -127,6 +129,10 @@ pub struct Options {
     /// scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
+    /// Show the packets of this time in the page ("200 ms" from the start, "10 s..10.2 s"); without, those of runs of few
+    /// packets
+    #[arg(long, value_name = "TIME", requires = "report", value_parser = span)]
+    pub replay: Option<Span>,
     /// Write a picture for papers and slides, into the results folder, FILE, or a file named like the scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub svg: Option<Option<PathBuf>>,
@@ -139,6 +145,9 @@ pub struct Options {
     /// Write what the senders did as qlog, for qvis and other tools, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub qlog: Option<Option<PathBuf>>,
+    /// So many events of packets at most; the file says where it ends
+    #[arg(long, value_name = "N", requires = "qlog", default_value = "200000")]
+    pub qlog_packets: u32,
     /// Draw what a flow's ends send each other, as a picture and as text, into the results folder or beside the scenario
     #[arg(long, value_name = "WHAT", value_enum)]
     pub trace: Option<Trace>,
@@ -329,6 +338,26 @@ pub struct ValidateArguments {
     pub sets: Vec<String>,
 }
 
+/// `thalweg mahimahi`.
+#[derive(Debug, Args)]
+pub struct MahimahiArguments {
+    /// The scenario file, or the name of a built-in scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The link; may be left out where there is only one
+    #[arg(value_name = "LINK")]
+    pub link: Option<String>,
+    /// The direction that begins at this node; without, at the link's first node
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
+    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Print nothing but the trace and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// `thalweg explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArguments {
@@ -371,6 +400,24 @@ pub enum Trace {
     Sequence,
 }
 
+/// From when until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The beginning.
+    pub from: Duration,
+    /// The end, which is later.
+    pub until: Duration,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    let part = |text: &str| text.trim().parse::<Duration>().map_err(|error| error.to_string());
+    let (from, until) = match text.split_once("..") {
+        Some((from, until)) => (part(from)?, part(until)?),
+        None => (Duration::ZERO, part(text)?),
+    };
+    if until <= from { Err(format!("{until} is not after {from}")) } else { Ok(Span { from, until }) }
+}
+
 fn time(text: &str) -> Result<Duration, UnitError> {
     text.parse()
 }
@@ -389,6 +436,7 @@ impl Arguments {
             Command::Explore(explore) => explore.quiet,
             Command::Paper(paper) => paper.quiet,
             Command::Report(report) => report.quiet,
+            Command::Mahimahi(mahimahi) => mahimahi.quiet,
             Command::Validate(_) | Command::Model(_) | Command::List { .. } | Command::Schema => false,
         }
     }
@@ -398,6 +446,15 @@ impl Arguments {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+
+    #[test]
+    fn a_span_has_a_beginning_and_an_end() {
+        let millis = Duration::from_millis;
+        assert_eq!(span("20 ms"), Ok(Span { from: Duration::ZERO, until: millis(20) }));
+        assert_eq!(span("1 s..1.5 s"), Ok(Span { from: millis(1000), until: millis(1500) }));
+        assert!(span("2 s..1 s").unwrap_err().contains("is not after"));
+        assert!(span("0 s").is_err() && span("soon").is_err() && span("1 s..").is_err());
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -281,3 +281,35 @@ fn tshark_opens_the_capture_of_a_run() {
     assert!(count("tcp.srcport == 5001 && ip.dst == 10.0.0.1") > 100);
     assert_eq!(count("_ws.malformed"), 0);
 }
+
+/// What a link's capacity is written as is what a link can be made of: the same capacity, and the same file again.
+#[test]
+fn a_capacity_trace_goes_out_and_in_again() {
+    let place = place("mahimahi");
+    let built_in = prints(&place, &["mahimahi", "cellular-trace", "--quiet"]);
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/cellular.trace");
+    assert_eq!(built_in, fs::read_to_string(original).unwrap());
+    let link = |capacity: &str| {
+        format!(
+            "title = \"t\"\nduration = \"6 s\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n{capacity}\n\
+             delay = \"10 ms\"\nqueue = \"100 pkt\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\nworkload = \"bulk\"\n"
+        )
+    };
+    let changes = "rate = \"12 Mbit/s\"\nschedule = [{ at = \"2 s\", rate = \"4 Mbit/s\" }, { at = \"4 s\", outage = \"500 ms\" }]";
+    fs::write(place.join("rates.toml"), link(changes)).unwrap();
+    let trace = prints(&place, &["mahimahi", "rates.toml"]);
+    fs::write(place.join("link.trace"), &trace).unwrap();
+    fs::write(place.join("trace.toml"), link("trace = \"link.trace\"")).unwrap();
+    assert_eq!(prints(&place, &["mahimahi", "trace.toml"]), trace);
+    // 2 s of 12 Mbit/s and 3.5 s of 4 Mbit/s, in packets of 1500 bytes.
+    assert_eq!(trace.lines().count(), 2000 + 1166);
+    let goodput = |file: &str| {
+        let results: Value =
+            serde_json::from_str(&prints(&place, &["run", file, "--json", "--quiet"])).unwrap();
+        results["runs"][0]["totals"]["goodput_bps"].as_f64().unwrap()
+    };
+    let (rates, traced) = (goodput("rates.toml"), goodput("trace.toml"));
+    assert!((rates - traced).abs() < 0.03 * rates, "{rates} and {traced}");
+    assert!(fails(&place, &["mahimahi", "parking-lot"], 2).contains("name a link"));
+    assert!(fails(&place, &["mahimahi", "rates.toml", "--from", "c"], 2).contains("joins `a` and `b`"));
+}

@@ -342,8 +342,8 @@ const PAPER_FILES: &[(&str, &str)] = &[
 ];
 
 const QLOGS: &str = "\
-trace*.qlog     windows, bytes in flight and round-trip times of the senders, for qvis and other readers of qlog;
-                with several runs, one file each, named by scheme and seed.
+trace*.qlog     packets, windows, bytes in flight and round-trip times of the senders, for qvis and other readers of
+                qlog; with several runs, one file each, named by scheme and seed.
 ";
 
 const CAPTURES: &str = "\
