@@ -251,6 +251,31 @@ fn an_interrupted_run_keeps_what_there_is() {
     assert!(prints(&place, &["rerun", "results", "--quiet"]).starts_with("Identical: 1 run"));
 }
 
+/// A folder of results may be replaced, whatever of a run is in it; its explanation names all of it.
+#[test]
+fn a_folder_with_every_output_is_written_again() {
+    let place = place("again");
+    let everything = ["--out", "out", "--pcap", "--qlog", "--report", "--svg", "--trace", "sequence"];
+    for (run, picture) in [
+        (&["run", "two-flows"][..], "sequence.svg"),
+        (&["run", "two-flows", "--reps", "2"], "sequence-2.svg"),
+    ] {
+        for _ in 0..2 {
+            prints(&place, &with_short(&[run, &everything[..]].concat()));
+        }
+        assert!(place.join("out").join(picture).exists(), "{picture}");
+    }
+    let readme = fs::read_to_string(place.join("out/README.txt")).unwrap();
+    for entry in fs::read_dir(place.join("out")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let named = match name.split_once('-') {
+            Some((stem, rest)) => format!("{stem}*.{}", rest.split_once('.').unwrap().1),
+            None => name,
+        };
+        assert!(readme.contains(&named), "{named} is not in\n{readme}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
