@@ -2,12 +2,14 @@
 
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
+use crate::digest::feed;
 use crate::payload::Payload;
+use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A segment of the window that is not yet delivered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Track<P> {
     /// Which packets are stored.
     have: Bitmap,
@@ -48,7 +50,7 @@ pub(super) enum Verdict {
 }
 
 /// What goes to the application, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ready<P> {
     Piece(P),
     Hole(u32),
@@ -421,5 +423,36 @@ impl<P: Payload> Assembly<P> {
         // Saturates: what is not a number is 0.
         self.window = (libm::ceil(f64::from(whole) * share) as u16).clamp(1, whole);
         self.advance()
+    }
+}
+
+impl<P: Payload + Hash> Assembly<P> {
+    /// Feeds `into` with all but counters and empty vectors; segments are counted from `first`.
+    pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
+        let Self {
+            config,
+            tracks,
+            expected,
+            consumed,
+            high,
+            window,
+            unconsumed,
+            credit,
+            slots,
+            evicted,
+            refused,
+            is_calm,
+            ready,
+            spare: _,
+            counts: _,
+        } = self;
+        let from_first = |segment: &u64| segment.wrapping_sub(first);
+        feed(into, (tracks, from_first(expected), from_first(consumed), from_first(high), window));
+        feed(into, (unconsumed, credit, refused, ready));
+        for segments in [slots, evicted] {
+            feed(into, segments.len());
+            segments.iter().for_each(|segment| feed(into, from_first(segment)));
+        }
+        feed(into, *is_calm && config.acknowledgement == Acknowledgement::Firm);
     }
 }

@@ -55,6 +55,8 @@
 mod assembly;
 mod bitmap;
 mod config;
+mod digest;
+mod origin;
 mod pdu;
 mod rate;
 mod receiver;
@@ -63,6 +65,7 @@ pub mod wire;
 
 pub use bitmap::Bitmap;
 pub use config::{Acknowledgement, Evicted, MAX_WINDOW, ReceiverConfig, SenderConfig, Tolerance};
+pub use origin::Origin;
 pub use pdu::{Data, Pdu, Position, Report, Request};
 pub use rate::{RateError, RateSpec, Resume};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};

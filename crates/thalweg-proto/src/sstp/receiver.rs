@@ -54,7 +54,7 @@ pub struct ReceiverStats {
 
 /// The packets that are arriving, as the sender finishes what it has begun.
 #[derive(Clone, Debug)]
-enum Group {
+pub(super) enum Group {
     Nothing,
     /// A segment for the first time, up to a packet.
     New(u64, u16),
@@ -64,15 +64,15 @@ enum Group {
 
 /// A request that has not been answered.
 #[derive(Clone, Debug)]
-struct Pending {
-    segment: u64,
-    asked: Bitmap,
-    at: Time,
+pub(super) struct Pending {
+    pub(super) segment: u64,
+    pub(super) asked: Bitmap,
+    pub(super) at: Time,
 }
 
 /// What is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reply {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Reply {
     Pack(u64),
     Snak(u64),
     State,
@@ -81,28 +81,28 @@ enum Reply {
 /// Assembles segments, accepts or requests them, and delivers them in order.
 #[derive(Clone, Debug)]
 pub struct Receiver<P: Payload> {
-    config: Arc<ReceiverConfig>,
-    assembly: Assembly<P>,
+    pub(super) config: Arc<ReceiverConfig>,
+    pub(super) assembly: Assembly<P>,
     /// The shipment number that comes next on a path that keeps order.
-    next_shipment: u32,
+    pub(super) next_shipment: u32,
     /// Packets that came before others that are not given up yet, in order of shipment.
-    waiting: VecDeque<Data<P>>,
+    pub(super) waiting: VecDeque<Data<P>>,
     /// Keep-alive packets that came since.
-    strikes: usize,
-    group: Group,
+    pub(super) strikes: usize,
+    pub(super) group: Group,
     /// In the order of the requests, which is the order of the answers.
-    pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<Pending>,
     /// Segments that are asked for when the application has made room.
-    held: BTreeSet<u64>,
-    replies: VecDeque<Reply>,
-    next_control: u32,
+    pub(super) held: BTreeSet<u64>,
+    pub(super) replies: VecDeque<Reply>,
+    pub(super) next_control: u32,
     /// When the sender heard last, or something new became outstanding.
-    told_at: Time,
+    pub(super) told_at: Time,
     /// When packets were found lost last.
-    lost_at: Time,
+    pub(super) lost_at: Time,
     /// When something that was asked for came last.
-    answered_at: Time,
-    stats: ReceiverStats,
+    pub(super) answered_at: Time,
+    pub(super) stats: ReceiverStats,
 }
 
 impl<P: Payload> Receiver<P> {
@@ -151,6 +151,11 @@ impl<P: Payload> Receiver<P> {
         self.assembly.high()
     }
 
+    /// The control number of the next report.
+    pub fn next_control(&self) -> u32 {
+        self.next_control
+    }
+
     /// The application takes data at `share` of the agreed rate from now on, 0 to 1: a long slow-down from F to F1 is
     /// `F1/F`, and speeding up again the same rule (Gong and Parulkar 1992, section 3.2). The window becomes
     /// `W1 = (F1/F)·W0`; what has been offered is not taken back.
@@ -160,7 +165,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    fn repeat(&self) -> Duration {
+    pub(super) fn repeat(&self) -> Duration {
         self.config.repeat.max(SHORTEST_REPEAT)
     }
 
@@ -633,6 +638,6 @@ impl<P: Payload> Engine for Receiver<P> {
 const SHORTEST_REPEAT: Duration = Duration::from_millis(10);
 /// Firm acknowledgement withholds the window when no packet has been lost for so many round trips: two would be taken
 /// by a repair that goes well.
-const CALM: u64 = 3;
+pub(super) const CALM: u64 = 3;
 /// What is held back for reordering is bounded by this.
 const MOST_REORDERING: u16 = 1024;
