@@ -364,24 +364,28 @@ pub struct ExploreArguments {
     /// The protocol (`thalweg list protocols`)
     #[arg(value_name = "PROTOCOL")]
     pub protocol: String,
-    /// The window in packets
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub window: u32,
-    /// Packets to bring across; without, two more than the window
+    /// The window in packets, of sstp in segments of two packets [default: 3; with --endless 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub window: Option<u16>,
+    /// Packets to bring across; without, two more than the window takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub messages: Option<u32>,
     /// Packets lost at most, in either direction
     #[arg(long, value_name = "N", default_value = "2")]
     pub losses: u8,
-    /// Packets copied at most
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub duplicates: u8,
+    /// Packets copied at most [default: 1; none for sscop, which relies on a channel that copies none]
+    #[arg(long, value_name = "N")]
+    pub duplicates: Option<u8>,
     /// Packets held back at most, so that others pass them
     #[arg(long, value_name = "N", default_value = "0")]
     pub delays: u8,
     /// Timers that expire at most while packets are on their way, or before one that is due earlier
     #[arg(long, value_name = "N", default_value = "1")]
     pub expiries: u8,
+    /// A stream without end over a path with delay, of which only data packets are lost: does it come to rest again? For
+    /// sstp, in segments of one packet
+    #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries"])]
+    pub endless: bool,
     /// Stop when the states take more memory than this
     #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
     pub memory: Bytes,
