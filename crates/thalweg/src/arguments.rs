@@ -111,10 +111,10 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Run so often, with the seeds SEED, SEED + 1, ..., and give means with 95 % intervals
-    #[arg(long, value_name = "R", default_value = "1")]
+    #[arg(long, value_name = "R", default_value = "1", value_parser = positive::<NonZeroU32>)]
     pub reps: NonZeroU32,
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print one JSON document in place of tables
     #[arg(long, conflicts_with = "json_lines")]
@@ -161,7 +161,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
     pub trace_until: Option<Duration>,
     /// So many packets at most
-    #[arg(long, value_name = "N", requires = "trace", default_value = "200")]
+    #[arg(long, value_name = "N", requires = "trace", default_value = "200", value_parser = positive::<NonZeroU32>)]
     pub trace_packets: NonZeroU32,
     /// Replay every packet of the run and check that the network kept its own rules
     #[arg(long)]
@@ -178,7 +178,7 @@ pub struct RerunArguments {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Run so many simulations at a time; without, one for each processor
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print nothing but errors
     #[arg(long, short)]
@@ -232,7 +232,7 @@ pub struct Gong92Arguments {
     #[arg(long, value_name = "SIZE", default_value = "1024 B")]
     pub packet: Bytes,
     /// s: packets in a segment
-    #[arg(long, value_name = "N", default_value = "16")]
+    #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
     pub segment: NonZeroU32,
     /// The third regime of the efficiency as the paper prints it, in place of the corrected form
     #[arg(long)]
@@ -303,10 +303,10 @@ pub struct PaperArguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// So many seeds for each run that has random parts; without, as the paper's plan says
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = positive::<NonZeroU32>)]
     pub reps: Option<NonZeroU32>,
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print nothing but results and errors
     #[arg(long, short)]
@@ -395,6 +395,11 @@ pub struct ExploreArguments {
     /// Print nothing but results and errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// A number that is not zero.
+fn positive<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "expected a whole number from 1 on".to_owned())
 }
 
 /// What `--trace` draws.

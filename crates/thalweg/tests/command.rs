@@ -167,6 +167,14 @@ fn wrong_calls_say_what_would_be_right() {
         (&["run", "dumbbell", "--seed", "18446744073709551615", "--reps", "2"], "too large"),
         (&["rerun", "."], "not a results folder"),
         (&["list", "scheme"], "schemes"),
+        (&["run", "recovery", "--trace", "sequence", "--trace-flow", "dta"], "did you mean `data`?"),
+        (&["run", "recovery", "--trace", "sequence", "--trace-packets", "0"], "from 1"),
+        (&["paper", "lee98"], "did you mean `lee97`?"),
+        (&["explore", "sscp"], "did you mean `sscop`?"),
+        (&["explore", "sscop", "--window", "0"], "1..=64"),
+        (&["explore", "sscop", "--losses", "256"], "0..=255"),
+        (&["explore", "sscop", "--endless"], "--endless is for sstp"),
+        (&["explore", "sstp", "--endless", "--delays", "1"], "cannot be used with '--delays"),
     ] {
         let error = fails(&place, arguments, 2);
         assert!(error.contains(expected), "{arguments:?} says\n{error}");
@@ -193,6 +201,33 @@ fn an_analysis_says_what_it_cannot_compute() {
         prints(&place, &["model", "gong92", "--p", "1e-300,0.9999999999999999", "--window", "12,2.5wa"]);
     assert_eq!(table.lines().count(), 7, "{table}");
     assert!(table.lines().all(|line| line.len() < 100), "{table}");
+}
+
+/// What is explored ends well or with a counter-example, and says so in its exit code.
+#[test]
+fn exploration_ends_well_or_with_a_trace() {
+    let place = place("explore");
+    let small = ["--window", "2", "--messages", "4", "--losses", "1", "--quiet"];
+    for protocol in ["adaptive-ack", "sack", "sscop", "sstp", "sstp-soft-one"] {
+        let text = prints(&place, &[&["explore", protocol], &small[..]].concat());
+        assert!(text.contains("All states were visited"), "{protocol}: {text}");
+    }
+    let text = prints(&place, &["explore", "sstp", "--endless", "--quiet"]);
+    assert!(text.contains("comes to rest"), "{text}");
+    let failed = |arguments: &[&str]| {
+        let output = thalweg(&place, arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = failed(&["explore", "sstp-hard", "--endless", "--json", "--quiet"]);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&document["endless"], &document["bounds"]["window"]), (&Value::Bool(true), &20.into()));
+    assert!(document["counterexample"]["trace"].as_array().unwrap().len() > 10, "{text}");
+    // SSCOP relies on order.
+    let text = failed(&[&["explore", "sscop", "--delays", "1"], &small[..]].concat());
+    assert!(text.contains("is held back"), "{text}");
+    let text = failed(&["explore", "sstp", "--memory", "1 kB", "--quiet"]);
+    assert!(text.contains("these are not all"), "{text}");
 }
 
 #[test]
