@@ -114,7 +114,10 @@ fn qlog_has_a_trace_for_each_sender() {
     assert_eq!(traces.len(), 10);
     for trace in traces {
         let events = trace["events"].as_array().unwrap();
-        assert!(events.len() > 5 && events.iter().all(|event| event["name"] == "recovery:metrics_updated"));
+        let count = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+        let (sent, received) = (count("transport:packet_sent"), count("transport:packet_received"));
+        assert!(count("recovery:metrics_updated") > 5 && sent > received && received > sent / 2);
+        assert!(count("recovery:packet_lost") > 0, "every flow of this run loses something");
         let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
         assert!(times.is_sorted() && times.last().is_some_and(|last| *last <= 2000.0));
         let rtt = events.iter().filter_map(|event| event["data"]["smoothed_rtt"].as_f64());
