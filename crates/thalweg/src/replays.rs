@@ -36,8 +36,8 @@ fn packets(spec: &Spec) -> u64 {
     carried.fold(0u64, |sum, bytes: Bytes| sum.saturating_add(bytes.get() / 1500))
 }
 
-/// Ways of packets over links that a page has room for: about a megabyte.
-const MOST: usize = 60_000;
+/// Ways of packets over links that a page has room for: less than a megabyte.
+const MOST: usize = 40_000;
 
 /// Runs of so many packets are kept as a whole without being asked for.
-const FEW: u64 = 40_000;
+const FEW: u64 = 20_000;

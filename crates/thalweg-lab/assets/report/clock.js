@@ -53,9 +53,9 @@ function showLoads(time, waiting) {
   for (const [index, { key, row, show }] of network.directions.entries()) {
     if (!row) continue;
     const queue = () => (waiting ? (waiting.get(index) ?? 0) : valueAt("queue-packets", key, time));
-    const rate = time === null ? null : valueAt("link-rate", key, time);
-    const share = rate === null ? row[linkColumn("utilisation")] : Math.min(1, rate / row[linkColumn("rate_bps")]);
-    show(Number.isFinite(share) ? share : row[linkColumn("utilisation")], time === null ? null : queue());
+    const carried = time === null ? null : valueAt("link-rate", key, time);
+    const share = carried === null ? row[linkColumn("utilisation")] : carried / row[linkColumn("rate_bps")];
+    show(Number.isFinite(share) ? Math.min(1, share) : row[linkColumn("utilisation")], carried, time === null ? null : queue());
   }
 }
 

@@ -146,6 +146,8 @@ function refreshLater() {
   if (drawingLater || !outOfSight.length) return;
   drawingLater = setTimeout(() => {
     drawingLater = 0;
+    // Other plots may have been chosen meanwhile.
+    if (!outOfSight.length) return;
     const next = outOfSight.findIndex(isInSight);
     refresh(outOfSight.splice(Math.max(0, next), 1)[0]);
     refreshLater();
@@ -176,6 +178,8 @@ function pan(share) {
 function moveCursor(step) {
   const [first] = plots;
   if (!first) return;
+  // All plots read off the same time.
+  outOfSight.splice(0).forEach(refresh);
   const { plot } = first;
   const width = plot.over.clientWidth;
   const left = plot.cursor.left < 0 ? 0 : plot.cursor.left;

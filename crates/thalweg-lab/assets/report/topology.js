@@ -82,17 +82,17 @@ function direction(from, to, row, words, key) {
   const share = row ? row[linkColumn("utilisation")] : 0;
   const [tx, ty] = at(0.5, 19);
   const backward = dx < 0;
-  const wordsOf = (share, waiting) => `${backward ? "← " : ""}${shown(share, "share")}${waiting === null ? "" : `, queue ${digits(Math.round(waiting))}`}${backward ? "" : " →"}`;
+  const wordsOf = (load, waiting) => `${backward ? "← " : ""}${load}${waiting === null ? "" : `, queue ${digits(Math.round(waiting))}`}${backward ? "" : " →"}`;
   const used = row ? `${linkLabel(row)}: used ${shown(share, "share")}, ${row[linkColumn("drops")]} dropped` : "";
   const line = element("svg:line", { x1, y1, x2, y2, "marker-end": "url(#arrow)" });
   const label = text(tx, ty + 4, "", "share");
-  // Lines of a load and a queue, as they are on average or at a time.
-  const show = (share, waiting) => {
+  // The load and the queue: shares on average; at a time what the link carries, as its rate may have changed.
+  const show = (share, carried = null, waiting = null) => {
     line.setAttribute("class", loadClass(share));
     line.setAttribute("stroke-width", 2 + 5 * share);
-    if (row) label.textContent = wordsOf(share, waiting);
+    if (row) label.textContent = wordsOf(carried === null ? shown(share, "share") : shown(carried, "bit/s"), waiting);
   };
-  show(share, null);
+  show(share);
   network.directions.push({ key, row, show });
   network.ends.push({ x1, y1, x2, y2, nx, ny });
   return element("svg:g", {}, element("svg:title", {}, `${used}; ${words}`), line, label);
@@ -147,7 +147,7 @@ function fillNetwork(run) {
     body.replaceChildren(element("p", { class: "note" }, `${nodes} nodes and ${links} links are too many to be drawn.`));
   } else {
     const of = [isCompared ? run.scheme : "", model.seeds.length > 1 ? `seed ${run.seed}` : ""].filter((part) => part).join(", ");
-    const shares = `Shares of time in which each direction of a link was busy${of ? ` (${of})` : ""}; at a time, the load of the interval between samples and the queue at its end.`;
+    const shares = `Shares of time in which each direction of a link was busy${of ? ` (${of})` : ""}; at a time, what it carries between two samples, and the queue at the second.`;
     find("#network-clock").replaceChildren(...clockControls());
     body.replaceChildren(drawing(topology, run));
     find("#network-notes").replaceChildren(element("p", { class: "note" }, shares), element("p", { class: "note" }, clockNotes()));

@@ -70,7 +70,7 @@ fn verdict_card(verdict: &Verdict) -> Card {
     let said = format!("No clear winner in {}: ", verdict.subject);
     let mut text = escape(verdict.sentence.strip_prefix(&said).unwrap_or(&verdict.sentence));
     if verdict.certainty == Certainty::Open && !verdict.behind.is_empty() {
-        let _ = write!(text, " Surely behind: {}.", escape(&verdict.behind.join(", ")));
+        let _ = write!(text, " Behind by more than chance: {}.", escape(&verdict.behind.join(", ")));
     }
     Card { subject: capital(verdict.subject), main, text, sure: Some(sure) }
 }
@@ -292,7 +292,7 @@ mod tests {
             ("c".to_owned(), runs([1, 2, 2])),
         ];
         let three = answer(&Document::of_comparison(header(&[1, 2, 3]), schemes));
-        assert!(three.contains(">b, a</p>") && three.contains("Surely behind: c."), "{three}");
+        assert!(three.contains(">b, a</p>") && three.contains("Behind by more than chance: c."), "{three}");
         assert!(open.contains("At link left → right,") && open.contains(">98.7 %</td>"), "{open}");
     }
 
