@@ -11,9 +11,12 @@ mod explore;
 mod impair;
 mod input;
 mod lines;
+mod mahimahi;
 mod model;
 mod paper;
 mod progress;
+mod qlogs;
+mod replays;
 mod report;
 mod rerun;
 mod run;
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Paper(arguments) => paper::paper(&arguments, &console),
         Command::Model(arguments) => model::model(&arguments.model, &console),
         Command::Report(arguments) => report::report(&arguments, &console),
+        Command::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &console),

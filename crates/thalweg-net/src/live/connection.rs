@@ -398,10 +398,11 @@ impl RecvStream {
         }
     }
 
-    /// The peer hears of room when there is much of it.
+    /// The peer hears of room when there is much of it, or when nothing more is there: its window may be smaller than that,
+    /// and it waits for it.
     fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64) {
         state.consumed += bytes;
-        if state.consumed >= CONSUMED_TOLD {
+        if state.consumed >= CONSUMED_TOLD || state.incoming.is_empty() {
             self.inner.ring(state);
         }
     }
