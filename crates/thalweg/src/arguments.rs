@@ -52,6 +52,8 @@ pub enum Command {
     Bench(Bench),
     /// Relay datagrams between clients and a server, and do to them what paths do
     Impair(ImpairArguments),
+    /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
+    Doctor(DoctorArguments),
     /// List what scenarios can use
     List {
         /// Of what
@@ -403,6 +405,17 @@ pub struct ExploreArguments {
     pub quiet: bool,
 }
 
+/// `thalweg doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Examine the interface towards this host, to which nothing is sent; without, the loopback
+    #[arg(value_name = "HOST:PORT")]
+    pub target: Option<String>,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `thalweg bench`.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
@@ -604,7 +617,11 @@ impl Arguments {
             Command::Bench(Bench::Client(client)) => client.quiet,
             Command::Impair(impair) => impair.quiet,
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
-            Command::Validate(_) | Command::Model(_) | Command::List { .. } | Command::Schema => false,
+            Command::Doctor(_)
+            | Command::Validate(_)
+            | Command::Model(_)
+            | Command::List { .. }
+            | Command::Schema => false,
         }
     }
 }

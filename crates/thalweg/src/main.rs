@@ -5,6 +5,7 @@ mod bench;
 mod capture;
 mod catalog;
 mod console;
+mod doctor;
 mod execute;
 mod explore;
 mod impair;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, &console),
         Command::Bench(arguments) => bench::bench(&arguments, &console),
         Command::Impair(arguments) => impair::impair(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),

@@ -99,7 +99,9 @@ impl Scheme {
         let least = Duration::from_millis(20);
         let most = Duration::from_millis(750);
         let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(least).min(most));
-        self.suggest("timer-poll", Value::Time(poll));
+        // Who is asked has to have the time to answer.
+        let silence = self.time("timer-no-response").unwrap_or(Duration::MAX);
+        self.suggest("timer-poll", Value::Time(poll.min(silence / 2)));
         let poll = self.time("timer-poll").unwrap_or(poll);
         let window = self.packets_in(path, path.rtt.map(|rtt| (rtt + poll) * 2), 1024.0);
         self.suggest("window", Value::Packets(window));

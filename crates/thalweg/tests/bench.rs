@@ -1,0 +1,87 @@
+//! Two processes that move bytes between them, and the doctor.
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
+
+/// A server for one client, where it listens, and its key.
+fn server() -> (Child, String, String) {
+    let mut command = Command::new(PROGRAM);
+    command.args(["bench", "server", "127.0.0.1:0", "--once", "--json"]).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let rest = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}"));
+    let (address, key) = rest.split_once(", key ").unwrap();
+    (child, address.to_owned(), key.to_owned())
+}
+
+fn client(arguments: &[&str]) -> std::process::Output {
+    Command::new(PROGRAM).args(["bench", "client"]).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn both_ends_count_the_same_bytes_in_both_directions() {
+    for reverse in [false, true] {
+        let (child, address, key) = server();
+        let mut arguments =
+            vec![address.as_str(), "--key", &key, "--time", "300 ms", "--parallel", "2", "--json"];
+        if reverse {
+            arguments.push("--reverse");
+        }
+        let output = client(&arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let here = result["client"]["bytes"].as_u64().unwrap();
+        let there: u64 =
+            result["servers"].as_array().unwrap().iter().map(|s| s["bytes"].as_u64().unwrap()).sum();
+        assert!(here > 0 && here == there, "{here} and {there}");
+        assert!(result["client"]["cpu_seconds"].as_f64().unwrap() > 0.0);
+        // Two connections are one client.
+        let served = child.wait_with_output().unwrap();
+        assert!(served.status.success());
+        assert_eq!(String::from_utf8(served.stdout).unwrap().lines().count(), 2);
+    }
+}
+
+#[test]
+fn a_server_with_another_key_is_refused() {
+    let (mut child, address, _) = server();
+    let output = client(&[&address, "--key", &"ab".repeat(32), "--time", "1 s"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("not the one expected"), "{text}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_sent() {
+    for (arguments, words) in [
+        (&["127.0.0.1:9", "--scheme", "warp"][..], "no scheme `warp`"),
+        (&["127.0.0.1:9", "--key", "1234"], "64 hexadecimal digits"),
+        (&["127.0.0.1:9", "--datagram", "100 B"], "between 1200 B and 65507 B"),
+        (&["nowhere"], "nowhere"),
+    ] {
+        let output = client(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn the_doctor_tells_what_the_host_gives() {
+    let output = Command::new(PROGRAM).args(["doctor", "127.0.0.1:9", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(result["receive_buffer_bytes"].as_u64().unwrap() > 0);
+    assert!(result["interface_mtu_bytes"].as_u64().unwrap() >= 1280);
+    let text = Command::new(PROGRAM).arg("doctor").output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    for words in ["receive buffer", "GSO", "ECN", "sealing"] {
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+}
