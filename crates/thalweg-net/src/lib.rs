@@ -2,3 +2,5 @@
 //!
 //! Everything but [`udp`] is without sockets, clocks and threads: a connection takes the time and bytes, and gives
 //! datagrams and deadlines.
+
+pub mod transfer;
