@@ -1,6 +1,19 @@
 //! The engines over UDP: endpoints, handshake and encryption, pacing, file transfer.
 //!
-//! Everything but [`udp`] is without sockets, clocks and threads: a connection takes the time and bytes, and gives
-//! datagrams and deadlines.
+//! Everything but [`live`] is without sockets, clocks and threads: a connection takes the time and bytes, and
+//! gives datagrams and deadlines.
 
+pub mod batch;
+pub mod cookie;
+pub mod endpoint;
+pub mod flow;
+pub mod handshake;
+pub mod identity;
+pub mod keys;
+pub mod live;
+pub mod mtu;
+pub mod path;
+pub mod replay;
+pub mod session;
 pub mod transfer;
+pub mod wire;

@@ -534,3 +534,33 @@ fn s3(a: &str, b: &str, c: &str) -> (String, String, String) {
 fn s4(a: &str, b: &str, c: &str, d: &str) -> (String, String, String, String) {
     (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned())
 }
+
+/// A path that took segments of 1000 bytes takes no more than 400: what was lost goes again in pieces, each a segment of
+/// its own, and new segments are short as well.
+#[test]
+fn segments_that_became_too_long_are_cut_when_they_go_again() {
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(3.0));
+    assert_eq!(t.write(4), "0 1 2");
+    t.at(1000);
+    t.set_segment(400);
+    assert_eq!(t.poll(), "!timeout r0(400) r0.4(400) r0.8(200)");
+    t.at(1100);
+    // A piece that arrives lets one go, and what was not lost after all counts as before.
+    assert_eq!(t.sack(0, &[(1, 2)]), "");
+    assert_eq!(t.tell(ack_bytes(400)), "r2(400)");
+    assert_eq!(t.tell(ack_bytes(2000)), "r2.4(400) r2.8(200)");
+    assert_eq!(t.tell(ack_bytes(3000)), "3(400) 3.4(400) 3.8(200)");
+    t.tell(Input::Finish);
+    assert_eq!(t.tell(ack_bytes(4000)), "finished");
+    // And longer ones again, once the path takes them.
+    let mut t = Trace::new(config(Recovery::Sack), &fixed(3.0));
+    t.set_segment(500);
+    assert_eq!(t.write(4), "0(500) 0.5(500) 1(500)");
+    t.set_segment(1000);
+    assert_eq!(t.tell(ack_bytes(1500)), "1.5 2.5 3.5(500)");
+}
+
+/// Everything below this byte has arrived.
+fn ack_bytes(cumulative: u64) -> Input<Pdu<Length>, Length> {
+    Input::Pdu { pdu: Pdu::Ack(Ack { cumulative, window: 1 << 30, ..Ack::default() }), marked: false }
+}

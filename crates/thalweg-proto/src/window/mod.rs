@@ -13,6 +13,7 @@ mod ranges;
 mod receiver;
 mod rtt;
 mod sender;
+pub mod wire;
 
 pub use config::{Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 pub use pdu::{Ack, Pdu, SackBlock, Segment};

@@ -343,14 +343,28 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         Some(self.records[index].payload.len())
     }
 
-    /// The first lost segment goes out again at `now`.
-    pub fn resend(&mut self, now: Time) -> Option<&mut Record<P, I>> {
+    /// The first lost segment goes out again at `now`, or as much of its beginning as a segment holds today.
+    pub fn resend(&mut self, now: Time, segment: u32) -> Option<&mut Record<P, I>> {
         let index = self.first_lost()?;
+        if self.records[index].payload.len() > segment {
+            self.split(index, segment);
+        }
         self.leave(index, Fate::InFlight);
         let record = &mut self.records[index];
         record.sent_at = now;
         record.retransmissions = record.retransmissions.saturating_add(1);
         Some(record)
+    }
+
+    /// Makes two of a lost segment, the first of them with so many bytes.
+    #[cold]
+    fn split(&mut self, index: usize, at: u32) {
+        let record = &mut self.records[index];
+        let (head, tail) = (record.payload.slice(0, at), record.payload.slice(at, record.payload.len()));
+        let rest = Record { start: record.start + u64::from(at), payload: tail, ..record.clone() };
+        record.payload = head;
+        self.records.insert(index + 1, rest);
+        self.lost += 1;
     }
 }
 

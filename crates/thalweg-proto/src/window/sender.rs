@@ -192,6 +192,19 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.queue.len()
     }
 
+    /// What holds the sender back since the last poll; `None` before the first, and when all is done.
+    pub const fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+
+    /// Segments are at most so many bytes long from now on (at least 1): the path takes more than it was known to, or less.
+    /// Longer ones that were sent before are cut when they are sent again.
+    pub fn set_segment(&mut self, bytes: u32) {
+        if self.config.segment != bytes.max(1) {
+            Arc::make_mut(&mut self.config).segment = bytes.max(1);
+        }
+    }
+
     /// Where the sender remembers the oldest and the newest of its outstanding segments, which the next acknowledgement
     /// will change: for a driver of so many senders that it pays to ask memory ahead.
     pub fn next_needed(&self) -> Option<[*const u8; 2]> {
@@ -490,7 +503,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         let lost = self.outstanding.first_lost_len();
         let (action, length) = match lost {
-            Some(length) => (Action::Resend, length),
+            Some(length) => (Action::Resend, length.min(self.config.segment)),
             None if self.queue.is_empty() => return wait(Limit::Application),
             None => match self.new_length() {
                 // RFC 896: what comes with the next write, or the answer to what is out, lets it go.
@@ -522,7 +535,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn resend(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
-        let record = self.outstanding.resend(now)?;
+        let record = self.outstanding.resend(now, self.config.segment)?;
         let bytes = record.payload.len();
         record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
         let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;

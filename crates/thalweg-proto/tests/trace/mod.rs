@@ -117,6 +117,11 @@ impl Trace {
         }
     }
 
+    /// Segments are at most so many bytes long from now on.
+    pub fn set_segment(&mut self, bytes: u32) {
+        self.sender.set_segment(bytes);
+    }
+
     /// When the sender wants to be polled again, in milliseconds; infinite when it does not.
     pub fn timer(&self) -> f64 {
         if self.timer == Time::MAX { f64::INFINITY } else { self.timer.as_picos() as f64 / 1e9 }

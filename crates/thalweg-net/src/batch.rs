@@ -1,0 +1,179 @@
+//! Datagrams on their way out, one behind the other, as segmentation offload wants them.
+//!
+//! A run is what one system call can send: datagrams of one size to one address, the last of which may be shorter. The
+//! kernel or the network card cuts it up.
+
+use crate::wire::LARGEST_DATAGRAM;
+use core::ops::Range;
+use std::net::SocketAddr;
+
+/// Linux cuts a run into at most so many datagrams (UDP_MAX_SEGMENTS before Linux 6.9).
+const MOST_SEGMENTS: usize = 64;
+
+/// The most bytes of a run: one datagram, as far as the network layer is concerned, less the headers of IPv6.
+const MOST_BYTES: usize = 65_487;
+
+/// What a datagram is sent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Anything.
+    Ordinary,
+    /// Anything, by a flow that understands the network's mark: it is sent as capable of ECN.
+    Marked,
+    /// To see whether a datagram of its size arrives; it travels alone.
+    Probe,
+}
+
+/// What one system call can send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// To where.
+    pub destination: SocketAddr,
+    /// For what.
+    pub purpose: Purpose,
+    /// The bytes, within the batch.
+    pub range: Range<usize>,
+    /// The size of all datagrams but the last.
+    pub segment: usize,
+}
+
+impl Run {
+    /// How many datagrams it is.
+    pub fn segments(&self) -> usize {
+        self.range.len().div_ceil(self.segment.max(1))
+    }
+}
+
+/// Datagrams to be sent. Its memory is used again and again.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    runs: Vec<Run>,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self { bytes: Vec::with_capacity(usize::from(LARGEST_DATAGRAM) + 1), runs: Vec::new() }
+    }
+
+    /// Forgets all datagrams.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.runs.clear();
+    }
+
+    /// True without any datagram.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// What is to be sent.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The datagrams of a run, one behind the other.
+    pub fn bytes(&self, run: &Run) -> &[u8] {
+        &self.bytes[run.range.clone()]
+    }
+
+    /// The datagrams one by one, with where they go.
+    pub fn datagrams(&self) -> impl Iterator<Item = (&Run, &[u8])> {
+        self.runs
+            .iter()
+            .flat_map(|run| self.bytes(run).chunks(run.segment.max(1)).map(move |bytes| (run, bytes)))
+    }
+
+    /// Whether a datagram of this size has room. An empty batch has room for any.
+    #[inline]
+    pub fn has_room(&self, size: usize) -> bool {
+        self.bytes.is_empty() || self.bytes.len() + size <= MOST_BYTES
+    }
+
+    /// Where the next datagram starts.
+    #[inline]
+    pub fn start(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The buffer, to which the next datagram is appended.
+    #[inline]
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// The datagram from `start` to the end of the buffer is complete.
+    #[inline]
+    pub fn finish(&mut self, start: usize, destination: SocketAddr, purpose: Purpose) {
+        let end = self.bytes.len();
+        let length = end - start;
+        if let Some(last) = self.runs.last_mut() {
+            let joins = last.destination == destination
+                && last.purpose == purpose
+                && purpose != Purpose::Probe
+                && last.range.end == start
+                && length <= last.segment
+                && last.range.len() % last.segment == 0
+                && last.range.len() < last.segment * MOST_SEGMENTS
+                && end - last.range.start <= MOST_BYTES;
+            if joins {
+                last.range.end = end;
+                return;
+            }
+        }
+        self.runs.push(Run { destination, purpose, range: start..end, segment: length });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(batch: &mut Batch, length: usize, port: u16, purpose: Purpose) {
+        let start = batch.start();
+        batch.buffer().resize(start + length, 1);
+        batch.finish(start, ([127, 0, 0, 1], port).into(), purpose);
+    }
+
+    #[test]
+    fn datagrams_of_one_size_travel_together_and_a_shorter_one_is_the_last() {
+        let mut batch = Batch::new();
+        for length in [100, 100, 40, 100, 120] {
+            put(&mut batch, length, 1, Purpose::Ordinary);
+        }
+        let runs: Vec<_> = batch.runs().iter().map(|run| (run.range.len(), run.segments())).collect();
+        assert_eq!(runs, [(240, 3), (100, 1), (120, 1)]);
+        let lengths: Vec<_> = batch.datagrams().map(|(_, bytes)| bytes.len()).collect();
+        assert_eq!(lengths, [100, 100, 40, 100, 120]);
+    }
+
+    #[test]
+    fn destinations_marks_and_probes_are_kept_apart() {
+        let mut batch = Batch::new();
+        for (port, purpose) in [
+            (1, Purpose::Ordinary),
+            (2, Purpose::Ordinary),
+            (2, Purpose::Marked),
+            (2, Purpose::Probe),
+            (2, Purpose::Probe),
+        ] {
+            put(&mut batch, 100, port, purpose);
+        }
+        assert_eq!(batch.runs().len(), 5);
+    }
+
+    #[test]
+    fn a_run_is_no_longer_than_the_kernel_takes() {
+        let mut batch = Batch::new();
+        for _ in 0..70 {
+            put(&mut batch, 100, 1, Purpose::Ordinary);
+        }
+        assert_eq!(batch.runs().iter().map(Run::segments).collect::<Vec<_>>(), [64, 6]);
+        batch.clear();
+        while batch.has_room(1472) {
+            put(&mut batch, 1472, 1, Purpose::Ordinary);
+        }
+        assert_eq!(batch.runs().iter().map(Run::segments).collect::<Vec<_>>(), [44]);
+    }
+}

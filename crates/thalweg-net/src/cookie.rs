@@ -1,0 +1,104 @@
+//! Stateless cookies: a client shows that it receives what is sent to its address before the server remembers anything
+//! of it or computes a Diffie-Hellman (Karn and Simpson's idea, RFC 2522, section 3).
+//!
+//! A cookie is the time at which it was made and a keyed hash of that, the client's address and its connection id. The
+//! key never leaves the server. A cookie that is replayed from the same address within its life says what it said: that
+//! address can receive. It creates no second connection for the same hello.
+
+use crate::identity::Entropy;
+use crate::wire::{COOKIE, ConnectionId};
+use std::net::{IpAddr, SocketAddr};
+use thalweg_proto::units::{Duration, Time};
+
+/// How long a cookie is good for: longer than any path's round trip, and short for a thief.
+const LIFE: Duration = Duration::from_secs(10);
+
+/// Makes and checks cookies.
+pub struct Cookies {
+    key: [u8; 32],
+}
+
+impl core::fmt::Debug for Cookies {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Cookies")
+    }
+}
+
+impl Cookies {
+    /// With a new key.
+    pub fn new(entropy: &mut dyn Entropy) -> Self {
+        let mut key = [0; 32];
+        entropy.fill(&mut key);
+        Self { key }
+    }
+
+    /// A cookie for a client.
+    pub fn make(&self, now: Time, address: SocketAddr, source: ConnectionId) -> [u8; COOKIE] {
+        let time = now.as_picos().to_be_bytes();
+        let mut cookie = [0; COOKIE];
+        cookie[..8].copy_from_slice(&time);
+        cookie[8..].copy_from_slice(&self.hash(time, address, source).as_bytes()[..COOKIE - 8]);
+        cookie
+    }
+
+    /// True for a cookie that was made for this client, not long ago.
+    pub fn check(&self, now: Time, address: SocketAddr, source: ConnectionId, cookie: &[u8]) -> bool {
+        let Some((time, given)) = cookie.split_first_chunk::<8>() else { return false };
+        let made = Time::from_picos(u64::from_be_bytes(*time));
+        let Ok(given) = <[u8; COOKIE - 8]>::try_from(given) else { return false };
+        let mut expected = [0; COOKIE - 8];
+        expected.copy_from_slice(&self.hash(*time, address, source).as_bytes()[..COOKIE - 8]);
+        made <= now && now.since(made) <= LIFE && constant_time_eq(&given, &expected)
+    }
+
+    fn hash(&self, time: [u8; 8], address: SocketAddr, source: ConnectionId) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&time);
+        match address.ip() {
+            IpAddr::V4(ip) => hasher.update(&ip.octets()),
+            IpAddr::V6(ip) => hasher.update(&ip.octets()),
+        };
+        hasher.update(&address.port().to_be_bytes()).update(&source.0);
+        hasher.finalize()
+    }
+}
+
+/// Compares secrets in a time that does not tell where they differ.
+pub(crate) fn constant_time_eq<const N: usize>(one: &[u8; N], other: &[u8; N]) -> bool {
+    // Each difference is passed through the optimiser's blind spot, so that it cannot stop at the first.
+    let difference = one.iter().zip(other).fold(0, |all, (a, b)| core::hint::black_box(all | (a ^ b)));
+    difference == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::SystemEntropy;
+
+    const SOURCE: ConnectionId = ConnectionId([1; 8]);
+
+    #[test]
+    fn a_cookie_is_good_for_one_client_and_a_while() {
+        let cookies = Cookies::new(&mut SystemEntropy::new());
+        let now = Time::ZERO + Duration::from_secs(100);
+        let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
+        let cookie = cookies.make(now, client, SOURCE);
+        assert!(cookies.check(now, client, SOURCE, &cookie));
+        assert!(cookies.check(now + LIFE, client, SOURCE, &cookie));
+        assert!(!cookies.check(now + LIFE + Duration::from_picos(1), client, SOURCE, &cookie));
+        // From the future: the server was started anew, or somebody made it up.
+        assert!(!cookies.check(Time::ZERO, client, SOURCE, &cookie));
+        for other in ["192.0.2.1:1001", "192.0.2.2:1000", "[2001:db8::1]:1000"] {
+            assert!(!cookies.check(now, other.parse().unwrap(), SOURCE, &cookie), "{other}");
+        }
+        assert!(!cookies.check(now, client, ConnectionId([2; 8]), &cookie));
+        for at in 0..COOKIE {
+            let mut forged = cookie;
+            forged[at] ^= 0x80;
+            assert!(!cookies.check(now, client, SOURCE, &forged), "byte {at}");
+            assert!(!cookies.check(now, client, SOURCE, &cookie[..at]));
+        }
+        let others = Cookies::new(&mut SystemEntropy::new());
+        assert!(!others.check(now, client, SOURCE, &cookie));
+    }
+}

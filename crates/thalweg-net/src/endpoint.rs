@@ -1,0 +1,841 @@
+//! All connections of one socket, without the socket and its clock.
+//!
+//! An [`Endpoint`] takes datagrams, finds the connection that each belongs to by the connection id in it, and makes new
+//! connections. For clients that have not shown who they are it keeps as little as it can: nothing at all before a
+//! [cookie](crate::cookie) has come back, and then at most [`Limits::handshakes`] handshakes, with at most
+//! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work.
+
+use crate::batch::{Batch, Purpose};
+use crate::cookie::Cookies;
+use crate::flow::Scheme;
+use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
+use crate::identity::{Entropy, Identity, PublicKey};
+use crate::keys::{Opener, Sealer};
+use crate::session::{Agreed, Next, Session, SessionConfig, SessionEvent, Side, code};
+use crate::wire::{
+    ConnectionId, LARGEST_DATAGRAM, Packet, SAFE_DATAGRAM, TOKEN, write_cookie, write_hello, write_reset,
+    write_response,
+};
+use core::ops::Range;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::SocketAddr;
+use thalweg_proto::payload::Slice;
+use thalweg_proto::units::{Duration, Time};
+
+/// Which peers are talked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Any that has a key: who it is has to be decided by other means.
+    Anyone,
+    /// Those with one of these keys.
+    Keys(BTreeSet<PublicKey>),
+}
+
+impl Trust {
+    /// Only the peer with this key.
+    pub fn only(key: PublicKey) -> Self {
+        Self::Keys(BTreeSet::from([key]))
+    }
+
+    /// Whether it has this key.
+    pub fn includes(&self, key: &PublicKey) -> bool {
+        match self {
+            Self::Anyone => true,
+            Self::Keys(keys) => keys.contains(key),
+        }
+    }
+}
+
+/// What bounds an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections that clients may have open at a time.
+    pub connections: usize,
+    /// Handshakes with clients that have not shown who they are.
+    pub handshakes: usize,
+    /// New handshakes in a second, over time; as many may come at once.
+    pub handshakes_per_second: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 20_000, handshakes: 1000, handshakes_per_second: 1000 }
+    }
+}
+
+/// Whom an endpoint answers.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Which clients may connect.
+    pub trust: Trust,
+    /// What clients may ask for.
+    pub services: Vec<String>,
+}
+
+/// An endpoint's settings.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Who it is.
+    pub identity: Identity,
+    /// Whom it answers; `None` answers nobody.
+    pub listen: Option<Listen>,
+    /// What it bounds.
+    pub limits: Limits,
+    /// Of its connections.
+    pub session: SessionConfig,
+    /// The largest datagram that it takes and sends.
+    pub largest: u16,
+}
+
+impl EndpointConfig {
+    /// One that only connects to others.
+    pub fn client(identity: Identity) -> Self {
+        Self {
+            identity,
+            listen: None,
+            limits: Limits::default(),
+            session: SessionConfig::default(),
+            largest: LARGEST_DATAGRAM,
+        }
+    }
+}
+
+/// Whom to connect to, and for what.
+#[derive(Clone, Debug)]
+pub struct Connect {
+    /// Where.
+    pub remote: SocketAddr,
+    /// Which keys it may have.
+    pub trust: Trust,
+    /// What is wanted of it.
+    pub service: String,
+    /// How bytes are to be moved.
+    pub scheme: Scheme,
+}
+
+/// A connection of an endpoint. It is never given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    index: usize,
+    generation: u64,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// Nobody answered in time.
+    NoAnswer,
+    /// The one who answered has this key, which is not among those expected.
+    WrongKey(PublicKey),
+    /// What is asked for cannot be said: a name is too long.
+    Unspeakable,
+}
+
+/// What an endpoint tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EndpointEvent {
+    /// A connection that was asked for is there.
+    Connected {
+        /// The server's key.
+        peer: PublicKey,
+    },
+    /// There is none, and no more will be heard of it.
+    NotConnected(ConnectError),
+    /// A client has connected.
+    Accepted {
+        /// Its key.
+        peer: PublicKey,
+        /// What it wants.
+        service: String,
+        /// Where it is.
+        remote: SocketAddr,
+    },
+    /// Something happened on a connection.
+    Session(SessionEvent),
+}
+
+/// Counters of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointStats {
+    /// Datagrams that are none of ours, or of connections that there are not.
+    pub strangers: u64,
+    /// Cookies given out.
+    pub cookies: u64,
+    /// Handshakes that were begun.
+    pub handshakes: u64,
+    /// Hellos with a good cookie that were not answered for want of room or time.
+    pub turned_away: u64,
+    /// Handshake messages that were not authentic.
+    pub forged: u64,
+}
+
+/// A handshake that this end began.
+struct Connecting {
+    connect: Connect,
+    source: ConnectionId,
+    initiator: Initiator,
+    cookie: Vec<u8>,
+    token: [u8; TOKEN],
+    due: Time,
+    deadline: Time,
+    tries: u32,
+    sent: Time,
+}
+
+/// A handshake with a client that has shown no more than that it receives at its address.
+struct Embryo {
+    remote: SocketAddr,
+    source: ConnectionId,
+    local: ConnectionId,
+    responder: Responder,
+    response: Vec<u8>,
+    deadline: Time,
+}
+
+enum State {
+    Connecting(Box<Connecting>),
+    Embryo(Box<Embryo>),
+    Open(Box<Session>),
+    /// Between two states.
+    Gone,
+}
+
+struct Entry {
+    generation: u64,
+    state: State,
+    /// It is in the list of those to be polled.
+    ready: bool,
+    /// Where it is among the deadlines.
+    deadline: Time,
+}
+
+/// A datagram that was opened and whose frames wait to be taken.
+struct Opened {
+    index: usize,
+    number: u64,
+    range: Range<usize>,
+}
+
+/// All connections of one socket.
+pub struct Endpoint {
+    config: EndpointConfig,
+    entropy: Box<dyn Entropy>,
+    cookies: Cookies,
+    reset_key: [u8; 32],
+    entries: Vec<Option<Entry>>,
+    free: Vec<usize>,
+    generations: u64,
+    /// By the ids on packets that come.
+    ids: HashMap<ConnectionId, usize>,
+    /// By the ids on packets that go, which resets name. Peers choose them: the last one has it.
+    remote_ids: HashMap<ConnectionId, usize>,
+    /// Which handshake a client's hello belongs to.
+    hellos: HashMap<(SocketAddr, ConnectionId), usize>,
+    accepted: usize,
+    deadlines: BTreeSet<(Time, usize)>,
+    ready: VecDeque<usize>,
+    /// Answers that belong to no connection.
+    answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    events: VecDeque<(Handle, EndpointEvent)>,
+    /// Handshakes that may be begun now, in billionths.
+    budget: u64,
+    budget_at: Time,
+    opened: Vec<Opened>,
+    stats: EndpointStats,
+}
+
+impl core::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Endpoint").field("connections", &self.ids.len()).finish_non_exhaustive()
+    }
+}
+
+/// Where a datagram came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// From whom.
+    pub from: SocketAddr,
+    /// With the network's congestion mark.
+    pub marked: bool,
+}
+
+impl Endpoint {
+    /// An endpoint without connections.
+    pub fn new(now: Time, config: EndpointConfig, mut entropy: Box<dyn Entropy>) -> Self {
+        let cookies = Cookies::new(&mut *entropy);
+        // The same after a restart: that is what it is for.
+        let reset_key = blake3::derive_key("thalweg v1 reset tokens", config.identity.secret());
+        let budget = u64::from(config.limits.handshakes_per_second) * BILLION;
+        Self {
+            config,
+            entropy,
+            cookies,
+            reset_key,
+            entries: Vec::new(),
+            free: Vec::new(),
+            generations: 0,
+            ids: HashMap::new(),
+            remote_ids: HashMap::new(),
+            hellos: HashMap::new(),
+            accepted: 0,
+            deadlines: BTreeSet::new(),
+            ready: VecDeque::new(),
+            answers: VecDeque::new(),
+            events: VecDeque::new(),
+            budget,
+            budget_at: now,
+            opened: Vec::new(),
+            stats: EndpointStats::default(),
+        }
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> EndpointStats {
+        self.stats
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &EndpointConfig {
+        &self.config
+    }
+
+    /// Handshakes and connections that there are.
+    pub fn connections(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Asks for a connection.
+    pub fn connect(&mut self, now: Time, connect: Connect) -> Handle {
+        let source = self.fresh_id();
+        let token = self.token(source);
+        let mut ephemeral = [0; 32];
+        self.entropy.fill(&mut ephemeral);
+        let initiator = Initiator::new(&self.config.identity, source, ephemeral);
+        let state = initiator.map(|initiator| Connecting {
+            connect,
+            source,
+            initiator,
+            cookie: Vec::new(),
+            token,
+            due: now,
+            deadline: now + HANDSHAKE,
+            tries: 0,
+            sent: now,
+        });
+        match state {
+            Ok(state) => self.add(source, State::Connecting(Box::new(state))),
+            Err(_) => {
+                self.generations += 1;
+                let handle = Handle { index: usize::MAX, generation: self.generations };
+                self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::Unspeakable)));
+                handle
+            }
+        }
+    }
+
+    /// An open connection. Who changes it is to [`touch`](Endpoint::touch) it afterwards.
+    pub fn session(&mut self, handle: Handle) -> Option<&mut Session> {
+        match &mut self.entry(handle)?.state {
+            State::Open(session) => Some(session),
+            _ => None,
+        }
+    }
+
+    /// A connection was changed and is to be polled.
+    pub fn touch(&mut self, handle: Handle) {
+        if self.entry(handle).is_some() {
+            self.make_ready(handle.index);
+        }
+    }
+
+    /// Gives up a connection that is not there yet, and closes one that is.
+    pub fn abandon(&mut self, now: Time, handle: Handle, code: u16, reason: &str) {
+        match self.entry(handle).map(|entry| &mut entry.state) {
+            Some(State::Open(session)) => {
+                session.close(now, code, reason);
+                self.make_ready(handle.index);
+            }
+            Some(_) => self.remove(handle.index),
+            None => {}
+        }
+    }
+
+    fn entry(&mut self, handle: Handle) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(handle.index)?.as_mut()?;
+        (entry.generation == handle.generation).then_some(entry)
+    }
+
+    /// The next event.
+    pub fn event(&mut self) -> Option<(Handle, EndpointEvent)> {
+        self.events.pop_front()
+    }
+
+    // What comes in.
+
+    /// Takes datagrams of `stride` bytes each, the last of which may be shorter, from one sender. They are opened in place,
+    /// and afterwards handed to `share`, which gives the same bytes as something to take slices of.
+    pub fn receive<T>(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        stride: usize,
+        mut bytes: T,
+        share: impl FnOnce(T) -> Slice,
+    ) where
+        T: AsMut<[u8]>,
+    {
+        let mut opened = core::mem::take(&mut self.opened);
+        let mut last = None;
+        let mut start = 0;
+        for datagram in bytes.as_mut().chunks_mut(stride.max(1)) {
+            let length = datagram.len();
+            self.receive_one(now, arrival, datagram, &mut last, |index, number, range: Range<usize>| {
+                opened.push(Opened { index, number, range: start + range.start..start + range.end });
+            });
+            start += length;
+        }
+        if !opened.is_empty() {
+            let shared = share(bytes);
+            for Opened { index, number, range } in opened.drain(..) {
+                let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
+                else {
+                    continue;
+                };
+                session.receive(
+                    now,
+                    arrival.from,
+                    arrival.marked,
+                    (number, &shared, range),
+                    &mut *self.entropy,
+                );
+                self.make_ready(index);
+            }
+        }
+        self.opened = opened;
+    }
+
+    fn receive_one(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        datagram: &mut [u8],
+        last: &mut Option<(ConnectionId, usize)>,
+        opened: impl FnOnce(usize, u64, Range<usize>),
+    ) {
+        let from = arrival.from;
+        let Some(packet) = Packet::read(datagram) else {
+            self.stats.strangers += 1;
+            return;
+        };
+        match packet {
+            Packet::Protected { destination } => {
+                let known = last.filter(|(id, _)| *id == destination).map(|(_, index)| index);
+                let Some(index) = known.or_else(|| self.ids.get(&destination).copied()) else {
+                    self.stats.strangers += 1;
+                    return self.answer_stranger(from, destination, datagram.len());
+                };
+                *last = Some((destination, index));
+                if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
+                    && let Ok((number, range)) = session.open(datagram)
+                {
+                    opened(index, number, range);
+                }
+            }
+            Packet::Hello { source, cookie, message } => self.on_hello(now, from, source, cookie, message),
+            Packet::Cookie { destination, cookie } => self.on_cookie(now, from, destination, cookie),
+            Packet::Response { destination, message } => self.on_response(now, from, destination, message),
+            Packet::Confirm { destination, message } => self.on_confirm(now, from, destination, message),
+            Packet::Reset { destination, token } => {
+                let index = self.remote_ids.get(&destination).copied();
+                if let Some(index) = index
+                    && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
+                    && session.on_reset(token)
+                {
+                    self.make_ready(index);
+                }
+            }
+        }
+    }
+
+    /// A packet of a connection that is not known, perhaps from before a restart: a reset tells its sender. It is smaller
+    /// than what it answers, so that two that know nothing of each other fall silent.
+    fn answer_stranger(&mut self, from: SocketAddr, id: ConnectionId, length: usize) {
+        // The sender's own id is not known here; it knows this one, and its token, from the handshake.
+        let token = self.token(id);
+        let mut bytes = Vec::new();
+        write_reset(&mut bytes, id, &token);
+        if bytes.len() < length {
+            self.answer(from, bytes);
+        }
+    }
+
+    fn answer(&mut self, to: SocketAddr, bytes: Vec<u8>) {
+        if self.answers.len() < MOST_ANSWERS {
+            self.answers.push_back((to, bytes));
+        }
+    }
+
+    fn on_hello(&mut self, now: Time, from: SocketAddr, source: ConnectionId, cookie: &[u8], first: &[u8]) {
+        if self.config.listen.is_none() {
+            self.stats.strangers += 1;
+            return;
+        }
+        if !self.cookies.check(now, from, source, cookie) {
+            self.stats.cookies += 1;
+            let mut bytes = Vec::new();
+            write_cookie(&mut bytes, source, &self.cookies.make(now, from, source));
+            return self.answer(from, bytes);
+        }
+        if let Some(&index) = self.hellos.get(&(from, source)) {
+            // The response was lost.
+            if let Some(Some(Entry { state: State::Embryo(embryo), .. })) = self.entries.get(index) {
+                let mut bytes = Vec::new();
+                write_response(&mut bytes, source, &embryo.response);
+                self.answer(from, bytes);
+            }
+            return;
+        }
+        let is_full = self.hellos.len() >= self.config.limits.handshakes
+            || self.accepted >= self.config.limits.connections;
+        if is_full || !self.take_from_budget(now) {
+            self.stats.turned_away += 1;
+            return;
+        }
+        let local = self.fresh_id();
+        let parameters =
+            ServerParameters { id: local, token: self.token(local), largest: self.config.largest };
+        let mut ephemeral = [0; 32];
+        self.entropy.fill(&mut ephemeral);
+        self.stats.handshakes += 1;
+        let begun = Responder::new(&self.config.identity, source, ephemeral, first, &parameters);
+        let Ok((responder, response)) = begun else {
+            self.stats.forged += 1;
+            return;
+        };
+        let mut bytes = Vec::new();
+        write_response(&mut bytes, source, &response);
+        self.answer(from, bytes);
+        let deadline = now + HANDSHAKE;
+        let embryo = Embryo { remote: from, source, local, responder, response, deadline };
+        let handle = self.add(local, State::Embryo(Box::new(embryo)));
+        self.hellos.insert((from, source), handle.index);
+    }
+
+    /// One handshake's worth of work, if there is any left. It comes back with time (a token bucket).
+    fn take_from_budget(&mut self, now: Time) -> bool {
+        let rate = u64::from(self.config.limits.handshakes_per_second);
+        let nanos = now.since(self.budget_at).as_picos() / 1000;
+        self.budget_at = now;
+        self.budget = self.budget.saturating_add(nanos.saturating_mul(rate)).min(rate * BILLION);
+        let is_enough = self.budget >= BILLION;
+        if is_enough {
+            self.budget -= BILLION;
+        }
+        is_enough
+    }
+
+    fn on_cookie(&mut self, now: Time, from: SocketAddr, id: ConnectionId, cookie: &[u8]) {
+        let Some(&index) = self.ids.get(&id) else { return };
+        let Some(Some(Entry { state: State::Connecting(connecting), .. })) = self.entries.get_mut(index)
+        else {
+            return;
+        };
+        // One cookie is enough; more would make this end send a hello for each.
+        if from == connecting.connect.remote && (connecting.cookie.is_empty() || connecting.tries > 2) {
+            connecting.cookie = cookie.to_owned();
+            connecting.due = now;
+            connecting.tries = 0;
+            self.make_ready(index);
+        }
+    }
+
+    fn on_response(&mut self, now: Time, from: SocketAddr, id: ConnectionId, message: &[u8]) {
+        let Some(&index) = self.ids.get(&id) else { return };
+        let Some(Some(entry)) = self.entries.get_mut(index) else { return };
+        let handle = Handle { index, generation: entry.generation };
+        let State::Connecting(connecting) = &mut entry.state else { return };
+        if from != connecting.connect.remote {
+            return;
+        }
+        let Ok((server, peer)) = connecting.initiator.read(message) else {
+            self.stats.forged += 1;
+            return;
+        };
+        if !connecting.connect.trust.includes(&peer) {
+            self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::WrongKey(peer))));
+            return self.remove(index);
+        }
+        let State::Connecting(connecting) = core::mem::replace(&mut entry.state, State::Gone) else { return };
+        let Connecting { connect, initiator, token, source, sent, .. } = *connecting;
+        let parameters = ClientParameters {
+            token,
+            largest: self.config.largest,
+            service: connect.service.clone(),
+            scheme: connect.scheme.encode(),
+        };
+        let Ok((confirm, secrets)) = initiator.confirm(&parameters) else {
+            self.ids.remove(&source);
+            self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::Unspeakable)));
+            return self.remove(index);
+        };
+        let agreed = Agreed {
+            side: Side::Client,
+            peer,
+            service: connect.service,
+            scheme: connect.scheme,
+            local: source,
+            remote: server.id,
+            token: server.token,
+            largest: server.largest.min(self.config.largest),
+        };
+        let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
+        let rtt = Some(now.since(sent));
+        let session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
+        entry.state = State::Open(Box::new(session));
+        self.remote_ids.insert(server.id, index);
+        self.events.push_back((handle, EndpointEvent::Connected { peer }));
+        self.make_ready(index);
+    }
+
+    fn on_confirm(&mut self, now: Time, from: SocketAddr, id: ConnectionId, message: &[u8]) {
+        let Some(&index) = self.ids.get(&id) else { return };
+        let Some(Some(entry)) = self.entries.get_mut(index) else { return };
+        let handle = Handle { index, generation: entry.generation };
+        let embryo = match &mut entry.state {
+            State::Embryo(embryo) if embryo.remote == from => embryo,
+            State::Open(session) if session.remote() == from && session.agreed().side == Side::Server => {
+                session.on_confirm_again(now);
+                return self.make_ready(index);
+            }
+            _ => return,
+        };
+        let Ok((client, peer, secrets)) = embryo.responder.read(message) else {
+            self.stats.forged += 1;
+            return;
+        };
+        let scheme = Scheme::decode(&client.scheme);
+        let is_known = scheme.is_ok();
+        let Some(listen) = &self.config.listen else { return };
+        let refusal = if !listen.trust.includes(&peer) {
+            Some((code::UNAUTHORIZED, "this key may not connect here"))
+        } else if !listen.services.contains(&client.service) {
+            Some((code::SERVICE, "this is not served here"))
+        } else if !is_known {
+            Some((code::SCHEME, "the scheme is not known here"))
+        } else {
+            None
+        };
+        let Ok(scheme) = scheme.or_else(|_| "newreno".parse()) else { return };
+        let agreed = Agreed {
+            side: Side::Server,
+            peer,
+            service: client.service.clone(),
+            scheme,
+            local: embryo.local,
+            remote: embryo.source,
+            token: client.token,
+            largest: client.largest.min(self.config.largest),
+        };
+        let hello = (embryo.remote, embryo.source);
+        let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
+        let mut session = Session::new(now, agreed, self.config.session, keys, from, None, None);
+        if let Some((code, reason)) = refusal {
+            session.close(now, code, reason);
+            // Nobody was told of the connection, so nobody needs to hear of its end.
+            while session.event().is_some() {}
+        } else {
+            let event = EndpointEvent::Accepted { peer, service: client.service, remote: from };
+            self.events.push_back((handle, event));
+        }
+        self.remote_ids.insert(hello.1, index);
+        entry.state = State::Open(Box::new(session));
+        self.accepted += 1;
+        self.hellos.remove(&hello);
+        self.make_ready(index);
+    }
+
+    // What goes out.
+
+    /// Does what is due at `now`: appends datagrams to `batch`, and says when to poll again.
+    pub fn poll(&mut self, now: Time, batch: &mut Batch) -> Next {
+        while batch.has_room(usize::from(SAFE_DATAGRAM)) {
+            let Some((to, bytes)) = self.answers.pop_front() else { break };
+            let start = batch.start();
+            batch.buffer().extend_from_slice(&bytes);
+            batch.finish(start, to, Purpose::Ordinary);
+        }
+        if !self.answers.is_empty() {
+            return Next::Full;
+        }
+        while let Some(&(at, index)) = self.deadlines.first() {
+            if at > now {
+                break;
+            }
+            self.set_deadline(index, Time::MAX);
+            self.make_ready(index);
+        }
+        while let Some(index) = self.ready.pop_front() {
+            let Some(Some(entry)) = self.entries.get_mut(index) else { continue };
+            entry.ready = false;
+            let handle = Handle { index, generation: entry.generation };
+            match &mut entry.state {
+                State::Connecting(connecting) => {
+                    if now >= connecting.deadline {
+                        let event = EndpointEvent::NotConnected(ConnectError::NoAnswer);
+                        self.events.push_back((handle, event));
+                        self.remove(index);
+                        continue;
+                    }
+                    connecting.poll(now, batch);
+                    let at = connecting.due.min(connecting.deadline);
+                    self.set_deadline(index, at);
+                }
+                State::Embryo(embryo) => {
+                    let deadline = embryo.deadline;
+                    if now >= deadline {
+                        self.remove(index);
+                    } else {
+                        self.set_deadline(index, deadline);
+                    }
+                }
+                State::Gone => {}
+                State::Open(session) => {
+                    let next = session.poll(now, batch);
+                    while let Some(event) = session.event() {
+                        self.events.push_back((handle, EndpointEvent::Session(event)));
+                    }
+                    if session.is_over() {
+                        self.remove(index);
+                        continue;
+                    }
+                    match next {
+                        Next::Full => {
+                            // The others first.
+                            self.make_ready(index);
+                            return Next::Full;
+                        }
+                        Next::At(at) => self.set_deadline(index, at),
+                    }
+                }
+            }
+        }
+        Next::At(self.deadlines.first().map_or(Time::MAX, |&(at, _)| at))
+    }
+
+    /// The network layer of this host refused a datagram of `size` bytes of the connection with `remote`.
+    pub fn on_refused(&mut self, now: Time, remote: SocketAddr, size: usize) {
+        for index in 0..self.entries.len() {
+            if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
+                && session.remote() == remote
+            {
+                session.on_refused(now, size);
+                self.make_ready(index);
+            }
+        }
+    }
+
+    // Book-keeping.
+
+    fn add(&mut self, id: ConnectionId, state: State) -> Handle {
+        self.generations += 1;
+        let entry = Entry { generation: self.generations, state, ready: false, deadline: Time::MAX };
+        let index = self.free.pop().unwrap_or(self.entries.len());
+        if index == self.entries.len() {
+            self.entries.push(Some(entry));
+        } else {
+            self.entries[index] = Some(entry);
+        }
+        self.ids.insert(id, index);
+        self.make_ready(index);
+        Handle { index, generation: self.generations }
+    }
+
+    fn remove(&mut self, index: usize) {
+        self.set_deadline(index, Time::MAX);
+        let Some(entry) = self.entries.get_mut(index).and_then(Option::take) else { return };
+        match entry.state {
+            State::Connecting(connecting) => {
+                self.ids.remove(&connecting.source);
+            }
+            State::Embryo(embryo) => {
+                self.ids.remove(&embryo.local);
+                self.hellos.remove(&(embryo.remote, embryo.source));
+            }
+            State::Gone => {}
+            State::Open(session) => {
+                self.ids.remove(&session.agreed().local);
+                if self.remote_ids.get(&session.agreed().remote) == Some(&index) {
+                    self.remote_ids.remove(&session.agreed().remote);
+                }
+                self.accepted -= usize::from(session.agreed().side == Side::Server);
+            }
+        }
+        self.free.push(index);
+    }
+
+    fn make_ready(&mut self, index: usize) {
+        if let Some(Some(entry)) = self.entries.get_mut(index)
+            && !core::mem::replace(&mut entry.ready, true)
+        {
+            self.ready.push_back(index);
+        }
+    }
+
+    fn set_deadline(&mut self, index: usize, at: Time) {
+        let Some(Some(entry)) = self.entries.get_mut(index) else { return };
+        if entry.deadline == at {
+            return;
+        }
+        self.deadlines.remove(&(entry.deadline, index));
+        entry.deadline = at;
+        if at < Time::MAX {
+            self.deadlines.insert((at, index));
+        }
+    }
+
+    /// An id that no connection of this endpoint has.
+    fn fresh_id(&mut self) -> ConnectionId {
+        loop {
+            let mut bytes = [0; 8];
+            self.entropy.fill(&mut bytes);
+            let id = ConnectionId(bytes);
+            if !self.ids.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// What proves that a reset for packets with `id` comes from this end.
+    fn token(&self, id: ConnectionId) -> [u8; TOKEN] {
+        let hash = blake3::keyed_hash(&self.reset_key, &id.0);
+        let mut token = [0; TOKEN];
+        token.copy_from_slice(&hash.as_bytes()[..TOKEN]);
+        token
+    }
+}
+
+impl Connecting {
+    fn poll(&mut self, now: Time, batch: &mut Batch) {
+        if now < self.due {
+            return;
+        }
+        self.due = now + FIRST_REPEAT * (1 << self.tries.min(1));
+        self.tries += 1;
+        self.sent = now;
+        let start = batch.start();
+        write_hello(batch.buffer(), self.source, &self.cookie, self.initiator.first());
+        batch.finish(start, self.connect.remote, Purpose::Ordinary);
+    }
+}
+
+/// A handshake takes no longer.
+const HANDSHAKE: Duration = Duration::from_secs(20);
+
+/// A hello that is not answered is sent again after this, then after twice that each time: a server that is there is to be
+/// reached over a bad path too.
+const FIRST_REPEAT: Duration = Duration::from_millis(300);
+
+/// Answers to strangers that wait to be sent; more are dropped.
+const MOST_ANSWERS: usize = 64;
+
+const BILLION: u64 = 1_000_000_000;

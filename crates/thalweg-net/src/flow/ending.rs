@@ -1,0 +1,137 @@
+//! The end of a stream: told when everything has been sent once, and again until the peer has heard it.
+
+use thalweg_proto::units::{Duration, Time};
+
+/// The end of the stream, as either end knows it.
+#[derive(Debug)]
+pub(super) enum Ending {
+    Telling(Telling),
+    Hearing(Hearing),
+}
+
+/// The sending end's part.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    /// The length of the stream in bytes, and whether the application stopped early.
+    end: Option<(u64, bool)>,
+    due: Time,
+    /// How often it was told.
+    tries: u32,
+    heard: bool,
+    all_arrived: bool,
+    finished: bool,
+}
+
+impl Telling {
+    pub fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// The application writes no more. A stop after the end was told is none.
+    pub fn end(&mut self, now: Time, length: u64, stopped: bool) {
+        if self.end.is_none() || stopped && self.tries == 0 {
+            self.end = Some((length, stopped));
+            self.due = now;
+        }
+    }
+
+    /// The engine knows that the peer has everything.
+    pub fn all_arrived(&mut self) {
+        self.all_arrived = true;
+    }
+
+    /// The peer has heard it. False for an answer that cannot be.
+    pub fn answer(&mut self, rest: &[u8]) -> bool {
+        let is_sound = rest.is_empty() && self.tries > 0;
+        self.heard |= is_sound;
+        is_sound
+    }
+
+    fn is_waiting(&self, is_sent: bool) -> bool {
+        self.end.is_some() && is_sent && !self.heard
+    }
+
+    /// Whether it is to be told now, all data having been sent once or not.
+    pub fn is_due(&self, now: Time, is_sent: bool) -> bool {
+        self.is_waiting(is_sent) && now >= self.due
+    }
+
+    /// When it is to be told next.
+    pub fn next(&self, is_sent: bool) -> Time {
+        if self.is_waiting(is_sent) { self.due } else { Time::MAX }
+    }
+
+    /// Says it.
+    pub fn say(&mut self, now: Time, rtt: Option<Duration>, buffer: &mut Vec<u8>) {
+        let Some((length, stopped)) = self.end else { return };
+        buffer.extend_from_slice(&length.to_be_bytes());
+        buffer.push(u8::from(stopped));
+        // Losses are likely on a path that needs many tries, and silence costs nothing: back off, but not for long.
+        let base = rtt.map_or(FIRST_REPEAT, |rtt| (rtt * 2).max(LEAST_REPEAT));
+        self.due = now + (base * (1 << self.tries.min(4))).min(LONGEST_REPEAT.max(base));
+        self.tries = self.tries.saturating_add(1);
+    }
+
+    /// True once, when the peer has everything and knows that it is all.
+    pub fn take_finished(&mut self) -> bool {
+        let is_done = self.heard && self.all_arrived;
+        is_done && !std::mem::replace(&mut self.finished, true)
+    }
+}
+
+/// The receiving end's part.
+#[derive(Debug)]
+pub(super) struct Hearing {
+    is_reliable: bool,
+    end: Option<(u64, bool)>,
+    answer: bool,
+    /// When a stream that may have holes counts as over; [`Time::MAX`] for reliable ones.
+    deadline: Time,
+    told: bool,
+}
+
+impl Hearing {
+    pub fn new(is_reliable: bool) -> Self {
+        Self { is_reliable, end: None, answer: false, deadline: Time::MAX, told: false }
+    }
+
+    /// The peer says that the stream ends. False for an end that cannot be.
+    pub fn hear(&mut self, now: Time, rest: &[u8], delivered: u64) -> bool {
+        let Some((length, &[stopped])) = rest.split_first_chunk() else { return false };
+        let end = (u64::from_be_bytes(*length), stopped == 1);
+        if stopped > 1 || end.0 < delivered || self.end.is_some_and(|known| known != end) {
+            return false;
+        }
+        if self.end.is_none() && !self.is_reliable {
+            self.deadline = now + GRACE;
+        }
+        self.end = Some(end);
+        self.answer = true;
+        true
+    }
+
+    /// True where an answer is owed, which is then taken to be given.
+    pub fn take_answer(&mut self) -> bool {
+        std::mem::take(&mut self.answer)
+    }
+
+    /// Whether the peer stopped early, once everything has been delivered, or nothing more is expected.
+    pub fn take_end(&mut self, now: Time, delivered: u64) -> Option<bool> {
+        let (length, stopped) = self.end.filter(|_| !self.told)?;
+        self.told = delivered >= length || now >= self.deadline;
+        self.told.then_some(stopped)
+    }
+
+    pub fn next(&self) -> Time {
+        if self.told { Time::MAX } else { self.deadline }
+    }
+}
+
+/// Before the round-trip time is known.
+const FIRST_REPEAT: Duration = Duration::from_millis(500);
+/// However short the round trip.
+const LEAST_REPEAT: Duration = Duration::from_millis(50);
+/// However often it was told.
+const LONGEST_REPEAT: Duration = Duration::from_secs(2);
+/// How long the last datagrams of a stream that may lose some are waited for.
+const GRACE: Duration = Duration::from_secs(1);

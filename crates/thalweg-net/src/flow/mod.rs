@@ -1,0 +1,303 @@
+//! Schemes over bytes: an engine with its codec, without sockets and clocks.
+//!
+//! A [`Flow`] is one end of one direction of a stream. Its driver hands it datagrams of the peer and what the application
+//! writes, polls it until it has nothing more to do, and puts what it encodes into datagrams: the contract of
+//! [`Engine`](thalweg_proto::Engine), with bytes in place of PDUs.
+//!
+//! # On the wire
+//!
+//! Each datagram of a flow begins with a byte that says what it is:
+//!
+//! | byte 0 | what follows |
+//! | --- | --- |
+//! | 0 | a PDU of the scheme's engine, in the scheme's own format |
+//! | 1 | end of the stream: its length (8 bytes, big-endian), and 1 byte: 1 if the application stopped early, else 0 |
+//! | 2 | the end of the stream was heard |
+//!
+//! Engines know when everything has arrived, but most of them have no way to say that nothing more will come. The sending
+//! flow says it when everything has been sent once, and again from time to time until it is answered.
+//!
+//! Datagrams that are no PDU of the scheme are counted and dropped. Whether they come from the peer is the business of the
+//! layer below, which authenticates them.
+
+mod catalogue;
+mod ending;
+mod machine;
+mod options;
+mod path;
+mod scheme;
+mod window;
+
+pub use path::PathHints;
+pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
+
+use ending::{Ending, Hearing, Telling};
+use machine::{Command, Machine, Polled};
+use thalweg_proto::payload::{Payload, Slice};
+use thalweg_proto::transport::{Event, Limit};
+use thalweg_proto::units::{Duration, Rate, Time};
+
+/// Bytes that a flow puts before each PDU of its engine.
+pub const FLOW_HEADER: u32 = 1;
+
+/// Unsent data that a flow takes, in bytes. What is sent and not acknowledged comes on top of it.
+const ROOM: u64 = 1 << 20;
+
+/// Which end of a direction a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The end at which the application writes.
+    Sender,
+    /// The end at which it reads.
+    Receiver,
+}
+
+/// What a driver tells a flow.
+#[derive(Clone, Debug)]
+pub enum FlowInput {
+    /// A datagram came from the peer. What is delivered shares its memory.
+    Datagram {
+        /// All of it.
+        bytes: Slice,
+        /// The network set the congestion mark on the packet that carried it (ECN's CE).
+        marked: bool,
+    },
+    /// The application writes. Pieces are cut into segments, but never joined: large ones make full segments.
+    Write(Slice),
+    /// The application will write no more; what is still queued is sent.
+    Finish,
+    /// The application will write no more, and what has not been sent yet is dropped. The peer learns of it.
+    Stop,
+    /// The application took so many bytes of what was delivered, which makes room for more.
+    Consumed(u64),
+    /// No data leaves until [`FlowInput::Resume`]; all else goes on.
+    Pause,
+    /// Data may leave again.
+    Resume,
+    /// The largest datagram of this flow that fits the path, in bytes, has changed. Window transports follow, also with what
+    /// they have sent before. Others keep the size with which they began, as their packets are numbered: there it ought to
+    /// be one that any path takes.
+    MaximumSegment(u32),
+}
+
+/// What a flow wants done next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FlowOutput {
+    /// Send the datagram that has been appended to the buffer.
+    Transmit,
+    /// Tell the application.
+    Event(Event<Slice>),
+    /// Everything that the peer wrote has been delivered, and no more will come.
+    Ended {
+        /// The peer's application stopped before it had sent all that it meant to.
+        stopped: bool,
+    },
+    /// Drained. Poll again at `at`, unless an input comes before.
+    Timeout {
+        /// When; later than the `now` of this poll.
+        at: Time,
+    },
+    /// Drained. Nothing will happen until the next input.
+    Idle,
+}
+
+/// What a flow has counted and believes. What a scheme does not know is zero or `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowStats {
+    /// Data packets sent, retransmissions included.
+    pub sent: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Expiries of a retransmission timer.
+    pub timeouts: u64,
+    /// Bytes that the application wrote and did not take back.
+    pub written: u64,
+    /// Bytes delivered to the application.
+    pub delivered: u64,
+    /// Data packets that came a second time.
+    pub duplicates: u64,
+    /// Datagrams that were no PDU of the scheme.
+    pub malformed: u64,
+    /// The smoothed round-trip time, once it is known.
+    pub smoothed_rtt: Option<Duration>,
+    /// The shortest round-trip time, once it is known.
+    pub min_rtt: Option<Duration>,
+    /// Packets that may be outstanding.
+    pub window: f64,
+    /// Packets that are.
+    pub in_flight: u32,
+    /// The rate at which packets are spaced, where there is one.
+    pub pacing_rate: Option<Rate>,
+    /// How long each of [`Limit::ALL`] has held the sender back.
+    pub limits: [Duration; 6],
+}
+
+/// One end of one direction of a stream.
+#[derive(Debug)]
+pub struct Flow {
+    machine: Machine,
+    ending: Ending,
+    written: u64,
+    delivered: u64,
+    malformed: u64,
+    failed: bool,
+}
+
+impl Flow {
+    /// An end that has not sent or heard anything. Both ends are made from the same scheme, settled by one of them
+    /// ([`Scheme::on_path`]).
+    pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
+        let ending = match role {
+            Role::Sender => Ending::Telling(Telling::default()),
+            Role::Receiver => Ending::Hearing(Hearing::new(scheme.is_reliable())),
+        };
+        Self {
+            machine: Machine::new(scheme, role, path),
+            ending,
+            written: 0,
+            delivered: 0,
+            malformed: 0,
+            failed: false,
+        }
+    }
+
+    /// Takes one input. Never fails: what cannot be used is counted and dropped.
+    pub fn handle(&mut self, now: Time, input: FlowInput) {
+        let command = match input {
+            FlowInput::Datagram { bytes, marked } => return self.on_datagram(now, &bytes, marked),
+            FlowInput::MaximumSegment(bytes) => return self.machine.set_maximum(bytes),
+            FlowInput::Write(data) => {
+                let Ending::Telling(telling) = &self.ending else { return };
+                if telling.is_over() || data.is_empty() {
+                    return;
+                }
+                self.written += u64::from(data.len());
+                Command::Write(data)
+            }
+            FlowInput::Finish => {
+                self.end(now, false);
+                Command::Finish
+            }
+            FlowInput::Stop => {
+                self.written -= self.machine.backlog();
+                self.end(now, true);
+                Command::Stop
+            }
+            FlowInput::Consumed(bytes) => Command::Consumed(bytes),
+            FlowInput::Pause => Command::Pause,
+            FlowInput::Resume => Command::Resume,
+        };
+        self.machine.command(now, command);
+    }
+
+    fn end(&mut self, now: Time, stopped: bool) {
+        if let Ending::Telling(telling) = &mut self.ending {
+            telling.end(now, self.written, stopped);
+        }
+    }
+
+    fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
+        let is_sound = match (bytes.as_bytes().first(), &mut self.ending) {
+            (Some(&PDU), _) => self.machine.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
+            (Some(&END), Ending::Hearing(hearing)) => {
+                hearing.hear(now, &bytes.as_bytes()[1..], self.delivered)
+            }
+            (Some(&END_HEARD), Ending::Telling(telling)) => telling.answer(&bytes.as_bytes()[1..]),
+            _ => false,
+        };
+        self.malformed += u64::from(!is_sound);
+    }
+
+    /// The next thing to do at `now`. A datagram that is to be sent is appended to `buffer`.
+    #[must_use = "an output that is not acted on is lost"]
+    pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>) -> FlowOutput {
+        if let Ending::Hearing(hearing) = &mut self.ending
+            && hearing.take_answer()
+        {
+            buffer.push(END_HEARD);
+            return FlowOutput::Transmit;
+        }
+        loop {
+            let at = match self.machine.poll(now, buffer) {
+                Polled::Transmit => return FlowOutput::Transmit,
+                Polled::Event(Event::Finished) => {
+                    if let Ending::Telling(telling) = &mut self.ending {
+                        telling.all_arrived();
+                    }
+                    continue;
+                }
+                Polled::Event(event) => {
+                    match &event {
+                        Event::Delivered(piece) => self.delivered += u64::from(piece.len()),
+                        Event::Failed(_) => self.failed = true,
+                        _ => {}
+                    }
+                    return FlowOutput::Event(event);
+                }
+                Polled::Wait(at) => at,
+            };
+            return self.poll_ending(now, at, buffer);
+        }
+    }
+
+    /// The engine has nothing to do until `at`.
+    fn poll_ending(&mut self, now: Time, at: Time, buffer: &mut Vec<u8>) -> FlowOutput {
+        let mut next = at;
+        if !self.failed {
+            match &mut self.ending {
+                Ending::Telling(telling) => {
+                    let is_sent = self.machine.backlog() == 0;
+                    if telling.is_due(now, is_sent) {
+                        buffer.push(END);
+                        telling.say(now, self.machine.smoothed_rtt(), buffer);
+                        return FlowOutput::Transmit;
+                    }
+                    if telling.take_finished() {
+                        return FlowOutput::Event(Event::Finished);
+                    }
+                    next = next.min(telling.next(is_sent));
+                }
+                Ending::Hearing(hearing) => {
+                    if let Some(stopped) = hearing.take_end(now, self.delivered) {
+                        return FlowOutput::Ended { stopped };
+                    }
+                    next = next.min(hearing.next());
+                }
+            }
+        }
+        if next == Time::MAX { FlowOutput::Idle } else { FlowOutput::Timeout { at: next } }
+    }
+
+    /// How many bytes more the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
+    /// grows when data is sent: ask again after polling. Zero for the receiving end.
+    pub fn writable(&self) -> u64 {
+        match &self.ending {
+            Ending::Telling(telling) if !telling.is_over() && !self.failed => {
+                ROOM.saturating_sub(self.machine.backlog())
+            }
+            _ => 0,
+        }
+    }
+
+    /// What keeps the flow from sending more, as of the last poll; `None` for the receiving end, and when all is done.
+    pub fn limit(&self) -> Option<Limit> {
+        self.machine.limit()
+    }
+
+    /// Counters and beliefs at `now`.
+    pub fn stats(&self, now: Time) -> FlowStats {
+        FlowStats {
+            written: self.written,
+            delivered: self.delivered,
+            malformed: self.malformed,
+            ..self.machine.stats(now)
+        }
+    }
+}
+
+/// A PDU of the engine follows.
+const PDU: u8 = 0;
+/// The end of the stream.
+const END: u8 = 1;
+/// The answer to it.
+const END_HEARD: u8 = 2;

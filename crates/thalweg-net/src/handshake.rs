@@ -1,0 +1,447 @@
+//! The handshake: Noise XX over X25519 with AES-GCM and SHA-256.
+//!
+//! ```text
+//! client                                   server
+//!   hello    e                          ->
+//!                                       <- response  e, ee, s, es, [parameters]
+//!   confirm  s, se, [parameters]        ->
+//!   protected packets                   <-> protected packets
+//! ```
+//!
+//! After the response the client knows the server's static key and shows its own only if it wants to talk to that one.
+//! Nobody else sees either. Keys of packets come from both ends' ephemeral keys, which are forgotten: who steals a static
+//! key later can read nothing of the past. The protocol's name and version and the client's connection id are the
+//! prologue: where they were changed on the way, the handshake fails.
+
+use crate::identity::{Identity, PublicKey};
+use crate::keys::Secret;
+use crate::wire::{ConnectionId, TOKEN, VERSION};
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::{BoxedCryptoResolver, CryptoResolver, DefaultResolver, FallbackResolver, RingResolver};
+use snow::types::{Cipher, Dh, Hash, Random};
+use snow::{Builder, HandshakeState};
+
+const PATTERN: &str = "Noise_XX_25519_AESGCM_SHA256";
+
+/// The longest handshake message.
+const LONGEST: usize = 1024;
+
+/// Forged third messages that a server endures in one handshake.
+const PATIENCE: u8 = 16;
+
+/// The longest name of a service, in bytes.
+pub const LONGEST_SERVICE: usize = 64;
+
+/// The longest encoded scheme, in bytes.
+pub const LONGEST_SCHEME: usize = 256;
+
+/// Why a handshake message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed;
+
+impl From<snow::Error> for Failed {
+    fn from(_: snow::Error) -> Self {
+        Self
+    }
+}
+
+/// What a server tells its client under cover of the response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerParameters {
+    /// What the client is to put on its packets.
+    pub id: ConnectionId,
+    /// A reset with this token comes from the server.
+    pub token: [u8; TOKEN],
+    /// The largest datagram that the server takes.
+    pub largest: u16,
+}
+
+/// What a client tells its server under cover of the confirm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientParameters {
+    /// A reset with this token comes from the client.
+    pub token: [u8; TOKEN],
+    /// The largest datagram that the client takes.
+    pub largest: u16,
+    /// What the client wants of the server.
+    pub service: String,
+    /// The scheme of the streams, as a flow's scheme encodes it.
+    pub scheme: Vec<u8>,
+}
+
+/// The secrets of a connection.
+#[derive(Clone, Debug)]
+pub struct Secrets {
+    /// Of packets from the client.
+    pub client: Secret,
+    /// Of packets from the server.
+    pub server: Secret,
+}
+
+/// The public key of a secret one.
+pub(crate) fn public_key(secret: &[u8; 32]) -> [u8; 32] {
+    let dh = DefaultResolver.resolve_dh(&DHChoice::Curve25519);
+    let mut dh = dh.expect("the default resolver was built with Curve25519");
+    dh.set(secret);
+    let mut public = [0; 32];
+    public.copy_from_slice(dh.pubkey());
+    public
+}
+
+/// A client's side.
+#[derive(Debug)]
+pub struct Initiator {
+    state: HandshakeState,
+    first: Vec<u8>,
+}
+
+impl Initiator {
+    /// Begins a handshake with a fresh `ephemeral` key.
+    ///
+    /// # Errors
+    /// None that a peer could cause.
+    pub fn new(identity: &Identity, source: ConnectionId, ephemeral: [u8; 32]) -> Result<Self, Failed> {
+        let prologue = prologue(source);
+        let mut state = builder(identity, ephemeral, &prologue)?.build_initiator()?;
+        let first = write(&mut state, &[])?;
+        Ok(Self { state, first })
+    }
+
+    /// The first message.
+    pub fn first(&self) -> &[u8] {
+        &self.first
+    }
+
+    /// Takes the server's response.
+    ///
+    /// # Errors
+    /// A message that the server did not make for this handshake, which changes nothing.
+    pub fn read(&mut self, message: &[u8]) -> Result<(ServerParameters, PublicKey), Failed> {
+        let payload = read(&mut self.state, message)?;
+        let key = remote_key(&self.state)?;
+        Ok((ServerParameters::decode(&payload).ok_or(Failed)?, key))
+    }
+
+    /// The third message, and the secrets. To be called once, after [`Initiator::read`].
+    ///
+    /// # Errors
+    /// Parameters that are too long, or calls out of order.
+    pub fn confirm(mut self, parameters: &ClientParameters) -> Result<(Vec<u8>, Secrets), Failed> {
+        let message = write(&mut self.state, &parameters.encode().ok_or(Failed)?)?;
+        Ok((message, secrets(&mut self.state)?))
+    }
+}
+
+/// A server's side.
+#[derive(Debug)]
+pub struct Responder {
+    state: HandshakeState,
+    start: Start,
+    /// Forgeries that may still come.
+    patience: u8,
+}
+
+/// What a responder was made from.
+#[derive(Clone, Debug)]
+struct Start {
+    identity: Identity,
+    source: ConnectionId,
+    ephemeral: Secret,
+    first: Vec<u8>,
+    parameters: ServerParameters,
+}
+
+impl Start {
+    fn respond(&self) -> Result<(HandshakeState, Vec<u8>), Failed> {
+        let prologue = prologue(self.source);
+        let mut state = builder(&self.identity, self.ephemeral.0, &prologue)?.build_responder()?;
+        read(&mut state, &self.first)?;
+        let response = write(&mut state, &self.parameters.encode())?;
+        Ok((state, response))
+    }
+}
+
+impl Responder {
+    /// Takes a client's first message, and gives the response.
+    ///
+    /// # Errors
+    /// A message that is none.
+    pub fn new(
+        identity: &Identity,
+        source: ConnectionId,
+        ephemeral: [u8; 32],
+        first: &[u8],
+        parameters: &ServerParameters,
+    ) -> Result<(Self, Vec<u8>), Failed> {
+        let start = Start {
+            identity: identity.clone(),
+            source,
+            ephemeral: Secret(ephemeral),
+            first: first.to_owned(),
+            parameters: parameters.clone(),
+        };
+        let (state, response) = start.respond()?;
+        Ok((Self { state, start, patience: PATIENCE }, response))
+    }
+
+    /// Takes the confirm.
+    ///
+    /// # Errors
+    /// A message that the client did not make for this handshake. Some of them change nothing; after many, the handshake
+    /// fails.
+    pub fn read(&mut self, message: &[u8]) -> Result<(ClientParameters, PublicKey, Secrets), Failed> {
+        if self.state.is_handshake_finished() || self.patience == 0 {
+            return Err(Failed);
+        }
+        let Ok(payload) = read(&mut self.state, message) else {
+            // A message that is wrong only in its second part has changed the state, which cannot be taken back: it is
+            // made anew. That costs four Diffie-Hellmans, which is why a forger cannot ask for it for ever.
+            self.patience -= 1;
+            self.state = self.start.respond()?.0;
+            return Err(Failed);
+        };
+        let key = remote_key(&self.state)?;
+        let parameters = ClientParameters::decode(&payload).ok_or(Failed)?;
+        Ok((parameters, key, secrets(&mut self.state)?))
+    }
+}
+
+fn prologue(source: ConnectionId) -> Vec<u8> {
+    let mut prologue = b"thalweg".to_vec();
+    prologue.push(VERSION);
+    prologue.extend_from_slice(&source.0);
+    prologue
+}
+
+fn builder<'a>(
+    identity: &'a Identity,
+    ephemeral: [u8; 32],
+    prologue: &'a [u8],
+) -> Result<Builder<'a>, Failed> {
+    let pattern = PATTERN.parse().map_err(|_| Failed)?;
+    let resolver: BoxedCryptoResolver = Box::new(Resolver::new(ephemeral));
+    Ok(Builder::with_resolver(pattern, resolver).local_private_key(identity.secret())?.prologue(prologue)?)
+}
+
+fn write(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8>, Failed> {
+    let mut message = vec![0; LONGEST];
+    let length = state.write_message(payload, &mut message)?;
+    message.truncate(length);
+    Ok(message)
+}
+
+fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, Failed> {
+    if message.len() > LONGEST {
+        return Err(Failed);
+    }
+    let mut payload = vec![0; LONGEST];
+    let length = state.read_message(message, &mut payload)?;
+    payload.truncate(length);
+    Ok(payload)
+}
+
+fn remote_key(state: &HandshakeState) -> Result<PublicKey, Failed> {
+    let key: [u8; 32] = state.get_remote_static().and_then(|key| key.try_into().ok()).ok_or(Failed)?;
+    // The point of order one: whoever claims it knows the shared secrets of anybody.
+    if key == [0; 32] { Err(Failed) } else { Ok(PublicKey(key)) }
+}
+
+fn secrets(state: &mut HandshakeState) -> Result<Secrets, Failed> {
+    if !state.is_handshake_finished() {
+        return Err(Failed);
+    }
+    let (client, server) = state.dangerously_get_raw_split();
+    Ok(Secrets { client: Secret(client), server: Secret(server) })
+}
+
+impl ServerParameters {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.id.0.to_vec();
+        bytes.extend_from_slice(&self.token);
+        bytes.extend_from_slice(&self.largest.to_be_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let (token, rest) = rest.split_first_chunk()?;
+        let (largest, _) = rest.split_first_chunk()?;
+        Some(Self { id: ConnectionId(*id), token: *token, largest: u16::from_be_bytes(*largest) })
+    }
+}
+
+impl ClientParameters {
+    fn encode(&self) -> Option<Vec<u8>> {
+        if self.service.len() > LONGEST_SERVICE || self.scheme.len() > LONGEST_SCHEME {
+            return None;
+        }
+        let mut bytes = self.token.to_vec();
+        bytes.extend_from_slice(&self.largest.to_be_bytes());
+        bytes.push(u8::try_from(self.service.len()).ok()?);
+        bytes.extend_from_slice(self.service.as_bytes());
+        bytes.extend_from_slice(&u16::try_from(self.scheme.len()).ok()?.to_be_bytes());
+        bytes.extend_from_slice(&self.scheme);
+        Some(bytes)
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (token, rest) = bytes.split_first_chunk()?;
+        let (largest, rest) = rest.split_first_chunk()?;
+        let (&length, rest) = rest.split_first()?;
+        let (service, rest) = rest.split_at_checked(usize::from(length))?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let scheme = rest.get(..usize::from(u16::from_be_bytes(*length)))?;
+        if service.len() > LONGEST_SERVICE || scheme.len() > LONGEST_SCHEME {
+            return None;
+        }
+        Some(Self {
+            token: *token,
+            largest: u16::from_be_bytes(*largest),
+            service: core::str::from_utf8(service).ok()?.to_owned(),
+            scheme: scheme.to_owned(),
+        })
+    }
+}
+
+/// Ring's primitives, where it has them, and random bytes that were handed in: the ephemeral key, once.
+struct Resolver {
+    primitives: FallbackResolver,
+    ephemeral: [u8; 32],
+}
+
+impl Resolver {
+    fn new(ephemeral: [u8; 32]) -> Self {
+        let primitives = FallbackResolver::new(Box::new(RingResolver), Box::new(DefaultResolver));
+        Self { primitives, ephemeral }
+    }
+}
+
+impl CryptoResolver for Resolver {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Once(Some(self.ephemeral))))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        self.primitives.resolve_dh(choice)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        self.primitives.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        self.primitives.resolve_cipher(choice)
+    }
+}
+
+/// Random bytes for one key. A second request would get the same, so it gets none.
+struct Once(Option<[u8; 32]>);
+
+impl Random for Once {
+    fn try_fill_bytes(&mut self, into: &mut [u8]) -> Result<(), snow::Error> {
+        let bytes = self.0.take().filter(|bytes| bytes.len() == into.len()).ok_or(snow::Error::Rng)?;
+        into.copy_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that both ends agree on keys and each other's identity, and that nothing changed or foreign is taken.
+    use super::*;
+
+    const SOURCE: ConnectionId = ConnectionId([9; 8]);
+
+    fn server_parameters() -> ServerParameters {
+        ServerParameters { id: ConnectionId([3; 8]), token: [4; TOKEN], largest: 1500 }
+    }
+
+    fn client_parameters() -> ClientParameters {
+        let service = "bench".to_owned();
+        ClientParameters { token: [5; TOKEN], largest: 1400, service, scheme: b"cubic".to_vec() }
+    }
+
+    fn identities() -> (Identity, Identity) {
+        (Identity::from_secret([1; 32]), Identity::from_secret([2; 32]))
+    }
+
+    #[test]
+    fn both_ends_agree() {
+        let (client, server) = identities();
+        let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
+        let (mut responder, response) =
+            Responder::new(&server, SOURCE, [12; 32], initiator.first(), &server_parameters()).unwrap();
+        assert_eq!(initiator.read(&response).unwrap(), (server_parameters(), server.public()));
+        let (confirm, ours) = initiator.confirm(&client_parameters()).unwrap();
+        let (parameters, key, theirs) = responder.read(&confirm).unwrap();
+        assert_eq!((parameters, key), (client_parameters(), client.public()));
+        assert_eq!((ours.client.0, ours.server.0), (theirs.client.0, theirs.server.0));
+        assert_ne!(ours.client.0, ours.server.0);
+        // Once only.
+        assert!(responder.read(&confirm).is_err());
+        // Neither static key is to be seen.
+        for message in [&response, &confirm] {
+            for key in [client.public(), server.public()] {
+                assert!(!message.windows(32).any(|part| part == key.0));
+            }
+        }
+    }
+
+    #[test]
+    fn forgeries_change_nothing() {
+        let (client, server) = identities();
+        let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
+        let first = initiator.first().to_owned();
+        let (_, response) = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters()).unwrap();
+        for at in 0..response.len() {
+            let mut forged = response.clone();
+            forged[at] ^= 1;
+            assert!(initiator.read(&forged).is_err(), "byte {at}");
+            assert!(initiator.read(&response[..at]).is_err());
+        }
+        assert!(initiator.read(&response).is_ok());
+        let (confirm, _) = initiator.confirm(&client_parameters()).unwrap();
+        for at in 0..confirm.len() {
+            let (mut responder, _) =
+                Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters()).unwrap();
+            let mut forged = confirm.clone();
+            forged[at] ^= 1;
+            assert!(responder.read(&forged).is_err(), "byte {at}");
+            assert!(responder.read(&confirm[..at]).is_err());
+            assert!(responder.read(&confirm).is_ok(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_forger_gets_tired_before_the_server() {
+        let (client, server) = identities();
+        let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
+        let (mut responder, response) =
+            Responder::new(&server, SOURCE, [12; 32], initiator.first(), &server_parameters()).unwrap();
+        initiator.read(&response).unwrap();
+        let (confirm, _) = initiator.confirm(&client_parameters()).unwrap();
+        for _ in 0..PATIENCE {
+            assert!(responder.read(&[0; 100]).is_err());
+        }
+        assert!(responder.read(&confirm).is_err());
+    }
+
+    #[test]
+    fn a_changed_connection_id_fails_the_handshake() {
+        let (client, server) = identities();
+        let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
+        let other = ConnectionId([8; 8]);
+        let (_, response) =
+            Responder::new(&server, other, [12; 32], initiator.first(), &server_parameters()).unwrap();
+        assert!(initiator.read(&response).is_err());
+    }
+
+    #[test]
+    fn first_messages_of_any_length_are_taken_or_refused() {
+        let (_, server) = identities();
+        for length in 0..200 {
+            let made = Responder::new(&server, SOURCE, [12; 32], &vec![7; length], &server_parameters());
+            assert_eq!(made.is_ok(), length >= 32, "{length}");
+        }
+    }
+}

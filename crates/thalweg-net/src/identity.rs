@@ -1,0 +1,146 @@
+//! Who an end is: a static key pair of X25519.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// Where random bytes come from. Keys, connection ids and tokens are made from them.
+pub trait Entropy: Send {
+    /// Fills `bytes` with random bytes that nobody else can guess.
+    fn fill(&mut self, bytes: &mut [u8]);
+}
+
+/// The operating system's generator.
+#[derive(Debug)]
+pub struct SystemEntropy(ring::rand::SystemRandom);
+
+impl SystemEntropy {
+    /// The generator.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Default for SystemEntropy {
+    fn default() -> Self {
+        Self(ring::rand::SystemRandom::new())
+    }
+}
+
+impl Entropy for SystemEntropy {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        // Without random bytes there is no security to be had, and nothing useful left to do.
+        ring::rand::SecureRandom::fill(&self.0, bytes).expect("the operating system gives random bytes");
+    }
+}
+
+/// A peer's static public key: what is pinned.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey(pub [u8; 32]);
+
+/// Text that is not a public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAKey;
+
+impl fmt::Display for NotAKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a public key is 64 hexadecimal digits")
+    }
+}
+
+impl std::error::Error for NotAKey {}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = NotAKey;
+
+    fn from_str(text: &str) -> Result<Self, NotAKey> {
+        hex(text).map(Self).ok_or(NotAKey)
+    }
+}
+
+/// A static key pair. What is secret of it is printed nowhere.
+#[derive(Clone)]
+pub struct Identity {
+    secret: [u8; 32],
+    public: PublicKey,
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.public)
+    }
+}
+
+impl Identity {
+    /// A new identity.
+    pub fn generate(entropy: &mut dyn Entropy) -> Self {
+        let mut secret = [0; 32];
+        entropy.fill(&mut secret);
+        Self::from_secret(secret)
+    }
+
+    /// The identity with this secret key.
+    pub fn from_secret(secret: [u8; 32]) -> Self {
+        Self { public: PublicKey(crate::handshake::public_key(&secret)), secret }
+    }
+
+    /// Reads what [`Identity::to_text`] wrote; `None` for anything else.
+    pub fn from_text(text: &str) -> Option<Self> {
+        hex(text.trim()).map(Self::from_secret)
+    }
+
+    /// The secret key as text, to be kept where nobody else can read it.
+    pub fn to_text(&self) -> String {
+        PublicKey(self.secret).to_string()
+    }
+
+    /// What others know it by.
+    pub fn public(&self) -> PublicKey {
+        self.public
+    }
+
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+}
+
+fn hex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        // Two digits of 16 make a byte.
+        *byte = (digit(0)? * 16 + digit(1)?) as u8;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_reads_back() {
+        let identity = Identity::from_secret([0x5a; 32]);
+        let again = Identity::from_text(&identity.to_text()).unwrap();
+        assert_eq!(again.public(), identity.public());
+        assert_eq!(identity.public().to_string().parse(), Ok(identity.public()));
+        for wrong in ["", "5a", &"g".repeat(64), &"é".repeat(32), &"0".repeat(65)] {
+            assert_eq!(wrong.parse::<PublicKey>(), Err(NotAKey), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Packet protection: AES-256-GCM with the header as associated data.
+//!
+//! Each direction has a secret of its own. From it come a key and an initialisation vector, with which the packet number
+//! is combined to a nonce (RFC 9001, section 5.3). After [`EPOCH`] packets the next secret is derived from the last by a
+//! one-way function, and the last forgotten: packet numbers themselves say which epoch they belong to, so that no end
+//! needs to announce anything. RFC 9001, section 6.6, allows 2^23 packets under one key of AES-GCM.
+
+use crate::replay::ReplayWindow;
+use crate::wire::{HEADER, TAG, packet_number};
+use core::ops::Range;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+
+/// Packets under one key: a quarter of what is allowed.
+pub const EPOCH: u64 = 1 << 21;
+
+/// So many epochs may begin unheard: a packet from further ahead is dropped, or a forger could make each packet cost any
+/// number of derivations.
+const MOST_EPOCHS_AHEAD: u64 = 4;
+
+/// Numbers stay below QUIC's limit of 2^62; a connection at a million packets a second takes 146 000 years.
+const LAST_NUMBER: u64 = 1 << 62;
+
+/// A secret that both ends know, for one direction.
+#[derive(Clone)]
+pub struct Secret(pub(crate) [u8; 32]);
+
+impl core::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    fn next(&self) -> Self {
+        Self(blake3::derive_key("thalweg v1 secret of the next epoch", &self.0))
+    }
+}
+
+/// The key and initialisation vector of one epoch.
+#[derive(Debug)]
+struct EpochKey {
+    key: LessSafeKey,
+    iv: [u8; 12],
+}
+
+impl EpochKey {
+    fn new(secret: &Secret) -> Self {
+        let mut material = [0; 44];
+        let mut hasher = blake3::Hasher::new_derive_key("thalweg v1 packet key and vector");
+        hasher.update(&secret.0);
+        hasher.finalize_xof().fill(&mut material);
+        let (key, vector) = material.split_at(32);
+        let mut iv = [0; 12];
+        iv.copy_from_slice(vector);
+        let key = UnboundKey::new(&AES_256_GCM, key).expect("the key has the algorithm's length");
+        Self { key: LessSafeKey::new(key), iv }
+    }
+
+    fn nonce(&self, number: u64) -> Nonce {
+        let mut nonce = self.iv;
+        for (byte, part) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= part;
+        }
+        Nonce::assume_unique_for_key(nonce)
+    }
+}
+
+/// Seals the packets of one direction.
+#[derive(Debug)]
+pub struct Sealer {
+    secret: Secret,
+    key: EpochKey,
+    epoch: u64,
+    epoch_length: u64,
+    next: u64,
+}
+
+/// Why a packet could not be sealed: all numbers are used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exhausted;
+
+impl Sealer {
+    /// Seals from number 0 on.
+    pub fn new(secret: Secret) -> Self {
+        Self::with_epoch(secret, EPOCH)
+    }
+
+    /// Changes keys after `epoch_length` packets, which must be the same at the peer.
+    pub fn with_epoch(secret: Secret, epoch_length: u64) -> Self {
+        let key = EpochKey::new(&secret);
+        Self { secret, key, epoch: 0, epoch_length, next: 0 }
+    }
+
+    /// The number of the next packet.
+    pub fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// Seals the packet that starts at `start` of `buffer`, whose header carries [`Sealer::next_number`], and appends its
+    /// tag. The number is used up.
+    ///
+    /// # Errors
+    /// After 2^62 packets.
+    #[inline]
+    pub fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) -> Result<(), Exhausted> {
+        let number = self.next;
+        if number >= LAST_NUMBER {
+            return Err(Exhausted);
+        }
+        let epoch = number / self.epoch_length;
+        while self.epoch < epoch {
+            self.secret = self.secret.next();
+            self.key = EpochKey::new(&self.secret);
+            self.epoch += 1;
+        }
+        self.next += 1;
+        let (header, frames) = buffer[start..].split_at_mut(HEADER);
+        let sealed =
+            self.key.key.seal_in_place_separate_tag(self.key.nonce(number), Aad::from(&*header), frames);
+        // It fails only beyond 2^36 bytes.
+        let tag = sealed.map_err(|_| Exhausted)?;
+        buffer.extend_from_slice(tag.as_ref());
+        Ok(())
+    }
+}
+
+/// Opens the packets of one direction, each once.
+#[derive(Debug)]
+pub struct Opener {
+    secret: Secret,
+    key: EpochKey,
+    epoch: u64,
+    epoch_length: u64,
+    /// The key of the epoch before, as long as packets of it may be within the replay window.
+    previous: Option<Box<EpochKey>>,
+    window: ReplayWindow,
+}
+
+/// Why a packet was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It came before, or too late to tell.
+    Replayed,
+    /// It is not what the peer sealed.
+    Forged,
+}
+
+impl Opener {
+    /// Opens from number 0 on.
+    pub fn new(secret: Secret) -> Self {
+        Self::with_epoch(secret, EPOCH)
+    }
+
+    /// Changes keys after `epoch_length` packets, which must be the same at the peer.
+    pub fn with_epoch(secret: Secret, epoch_length: u64) -> Self {
+        let key = EpochKey::new(&secret);
+        Self { secret, key, epoch: 0, epoch_length, previous: None, window: ReplayWindow::default() }
+    }
+
+    /// The number after the highest that came.
+    pub fn next_number(&self) -> u64 {
+        self.window.next()
+    }
+
+    /// Opens `packet` in place: its number, and where in it the frames are.
+    ///
+    /// # Errors
+    /// A packet that came before, and one that the peer did not seal; neither leaves a trace.
+    #[inline]
+    pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
+        let number = packet_number(packet, self.window.next()).ok_or(Refused::Forged)?;
+        if number >= LAST_NUMBER {
+            return Err(Refused::Forged);
+        }
+        if !self.window.is_new(number) {
+            return Err(Refused::Replayed);
+        }
+        let epoch = number / self.epoch_length;
+        let length = if epoch == self.epoch {
+            open_with(&self.key, number, packet)?
+        } else if epoch < self.epoch {
+            let previous = self.previous.as_ref().filter(|_| epoch + 1 == self.epoch);
+            open_with(previous.ok_or(Refused::Replayed)?, number, packet)?
+        } else {
+            self.open_ahead(epoch, number, packet)?
+        };
+        self.window.mark(number);
+        if self.previous.is_some() && !self.is_previous_needed() {
+            self.previous = None;
+        }
+        Ok((number, HEADER..HEADER + length))
+    }
+
+    /// Opens the first packet of a later epoch, and moves there if it is authentic.
+    #[cold]
+    fn open_ahead(&mut self, epoch: u64, number: u64, packet: &mut [u8]) -> Result<usize, Refused> {
+        let ahead = epoch - self.epoch;
+        if ahead > MOST_EPOCHS_AHEAD {
+            return Err(Refused::Forged);
+        }
+        let mut secret = self.secret.next();
+        for _ in 1..ahead {
+            secret = secret.next();
+        }
+        let key = EpochKey::new(&secret);
+        let length = open_with(&key, number, packet)?;
+        let last = core::mem::replace(&mut self.key, key);
+        self.previous = (ahead == 1).then(|| Box::new(last));
+        self.secret = secret;
+        self.epoch = epoch;
+        Ok(length)
+    }
+
+    fn is_previous_needed(&self) -> bool {
+        self.window.next() < self.epoch * self.epoch_length + crate::replay::WINDOW
+    }
+}
+
+/// The length of what was opened.
+#[inline]
+fn open_with(key: &EpochKey, number: u64, packet: &mut [u8]) -> Result<usize, Refused> {
+    if packet.len() < HEADER + TAG {
+        return Err(Refused::Forged);
+    }
+    let (header, sealed) = packet.split_at_mut(HEADER);
+    let opened = key.key.open_in_place(key.nonce(number), Aad::from(&*header), sealed);
+    opened.map(|frames| frames.len()).map_err(|_| Refused::Forged)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that packets open once, unchanged, across changes of keys, and that forgeries leave no trace.
+    use super::*;
+    use crate::wire::{ConnectionId, write_header};
+
+    const ID: ConnectionId = ConnectionId(*b"whatever");
+
+    fn pair(epoch: u64) -> (Sealer, Opener) {
+        let secret = Secret([7; 32]);
+        (Sealer::with_epoch(secret.clone(), epoch), Opener::with_epoch(secret, epoch))
+    }
+
+    fn seal(sealer: &mut Sealer, text: &[u8]) -> Vec<u8> {
+        let mut packet = Vec::new();
+        write_header(&mut packet, ID, sealer.next_number());
+        packet.extend_from_slice(text);
+        sealer.seal(&mut packet, 0).unwrap();
+        packet
+    }
+
+    #[test]
+    fn what_was_sealed_opens_once() {
+        let (mut sealer, mut opener) = pair(EPOCH);
+        let packet = seal(&mut sealer, b"hello");
+        assert_eq!(packet.len(), HEADER + 5 + TAG);
+        assert!(!packet.windows(5).any(|part| part == b"hello"));
+        let mut opened = packet.clone();
+        let (number, range) = opener.open(&mut opened).unwrap();
+        assert_eq!((number, &opened[range]), (0, &b"hello"[..]));
+        assert_eq!(opener.open(&mut packet.clone()), Err(Refused::Replayed));
+    }
+
+    #[test]
+    fn any_changed_bit_is_noticed_and_leaves_no_trace() {
+        let (mut sealer, mut opener) = pair(EPOCH);
+        let packet = seal(&mut sealer, b"payload");
+        // The connection id is looked up before, and is associated data like the rest of the header.
+        for bit in 0..packet.len() * 8 {
+            let mut forged = packet.clone();
+            forged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(opener.open(&mut forged), Err(Refused::Forged), "bit {bit}");
+        }
+        for length in 0..packet.len() {
+            assert_eq!(opener.open(&mut packet[..length].to_vec()), Err(Refused::Forged));
+        }
+        assert_eq!(opener.next_number(), 0);
+        assert!(opener.open(&mut packet.clone()).is_ok());
+    }
+
+    #[test]
+    fn keys_change_by_count_and_packets_of_the_epoch_before_still_open() {
+        let (mut sealer, mut opener) = pair(10);
+        let packets: Vec<_> = (0..30u8).map(|n| seal(&mut sealer, &[n])).collect();
+        // Each epoch's last packet comes after the next epoch's first.
+        let order = (0..30).map(|n| match n % 10 {
+            9 if n < 29 => n + 1,
+            0 if n > 0 => n - 1,
+            _ => n,
+        });
+        for n in order {
+            let mut packet = packets[n].clone();
+            let (number, range) = opener.open(&mut packet).unwrap();
+            assert_eq!((number, packet[range].to_vec()), (n as u64, vec![n as u8]));
+        }
+        // The same text under the same nonce of another epoch looks different: the keys differ.
+        let (mut one, mut other) = (pair(10).0, pair(1000).0);
+        let ten: Vec<_> = (0..11).map(|_| seal(&mut one, b"x")).collect();
+        let same: Vec<_> = (0..11).map(|_| seal(&mut other, b"x")).collect();
+        assert_eq!(ten[..10], same[..10]);
+        assert_ne!(ten[10], same[10]);
+    }
+
+    #[test]
+    fn a_few_epochs_may_be_lost_but_not_any_number() {
+        let (mut sealer, mut opener) = pair(10);
+        let packets: Vec<_> = (0..100u8).map(|n| seal(&mut sealer, &[n])).collect();
+        assert!(opener.open(&mut packets[40].clone()).is_ok());
+        assert_eq!(opener.open(&mut packets[95].clone()), Err(Refused::Forged));
+        assert!(opener.open(&mut packets[85].clone()).is_ok());
+        // What came before the jump is gone with its key.
+        assert_eq!(opener.open(&mut packets[50].clone()), Err(Refused::Replayed));
+    }
+
+    #[test]
+    fn keys_of_the_two_directions_differ() {
+        let mut sealer = Sealer::new(Secret([1; 32]));
+        let mut opener = Opener::new(Secret([2; 32]));
+        assert_eq!(opener.open(&mut seal(&mut sealer, b"x")), Err(Refused::Forged));
+    }
+}

@@ -1,0 +1,444 @@
+//! A connection in the hands of an application.
+
+use super::pipe::{Opening, Peer, Pipe, ROOM, State};
+use super::socket::Running;
+use crate::endpoint::ConnectError;
+use crate::identity::PublicKey;
+use crate::session::{Closed, SessionStats, code};
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, MutexGuard};
+use std::task::{Context, Poll};
+use thalweg_proto::payload::{Payload, Slice};
+
+/// Why there is no connection, or not any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetError {
+    /// It could not be made.
+    Connect(ConnectError),
+    /// It has ended.
+    Closed(Closed),
+    /// The peer's application stopped before it had sent all that it meant to.
+    Stopped,
+    /// This end's stream has been finished or stopped: nothing more can be written.
+    Finished,
+    /// The socket's thread has ended.
+    Over,
+}
+
+impl fmt::Display for NetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(ConnectError::NoAnswer) => f.write_str("nobody answered"),
+            Self::Connect(ConnectError::WrongKey(key)) => {
+                write!(f, "the one who answered has the key {key}, which is not the one expected")
+            }
+            Self::Connect(ConnectError::Unspeakable) => f.write_str("a name is too long to be sent"),
+            Self::Closed(Closed::Here) => f.write_str("the connection was closed"),
+            Self::Closed(Closed::Peer { code, reason }) if reason.is_empty() => {
+                write!(f, "the peer closed the connection (code {code})")
+            }
+            Self::Closed(Closed::Peer { code, reason }) => {
+                write!(f, "the peer closed the connection: {reason} (code {code})")
+            }
+            Self::Closed(Closed::Silent) => f.write_str("the peer fell silent"),
+            Self::Closed(Closed::Reset) => {
+                f.write_str("the peer was started anew and has forgotten the connection")
+            }
+            Self::Closed(Closed::Protocol) => f.write_str("the peer said something that makes no sense"),
+            Self::Closed(Closed::Failed(failure)) => write!(f, "the transport gave up: {failure:?}"),
+            Self::Stopped => f.write_str("the peer stopped before it had sent everything"),
+            Self::Finished => f.write_str("the stream was finished before"),
+            Self::Over => f.write_str("the socket is gone"),
+        }
+    }
+}
+
+impl std::error::Error for NetError {}
+
+impl From<NetError> for io::Error {
+    fn from(error: NetError) -> Self {
+        let kind = match &error {
+            NetError::Connect(ConnectError::NoAnswer) | NetError::Closed(Closed::Silent) => {
+                io::ErrorKind::TimedOut
+            }
+            NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
+            NetError::Connect(ConnectError::Unspeakable) => io::ErrorKind::InvalidInput,
+            NetError::Closed(Closed::Reset) => io::ErrorKind::ConnectionReset,
+            NetError::Closed(_) | NetError::Stopped => io::ErrorKind::ConnectionAborted,
+            NetError::Finished => io::ErrorKind::BrokenPipe,
+            NetError::Over => io::ErrorKind::NotConnected,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// What all handles of a connection hold. The last one closes it.
+#[derive(Debug)]
+struct Inner {
+    pipe: Arc<Pipe>,
+    running: Arc<Running>,
+    peer: Peer,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut state = self.pipe.lock();
+        if state.closed.is_none() {
+            state.close.get_or_insert((code::DONE, String::new()));
+            self.ring(state);
+        }
+    }
+}
+
+impl Inner {
+    /// Tells the thread that there is something to do, unless it knows.
+    fn ring(&self, mut state: MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.rung, true) {
+            drop(state);
+            self.running.shared.work().rung.push(Arc::clone(&self.pipe));
+            self.running.shared.ring();
+        }
+    }
+
+    fn close(&self, code: u16, reason: &str) {
+        let mut state = self.pipe.lock();
+        if state.closed.is_none() {
+            state.close.get_or_insert((code, reason.to_owned()));
+            self.ring(state);
+        }
+    }
+}
+
+/// A connection: a stream of bytes each way, between two ends that know each other's keys.
+#[derive(Debug)]
+pub struct Connection {
+    inner: Arc<Inner>,
+}
+
+impl Connection {
+    pub(super) fn opened(running: &Arc<Running>, pipe: Arc<Pipe>) -> Result<Self, NetError> {
+        let (opening, closed) = {
+            let state = pipe.lock();
+            (state.opening.clone(), state.closed.clone())
+        };
+        match (opening, closed) {
+            (Opening::Open(peer), _) => {
+                Ok(Self { inner: Arc::new(Inner { pipe, running: Arc::clone(running), peer }) })
+            }
+            (Opening::Failed(error), _) => Err(NetError::Connect(error)),
+            (Opening::Waiting, closed) => Err(closed.map_or(NetError::Over, NetError::Closed)),
+        }
+    }
+
+    /// The peer's key.
+    pub fn peer(&self) -> PublicKey {
+        self.inner.peer.key
+    }
+
+    /// Where the peer was when the connection was made.
+    pub fn remote(&self) -> SocketAddr {
+        self.inner.peer.remote
+    }
+
+    /// What the client wants of the server.
+    pub fn service(&self) -> &str {
+        &self.inner.peer.service
+    }
+
+    /// Counters and beliefs, no older than a few hundredths of a second while something is going on.
+    pub fn stats(&self) -> SessionStats {
+        self.inner.pipe.lock().stats
+    }
+
+    /// Closes the connection now. What has not arrived is lost. Applications use codes from
+    /// [`code::APPLICATION`] on, and [`code::DONE`].
+    pub fn close(&self, code: u16, reason: &str) {
+        self.inner.close(code, reason);
+    }
+
+    /// Why it ended, if it has.
+    pub fn closed(&self) -> Option<Closed> {
+        self.inner.pipe.lock().closed.clone()
+    }
+
+    /// Another handle of the same connection, to watch or to close it by.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+
+    /// The two streams.
+    pub fn split(self) -> (SendStream, RecvStream) {
+        let receive = RecvStream { inner: Arc::clone(&self.inner), rest: None };
+        (SendStream { inner: self.inner, is_over: false }, receive)
+    }
+}
+
+/// The stream to the peer.
+#[derive(Debug)]
+pub struct SendStream {
+    inner: Arc<Inner>,
+    is_over: bool,
+}
+
+impl SendStream {
+    /// Writes a piece without copying it, and waits until there is room. Pieces of 64 KiB and more make full packets.
+    ///
+    /// # Errors
+    /// The connection has ended, or this stream.
+    pub fn write_slice(&mut self, data: Slice) -> Result<(), NetError> {
+        let mut state = self.inner.pipe.lock();
+        loop {
+            match self.room(&state) {
+                Ok(true) => break,
+                Ok(false) => state = self.inner.pipe.wait_writable(state),
+                Err(error) => return Err(error),
+            }
+        }
+        self.push(state, data);
+        Ok(())
+    }
+
+    /// [`SendStream::write_slice`], without blocking.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn write_slice_async(&mut self, data: Slice) -> Result<(), NetError> {
+        poll_fn(|context| {
+            let mut state = self.inner.pipe.lock();
+            match self.room(&state) {
+                Ok(true) => {
+                    self.push(state, data.clone());
+                    Poll::Ready(Ok(()))
+                }
+                Ok(false) => {
+                    state.write_waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+                Err(error) => Poll::Ready(Err(error)),
+            }
+        })
+        .await
+    }
+
+    fn room(&self, state: &State) -> Result<bool, NetError> {
+        if let Some(why) = &state.closed {
+            return Err(NetError::Closed(why.clone()));
+        }
+        if self.is_over {
+            return Err(NetError::Finished);
+        }
+        Ok(state.outgoing_bytes < ROOM)
+    }
+
+    fn push(&self, mut state: MutexGuard<'_, State>, data: Slice) {
+        if !data.is_empty() {
+            state.push(data);
+            self.inner.ring(state);
+        }
+    }
+
+    /// Ends the stream, and waits until the peer has all of it and knows that it is all.
+    ///
+    /// # Errors
+    /// The connection ended before that.
+    pub fn finish(&mut self) -> Result<(), NetError> {
+        self.begin_finish();
+        let mut state = self.inner.pipe.lock();
+        loop {
+            match Self::is_finished(&state) {
+                Some(result) => return result,
+                None => state = self.inner.pipe.wait_writable(state),
+            }
+        }
+    }
+
+    /// [`SendStream::finish`], without blocking.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn finish_async(&mut self) -> Result<(), NetError> {
+        self.begin_finish();
+        poll_fn(|context| {
+            let mut state = self.inner.pipe.lock();
+            match Self::is_finished(&state) {
+                Some(result) => Poll::Ready(result),
+                None => {
+                    state.write_waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn begin_finish(&mut self) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            let mut state = self.inner.pipe.lock();
+            state.finish = true;
+            self.inner.ring(state);
+        }
+    }
+
+    fn is_finished(state: &State) -> Option<Result<(), NetError>> {
+        if state.finished {
+            return Some(Ok(()));
+        }
+        state.closed.clone().map(|why| Err(NetError::Closed(why)))
+    }
+
+    /// Ends the stream before everything was written. What has not been sent is dropped, and the peer learns of it.
+    pub fn stop(&mut self) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            let mut state = self.inner.pipe.lock();
+            state.outgoing.clear();
+            state.outgoing_bytes = 0;
+            state.stop = true;
+            self.inner.ring(state);
+        }
+    }
+}
+
+impl Write for SendStream {
+    /// Copies up to 256 KiB; [`SendStream::write_slice`] copies nothing.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = bytes.len().min(MOST_AT_ONCE);
+        self.write_slice(Slice::new(&bytes[..length]))?;
+        Ok(length)
+    }
+
+    /// Nothing is held back, so that there is nothing to do.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The stream from the peer.
+#[derive(Debug)]
+pub struct RecvStream {
+    inner: Arc<Inner>,
+    /// What is left of the last piece.
+    rest: Option<Slice>,
+}
+
+impl RecvStream {
+    /// The next piece, without copying it; `None` at the end. It holds on to memory of the socket: who keeps pieces for
+    /// long copies them.
+    ///
+    /// # Errors
+    /// The connection ended before the stream did, or the peer's application stopped early.
+    pub fn read_slice(&mut self) -> Result<Option<Slice>, NetError> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
+        let mut state = self.inner.pipe.lock();
+        loop {
+            if let Some(piece) = state.incoming.pop_front() {
+                self.consumed(state, u64::from(piece.len()));
+                return Ok(Some(piece));
+            }
+            match Self::end(&state) {
+                Some(result) => return result.map(|()| None),
+                None => state = self.inner.pipe.wait_readable(state),
+            }
+        }
+    }
+
+    /// All pieces that are there, at least one unless the stream is at its end, appended to `into`. Cheaper than one by one.
+    ///
+    /// # Errors
+    /// As [`RecvStream::read_slice`].
+    pub fn read_slices(&mut self, into: &mut Vec<Slice>) -> Result<usize, NetError> {
+        let before = into.len();
+        into.extend(self.rest.take());
+        let mut state = self.inner.pipe.lock();
+        loop {
+            if !state.incoming.is_empty() {
+                let bytes = state.incoming.iter().map(|piece| u64::from(piece.len())).sum();
+                into.extend(state.incoming.drain(..));
+                self.consumed(state, bytes);
+                return Ok(into.len() - before);
+            }
+            if into.len() > before {
+                return Ok(into.len() - before);
+            }
+            match Self::end(&state) {
+                Some(result) => return result.map(|()| 0),
+                None => state = self.inner.pipe.wait_readable(state),
+            }
+        }
+    }
+
+    /// [`RecvStream::read_slice`], without blocking.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read_slice_async(&mut self) -> Result<Option<Slice>, NetError> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
+        poll_fn(|context| self.poll_slice(context)).await
+    }
+
+    fn poll_slice(&self, context: &mut Context<'_>) -> Poll<Result<Option<Slice>, NetError>> {
+        let mut state = self.inner.pipe.lock();
+        if let Some(piece) = state.incoming.pop_front() {
+            self.consumed(state, u64::from(piece.len()));
+            return Poll::Ready(Ok(Some(piece)));
+        }
+        match Self::end(&state) {
+            Some(result) => Poll::Ready(result.map(|()| None)),
+            None => {
+                state.read_waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The peer hears of room when there is much of it.
+    fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64) {
+        state.consumed += bytes;
+        if state.consumed >= CONSUMED_TOLD {
+            self.inner.ring(state);
+        }
+    }
+
+    fn end(state: &State) -> Option<Result<(), NetError>> {
+        match (state.ended, &state.closed) {
+            (Some(false), _) => Some(Ok(())),
+            (Some(true), _) => Some(Err(NetError::Stopped)),
+            (None, Some(why)) => Some(Err(NetError::Closed(why.clone()))),
+            (None, None) => None,
+        }
+    }
+}
+
+impl Read for RecvStream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut read = 0;
+        while read < into.len() {
+            // More than one piece only if nothing needs to be waited for.
+            if read > 0 && self.rest.is_none() && self.inner.pipe.lock().incoming.is_empty() {
+                break;
+            }
+            let Some(piece) = self.read_slice()? else { break };
+            let length = (piece.len() as usize).min(into.len() - read);
+            into[read..read + length].copy_from_slice(&piece.as_bytes()[..length]);
+            read += length;
+            if length < piece.len() as usize {
+                // It fits: a piece's length does.
+                self.rest = Some(piece.slice(length as u32, piece.len()));
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// The most that one call of `write` copies.
+const MOST_AT_ONCE: usize = 256 << 10;
+
+/// The network hears of what was read in steps of this size: a small part of what may wait.
+const CONSUMED_TOLD: u64 = 512 << 10;

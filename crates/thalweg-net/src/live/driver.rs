@@ -1,0 +1,323 @@
+//! The thread of a socket: receives, does what handles ask, sends what is due, sleeps until there is something to do.
+
+use super::clock::Clock;
+use super::pipe::{Opening, Peer, Pipe, ROOM};
+use super::socket::Shared;
+use super::udp::{Received, Sent, Udp};
+use crate::batch::Batch;
+use crate::endpoint::{Endpoint, EndpointEvent, Handle};
+use crate::session::{Closed, Next, SessionEvent, code};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use thalweg_proto::units::{Duration, Time};
+
+/// Batches sent before what has come is looked at again.
+const SENDS: usize = 4;
+
+/// Connections that clients have made and the application has not accepted; more are closed.
+const MOST_ARRIVALS: usize = 1024;
+
+/// Counters are brought up to date this often.
+const STATS: Duration = Duration::from_millis(20);
+
+/// How long peers are told of the end when a socket is dropped.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The thread's state.
+pub(super) struct Driver {
+    shared: Arc<Shared>,
+    udp: Udp,
+    endpoint: Endpoint,
+    clock: Clock,
+    batch: Batch,
+    /// The first run of the batch that was not sent, and from which byte of it on.
+    unsent: (usize, usize),
+    pipes: HashMap<Handle, Live>,
+    stats_at: Time,
+    end: Option<Time>,
+}
+
+struct Live {
+    pipe: Arc<Pipe>,
+    stats_at: Time,
+}
+
+impl Driver {
+    pub fn new(shared: Arc<Shared>, udp: Udp, endpoint: Endpoint, clock: Clock) -> Self {
+        Self {
+            shared,
+            udp,
+            endpoint,
+            clock,
+            batch: Batch::new(),
+            unsent: (0, 0),
+            pipes: HashMap::new(),
+            stats_at: Time::ZERO,
+            end: None,
+        }
+    }
+
+    pub fn run(mut self) {
+        // A sleep is 50 us late by default, which is many packets' time.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
+        loop {
+            let now = self.clock.now();
+            let endpoint = &mut self.endpoint;
+            let received = self.udp.receive(|arrival, stride, received| {
+                endpoint.receive(now, arrival, stride, received, Received::share);
+            });
+            // An error of the socket does not pass by waiting for it, but nothing else can be done: peers will time out.
+            let received = received.unwrap_or(false);
+            let worked = self.work(now);
+            let (wake, full) = self.send(now);
+            self.events(now);
+            if self.is_over(now) {
+                break;
+            }
+            if !received && !worked && wake != Some(Time::ZERO) {
+                self.sleep(wake, full);
+            }
+        }
+        self.publish();
+        let mut arrivals = self.shared.arrivals();
+        arrivals.over = true;
+        if let Some(waker) = arrivals.waker.take() {
+            waker.wake();
+        }
+        self.shared.arrived.notify_all();
+    }
+
+    /// Waits for datagrams, for the bell, for room to send where there was none, or until `wake`.
+    fn sleep(&mut self, wake: Option<Time>, full: bool) {
+        self.shared.asleep.store(true, Ordering::SeqCst);
+        let idle = {
+            let work = self.shared.work();
+            work.rung.is_empty() && work.connects.is_empty() && (!work.shut || self.end.is_some())
+        };
+        if idle {
+            let now = self.clock.now();
+            let span = wake.map(|at| at.since(now)).filter(|_| wake != Some(Time::MAX));
+            if now.since(self.stats_at) > STATS {
+                self.publish();
+                self.stats_at = now;
+            }
+            let _ = self.udp.wait(&self.shared.bell, full, span);
+        }
+        if !self.shared.asleep.swap(false, Ordering::SeqCst) {
+            // It was rung: silence it.
+            let _ = rustix::io::read(&self.shared.bell, &mut [0; 8]);
+        }
+    }
+
+    fn publish(&self) {
+        *self.shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            (self.endpoint.stats(), self.udp.stats);
+    }
+
+    /// Does what handles asked for. True if there was something.
+    fn work(&mut self, now: Time) -> bool {
+        let (rung, connects, shut) = {
+            let mut work = self.shared.work();
+            if work.rung.is_empty() && work.connects.is_empty() && !work.shut {
+                return false;
+            }
+            (std::mem::take(&mut work.rung), std::mem::take(&mut work.connects), work.shut)
+        };
+        let any = !rung.is_empty() || !connects.is_empty();
+        for (connect, pipe) in connects {
+            let handle = self.endpoint.connect(now, connect);
+            pipe.lock().handle = Some(handle);
+            self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
+        }
+        for pipe in rung {
+            self.serve(now, &pipe);
+        }
+        if shut && self.end.is_none() {
+            self.end = Some(now + LAST_WORDS);
+            for handle in self.pipes.keys() {
+                self.endpoint.abandon(now, *handle, code::DONE, "");
+            }
+            return true;
+        }
+        any
+    }
+
+    /// Moves what a pipe has for the network.
+    fn serve(&mut self, now: Time, pipe: &Pipe) {
+        let mut state = pipe.lock();
+        state.rung = false;
+        let Some(handle) = state.handle else { return };
+        let close = state.close.take();
+        let Some(session) = self.endpoint.session(handle) else {
+            if close.is_some() {
+                self.endpoint.abandon(now, handle, code::DONE, "");
+            }
+            return;
+        };
+        if state.consumed > 0 {
+            session.consumed(now, std::mem::take(&mut state.consumed));
+        }
+        if !state.outgoing.is_empty() {
+            let was_full = state.outgoing_bytes >= ROOM / 2;
+            let mut room = session.writable();
+            while room > 0
+                && let Some(data) = state.pop()
+            {
+                room = room.saturating_sub(u64::from(thalweg_proto::payload::Payload::len(&data)));
+                session.write(now, data);
+            }
+            if was_full && state.outgoing_bytes < ROOM / 2 {
+                pipe.wake_writers(&mut state);
+            }
+        }
+        if std::mem::take(&mut state.stop) {
+            session.stop(now);
+        }
+        if state.finish && state.outgoing.is_empty() {
+            state.finish = false;
+            session.finish(now);
+        }
+        if let Some((code, reason)) = close {
+            session.close(now, code, &reason);
+        }
+        drop(state);
+        self.endpoint.touch(handle);
+    }
+
+    /// Sends what is due. When to wake ([`Time::ZERO`] for at once), and whether the socket has no room.
+    fn send(&mut self, now: Time) -> (Option<Time>, bool) {
+        for _ in 0..SENDS {
+            if !self.flush(now) {
+                return (None, true);
+            }
+            match self.endpoint.poll(now, &mut self.batch) {
+                Next::Full => {}
+                Next::At(_) if !self.batch.is_empty() => {}
+                Next::At(at) => return (Some(at), false),
+            }
+        }
+        // The socket may have taken all of it: whatever else there is comes after a look at what has arrived.
+        (Some(Time::ZERO), false)
+    }
+
+    /// Hands the batch to the system. False while that has no room.
+    fn flush(&mut self, now: Time) -> bool {
+        while let Some(run) = self.batch.runs().get(self.unsent.0) {
+            match self.udp.send(&self.batch, run, self.unsent.1) {
+                Ok(Sent::Full(at)) => {
+                    self.unsent.1 = at;
+                    return false;
+                }
+                Ok(Sent::TooLarge) => self.endpoint.on_refused(now, run.destination, run.segment),
+                // Lost, as anything may be.
+                Ok(Sent::All) | Err(_) => {}
+            }
+            self.unsent = (self.unsent.0 + 1, 0);
+        }
+        self.batch.clear();
+        self.unsent = (0, 0);
+        true
+    }
+
+    /// Tells applications what happened.
+    fn events(&mut self, now: Time) {
+        while let Some((handle, event)) = self.endpoint.event() {
+            match event {
+                EndpointEvent::Session(event) => self.session_event(now, handle, event),
+                EndpointEvent::Connected { peer } => {
+                    let session = self
+                        .endpoint
+                        .session(handle)
+                        .map(|session| (session.remote(), session.agreed().service.clone()));
+                    if let Some((remote, service)) = session
+                        && let Some(live) = self.pipes.get(&handle)
+                    {
+                        let mut state = live.pipe.lock();
+                        state.opening = Opening::Open(Peer { key: peer, remote, service });
+                        live.pipe.wake_all(&mut state);
+                    }
+                }
+                EndpointEvent::NotConnected(error) => {
+                    if let Some(live) = self.pipes.remove(&handle) {
+                        let mut state = live.pipe.lock();
+                        state.opening = Opening::Failed(error);
+                        live.pipe.wake_all(&mut state);
+                    }
+                }
+                EndpointEvent::Accepted { peer, service, remote } => {
+                    let opening = Opening::Open(Peer { key: peer, remote, service });
+                    let pipe = Pipe::new(Some(handle), opening);
+                    let mut arrivals = self.shared.arrivals();
+                    if arrivals.queue.len() >= MOST_ARRIVALS || self.end.is_some() {
+                        drop(arrivals);
+                        self.endpoint.abandon(now, handle, code::BUSY, "too many wait to be accepted");
+                        continue;
+                    }
+                    arrivals.queue.push_back(Arc::clone(&pipe));
+                    if let Some(waker) = arrivals.waker.take() {
+                        waker.wake();
+                    }
+                    drop(arrivals);
+                    self.shared.arrived.notify_one();
+                    self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
+                }
+            }
+        }
+    }
+
+    fn session_event(&mut self, now: Time, handle: Handle, event: SessionEvent) {
+        let Some(live) = self.pipes.get_mut(&handle) else { return };
+        let pipe = Arc::clone(&live.pipe);
+        let mut state = pipe.lock();
+        if (now.since(live.stats_at) > STATS
+            || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. }))
+            && let Some(session) = self.endpoint.session(handle)
+        {
+            live.stats_at = now;
+            state.stats = session.stats(now);
+        }
+        match event {
+            SessionEvent::Delivered(data) => {
+                let was_empty = state.incoming.is_empty();
+                state.incoming.push_back(data);
+                if was_empty {
+                    pipe.wake_readers(&mut state);
+                }
+            }
+            SessionEvent::Ended { stopped } => {
+                state.ended = Some(stopped);
+                pipe.wake_readers(&mut state);
+            }
+            SessionEvent::Writable => {
+                drop(state);
+                self.serve(now, &pipe);
+            }
+            SessionEvent::Finished => {
+                state.finished = true;
+                pipe.wake_writers(&mut state);
+            }
+            SessionEvent::Closed(why) => {
+                state.closed = Some(why);
+                state.outgoing.clear();
+                state.outgoing_bytes = 0;
+                pipe.wake_all(&mut state);
+                drop(state);
+                self.pipes.remove(&handle);
+            }
+        }
+    }
+
+    fn is_over(&mut self, now: Time) -> bool {
+        let Some(end) = self.end else { return false };
+        let is_over = now >= end || self.endpoint.connections() == 0;
+        if is_over {
+            for (_, live) in self.pipes.drain() {
+                let mut state = live.pipe.lock();
+                state.closed.get_or_insert(Closed::Here);
+                live.pipe.wake_all(&mut state);
+            }
+        }
+        is_over
+    }
+}

@@ -1,0 +1,161 @@
+//! What the handles of a connection and the thread that serves it share.
+
+use crate::endpoint::{ConnectError, Handle};
+use crate::identity::PublicKey;
+use crate::session::{Closed, SessionStats};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::task::Waker;
+use thalweg_proto::payload::{Payload, Slice};
+
+/// Bytes that a writer may be ahead of the network.
+pub(super) const ROOM: u64 = 4 << 20;
+
+/// What a connection is waiting for, or has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// The handshake.
+    Waiting,
+    /// It is there.
+    Open(Peer),
+    /// It is not.
+    Failed(ConnectError),
+}
+
+/// Who is at the other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    pub key: PublicKey,
+    pub remote: SocketAddr,
+    pub service: String,
+}
+
+/// The state of a pipe.
+#[derive(Debug)]
+pub(super) struct State {
+    pub handle: Option<Handle>,
+    pub opening: Opening,
+    pub outgoing: VecDeque<Slice>,
+    pub outgoing_bytes: u64,
+    pub finish: bool,
+    pub stop: bool,
+    /// The peer has everything.
+    pub finished: bool,
+    pub incoming: VecDeque<Slice>,
+    /// What the application has taken and the thread has not heard of.
+    pub consumed: u64,
+    pub ended: Option<bool>,
+    pub close: Option<(u16, String)>,
+    pub closed: Option<Closed>,
+    pub stats: SessionStats,
+    /// The thread has been told that there is something to do.
+    pub rung: bool,
+    /// Blocked callers: the thread wakes nobody who does not wait.
+    pub readers: u32,
+    pub writers: u32,
+    pub read_waker: Option<Waker>,
+    pub write_waker: Option<Waker>,
+    pub open_waker: Option<Waker>,
+}
+
+/// A connection as both sides see it.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    state: Mutex<State>,
+    /// Something to read, an end, or a close.
+    pub readable: Condvar,
+    /// Room to write, all has arrived, or a close.
+    pub writable: Condvar,
+}
+
+impl Pipe {
+    pub fn new(handle: Option<Handle>, opening: Opening) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                handle,
+                opening,
+                outgoing: VecDeque::new(),
+                outgoing_bytes: 0,
+                finish: false,
+                stop: false,
+                finished: false,
+                incoming: VecDeque::new(),
+                consumed: 0,
+                ended: None,
+                close: None,
+                closed: None,
+                stats: SessionStats::default(),
+                rung: false,
+                readers: 0,
+                writers: 0,
+                read_waker: None,
+                write_waker: None,
+                open_waker: None,
+            }),
+            readable: Condvar::new(),
+            writable: Condvar::new(),
+        })
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves counters and queues that are sound one by one.
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub fn wake_readers(&self, state: &mut State) {
+        if state.readers > 0 {
+            self.readable.notify_all();
+        }
+        if let Some(waker) = state.read_waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub fn wake_writers(&self, state: &mut State) {
+        if state.writers > 0 {
+            self.writable.notify_all();
+        }
+        if let Some(waker) = state.write_waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub fn wake_all(&self, state: &mut State) {
+        self.wake_readers(state);
+        self.wake_writers(state);
+        if let Some(waker) = state.open_waker.take() {
+            waker.wake();
+        }
+        self.readable.notify_all();
+        self.writable.notify_all();
+    }
+
+    pub fn wait_readable<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.readers += 1;
+        let mut state = self.readable.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.readers -= 1;
+        state
+    }
+
+    pub fn wait_writable<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.writers += 1;
+        let mut state = self.writable.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.writers -= 1;
+        state
+    }
+}
+
+impl State {
+    /// Puts data in the queue of what goes out.
+    pub fn push(&mut self, data: Slice) {
+        self.outgoing_bytes += u64::from(data.len());
+        self.outgoing.push_back(data);
+    }
+
+    pub fn pop(&mut self) -> Option<Slice> {
+        let data = self.outgoing.pop_front()?;
+        self.outgoing_bytes -= u64::from(data.len());
+        Some(data)
+    }
+}

@@ -1,0 +1,102 @@
+//! Memory for datagrams that come: shared with the application without copying, and used again once it has let go.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use thalweg_proto::payload::Slice;
+
+/// A buffer that nobody else holds.
+#[derive(Debug)]
+pub struct Buffer(Arc<[u8]>);
+
+impl Buffer {
+    fn new(size: usize) -> Self {
+        Self(std::iter::repeat_n(0, size).collect())
+    }
+
+    /// All of it.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        Arc::get_mut(&mut self.0).expect("nobody else holds a buffer that was taken from a pool")
+    }
+}
+
+/// Buffers of one size.
+#[derive(Debug)]
+pub struct Pool {
+    size: usize,
+    /// Those that were given out last are at the back.
+    lent: VecDeque<Arc<[u8]>>,
+    free: Vec<Buffer>,
+    most: usize,
+}
+
+impl Pool {
+    /// Buffers of `size` bytes, of which `most` are kept.
+    pub fn new(size: usize, most: usize) -> Self {
+        Self { size, lent: VecDeque::new(), free: Vec::new(), most }
+    }
+
+    /// A buffer that nobody holds: one that was used before, if there is one.
+    pub fn take(&mut self) -> Buffer {
+        if let Some(buffer) = self.free.pop() {
+            return buffer;
+        }
+        // Applications mostly let go in the order in which they got. One that keeps some does not hold up the others.
+        for _ in 0..self.lent.len().min(LOOKED_AT) {
+            let Some(mut bytes) = self.lent.pop_front() else { break };
+            if Arc::get_mut(&mut bytes).is_some() {
+                return Buffer(bytes);
+            }
+            self.lent.push_back(bytes);
+        }
+        Buffer::new(self.size)
+    }
+
+    /// A buffer that was not given out.
+    pub fn put_back(&mut self, buffer: Buffer) {
+        if self.free.len() + self.lent.len() < self.most {
+            self.free.push(buffer);
+        }
+    }
+
+    /// Gives the buffer out; it comes back when all slices of it are gone.
+    pub fn lend(&mut self, buffer: Buffer) -> Slice {
+        let Buffer(bytes) = buffer;
+        if self.free.len() + self.lent.len() < self.most {
+            self.lent.push_back(Arc::clone(&bytes));
+        }
+        Slice::new(bytes)
+    }
+}
+
+/// Buffers that are asked whether they are free before a new one is made.
+const LOOKED_AT: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_come_back_when_they_are_let_go() {
+        let mut pool = Pool::new(10, 2);
+        let mut buffer = pool.take();
+        buffer.bytes()[0] = 7;
+        let first = pool.lend(buffer);
+        let second = pool.lend(pool_take_fresh(&mut pool));
+        assert_eq!(first.as_bytes()[0], 7);
+        drop(first);
+        assert_eq!(pool.take().bytes()[0], 7);
+        drop(second);
+        // No more than two are kept.
+        let many: Vec<_> = (0..5).map(|_| pool.take()).collect();
+        for buffer in many {
+            pool.put_back(buffer);
+        }
+        assert!(pool.free.len() + pool.lent.len() <= 2);
+    }
+
+    fn pool_take_fresh(pool: &mut Pool) -> Buffer {
+        let mut buffer = pool.take();
+        assert_eq!(buffer.bytes()[0], 0, "the first is still held");
+        buffer
+    }
+}

@@ -1,0 +1,253 @@
+//! A socket with its thread.
+
+use super::clock::Clock;
+use super::connection::{Connection, NetError};
+use super::driver::Driver;
+use super::pipe::{Opening, Pipe};
+use super::udp::{Offload, Udp, UdpStats};
+use crate::endpoint::{Connect, Endpoint, EndpointConfig, EndpointStats};
+use crate::identity::SystemEntropy;
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::task::{Poll, Waker};
+use std::thread::JoinHandle;
+use thalweg_proto::units::Bytes;
+
+/// A socket's settings.
+#[derive(Clone, Debug)]
+pub struct SocketConfig {
+    /// Where to listen, or from where to connect. Port 0 takes any that is free.
+    pub bind: SocketAddr,
+    /// Who it is and whom it answers.
+    pub endpoint: EndpointConfig,
+    /// What is asked of the system for each of the socket's buffers.
+    pub buffer: Bytes,
+    /// Which offloads are used.
+    pub offload: Offload,
+}
+
+impl SocketConfig {
+    /// With usual buffers and all offloads.
+    pub fn new(bind: SocketAddr, endpoint: EndpointConfig) -> Self {
+        Self { bind, endpoint, buffer: Bytes::new(4 << 20), offload: Offload::Auto }
+    }
+}
+
+/// What handles ask of the thread.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// Pipes in which something was done.
+    pub rung: Vec<Arc<Pipe>>,
+    pub connects: Vec<(Connect, Arc<Pipe>)>,
+    /// Everything is to be closed.
+    pub shut: bool,
+}
+
+/// Connections that clients have made and nobody has taken.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    pub queue: VecDeque<Arc<Pipe>>,
+    pub waker: Option<Waker>,
+    /// The thread is gone.
+    pub over: bool,
+}
+
+/// What handles and the thread share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Wakes the thread.
+    pub bell: OwnedFd,
+    /// The thread sleeps, or is about to.
+    pub asleep: AtomicBool,
+    pub work: Mutex<Work>,
+    pub arrivals: Mutex<Arrivals>,
+    pub arrived: Condvar,
+    pub stats: Mutex<(EndpointStats, UdpStats)>,
+    pub local: SocketAddr,
+}
+
+impl Shared {
+    pub fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        self.arrivals.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Wakes the thread if it sleeps.
+    pub fn ring(&self) {
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            // It fails only when the bell has been rung 2^64 times and not been heard.
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// The socket's thread, which ends with the last handle.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.work().shut = true;
+        self.shared.ring();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A UDP socket that makes and accepts connections.
+///
+/// It lives as long as it or any of its connections is held. The last to be dropped closes what is open and waits, for half
+/// a second at most, until the peers have heard of it.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    running: Arc<Running>,
+}
+
+impl Socket {
+    /// Binds a socket and starts its thread.
+    ///
+    /// # Errors
+    /// What the system says: the address is taken, or not of this host.
+    pub fn bind(config: SocketConfig) -> io::Result<Self> {
+        let SocketConfig { bind, endpoint, buffer, offload } = config;
+        let buffer = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
+        let udp = Udp::bind(bind, buffer, offload)?;
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let shared = Arc::new(Shared {
+            bell,
+            asleep: AtomicBool::new(false),
+            work: Mutex::default(),
+            arrivals: Mutex::default(),
+            arrived: Condvar::new(),
+            stats: Mutex::default(),
+            local: udp.local()?,
+        });
+        let clock = Clock::new();
+        let endpoint = Endpoint::new(clock.now(), endpoint, Box::new(SystemEntropy::new()));
+        let driver = Driver::new(Arc::clone(&shared), udp, endpoint, clock);
+        let thread = std::thread::Builder::new().name("thalweg-udp".into()).spawn(move || driver.run())?;
+        Ok(Self { running: Arc::new(Running { shared, thread: Some(thread) }) })
+    }
+
+    /// Where it is bound.
+    pub fn local(&self) -> SocketAddr {
+        self.running.shared.local
+    }
+
+    /// Counters of the endpoint and of the socket.
+    pub fn stats(&self) -> (EndpointStats, UdpStats) {
+        *self.running.shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Connects, and waits until the handshake is over.
+    ///
+    /// # Errors
+    /// Nobody answers, or somebody else than expected.
+    pub fn connect(&self, connect: Connect) -> Result<Connection, NetError> {
+        let pipe = self.begin(connect);
+        let mut state = pipe.lock();
+        while state.opening == Opening::Waiting && state.closed.is_none() {
+            state = pipe.wait_readable(state);
+        }
+        drop(state);
+        Connection::opened(&self.running, pipe)
+    }
+
+    /// [`Socket::connect`], without blocking.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn connect_async(&self, connect: Connect) -> Result<Connection, NetError> {
+        let pipe = self.begin(connect);
+        poll_fn(|context| {
+            let mut state = pipe.lock();
+            if state.opening == Opening::Waiting && state.closed.is_none() {
+                state.open_waker = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+            Poll::Ready(())
+        })
+        .await;
+        Connection::opened(&self.running, pipe)
+    }
+
+    fn begin(&self, connect: Connect) -> Arc<Pipe> {
+        let pipe = Pipe::new(None, Opening::Waiting);
+        self.running.shared.work().connects.push((connect, Arc::clone(&pipe)));
+        self.running.shared.ring();
+        pipe
+    }
+
+    /// The next connection that a client makes.
+    ///
+    /// # Errors
+    /// The socket's thread has ended.
+    pub fn accept(&self) -> Result<Connection, NetError> {
+        let shared = &self.running.shared;
+        let mut arrivals = shared.arrivals();
+        loop {
+            if let Some(pipe) = arrivals.queue.pop_front() {
+                drop(arrivals);
+                return Connection::opened(&self.running, pipe);
+            }
+            if arrivals.over {
+                return Err(NetError::Over);
+            }
+            arrivals = shared.arrived.wait(arrivals).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    /// [`Socket::accept`], for so long at most; `None` when nobody came.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn accept_within(&self, span: std::time::Duration) -> Result<Option<Connection>, NetError> {
+        let shared = &self.running.shared;
+        let arrivals = shared.arrivals();
+        let waiting = |arrivals: &mut Arrivals| arrivals.queue.is_empty() && !arrivals.over;
+        let (mut arrivals, _) = shared
+            .arrived
+            .wait_timeout_while(arrivals, span, waiting)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(pipe) = arrivals.queue.pop_front() else {
+            return if arrivals.over { Err(NetError::Over) } else { Ok(None) };
+        };
+        drop(arrivals);
+        Connection::opened(&self.running, pipe).map(Some)
+    }
+
+    /// [`Socket::accept`], without blocking.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn accept_async(&self) -> Result<Connection, NetError> {
+        let shared = &self.running.shared;
+        let pipe = poll_fn(|context| {
+            let mut arrivals = shared.arrivals();
+            if let Some(pipe) = arrivals.queue.pop_front() {
+                return Poll::Ready(Ok(pipe));
+            }
+            if arrivals.over {
+                return Poll::Ready(Err(NetError::Over));
+            }
+            arrivals.waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await?;
+        Connection::opened(&self.running, pipe)
+    }
+}

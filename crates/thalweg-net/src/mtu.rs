@@ -1,0 +1,311 @@
+//! How large a datagram the path takes: packetization layer path MTU discovery for datagram transports (RFC 8899).
+//!
+//! A path starts with what every path takes ([`SAFE_DATAGRAM`]). Probes of other sizes are sent, and only what a probe has
+//! shown to arrive is used. What is used is confirmed from time to time while data is sent, and at once when a flow's
+//! retransmission timer expires: when no such probe arrives any more, the path has become a black hole for datagrams of
+//! that size, and all starts again from the safe one (RFC 8899, section 4.3).
+
+use crate::wire::SAFE_DATAGRAM;
+use thalweg_proto::units::{Duration, Time};
+
+/// Sizes that links have: tried before others, since one of them is nearly always the answer. Ethernet under IPv6 and IPv4,
+/// and PPPoE likewise; jumbo frames likewise.
+const COMMON: [u16; 6] = [1444, 1452, 1464, 1472, 8952, 8972];
+
+/// A size is given up after so many probes (MAX_PROBES of RFC 8899, section 5.1.2).
+const TRIES: u8 = 3;
+
+/// A search ends when so many bytes are left to be won.
+const ENOUGH: u16 = 16;
+
+/// After a search another is made, since the path may have changed (PMTU_RAISE_TIMER of RFC 8899, section 5.1.1).
+const RAISE: Duration = Duration::from_secs(600);
+
+/// After a black hole the next search starts soon: perhaps the path was only gone for a while.
+const RECOVER: Duration = Duration::from_secs(5);
+
+/// While large datagrams are sent their size is confirmed at this interval.
+const CONFIRM: Duration = Duration::from_secs(2);
+
+/// A probe that is out.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    size: u16,
+    tries: u8,
+    /// When it counts as lost.
+    deadline: Time,
+}
+
+/// What happened to the size in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Larger datagrams may be sent.
+    Raised,
+    /// The path does not take the size any more.
+    Fallen,
+}
+
+/// The discovery on one path.
+#[derive(Clone, Debug)]
+pub struct Discovery {
+    current: u16,
+    /// The largest that both ends want.
+    limit: u16,
+    /// A search looks below this: sizes from here on do not arrive.
+    above: u32,
+    /// The search is on.
+    searching: bool,
+    probe: Option<Probe>,
+    /// When the next search begins, while none is on.
+    next_search: Time,
+    /// When the size in use is confirmed, if it was used until then.
+    next_confirm: Time,
+    used: bool,
+}
+
+impl Discovery {
+    /// On a path of which nothing is known, with datagrams of at most `limit` bytes.
+    pub fn new(limit: u16) -> Self {
+        let limit = limit.max(SAFE_DATAGRAM);
+        Self {
+            current: SAFE_DATAGRAM,
+            limit,
+            above: u32::from(limit) + 1,
+            searching: true,
+            probe: None,
+            next_search: Time::MAX,
+            next_confirm: Time::ZERO,
+            used: false,
+        }
+    }
+
+    /// The largest datagram that may be sent.
+    pub fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// A datagram of this size was sent.
+    #[inline]
+    pub fn on_sent(&mut self, size: usize) {
+        self.used |= size > usize::from(SAFE_DATAGRAM);
+    }
+
+    /// A flow found that nothing arrives any more: is it the size?
+    pub fn on_timeout(&mut self) {
+        if self.current > SAFE_DATAGRAM {
+            self.used = true;
+            self.next_confirm = Time::ZERO;
+        }
+    }
+
+    /// The size of a probe to be sent now.
+    pub fn poll(&mut self, now: Time, rtt: Option<Duration>) -> (Option<u16>, Option<Change>) {
+        let mut change = None;
+        if let Some(probe) = self.probe {
+            if now < probe.deadline {
+                return (None, None);
+            }
+            if probe.tries >= TRIES {
+                change = self.give_up(now, probe.size);
+            }
+        }
+        if !self.searching && now >= self.next_search {
+            self.searching = true;
+            self.above = u32::from(self.limit) + 1;
+            self.next_search = Time::MAX;
+        }
+        let confirms = self.used && self.current > SAFE_DATAGRAM && now >= self.next_confirm;
+        let size = match self.probe {
+            Some(probe) => Some(probe.size),
+            None if confirms => Some(self.current),
+            None if self.searching => self.candidate(),
+            None => None,
+        };
+        let Some(size) = size else {
+            if self.searching {
+                self.searching = false;
+                self.next_search = now + RAISE;
+            }
+            return (None, change);
+        };
+        let tries = self.probe.map_or(0, |probe| probe.tries) + 1;
+        let wait = rtt.map_or(Duration::from_millis(500), |rtt| (rtt * 3).max(Duration::from_millis(100)));
+        self.probe = Some(Probe { size, tries, deadline: now + wait });
+        (Some(size), change)
+    }
+
+    /// When [`Discovery::poll`] has something to do; [`Time::ZERO`] for at once.
+    pub fn deadline(&self) -> Time {
+        if let Some(probe) = self.probe {
+            return probe.deadline;
+        }
+        let confirm = if self.used && self.current > SAFE_DATAGRAM { self.next_confirm } else { Time::MAX };
+        let search = if self.searching { Time::ZERO } else { self.next_search };
+        confirm.min(search)
+    }
+
+    /// The next size that is worth a try.
+    fn candidate(&self) -> Option<u16> {
+        let (low, high) = (self.current, self.above - 1);
+        // The limits lie within the range of sizes.
+        let high = u16::try_from(high).unwrap_or(u16::MAX);
+        if high <= low || high - low < ENOUGH && high != self.limit {
+            return None;
+        }
+        if self.above == u32::from(self.limit) + 1 {
+            return Some(high);
+        }
+        let common = COMMON.iter().rev().copied().find(|&size| low < size && size <= high);
+        common.or(Some(low + (high - low).div_ceil(2)))
+    }
+
+    /// The peer got a probe of this size.
+    pub fn on_answer(&mut self, now: Time, size: u16) -> Option<Change> {
+        self.probe.filter(|probe| probe.size == size)?;
+        self.probe = None;
+        self.next_confirm = now + CONFIRM;
+        self.used = false;
+        (size > self.current).then(|| {
+            self.current = size;
+            Change::Raised
+        })
+    }
+
+    /// The network layer of this host refused a datagram of this size.
+    pub fn on_refused(&mut self, now: Time, size: u16) -> Option<Change> {
+        if self.probe.is_some_and(|probe| probe.size == size) {
+            return self.give_up(now, size);
+        }
+        (size <= self.current && self.current > SAFE_DATAGRAM).then(|| self.fall(now))
+    }
+
+    fn give_up(&mut self, now: Time, size: u16) -> Option<Change> {
+        self.probe = None;
+        if size <= self.current {
+            return Some(self.fall(now));
+        }
+        self.above = self.above.min(u32::from(size));
+        None
+    }
+
+    fn fall(&mut self, now: Time) -> Change {
+        self.current = SAFE_DATAGRAM;
+        self.searching = false;
+        self.next_search = now + RECOVER;
+        self.used = false;
+        self.probe = None;
+        Change::Fallen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that any path's size is found, in few probes, and that a black hole is left.
+    use super::*;
+    use proptest::prelude::*;
+
+    const RTT: Duration = Duration::from_millis(20);
+
+    /// Searches on a path that takes datagrams up to `size`; the number of probes it took.
+    fn search(discovery: &mut Discovery, now: &mut Time, size: u16) -> u32 {
+        let mut probes = 0;
+        loop {
+            let (probe, _) = discovery.poll(*now, Some(RTT));
+            let Some(probe) = probe else {
+                if discovery.deadline() > *now + RAISE / 2 {
+                    return probes;
+                }
+                *now = discovery.deadline();
+                continue;
+            };
+            probes += 1;
+            assert!(probes < 200, "no end at {probe}");
+            if probe <= size {
+                *now += RTT;
+                discovery.on_answer(*now, probe);
+            }
+        }
+    }
+
+    #[test]
+    fn common_paths_are_found_in_a_few_probes() {
+        for (size, limit, most) in [(1472, 1472, 1), (1452, 1472, 7), (1472, 65_507, 36), (65_507, 65_507, 1)]
+        {
+            let mut discovery = Discovery::new(limit);
+            let probes = search(&mut discovery, &mut Time::ZERO.clone(), size);
+            assert!(discovery.current() <= size && discovery.current() + ENOUGH > size, "{size}");
+            assert!(probes <= most, "{probes} probes for {size} below {limit}");
+        }
+    }
+
+    #[test]
+    fn what_the_host_refuses_costs_no_time() {
+        let mut discovery = Discovery::new(65_507);
+        let now = Time::ZERO;
+        let mut probes = 0;
+        while let (Some(size), _) = discovery.poll(now, Some(RTT)) {
+            probes += 1;
+            if size > 1472 {
+                discovery.on_refused(now, size);
+            } else {
+                discovery.on_answer(now, size);
+            }
+        }
+        assert_eq!(discovery.current(), 1472);
+        assert!(probes < 20, "{probes}");
+    }
+
+    #[test]
+    fn a_black_hole_is_left_and_the_path_tried_again() {
+        let mut discovery = Discovery::new(1472);
+        let mut now = Time::ZERO;
+        search(&mut discovery, &mut now, 1472);
+        assert_eq!(discovery.current(), 1472);
+        // The route changes; the flow's timer says that something is wrong.
+        discovery.on_timeout();
+        let start = now;
+        let mut fallen = None;
+        while fallen.is_none() {
+            let (_, change) = discovery.poll(now, Some(RTT));
+            fallen = change;
+            now = now.max(discovery.deadline());
+        }
+        assert_eq!((fallen, discovery.current()), (Some(Change::Fallen), SAFE_DATAGRAM));
+        assert!(now.since(start) < Duration::from_secs(10));
+        search(&mut discovery, &mut now, 1400);
+        assert!((1385..=1400).contains(&discovery.current()), "{}", discovery.current());
+    }
+
+    #[test]
+    fn sizes_in_use_are_confirmed_and_others_are_not() {
+        let mut discovery = Discovery::new(1472);
+        let mut now = Time::ZERO;
+        search(&mut discovery, &mut now, 1472);
+        now += Duration::from_secs(10);
+        discovery.on_sent(1200);
+        assert_eq!(discovery.poll(now, Some(RTT)).0, None);
+        discovery.on_sent(1472);
+        assert_eq!(discovery.poll(now, Some(RTT)).0, Some(1472));
+        assert_eq!(discovery.on_answer(now + RTT, 1472), None);
+        assert_eq!(discovery.poll(now + RTT, Some(RTT)).0, None);
+    }
+
+    #[test]
+    fn answers_to_what_was_not_asked_change_nothing() {
+        let mut discovery = Discovery::new(9000);
+        assert_eq!(discovery.poll(Time::ZERO, None).0, Some(9000));
+        assert_eq!(discovery.on_answer(Time::ZERO, 8000), None);
+        assert_eq!(discovery.current(), SAFE_DATAGRAM);
+    }
+
+    proptest! {
+        #[test]
+        fn any_size_is_found(size in SAFE_DATAGRAM..=65_507, limit in SAFE_DATAGRAM..=65_507) {
+            let mut discovery = Discovery::new(limit);
+            search(&mut discovery, &mut Time::ZERO.clone(), size);
+            let best = size.min(limit);
+            prop_assert!(discovery.current() <= best);
+            prop_assert!(discovery.current() + ENOUGH >= best, "{} of {}", discovery.current(), best);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The path to the peer: where it is, whether it is known to be there, and what may be sent before that is known.
+
+use crate::identity::Entropy;
+use crate::mtu::Discovery;
+use std::net::SocketAddr;
+use thalweg_proto::units::{Duration, Time};
+
+/// To an address that has not proved to be the peer's at most so many bytes are sent for each that came from it
+/// (RFC 9000, section 8).
+pub const AMPLIFICATION: u64 = 3;
+
+/// Challenges sent before an address is given up.
+const TRIES: u8 = 4;
+
+/// A path.
+#[derive(Debug)]
+pub struct Path {
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// What it carries.
+    pub mtu: Discovery,
+    challenge: Option<Challenge>,
+    received: u64,
+    sent: u64,
+}
+
+/// The proof of a path that is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Challenge {
+    token: [u8; 8],
+    tries: u8,
+    due: Time,
+}
+
+/// What a path that is not proved wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Nothing now.
+    Nothing,
+    /// Send this challenge.
+    Challenge([u8; 8]),
+    /// It was asked often enough.
+    GiveUp,
+}
+
+impl Path {
+    /// A path whose far end is known to receive.
+    pub fn proved(remote: SocketAddr, limit: u16) -> Self {
+        Self { remote, mtu: Discovery::new(limit), challenge: None, received: 0, sent: 0 }
+    }
+
+    /// A path to an address from which the peer was heard for the first time.
+    pub fn unproved(remote: SocketAddr, limit: u16, now: Time, entropy: &mut dyn Entropy) -> Self {
+        let mut token = [0; 8];
+        entropy.fill(&mut token);
+        let challenge = Challenge { token, tries: 0, due: now };
+        Self { remote, mtu: Discovery::new(limit), challenge: Some(challenge), received: 0, sent: 0 }
+    }
+
+    /// Whether the peer has shown that it receives here.
+    pub fn is_proved(&self) -> bool {
+        self.challenge.is_none()
+    }
+
+    /// So many bytes came.
+    #[inline]
+    pub fn on_received(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+    }
+
+    /// So many bytes were sent.
+    #[inline]
+    pub fn on_sent(&mut self, bytes: usize) {
+        self.sent += bytes as u64;
+    }
+
+    /// How many bytes may be sent now.
+    #[inline]
+    pub fn allowance(&self) -> u64 {
+        if self.is_proved() { u64::MAX } else { (self.received * AMPLIFICATION).saturating_sub(self.sent) }
+    }
+
+    /// The challenge, when one is due.
+    pub fn poll(&mut self, now: Time, rtt: Option<Duration>) -> Ask {
+        let Some(challenge) = &mut self.challenge else { return Ask::Nothing };
+        if now < challenge.due {
+            return Ask::Nothing;
+        }
+        if challenge.tries >= TRIES {
+            return Ask::GiveUp;
+        }
+        let wait = rtt.map_or(Duration::from_secs(1), |rtt| (rtt * 2).max(Duration::from_millis(200)));
+        challenge.due = now + wait * (1 << challenge.tries);
+        challenge.tries += 1;
+        Ask::Challenge(challenge.token)
+    }
+
+    /// When [`Path::poll`] has something to do.
+    pub fn deadline(&self) -> Time {
+        self.challenge.map_or(Time::MAX, |challenge| challenge.due)
+    }
+
+    /// The peer answered a challenge. True if that proves this path.
+    pub fn on_response(&mut self, token: [u8; 8]) -> bool {
+        let is_proof = self.challenge.is_some_and(|challenge| challenge.token == token);
+        if is_proof {
+            self.challenge = None;
+        }
+        is_proof
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::SystemEntropy;
+
+    #[test]
+    fn three_bytes_for_one_until_the_path_is_proved() {
+        let remote = "192.0.2.1:9".parse().unwrap();
+        let mut path = Path::unproved(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
+        assert_eq!(path.allowance(), 0);
+        path.on_received(100);
+        path.on_sent(250);
+        assert_eq!(path.allowance(), 50);
+        let Ask::Challenge(token) = path.poll(Time::ZERO, None) else { panic!("no challenge") };
+        assert!(!path.on_response([0; 8]));
+        assert!(!path.is_proved());
+        assert!(path.on_response(token));
+        assert_eq!((path.allowance(), path.deadline()), (u64::MAX, Time::MAX));
+    }
+
+    #[test]
+    fn an_address_that_does_not_answer_is_given_up() {
+        let remote = "192.0.2.1:9".parse().unwrap();
+        let mut path = Path::unproved(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
+        let mut challenges = 0;
+        loop {
+            match path.poll(path.deadline(), None) {
+                Ask::Challenge(_) => challenges += 1,
+                Ask::GiveUp => break,
+                Ask::Nothing => panic!("nothing to do at its deadline"),
+            }
+        }
+        assert_eq!(challenges, TRIES);
+        assert!(path.deadline() <= Time::ZERO + Duration::from_secs(20));
+    }
+}

@@ -1,0 +1,266 @@
+//! Frames: what a protected packet says.
+//!
+//! | type | frame | bytes after the type |
+//! | --- | --- | --- |
+//! | 0 | padding | none |
+//! | 1 | ping | token of 8 bytes |
+//! | 2 | pong | the token of the ping |
+//! | 3 | probe: does a datagram of this size arrive? | size of the datagram in 2 bytes |
+//! | 4 | it does | the size |
+//! | 5 | path challenge | 8 random bytes |
+//! | 6 | path response | the bytes of the challenge |
+//! | 7 | close | code in 2 bytes, 1 if the receiver's stream has arrived whole or else 0, length in 2 bytes, reason as UTF-8 |
+//! | 8 | PDU | flow in 2 bytes, PDU up to the end of the packet |
+//! | 9 | PDU of given length | flow in 2 bytes, length in 2 bytes, PDU |
+//!
+//! A flow is one direction of a stream: number 2n carries stream n from the client, 2n + 1 from the server. PDUs of both
+//! ends of a flow carry its number.
+
+use core::ops::Range;
+
+/// Which flow a PDU belongs to.
+pub type FlowNumber = u16;
+
+/// The bytes before a PDU that goes up to the end of its packet.
+pub const PDU_HEADER: usize = 3;
+
+/// The longest reason that is sent with a close, in bytes.
+pub const LONGEST_REASON: usize = 256;
+
+/// One statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// Asks for a pong.
+    Ping(u64),
+    /// Answers a ping.
+    Pong(u64),
+    /// A datagram of this size was sent to see whether it arrives.
+    Probe(u16),
+    /// A datagram of this size arrived.
+    ProbeAck(u16),
+    /// Proves that what is sent to an address is received there.
+    Challenge([u8; 8]),
+    /// Answers a challenge.
+    Response([u8; 8]),
+    /// The connection is over.
+    Close {
+        /// For programs.
+        code: u16,
+        /// The stream of the end that is told has arrived whole.
+        complete: bool,
+        /// For people.
+        reason: &'a str,
+    },
+    /// What the engines of a flow say to each other.
+    Pdu {
+        /// The flow.
+        flow: FlowNumber,
+        /// Where in the payload the PDU is.
+        range: Range<usize>,
+    },
+}
+
+/// Why frames could not be read. The peer is authenticated, so this is its mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+mod kind {
+    pub const PADDING: u8 = 0;
+    pub const PING: u8 = 1;
+    pub const PONG: u8 = 2;
+    pub const PROBE: u8 = 3;
+    pub const PROBE_ACK: u8 = 4;
+    pub const CHALLENGE: u8 = 5;
+    pub const RESPONSE: u8 = 6;
+    pub const CLOSE: u8 = 7;
+    pub const PDU_TO_END: u8 = 8;
+    pub const PDU: u8 = 9;
+}
+
+/// Reads the frames of a payload one by one.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    payload: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Frames<'a> {
+    /// The frames of `payload`.
+    pub fn new(payload: &'a [u8]) -> Self {
+        Self { payload, at: 0 }
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (bytes, _) = self.payload[self.at..].split_first_chunk::<N>().ok_or(Malformed)?;
+        self.at += N;
+        Ok(*bytes)
+    }
+
+    fn take_range(&mut self, length: usize) -> Result<Range<usize>, Malformed> {
+        let end = self.at + length;
+        if end > self.payload.len() {
+            return Err(Malformed);
+        }
+        let range = self.at..end;
+        self.at = end;
+        Ok(range)
+    }
+
+    fn take_u16(&mut self) -> Result<u16, Malformed> {
+        Ok(u16::from_be_bytes(self.take()?))
+    }
+
+    fn take_u64(&mut self) -> Result<u64, Malformed> {
+        Ok(u64::from_be_bytes(self.take()?))
+    }
+
+    fn read(&mut self, kind: u8) -> Result<Frame<'a>, Malformed> {
+        Ok(match kind {
+            kind::PING => Frame::Ping(self.take_u64()?),
+            kind::PONG => Frame::Pong(self.take_u64()?),
+            kind::PROBE => Frame::Probe(self.take_u16()?),
+            kind::PROBE_ACK => Frame::ProbeAck(self.take_u16()?),
+            kind::CHALLENGE => Frame::Challenge(self.take()?),
+            kind::RESPONSE => Frame::Response(self.take()?),
+            kind::CLOSE => {
+                let code = self.take_u16()?;
+                let [complete] = self.take()?;
+                let length = usize::from(self.take_u16()?);
+                let range = self.take_range(length)?;
+                let reason = core::str::from_utf8(&self.payload[range]).map_err(|_| Malformed)?;
+                Frame::Close { code, complete: complete == 1, reason }
+            }
+            kind::PDU_TO_END => {
+                let flow = self.take_u16()?;
+                let range = self.take_range(self.payload.len() - self.at)?;
+                Frame::Pdu { flow, range }
+            }
+            kind::PDU => {
+                let flow = self.take_u16()?;
+                let length = usize::from(self.take_u16()?);
+                Frame::Pdu { flow, range: self.take_range(length)? }
+            }
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<Frame<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let kind = *self.payload.get(self.at)?;
+            self.at += 1;
+            if kind == kind::PADDING {
+                continue;
+            }
+            let frame = self.read(kind);
+            if frame.is_err() {
+                self.at = self.payload.len();
+            }
+            return Some(frame);
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// Appends the frame. A PDU is appended with [`begin_pdu`], since its engine writes it.
+    pub fn write(&self, into: &mut Vec<u8>) {
+        match *self {
+            Frame::Ping(token) => tagged(into, kind::PING, &token.to_be_bytes()),
+            Frame::Pong(token) => tagged(into, kind::PONG, &token.to_be_bytes()),
+            Frame::Probe(size) => tagged(into, kind::PROBE, &size.to_be_bytes()),
+            Frame::ProbeAck(size) => tagged(into, kind::PROBE_ACK, &size.to_be_bytes()),
+            Frame::Challenge(ref token) => tagged(into, kind::CHALLENGE, token),
+            Frame::Response(ref token) => tagged(into, kind::RESPONSE, token),
+            Frame::Close { code, complete, reason } => {
+                let mut length = reason.len().min(LONGEST_REASON);
+                while !reason.is_char_boundary(length) {
+                    length -= 1;
+                }
+                tagged(into, kind::CLOSE, &code.to_be_bytes());
+                into.push(u8::from(complete));
+                // The longest reason fits by far.
+                into.extend_from_slice(&(length as u16).to_be_bytes());
+                into.extend_from_slice(&reason.as_bytes()[..length]);
+            }
+            Frame::Pdu { .. } => {}
+        }
+    }
+}
+
+fn tagged(into: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
+    into.push(kind);
+    into.extend_from_slice(bytes);
+}
+
+/// Begins a PDU that goes up to the end of its packet; its bytes are to be appended.
+#[inline]
+pub fn begin_pdu(into: &mut Vec<u8>, flow: FlowNumber) {
+    let [high, low] = flow.to_be_bytes();
+    into.extend_from_slice(&[kind::PDU_TO_END, high, low]);
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that frames are read as they are written and that hostile payloads end in an error.
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn frames_are_read_as_they_are_written() {
+        let frames = [
+            Frame::Ping(1),
+            Frame::Pong(u64::MAX),
+            Frame::Probe(1400),
+            Frame::ProbeAck(9000),
+            Frame::Challenge([1; 8]),
+            Frame::Response([2; 8]),
+            Frame::Close { code: 7, complete: true, reason: "gone fishing" },
+        ];
+        let mut bytes = Vec::new();
+        for frame in &frames {
+            frame.write(&mut bytes);
+            bytes.push(0);
+        }
+        begin_pdu(&mut bytes, 513);
+        let start = bytes.len();
+        bytes.extend_from_slice(b"pdu");
+        let read: Vec<_> = Frames::new(&bytes).map(Result::unwrap).collect();
+        assert_eq!(read[..frames.len()], frames);
+        assert_eq!(read[frames.len()..], [Frame::Pdu { flow: 513, range: start..start + 3 }]);
+    }
+
+    #[test]
+    fn pdus_of_given_length_share_a_packet() {
+        let bytes = [9, 0, 1, 0, 2, 0xaa, 0xbb, 9, 0, 2, 0, 0];
+        let read: Vec<_> = Frames::new(&bytes).map(Result::unwrap).collect();
+        assert_eq!(read, [Frame::Pdu { flow: 1, range: 5..7 }, Frame::Pdu { flow: 2, range: 12..12 }]);
+        assert_eq!(Frames::new(&bytes[..6]).next(), Some(Err(Malformed)));
+    }
+
+    #[test]
+    fn long_reasons_are_cut_between_characters() {
+        let reason = "ä".repeat(300);
+        let mut bytes = Vec::new();
+        Frame::Close { code: 1, complete: false, reason: &reason }.write(&mut bytes);
+        let Some(Ok(Frame::Close { reason, .. })) = Frames::new(&bytes).next() else { panic!("no close") };
+        assert_eq!(reason, "ä".repeat(LONGEST_REASON / 2));
+    }
+
+    proptest! {
+        #[test]
+        fn any_payload_ends(bytes in prop::collection::vec(prop_oneof![0u8..11, any::<u8>()], 0..200)) {
+            // Every frame takes at least one byte, and an error is the last.
+            let read: Vec<_> = Frames::new(&bytes).collect();
+            prop_assert!(read.len() <= bytes.len());
+            prop_assert!(read.iter().rev().skip(1).all(Result::is_ok));
+            for frame in read.into_iter().flatten() {
+                if let Frame::Pdu { range, .. } = frame {
+                    prop_assert!(range.end <= bytes.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What travels in a UDP datagram.
+//!
+//! One datagram is one packet. Its first byte tells the kind:
+//!
+//! | kind | packet | bytes after the first |
+//! | --- | --- | --- |
+//! | 1 | hello | version, client's connection id, cookie (length, bytes), first Noise message, zeros up to 1200 bytes |
+//! | 2 | cookie | client's connection id, cookie |
+//! | 3 | response | client's connection id, second Noise message |
+//! | 4 | confirm | server's connection id, third Noise message |
+//! | 5 | reset | connection id that the receiver put on its packets, token of 16 bytes |
+//! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
+//!
+//! Numbers are in network byte order. What is sealed are [frames](frame). The kind, connection id and packet number of a
+//! protected packet are its associated data: they can be read, and not changed.
+
+pub mod frame;
+
+/// The protocol's version, which both ends mix into the handshake.
+pub const VERSION: u8 = 1;
+
+/// Every path must carry datagrams of this size; nothing larger is sent before it has been tried. It is QUIC's number
+/// (RFC 9000, section 14): all but the oddest tunnels carry it.
+pub const SAFE_DATAGRAM: u16 = 1200;
+
+/// The largest UDP payload over IPv4: 65 535 less the headers of IP and UDP.
+pub const LARGEST_DATAGRAM: u16 = 65_507;
+
+/// The bytes of a protected packet before its frames.
+pub const HEADER: usize = 1 + 8 + 4;
+
+/// The bytes after them: the tag of AES-GCM.
+pub const TAG: usize = 16;
+
+/// The length of a cookie.
+pub const COOKIE: usize = 24;
+
+/// The length of the token that makes a reset believable.
+pub const TOKEN: usize = 16;
+
+/// A connection's name on one end, chosen at random by the end that receives packets with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub [u8; 8]);
+
+/// A packet, as far as it can be read without keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet<'a> {
+    /// A client asks for a connection.
+    Hello {
+        /// Where answers are to go.
+        source: ConnectionId,
+        /// What the server gave out before; empty at first.
+        cookie: &'a [u8],
+        /// The first Noise message.
+        message: &'a [u8],
+    },
+    /// A server asks to see that the client gets what is sent to its address.
+    Cookie {
+        /// The client's connection id.
+        destination: ConnectionId,
+        /// To be sent back in the hello.
+        cookie: &'a [u8],
+    },
+    /// A server's answer.
+    Response {
+        /// The client's connection id.
+        destination: ConnectionId,
+        /// The second Noise message.
+        message: &'a [u8],
+    },
+    /// A client shows who it is.
+    Confirm {
+        /// The server's connection id.
+        destination: ConnectionId,
+        /// The third Noise message.
+        message: &'a [u8],
+    },
+    /// The sender knows nothing of this connection.
+    Reset {
+        /// The id of the packet that it answers.
+        destination: ConnectionId,
+        /// What only the peer of that connection can know.
+        token: &'a [u8; TOKEN],
+    },
+    /// Frames under the keys of a connection.
+    Protected {
+        /// The receiver's connection id.
+        destination: ConnectionId,
+    },
+}
+
+/// The kinds, as they are on the wire.
+mod kind {
+    pub const HELLO: u8 = 1;
+    pub const COOKIE: u8 = 2;
+    pub const RESPONSE: u8 = 3;
+    pub const CONFIRM: u8 = 4;
+    pub const RESET: u8 = 5;
+    pub const PROTECTED: u8 = 8;
+}
+
+impl<'a> Packet<'a> {
+    /// Reads the header of a datagram; `None` for what is none of ours.
+    pub fn read(datagram: &'a [u8]) -> Option<Self> {
+        let (&first, rest) = datagram.split_first()?;
+        match first {
+            kind::HELLO => {
+                // A small hello would make the server a reflector that sends more than it gets.
+                if datagram.len() < usize::from(SAFE_DATAGRAM) {
+                    return None;
+                }
+                let (&version, rest) = rest.split_first()?;
+                if version != VERSION {
+                    return None;
+                }
+                let (source, rest) = id(rest)?;
+                let (&length, rest) = rest.split_first()?;
+                if length != 0 && usize::from(length) != COOKIE {
+                    return None;
+                }
+                let (cookie, rest) = rest.split_at_checked(usize::from(length))?;
+                let (&length, rest) = rest.split_first()?;
+                let message = rest.get(..usize::from(length))?;
+                Some(Self::Hello { source, cookie, message })
+            }
+            kind::COOKIE => {
+                let (destination, cookie) = id(rest)?;
+                (cookie.len() == COOKIE).then_some(Self::Cookie { destination, cookie })
+            }
+            kind::RESPONSE => {
+                let (destination, message) = id(rest)?;
+                Some(Self::Response { destination, message })
+            }
+            kind::CONFIRM => {
+                let (destination, message) = id(rest)?;
+                Some(Self::Confirm { destination, message })
+            }
+            kind::RESET => {
+                let (destination, token) = id(rest)?;
+                Some(Self::Reset { destination, token: token.try_into().ok()? })
+            }
+            kind::PROTECTED => {
+                let (destination, rest) = id(rest)?;
+                (rest.len() >= 4 + TAG).then_some(Self::Protected { destination })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn id(bytes: &[u8]) -> Option<(ConnectionId, &[u8])> {
+    let (id, rest) = bytes.split_first_chunk::<8>()?;
+    Some((ConnectionId(*id), rest))
+}
+
+/// Appends a hello, padded to [`SAFE_DATAGRAM`]. The message must be shorter than 256 bytes, which the first Noise
+/// message is.
+pub fn write_hello(into: &mut Vec<u8>, source: ConnectionId, cookie: &[u8], message: &[u8]) {
+    let start = into.len();
+    into.extend_from_slice(&[kind::HELLO, VERSION]);
+    into.extend_from_slice(&source.0);
+    into.push(u8::try_from(cookie.len()).unwrap_or(0));
+    into.extend_from_slice(cookie);
+    into.push(u8::try_from(message.len()).unwrap_or(0));
+    into.extend_from_slice(message);
+    into.resize(start + usize::from(SAFE_DATAGRAM), 0);
+}
+
+/// Appends a cookie packet.
+pub fn write_cookie(into: &mut Vec<u8>, destination: ConnectionId, cookie: &[u8; COOKIE]) {
+    into.push(kind::COOKIE);
+    into.extend_from_slice(&destination.0);
+    into.extend_from_slice(cookie);
+}
+
+/// Appends a response.
+pub fn write_response(into: &mut Vec<u8>, destination: ConnectionId, message: &[u8]) {
+    into.push(kind::RESPONSE);
+    into.extend_from_slice(&destination.0);
+    into.extend_from_slice(message);
+}
+
+/// Appends a confirm.
+pub fn write_confirm(into: &mut Vec<u8>, destination: ConnectionId, message: &[u8]) {
+    into.push(kind::CONFIRM);
+    into.extend_from_slice(&destination.0);
+    into.extend_from_slice(message);
+}
+
+/// Appends a reset.
+pub fn write_reset(into: &mut Vec<u8>, destination: ConnectionId, token: &[u8; TOKEN]) {
+    into.push(kind::RESET);
+    into.extend_from_slice(&destination.0);
+    into.extend_from_slice(token);
+}
+
+/// Appends the header of a protected packet.
+#[inline]
+pub fn write_header(into: &mut Vec<u8>, destination: ConnectionId, number: u64) {
+    let mut header = [kind::PROTECTED; HEADER];
+    header[1..9].copy_from_slice(&destination.0);
+    header[9..].copy_from_slice(&truncated(number).to_be_bytes());
+    into.extend_from_slice(&header);
+}
+
+/// The part of a packet number that travels.
+fn truncated(number: u64) -> u32 {
+    // The low bits are what is meant.
+    (number & u64::from(u32::MAX)) as u32
+}
+
+/// The truncated packet number of a protected packet, completed to the one nearest to `expected`, the one after the
+/// highest that has come (RFC 9000, appendix A.3).
+pub fn packet_number(packet: &[u8], expected: u64) -> Option<u64> {
+    const SPAN: u64 = 1 << 32;
+    let bytes: [u8; 4] = packet.get(9..HEADER)?.try_into().ok()?;
+    let low = u64::from(u32::from_be_bytes(bytes));
+    let candidate = expected & !(SPAN - 1) | low;
+    Some(if candidate + SPAN / 2 <= expected {
+        candidate + SPAN
+    } else if candidate > expected + SPAN / 2 && candidate >= SPAN {
+        candidate - SPAN
+    } else {
+        candidate
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that packets are read as they are written, and that nothing else is read at all.
+    use super::*;
+    use proptest::prelude::*;
+
+    const ID: ConnectionId = ConnectionId([1, 2, 3, 4, 5, 6, 7, 8]);
+
+    #[test]
+    fn packets_are_read_as_they_are_written() {
+        let mut bytes = Vec::new();
+        write_hello(&mut bytes, ID, &[9; COOKIE], &[7; 32]);
+        assert_eq!(bytes.len(), usize::from(SAFE_DATAGRAM));
+        let hello = Packet::Hello { source: ID, cookie: &[9; COOKIE], message: &[7; 32] };
+        assert_eq!(Packet::read(&bytes), Some(hello));
+        // A hello that is not padded, or of another version, is nobody's.
+        assert_eq!(Packet::read(&bytes[..1199]), None);
+        bytes[1] = VERSION + 1;
+        assert_eq!(Packet::read(&bytes), None);
+        let mut bytes = Vec::new();
+        write_cookie(&mut bytes, ID, &[3; COOKIE]);
+        assert_eq!(Packet::read(&bytes), Some(Packet::Cookie { destination: ID, cookie: &[3; COOKIE] }));
+        let mut bytes = Vec::new();
+        write_response(&mut bytes, ID, b"two");
+        assert_eq!(Packet::read(&bytes), Some(Packet::Response { destination: ID, message: b"two" }));
+        let mut bytes = Vec::new();
+        write_confirm(&mut bytes, ID, b"three");
+        assert_eq!(Packet::read(&bytes), Some(Packet::Confirm { destination: ID, message: b"three" }));
+        let mut bytes = Vec::new();
+        write_reset(&mut bytes, ID, &[4; TOKEN]);
+        assert_eq!(Packet::read(&bytes), Some(Packet::Reset { destination: ID, token: &[4; TOKEN] }));
+        let mut bytes = Vec::new();
+        write_header(&mut bytes, ID, 5);
+        assert_eq!(Packet::read(&bytes), None, "without a tag");
+        bytes.extend_from_slice(&[0; TAG]);
+        assert_eq!(Packet::read(&bytes), Some(Packet::Protected { destination: ID }));
+    }
+
+    #[test]
+    fn a_cookie_packet_is_far_smaller_than_the_hello_that_asks_for_it() {
+        let mut bytes = Vec::new();
+        write_cookie(&mut bytes, ID, &[0; COOKIE]);
+        assert!(bytes.len() * 30 < usize::from(SAFE_DATAGRAM));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..1500)) {
+            let _ = Packet::read(&bytes);
+            let _ = packet_number(&bytes, u64::MAX / 2);
+        }
+
+        /// RFC 9000, appendix A.3: right as long as no more than half the span lies between.
+        #[test]
+        fn numbers_are_completed(expected in 0u64..1 << 62, away in -(1i64 << 31) + 1..1 << 31) {
+            let Some(number) = expected.checked_add_signed(away) else { return Ok(()) };
+            let mut bytes = Vec::new();
+            write_header(&mut bytes, ID, number);
+            prop_assert_eq!(packet_number(&bytes, expected), Some(number));
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Two endpoints joined by a channel that misbehaves, in simulated time: the same seed gives the same run.
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use thalweg_net::batch::Batch;
+use thalweg_net::endpoint::{
+    Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
+};
+use thalweg_net::identity::{Entropy, Identity};
+use thalweg_net::session::{Closed, Next, SessionConfig, SessionEvent};
+use thalweg_proto::payload::{Payload, Slice};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Time};
+
+/// Random bytes that are the same in every run.
+pub struct Seeded(pub Stream);
+
+impl Entropy for Seeded {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            *byte = self.0.bits() as u8;
+        }
+    }
+}
+
+/// What the channel does to datagrams, in each direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Channel {
+    pub loss: f64,
+    pub duplication: f64,
+    pub corruption: f64,
+    pub delay: Duration,
+    /// Each datagram is late by up to this, so that they overtake each other.
+    pub jitter: Duration,
+    /// Larger datagrams vanish.
+    pub mtu: usize,
+    /// Nothing passes until then.
+    pub dark_until: Time,
+    /// Datagrams carry the network's mark with this probability.
+    pub marks: f64,
+}
+
+impl Default for Channel {
+    fn default() -> Self {
+        Self {
+            loss: 0.0,
+            duplication: 0.0,
+            corruption: 0.0,
+            delay: Duration::from_millis(10),
+            jitter: Duration::ZERO,
+            mtu: 1500,
+            dark_until: Time::ZERO,
+            marks: 0.0,
+        }
+    }
+}
+
+/// One end with its application: it writes what it was given, and keeps what it gets.
+pub struct End {
+    pub endpoint: Endpoint,
+    pub address: SocketAddr,
+    pub handle: Option<Handle>,
+    pub to_write: VecDeque<Slice>,
+    pub finish: bool,
+    finished_writing: bool,
+    pub received: Vec<u8>,
+    pub ended: bool,
+    pub finished: bool,
+    pub closed: Option<Closed>,
+    pub events: Vec<EndpointEvent>,
+    pub wake: Time,
+    pub bytes_out: u64,
+    pub bytes_in: u64,
+    /// Reads only when this is true; what is delivered waits.
+    pub reads: bool,
+    unread: u64,
+}
+
+pub struct Pair {
+    pub now: Time,
+    pub ends: [End; 2],
+    pub channel: Channel,
+    pub random: Stream,
+    wire: BTreeMap<(Time, u64), (SocketAddr, SocketAddr, Vec<u8>, bool)>,
+    count: u64,
+    /// Every datagram that was sent: from, to, size.
+    pub log: Vec<(SocketAddr, SocketAddr, usize)>,
+    /// Datagrams that were sent, where they are wanted.
+    pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,
+}
+
+pub const CLIENT: &str = "192.0.2.1:1000";
+pub const SERVER: &str = "[2001:db8::2]:2000";
+
+pub fn identity(number: u8) -> Identity {
+    Identity::from_secret([number; 32])
+}
+
+pub fn server_config() -> EndpointConfig {
+    EndpointConfig {
+        listen: Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }),
+        largest: 9000,
+        ..EndpointConfig::client(identity(2))
+    }
+}
+
+pub fn client_config() -> EndpointConfig {
+    EndpointConfig { largest: 9000, ..EndpointConfig::client(identity(1)) }
+}
+
+pub fn connect(scheme: &str) -> Connect {
+    Connect {
+        remote: SERVER.parse().unwrap(),
+        trust: Trust::only(identity(2).public()),
+        service: "test".into(),
+        scheme: scheme.parse().unwrap(),
+    }
+}
+
+/// Bytes that differ everywhere.
+pub fn pattern(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Stream::new(seed, "pattern", 0);
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        bytes.extend_from_slice(&random.bits().to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+impl End {
+    fn new(config: EndpointConfig, address: &str, seed: u64) -> Self {
+        let entropy = Seeded(Stream::new(seed, address, 0));
+        Self {
+            endpoint: Endpoint::new(Time::ZERO, config, Box::new(entropy)),
+            address: address.parse().unwrap(),
+            handle: None,
+            to_write: VecDeque::new(),
+            finish: false,
+            finished_writing: false,
+            received: Vec::new(),
+            ended: false,
+            finished: false,
+            closed: None,
+            events: Vec::new(),
+            wake: Time::ZERO,
+            bytes_out: 0,
+            bytes_in: 0,
+            reads: true,
+            unread: 0,
+        }
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.to_write.extend(bytes.chunks(10_000).map(Slice::new));
+        self.finish = true;
+    }
+
+    fn application(&mut self, now: Time) {
+        while let Some((handle, event)) = self.endpoint.event() {
+            match &event {
+                EndpointEvent::Accepted { .. } | EndpointEvent::Connected { .. } => {
+                    self.handle = Some(handle)
+                }
+                EndpointEvent::Session(SessionEvent::Delivered(data)) => {
+                    self.received.extend_from_slice(data.as_bytes());
+                    self.unread += u64::from(data.len());
+                }
+                EndpointEvent::Session(SessionEvent::Ended { stopped: false }) => self.ended = true,
+                EndpointEvent::Session(SessionEvent::Finished) => self.finished = true,
+                EndpointEvent::Session(SessionEvent::Closed(why)) => self.closed = Some(why.clone()),
+                _ => {}
+            }
+            if !matches!(event, EndpointEvent::Session(SessionEvent::Delivered(_))) {
+                self.events.push(event);
+            }
+        }
+        let Some(handle) = self.handle else { return };
+        let Some(session) = self.endpoint.session(handle) else { return };
+        let mut changed = false;
+        if self.reads && self.unread > 0 {
+            session.consumed(now, std::mem::take(&mut self.unread));
+            changed = true;
+        }
+        while session.writable() > 0
+            && let Some(piece) = self.to_write.pop_front()
+        {
+            session.write(now, piece);
+            changed = true;
+        }
+        if self.to_write.is_empty() && self.finish && !self.finished_writing {
+            self.finished_writing = true;
+            session.finish(now);
+            changed = true;
+        }
+        if changed {
+            self.endpoint.touch(handle);
+        }
+    }
+}
+
+impl Pair {
+    pub fn new(seed: u64, channel: Channel) -> Self {
+        Self::with(seed, channel, client_config(), server_config())
+    }
+
+    pub fn with(seed: u64, channel: Channel, client: EndpointConfig, server: EndpointConfig) -> Self {
+        Self {
+            now: Time::ZERO + Duration::from_secs(1),
+            ends: [End::new(client, CLIENT, seed), End::new(server, SERVER, seed)],
+            channel,
+            random: Stream::new(seed, "channel", 0),
+            wire: BTreeMap::new(),
+            count: 0,
+            log: Vec::new(),
+            record: None,
+        }
+    }
+
+    pub fn connect(&mut self, scheme: &str) {
+        self.ends[0].handle = Some(self.ends[0].endpoint.connect(self.now, connect(scheme)));
+    }
+
+    /// Puts a datagram on the wire.
+    pub fn put(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        self.log.push((from, to, bytes.len()));
+        if let Some(record) = &mut self.record {
+            record.push((from, to, bytes.to_vec()));
+        }
+        let channel = self.channel;
+        let copies = 1 + u64::from(self.random.chance(channel.duplication));
+        for _ in 0..copies {
+            if self.random.chance(channel.loss) || bytes.len() > channel.mtu || self.now < channel.dark_until
+            {
+                continue;
+            }
+            let mut bytes = bytes.to_vec();
+            if self.random.chance(channel.corruption) {
+                let bit = self.random.below(bytes.len() as u64 * 8) as usize;
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            let marked = self.random.chance(channel.marks);
+            let at = self.now + channel.delay + self.random.uniform_duration(channel.jitter);
+            self.count += 1;
+            self.wire.insert((at, self.count), (from, to, bytes, marked));
+        }
+    }
+
+    /// Lets both ends do what is due, and moves to the next moment at which something is. False when nothing ever will be.
+    pub fn step(&mut self) -> bool {
+        let mut batch = Batch::new();
+        for index in 0..2 {
+            for turn in 0.. {
+                assert!(turn < 10_000, "an endpoint spins");
+                self.ends[index].application(self.now);
+                batch.clear();
+                let next = self.ends[index].endpoint.poll(self.now, &mut batch);
+                let from = self.ends[index].address;
+                let datagrams: Vec<_> =
+                    batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())).collect();
+                let quiet = datagrams.is_empty();
+                for (to, bytes) in datagrams {
+                    self.ends[index].bytes_out += bytes.len() as u64;
+                    self.put(from, to, &bytes);
+                }
+                if let Next::At(at) = next {
+                    self.ends[index].wake = at;
+                    if quiet {
+                        break;
+                    }
+                }
+            }
+            self.ends[index].application(self.now);
+        }
+        let arrival = self.wire.first_key_value().map_or(Time::MAX, |(&(at, _), _)| at);
+        let next = arrival.min(self.ends[0].wake).min(self.ends[1].wake);
+        if next == Time::MAX {
+            return false;
+        }
+        self.now = self.now.max(next);
+        while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let (from, to, bytes, marked) = entry.remove();
+            if let Some(end) = self.ends.iter_mut().find(|end| end.address == to) {
+                end.bytes_in += bytes.len() as u64;
+                let stride = bytes.len();
+                end.endpoint
+                    .receive(self.now, Arrival { from, marked }, stride, bytes, |bytes| Slice::new(bytes));
+            }
+        }
+        true
+    }
+
+    /// Steps until `done`, for at most `span` of simulated time.
+    pub fn run(&mut self, span: Duration, mut done: impl FnMut(&mut Self) -> bool) {
+        let end = self.now + span;
+        while !done(self) {
+            assert!(self.now < end, "not done after {span}: {}", self.describe());
+            assert!(self.step(), "nothing will ever happen: {}", self.describe());
+        }
+    }
+
+    /// Both streams arrive whole, both ends know it.
+    pub fn transfer(&mut self, scheme: &str, seed: u64, lengths: [usize; 2], span: Duration) {
+        let data = [pattern(seed, lengths[0]), pattern(seed + 1, lengths[1])];
+        self.connect(scheme);
+        for (end, data) in self.ends.iter_mut().zip(&data) {
+            end.write(data);
+        }
+        self.run(span, |pair| pair.ends.iter().all(|end| end.finished && end.ended));
+        for (end, data) in self.ends.iter().zip([&data[1], &data[0]]) {
+            assert!(end.received == **data, "{} bytes of {} are wrong", end.received.len(), data.len());
+        }
+    }
+
+    pub fn describe(&mut self) -> String {
+        let now = self.now;
+        let end = |end: &mut End| {
+            let stats = end.handle.and_then(|handle| Some(end.endpoint.session(handle)?.stats(now)));
+            format!(
+                "received {} ended {} finished {} closed {:?} events {:?} {stats:?} {:?}",
+                end.received.len(),
+                end.ended,
+                end.finished,
+                end.closed,
+                end.events,
+                end.endpoint.stats(),
+            )
+        };
+        let [client, server] = &mut self.ends;
+        format!("at {now}: client {}, server {}", end(client), end(server))
+    }
+}
+
+/// Short time-outs, so that tests of them are short.
+pub fn short(mut config: EndpointConfig) -> EndpointConfig {
+    config.session = SessionConfig {
+        idle: Duration::from_secs(5),
+        keep_alive: Duration::from_secs(1),
+        ..SessionConfig::default()
+    };
+    config.limits = Limits { connections: 4, handshakes: 8, handshakes_per_second: 100 };
+    config
+}

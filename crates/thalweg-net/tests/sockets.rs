@@ -1,0 +1,202 @@
+//! Real sockets on this host.
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Listen, Trust};
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Connection, NetError, Offload, Socket, SocketConfig};
+use thalweg_net::session::Closed;
+use thalweg_proto::random::Stream;
+
+fn identity(number: u8) -> Identity {
+    Identity::from_secret([number; 32])
+}
+
+fn server(bind: &str, offload: Offload) -> Socket {
+    let endpoint = EndpointConfig {
+        listen: Some(Listen { trust: Trust::only(identity(1).public()), services: vec!["test".into()] }),
+        ..EndpointConfig::client(identity(2))
+    };
+    let config = SocketConfig { offload, ..SocketConfig::new(bind.parse().unwrap(), endpoint) };
+    Socket::bind(config).unwrap()
+}
+
+fn client(bind: &str, offload: Offload) -> Socket {
+    let config = SocketConfig::new(bind.parse().unwrap(), EndpointConfig::client(identity(1)));
+    Socket::bind(SocketConfig { offload, ..config }).unwrap()
+}
+
+fn request(remote: SocketAddr) -> Connect {
+    Connect {
+        remote,
+        trust: Trust::only(identity(2).public()),
+        service: "test".into(),
+        scheme: "cubic".parse().unwrap(),
+    }
+}
+
+fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Stream::new(seed, "bytes", 0);
+    (0..length).map(|_| random.bits() as u8).collect()
+}
+
+/// Both ends write `length` bytes, finish, and read what the other wrote.
+fn exchange(ours: Connection, theirs: Connection, length: usize) {
+    let play = move |connection: Connection, seed: u64| {
+        let (mut send, mut receive) = connection.split();
+        let writer = std::thread::spawn(move || {
+            let data = bytes(seed, length);
+            send.write_all(&data).unwrap();
+            send.finish().unwrap();
+        });
+        let mut read = Vec::new();
+        receive.read_to_end(&mut read).unwrap();
+        writer.join().unwrap();
+        read
+    };
+    let other = std::thread::spawn(move || play(theirs, 2));
+    assert!(play(ours, 1) == bytes(2, length));
+    assert!(other.join().unwrap() == bytes(1, length));
+}
+
+#[test]
+fn both_families_and_both_ways_of_sending_carry_streams() {
+    for (bind, offload) in
+        [("127.0.0.1:0", Offload::Auto), ("[::1]:0", Offload::Auto), ("127.0.0.1:0", Offload::None)]
+    {
+        let server = server(bind, offload);
+        let client = client(bind, offload);
+        let ours = client.connect(request(server.local())).unwrap();
+        let theirs = server.accept().unwrap();
+        assert_eq!((ours.peer(), theirs.peer()), (identity(2).public(), identity(1).public()));
+        exchange(ours, theirs, 3_000_000);
+    }
+}
+
+#[test]
+fn a_socket_for_all_addresses_serves_both_families() {
+    let server = server("[::]:0", Offload::Auto);
+    for (bind, host) in [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "[::1]")] {
+        let client = client(bind, Offload::Auto);
+        let remote = format!("{host}:{}", server.local().port()).parse().unwrap();
+        let ours = client.connect(request(remote)).unwrap();
+        exchange(ours, server.accept().unwrap(), 100_000);
+    }
+}
+
+#[test]
+fn many_connections_share_a_socket() {
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let client = client("127.0.0.1:0", Offload::Auto);
+    let pairs: Vec<_> = (0..20)
+        .map(|_| {
+            let ours = client.connect(request(server.local())).unwrap();
+            (ours, server.accept().unwrap())
+        })
+        .collect();
+    let threads: Vec<_> = pairs
+        .into_iter()
+        .map(|(ours, theirs)| std::thread::spawn(move || exchange(ours, theirs, 200_000)))
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_wrong_key_is_told() {
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let client = client("127.0.0.1:0", Offload::Auto);
+    let mut connect = request(server.local());
+    connect.trust = Trust::only(identity(7).public());
+    let error = client.connect(connect).unwrap_err();
+    assert_eq!(error, NetError::Connect(ConnectError::WrongKey(identity(2).public())));
+}
+
+#[test]
+fn a_client_that_may_not_connect_learns_it() {
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(identity(9)));
+    let stranger = Socket::bind(config).unwrap();
+    // The handshake is over before the server knows who it is.
+    let connection = stranger.connect(request(server.local())).unwrap();
+    let (_, mut receive) = connection.another().split();
+    let error = receive.read_slice().unwrap_err();
+    assert!(matches!(&error, NetError::Closed(Closed::Peer { code: 1, .. })), "{error}");
+    assert!(server.accept_within(std::time::Duration::from_millis(50)).unwrap().is_none());
+}
+
+#[test]
+fn the_last_handle_closes_the_connection_and_the_peer_learns_it() {
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let client = client("127.0.0.1:0", Offload::Auto);
+    let ours = client.connect(request(server.local())).unwrap();
+    let (_, mut receive) = server.accept().unwrap().split();
+    drop(ours);
+    let error = receive.read_slice().unwrap_err();
+    assert!(matches!(&error, NetError::Closed(Closed::Peer { code: 0, .. })), "{error}");
+}
+
+#[test]
+fn a_reader_that_waits_holds_the_writer_back() {
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let client = client("127.0.0.1:0", Offload::Auto);
+    let (mut send, _keep) = client.connect(request(server.local())).unwrap().split();
+    let (_keep_too, mut receive) = server.accept().unwrap().split();
+    let data = bytes(3, 1 << 20);
+    let (written, stop) = std::sync::mpsc::channel();
+    let writer = std::thread::spawn(move || {
+        for _ in 0..64 {
+            send.write_all(&data).unwrap();
+            written.send(()).unwrap();
+        }
+        send.finish().unwrap();
+    });
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    // The pipe, the flow and the receiver's memory hold some; then it stops.
+    let before = stop.try_iter().count();
+    assert!(before < 40, "{before} MiB were written without a reader");
+    let mut total = 0;
+    while let Some(piece) = receive.read_slice().unwrap() {
+        total += piece.as_bytes().len();
+    }
+    assert_eq!(total, 64 << 20);
+    writer.join().unwrap();
+}
+
+#[test]
+fn futures_need_no_runtime() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake};
+    use thalweg_proto::payload::Slice;
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    fn block_on<F: Future>(future: F) -> F::Output {
+        let mut future = pin!(future);
+        let waker = Arc::new(Unpark(std::thread::current())).into();
+        loop {
+            match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    }
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let client = client("127.0.0.1:0", Offload::Auto);
+    let (mut send, _keep) = block_on(client.connect_async(request(server.local()))).unwrap().split();
+    let (_keep_too, mut receive) = block_on(server.accept_async()).unwrap().split();
+    block_on(send.write_slice_async(Slice::new(*b"hello"))).unwrap();
+    let reader = std::thread::spawn(move || {
+        let piece = block_on(receive.read_slice_async()).unwrap().unwrap();
+        assert_eq!(piece.as_bytes(), b"hello");
+        assert_eq!(block_on(receive.read_slice_async()).unwrap(), None);
+    });
+    block_on(send.finish_async()).unwrap();
+    reader.join().unwrap();
+}

@@ -1,0 +1,283 @@
+//! PDUs of the window transport as bytes.
+//!
+//! Numbers are big-endian and of fixed length, so that full segments are all of one size, as segmentation offload wants
+//! them.
+//!
+//! | bytes | segment | acknowledgement |
+//! | --- | --- | --- |
+//! | 0, upper half | 1 | 2 |
+//! | 0, lower half | 1 for a retransmission, else 0 | 1 for the network's mark, plus 2 for each SACK block |
+//! | 1-8 | sequence number | cumulative |
+//! | 9-16 | payload from here | window |
+//! | 17-40 | | up to three SACK blocks: start (4), end (4), counted from `cumulative` |
+//!
+//! There is neither a length nor a checksum: the layer below knows where a PDU ends and drops what was damaged.
+
+use super::{Ack, Pdu, SackBlock, Segment};
+use crate::payload::{Payload, Slice};
+use core::fmt;
+
+/// Bytes before the payload of a segment.
+pub const SEGMENT_HEADER: usize = 9;
+/// Bytes of an acknowledgement without SACK blocks.
+pub const ACK_LENGTH: usize = 17;
+/// Bytes of a SACK block.
+pub const SACK_BLOCK: usize = 8;
+
+const SEGMENT: u8 = 1;
+const ACK: u8 = 2;
+const RETRANSMISSION: u8 = 1;
+const MARKED: u8 = 1;
+
+/// Why bytes are not a PDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// Fewer bytes than the PDU has.
+    TooShort,
+    /// More bytes than the PDU has.
+    TooLong,
+    /// A kind that there is not.
+    Kind(u8),
+    /// Flags that there are not.
+    Flags(u8),
+    /// A segment without payload, or a SACK block of no bytes.
+    Empty,
+    /// A segment, or what an acknowledgement speaks of, ends beyond the last number.
+    Range,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooShort => f.write_str("fewer bytes than the PDU has"),
+            Self::TooLong => f.write_str("more bytes than the PDU has"),
+            Self::Kind(kind) => {
+                write!(f, "kind {kind}; there are {SEGMENT} (segment) and {ACK} (acknowledgement)")
+            }
+            Self::Flags(flags) => write!(f, "flags {flags:#x}, some of which mean nothing"),
+            Self::Empty => f.write_str("a segment or a SACK block of no bytes"),
+            Self::Range => f.write_str("numbers beyond the last one that there is"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// Appends `pdu` to `bytes`. Empty SACK blocks are left out.
+pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
+    match pdu {
+        Pdu::Segment(segment) => {
+            bytes.push(SEGMENT << 4 | u8::from(segment.retransmission) * RETRANSMISSION);
+            bytes.extend_from_slice(&segment.sequence.to_be_bytes());
+            bytes.extend_from_slice(segment.payload.as_bytes());
+        }
+        Pdu::Ack(ack) => encode_ack(ack, bytes),
+    }
+}
+
+fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
+    let blocks = ack.sack.iter().filter(|block| !block.is_empty());
+    // At most three.
+    let count = blocks.clone().count() as u8;
+    bytes.push(ACK << 4 | count << 1 | u8::from(ack.marked) * MARKED);
+    bytes.extend_from_slice(&ack.cumulative.to_be_bytes());
+    bytes.extend_from_slice(&ack.window.to_be_bytes());
+    for block in blocks {
+        bytes.extend_from_slice(&block.start.to_be_bytes());
+        bytes.extend_from_slice(&block.end.to_be_bytes());
+    }
+}
+
+/// Reads a PDU, which must be all of `bytes`. The payload of a segment shares their memory.
+///
+/// # Errors
+///
+/// Whatever the bytes are, either a PDU comes out that [`encode`] writes as the same bytes, or an error.
+pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
+    let (&first, rest) = bytes.as_bytes().split_first().ok_or(DecodeError::TooShort)?;
+    let (kind, flags) = (first >> 4, first & 0xf);
+    match kind {
+        SEGMENT if flags & !RETRANSMISSION != 0 => Err(DecodeError::Flags(flags)),
+        SEGMENT => {
+            let (sequence, payload) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
+            let sequence = u64::from_be_bytes(*sequence);
+            if payload.is_empty() {
+                return Err(DecodeError::Empty);
+            }
+            let payload = bytes.slice(SEGMENT_HEADER as u32, bytes.len());
+            if sequence.checked_add(u64::from(payload.len())).is_none() {
+                return Err(DecodeError::Range);
+            }
+            Ok(Pdu::Segment(Segment { sequence, payload, retransmission: flags == RETRANSMISSION }))
+        }
+        ACK => decode_ack(flags, rest).map(Pdu::Ack),
+        kind => Err(DecodeError::Kind(kind)),
+    }
+}
+
+fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
+    let count = usize::from(flags >> 1);
+    let mut ack = Ack { marked: flags & MARKED != 0, ..Ack::default() };
+    let used = ack.sack.get_mut(..count).ok_or(DecodeError::Flags(flags))?;
+    let (cumulative, rest) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
+    let (window, rest) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
+    let (blocks, more) = rest.as_chunks::<SACK_BLOCK>();
+    if blocks.len() > count || blocks.len() == count && !more.is_empty() {
+        return Err(DecodeError::TooLong);
+    }
+    if blocks.len() < count {
+        return Err(DecodeError::TooShort);
+    }
+    ack.cumulative = u64::from_be_bytes(*cumulative);
+    ack.window = u64::from_be_bytes(*window);
+    for (block, &[a, b, c, d, e, f, g, h]) in used.iter_mut().zip(blocks) {
+        *block = SackBlock { start: u32::from_be_bytes([a, b, c, d]), end: u32::from_be_bytes([e, f, g, h]) };
+        if block.is_empty() {
+            return Err(DecodeError::Empty);
+        }
+    }
+    let end = used.iter().map(|block| u64::from(block.end)).max().unwrap_or(0);
+    if ack.cumulative.checked_add(end.max(ack.window)).is_none() {
+        return Err(DecodeError::Range);
+    }
+    Ok(ack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn encoded(pdu: &Pdu<Slice>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(pdu, &mut bytes);
+        bytes
+    }
+
+    fn segment(sequence: u64, bytes: Vec<u8>, retransmission: bool) -> Pdu<Slice> {
+        Pdu::Segment(Segment { sequence, payload: Slice::new(bytes), retransmission })
+    }
+
+    fn number(number: u8) -> [u8; 8] {
+        [0, 0, 0, 0, 0, 0, 0, number]
+    }
+
+    /// The layout of the table above, byte by byte.
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let pdu = segment(0x0102, b"abc".to_vec(), true);
+        assert_eq!(encoded(&pdu), [&[0x11, 0, 0, 0, 0, 0, 0, 1, 2][..], b"abc"].concat());
+        let pdu = segment(7, b"a".to_vec(), false);
+        assert_eq!(encoded(&pdu), [0x10, 0, 0, 0, 0, 0, 0, 0, 7, b'a']);
+        assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + 1);
+        let mut ack = Ack { cumulative: 5, window: 9, marked: true, ..Ack::default() };
+        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x21][..], &number(5), &number(9)].concat());
+        assert_eq!(encoded(&Pdu::Ack(ack)).len(), ACK_LENGTH);
+        // The unused block in the middle is left out.
+        ack.sack = [SackBlock { start: 1, end: 2 }, SackBlock::default(), SackBlock { start: 3, end: 4 }];
+        let blocks = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
+        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x25][..], &number(5), &number(9), &blocks].concat());
+    }
+
+    #[test]
+    fn payloads_are_not_copied() {
+        let bytes = Slice::new(encoded(&segment(7, b"payload".to_vec(), false)));
+        let Ok(Pdu::Segment(segment)) = decode(&bytes) else { panic!("a segment") };
+        assert_eq!(segment.payload.as_bytes().as_ptr(), bytes.as_bytes()[SEGMENT_HEADER..].as_ptr());
+    }
+
+    #[test]
+    fn each_mistake_is_told_apart() {
+        let after = |pdu: &Pdu<Slice>, edit: fn(&mut Vec<u8>)| {
+            let mut bytes = encoded(pdu);
+            edit(&mut bytes);
+            decode(&Slice::new(bytes)).map(|_| ())
+        };
+        let data = |edit| after(&segment(7, b"abc".to_vec(), false), edit);
+        let sack = [SackBlock { start: 1, end: 2 }, SackBlock::default(), SackBlock::default()];
+        let ack = |edit| after(&Pdu::Ack(Ack { cumulative: 1, window: 2, sack, marked: false }), edit);
+        assert_eq!(data(|_| ()), Ok(()));
+        assert_eq!(data(Vec::clear), Err(DecodeError::TooShort));
+        assert_eq!(data(|bytes| bytes.truncate(8)), Err(DecodeError::TooShort));
+        assert_eq!(data(|bytes| bytes.truncate(9)), Err(DecodeError::Empty));
+        assert_eq!(data(|bytes| bytes[0] = 0x12), Err(DecodeError::Flags(2)));
+        assert_eq!(data(|bytes| bytes[0] = 0x30), Err(DecodeError::Kind(3)));
+        assert_eq!(data(|bytes| bytes[1..9].fill(0xff)), Err(DecodeError::Range));
+        assert_eq!(ack(|_| ()), Ok(()));
+        assert_eq!(ack(|bytes| bytes.truncate(16)), Err(DecodeError::TooShort));
+        assert_eq!(ack(|bytes| bytes.truncate(17)), Err(DecodeError::TooShort));
+        assert_eq!(ack(|bytes| bytes.push(0)), Err(DecodeError::TooLong));
+        assert_eq!(ack(|bytes| bytes.extend([0; 8])), Err(DecodeError::TooLong));
+        assert_eq!(ack(|bytes| bytes[0] = 0x28), Err(DecodeError::Flags(8)));
+        assert_eq!(ack(|bytes| bytes[24] = 1), Err(DecodeError::Empty));
+        assert_eq!(ack(|bytes| bytes[1..9].fill(0xff)), Err(DecodeError::Range));
+        assert_eq!(ack(|bytes| bytes[9..17].fill(0xff)), Err(DecodeError::Range));
+    }
+
+    fn pdu() -> impl Strategy<Value = Pdu<Slice>> {
+        let data = (0u64..u64::MAX - 40, prop::collection::vec(any::<u8>(), 1..40), any::<bool>())
+            .prop_map(|(sequence, bytes, again)| segment(sequence, bytes, again));
+        let block = (any::<u32>(), any::<u32>()).prop_map(|(start, end)| SackBlock { start, end });
+        let ack = (0..=u64::MAX / 2, 0..=u64::MAX / 2, prop::collection::vec(block, 0..=3), any::<bool>())
+            .prop_map(|(cumulative, window, blocks, marked)| {
+                let mut ack = Ack { cumulative, window, marked, ..Ack::default() };
+                ack.sack.iter_mut().zip(blocks).for_each(|(place, block)| *place = block);
+                Pdu::Ack(ack)
+            });
+        prop_oneof![data, ack]
+    }
+
+    /// What is left of a PDU on the wire: its SACK blocks without the empty ones.
+    fn normal(pdu: Pdu<Slice>) -> Pdu<Slice> {
+        let Pdu::Ack(mut ack) = pdu else { return pdu };
+        let blocks: Vec<_> = ack.sack.into_iter().filter(|block| !block.is_empty()).collect();
+        ack.sack = [SackBlock::default(); 3];
+        ack.sack[..blocks.len()].copy_from_slice(&blocks);
+        Pdu::Ack(ack)
+    }
+
+    /// Slices are equal when they are the same part of equal memory; here only the bytes count.
+    fn same(a: &Pdu<Slice>, b: &Pdu<Slice>) -> bool {
+        match (a, b) {
+            (Pdu::Segment(a), Pdu::Segment(b)) => {
+                let head = |segment: &Segment<Slice>| (segment.sequence, segment.retransmission);
+                head(a) == head(b) && a.payload.as_bytes() == b.payload.as_bytes()
+            }
+            (Pdu::Ack(a), Pdu::Ack(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(pdu in pdu()) {
+            let again = decode(&Slice::new(encoded(&pdu))).unwrap();
+            prop_assert!(same(&again, &normal(pdu)));
+        }
+
+        /// Near-PDUs: a written one with bytes changed, cut or added. Never a panic, and what is read writes the same.
+        #[test]
+        fn any_bytes_give_a_pdu_or_an_error(
+            pdu in pdu(),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            length in prop::option::of(0usize..60),
+        ) {
+            let mut bytes = encoded(&pdu);
+            for (at, value) in edits {
+                let at = at.index(bytes.len());
+                bytes[at] = value;
+            }
+            if let Some(length) = length {
+                bytes.resize(length, 0);
+            }
+            if let Ok(pdu) = decode(&Slice::new(bytes.clone())) {
+                prop_assert_eq!(bytes, encoded(&pdu));
+            }
+        }
+
+        #[test]
+        fn random_bytes_give_a_pdu_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = decode(&Slice::new(bytes));
+        }
+    }
+}
