@@ -14,6 +14,7 @@ pub mod live;
 pub mod mtu;
 pub mod path;
 pub mod replay;
+pub mod resequence;
 pub mod session;
 pub mod transfer;
 pub mod wire;

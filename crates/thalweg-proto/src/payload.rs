@@ -1,7 +1,7 @@
 //! What a segment carries: a length in simulation, bytes when deployed.
 
 use core::fmt::Debug;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A piece of application data.
@@ -97,8 +97,9 @@ impl Store<Length> for LengthStore {
     }
 }
 
-/// Real bytes, shared without copying between the application, the wire and retransmission.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Real bytes, shared without copying between the application, the wire and retransmission. Two are equal when their bytes
+/// are.
+#[derive(Clone, Debug)]
 pub struct Slice {
     bytes: Arc<[u8]>,
     start: u32,
@@ -118,6 +119,14 @@ impl Slice {
         &self.bytes[self.start as usize..self.end as usize]
     }
 }
+
+impl PartialEq for Slice {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Slice {}
 
 impl Payload for Slice {
     type Queue = SliceQueue;
@@ -166,23 +175,96 @@ impl Queue<Slice> for SliceQueue {
     }
 }
 
+/// Pieces shorter than this are copied together, in bytes.
+const SHORT: u32 = 512;
+/// Into blocks of so many bytes.
+const BLOCK: u64 = 4096;
+
 /// Out-of-order [`Slice`]s by where they start.
+///
+/// Most arrive one behind the other, after a piece that is missing or faster than they are taken: these are a queue. Short
+/// pieces are copied into blocks, so that a peer that sends a byte at a time cannot make an entry of each: the memory is at
+/// most that of the window, and for each byte of longer pieces what keeps the datagram that it came in.
 #[derive(Clone, Debug, Default)]
-pub struct SliceStore(std::collections::BTreeMap<u64, Slice>);
+pub struct SliceStore {
+    /// Pieces that follow each other, from `run_start` to `run_end`.
+    run: VecDeque<Slice>,
+    run_start: u64,
+    run_end: u64,
+    others: BTreeMap<u64, Slice>,
+    /// By their number: block n has bytes n * [`BLOCK`] and on, of which those are set that no slice has.
+    blocks: BTreeMap<u64, Box<[u8]>>,
+}
 
 impl Store<Slice> for SliceStore {
     fn insert(&mut self, offset: u64, data: Slice) {
-        self.0.insert(offset, data);
+        if data.len() < SHORT {
+            return self.copy(offset, data.as_bytes());
+        }
+        if self.run.is_empty() {
+            (self.run_start, self.run_end) = (offset, offset);
+        }
+        if offset == self.run_end {
+            self.run_end += u64::from(data.len());
+            self.run.push_back(data);
+        } else {
+            self.others.insert(offset, data);
+        }
     }
 
-    fn take(&mut self, offset: u64, _contiguous: u64) -> Option<Slice> {
-        self.0.remove(&offset)
+    fn take(&mut self, offset: u64, contiguous: u64) -> Option<Slice> {
+        let piece = if self.run_start == offset && !self.run.is_empty() {
+            let piece = self.run.pop_front()?;
+            self.run_start += u64::from(piece.len());
+            piece
+        } else if let Some(piece) = self.others.remove(&offset) {
+            piece
+        } else {
+            self.take_copied(offset, contiguous)?
+        };
+        let taken = offset + u64::from(piece.len());
+        while let Some(first) = self.blocks.first_entry()
+            && (first.key() + 1).saturating_mul(BLOCK) <= taken
+        {
+            first.remove();
+        }
+        Some(piece)
+    }
+}
+
+impl SliceStore {
+    /// Copies a short piece into its blocks.
+    fn copy(&mut self, mut offset: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let start = (offset % BLOCK) as usize;
+            let (here, rest) = bytes.split_at(bytes.len().min(BLOCK as usize - start));
+            let block = self
+                .blocks
+                .entry(offset / BLOCK)
+                .or_insert_with(|| vec![0; BLOCK as usize].into_boxed_slice());
+            block[start..start + here.len()].copy_from_slice(here);
+            offset += here.len() as u64;
+            bytes = rest;
+        }
+    }
+
+    /// What was copied from `offset` on: to the end of the block, to the next slice, or to the end of what is kept.
+    fn take_copied(&self, offset: u64, contiguous: u64) -> Option<Slice> {
+        let block = self.blocks.get(&(offset / BLOCK))?;
+        let run = Some(self.run_start).filter(|&start| !self.run.is_empty() && start > offset);
+        let other = self.others.range(offset..).next().map(|(&start, _)| start);
+        let ends = [Some((offset / BLOCK + 1) * BLOCK), offset.checked_add(contiguous), run, other];
+        let end = ends.into_iter().flatten().min()?;
+        let start = (offset % BLOCK) as usize;
+        let bytes = block.get(start..start + (end - offset) as usize)?;
+        (!bytes.is_empty()).then(|| Slice::new(bytes))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn slices_are_cut_without_loss() {
@@ -194,5 +276,69 @@ mod tests {
         assert_eq!(text, b"hello world!");
         assert_eq!(pieces.iter().map(Payload::len).collect::<Vec<_>>(), [4, 4, 3, 1]);
         assert_eq!(Queue::len(&queue), 0);
+    }
+
+    /// The bytes that there are between two offsets of a stream.
+    fn stream(from: u64, to: u64) -> Vec<u8> {
+        (from..to).map(|at| (at * 7 + at / 251) as u8).collect()
+    }
+
+    #[test]
+    fn a_byte_at_a_time_costs_no_more_than_its_byte() {
+        // Backwards, so that nothing follows what is there already.
+        let mut store = SliceStore::default();
+        for at in (1..100_000).rev() {
+            store.insert(at, Slice::new(stream(at, at + 1)));
+        }
+        assert_eq!((store.blocks.len(), store.others.len(), store.run.len()), (25, 0, 0));
+        store.insert(0, Slice::new(stream(0, 1)));
+        let mut taken = Vec::new();
+        while taken.len() < 100_000 {
+            let at = taken.len() as u64;
+            taken.extend_from_slice(store.take(at, 100_000 - at).unwrap().as_bytes());
+        }
+        assert_eq!(taken, stream(0, 100_000));
+        // What lies before the end of what was taken is gone.
+        assert_eq!(store.blocks.len(), 1);
+    }
+
+    proptest! {
+        /// Pieces of all lengths come in any order; what is in order is taken now and then. All of it comes out, once.
+        #[test]
+        fn what_is_stored_is_taken(
+            lengths in prop::collection::vec(prop_oneof![1u64..40, 1u64..2000, Just(600), Just(4096)], 1..60),
+            order in prop::collection::vec(any::<prop::sample::Index>(), 60),
+            takes in prop::collection::vec(any::<bool>(), 60),
+        ) {
+            let mut pieces = Vec::new();
+            let mut end = 0;
+            for length in lengths {
+                pieces.push((end, end + length));
+                end += length;
+            }
+            let mut store = SliceStore::default();
+            let mut arrived = std::collections::BTreeSet::new();
+            let mut taken = 0;
+            let mut sequence = order.iter().zip(takes);
+            while let Some((index, take)) = sequence.next().filter(|_| !pieces.is_empty()) {
+                let (from, to) = pieces.swap_remove(index.index(pieces.len()));
+                store.insert(from, Slice::new(stream(from, to)));
+                arrived.extend(from..to);
+                let contiguous = (taken..).take_while(|at| arrived.contains(at)).count() as u64;
+                let until = taken + contiguous;
+                while take && taken < until {
+                    let piece = store.take(taken, until - taken).unwrap();
+                    prop_assert_eq!(piece.as_bytes(), stream(taken, taken + u64::from(piece.len())));
+                    taken += u64::from(piece.len());
+                    prop_assert!(taken <= until);
+                }
+            }
+            while taken < end && pieces.is_empty() {
+                let piece = store.take(taken, end - taken).unwrap();
+                prop_assert_eq!(piece.as_bytes(), stream(taken, taken + u64::from(piece.len())));
+                taken += u64::from(piece.len());
+            }
+            prop_assert!(!pieces.is_empty() || store.run.is_empty() && store.others.is_empty());
+        }
     }
 }

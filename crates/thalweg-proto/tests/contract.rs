@@ -311,6 +311,12 @@ fn aack_config() -> impl Strategy<Value = aack::Config> {
     })
 }
 
+fn sstp_bytes(connection: u32, pdu: &sstp::Pdu<Slice>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    sstp::wire::encode(connection, pdu, &mut bytes);
+    bytes
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
@@ -532,10 +538,10 @@ proptest! {
 
     #[test]
     fn sstp_packets_survive_the_wire(pdu in sstp_input::pdu(slice), connection in any::<u32>()) {
-        let bytes = sstp::wire::encode(connection, &pdu);
+        let bytes = sstp_bytes(connection, &pdu);
         let is_empty = matches!(&pdu, sstp::Pdu::Data(data) if data.payload.is_empty())
             || matches!(&pdu, sstp::Pdu::Snak(_, request) if request.bitmap.is_empty());
-        match sstp::wire::decode(&bytes) {
+        match sstp::wire::decode(&Slice::new(bytes)) {
             Ok(decoded) => prop_assert_eq!(decoded, (connection, pdu)),
             Err(error) => prop_assert!(is_empty, "{} of {:?}", error, pdu),
         }
@@ -546,7 +552,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..60),
         kind in 0u8..7,
     ) {
-        let _ = sstp::wire::decode(&bytes);
+        let _ = sstp::wire::decode(&Slice::new(bytes.clone()));
         // And past the checksum and the version.
         let mut bytes = bytes;
         if bytes.len() >= 18 {
@@ -558,8 +564,8 @@ proptest! {
                 .sum();
             let sum = (sum & 0xffff) + (sum >> 16);
             bytes[length - 2..].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-            if let Ok((connection, pdu)) = sstp::wire::decode(&bytes) {
-                let again = sstp::wire::encode(connection, &pdu);
+            if let Ok((connection, pdu)) = sstp::wire::decode(&Slice::new(bytes)) {
+                let again = Slice::new(sstp_bytes(connection, &pdu));
                 prop_assert_eq!(sstp::wire::decode(&again), Ok((connection, pdu)));
             }
         }
@@ -599,7 +605,8 @@ proptest! {
             while !matches!(receiver.poll(Time::ZERO), Output::Idle) {}
         }
         let written = format!("{receiver:?}").len();
-        prop_assert!(written < 2_000 + 150 * window as usize, "{}", written);
+        // Short pieces are kept in blocks of 4096 bytes, three letters each: two for the smallest window.
+        prop_assert!(written < 27_000 + 150 * window as usize, "{}", written);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -46,6 +47,9 @@ pub enum Command {
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
     Explore(ExploreArguments),
+    /// Measure how fast a path is: bytes from memory to memory, as with iperf3, by any scheme, encrypted
+    #[command(subcommand)]
+    Bench(Bench),
     /// List what scenarios can use
     List {
         /// Of what
@@ -351,6 +355,87 @@ pub struct ExploreArguments {
     pub quiet: bool,
 }
 
+/// `thalweg bench`.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// Wait for clients
+    Server(BenchServerArguments),
+    /// Send to a server, or receive from it
+    Client(BenchClientArguments),
+}
+
+/// `thalweg bench server`.
+#[derive(Debug, Args)]
+pub struct BenchServerArguments {
+    /// Where to listen
+    #[arg(value_name = "ADDRESS:PORT", default_value = "[::]:4747")]
+    pub bind: SocketAddr,
+    /// Stop after one client
+    #[arg(long)]
+    pub once: bool,
+    /// How the socket is used.
+    #[command(flatten)]
+    pub socket: BenchSocket,
+    /// Print one JSON document a client in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `thalweg bench client`.
+#[derive(Debug, Args)]
+pub struct BenchClientArguments {
+    /// The server
+    #[arg(value_name = "HOST:PORT")]
+    pub server: String,
+    /// How bytes are moved: a scheme, and options of it ("cubic:initial-window=20pkt")
+    #[arg(long, value_name = "SCHEME", default_value = "cubic")]
+    pub scheme: String,
+    /// For how long
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = time)]
+    pub time: Duration,
+    /// Receive from the server in place of sending to it
+    #[arg(long)]
+    pub reverse: bool,
+    /// So many connections at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub parallel: u32,
+    /// The server's key, which it prints; without, any server is believed
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// How the socket is used.
+    #[command(flatten)]
+    pub socket: BenchSocket,
+    /// Print one JSON document in place of text
+    #[arg(long, conflicts_with = "json_lines")]
+    pub json: bool,
+    /// Print one JSON record a line: one a second, and the results
+    #[arg(long)]
+    pub json_lines: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How a socket is used.
+#[derive(Debug, Args)]
+pub struct BenchSocket {
+    /// Send and receive datagrams one by one, as on a host without offloads
+    #[arg(long)]
+    pub no_offload: bool,
+    /// The largest datagram in bytes; the path is searched for it
+    #[arg(long, value_name = "SIZE", default_value = "65507 B", value_parser = bytes)]
+    pub datagram: Bytes,
+    /// What is asked of the system for each of the socket's buffers
+    #[arg(long, value_name = "SIZE", default_value = "4 MiB", value_parser = bytes)]
+    pub buffer: Bytes,
+    /// What may wait to be read, which bounds what is on the way
+    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = bytes)]
+    pub memory: Bytes,
+}
+
 /// What `--trace` draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Trace {
@@ -376,6 +461,8 @@ impl Arguments {
             Command::Explore(explore) => explore.quiet,
             Command::Paper(paper) => paper.quiet,
             Command::Report(report) => report.quiet,
+            Command::Bench(Bench::Server(server)) => server.quiet,
+            Command::Bench(Bench::Client(client)) => client.quiet,
             Command::Send(send) => send.quiet,
             Command::Recv(recv) => recv.common.quiet,
             Command::Serve(serve) => serve.common.quiet,

@@ -1,6 +1,7 @@
 //! The command `thalweg`: runs scenarios, compares schemes, and stores and checks results.
 
 mod arguments;
+mod bench;
 mod capture;
 mod catalog;
 mod console;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::report(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
+        Command::Bench(arguments) => bench::bench(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
         Command::Send(arguments) => transfer::send(&arguments, &console),

@@ -125,8 +125,9 @@ const SSCOP_RATE: &[Key] = &[
     key("poll-floor", Takes::Time, "10ms"),
     key("drain", Takes::Time, ""),
 ];
+/// The layer below keeps order. Requests have a bit for each packet of a segment, and must fit into a datagram.
 const SSTP: &[Key] = &[
-    key("segment-packets", Takes::Packets(1.0, 65_535.0), "16pkt"),
+    key("segment-packets", Takes::Packets(1.0, 4096.0), "16pkt"),
     key("rate", Takes::Rate, ""),
     key("average-rate", Takes::Rate, ""),
     key("burst", Takes::Packets(1.0, 65_535.0), ""),
@@ -137,7 +138,7 @@ const SSTP: &[Key] = &[
     key("acknowledgement", Takes::Word(&["firm", "hard", "soft"]), "firm"),
     key("evicted", Takes::Word(&["all", "one", "at-once"]), "all"),
     key("loss-tolerance", SHARE, "0"),
-    key("reordering", Takes::Count(0, 65_535), "3"),
+    key("reordering", Takes::Count(0, 65_535), "0"),
     key("repeat", Takes::Time, ""),
 ];
 
@@ -154,10 +155,10 @@ pub(super) const SCHEMES: &[Entry] = &[
     Entry { name: "source-quench", keys: &[SOURCE_QUENCH, WINDOWS] },
     Entry { name: "bbn", keys: &[BBN, WINDOWS] },
     Entry { name: "vanilla", keys: &[FIXED, WINDOWS] },
-    //LATER     Entry { name: "udp", keys: &[DATAGRAM, SEGMENT] },
-    //LATER     Entry { name: "adaptive-ack", keys: &[ADAPTIVE_ACK, SEGMENT] },
-    //LATER     Entry { name: "sscop", keys: &[SSCOP, SEGMENT] },
-    //LATER     Entry { name: "sscop-rate", keys: &[SSCOP_RATE, SSCOP, SEGMENT] },
-    //LATER     Entry { name: "sscop-rate-literal", keys: &[SSCOP_RATE, SSCOP, SEGMENT] },
-    //LATER     Entry { name: "sstp", keys: &[SSTP, SEGMENT] },
+    Entry { name: "udp", keys: &[DATAGRAM, SEGMENT] },
+    Entry { name: "adaptive-ack", keys: &[ADAPTIVE_ACK, SEGMENT] },
+    Entry { name: "sscop", keys: &[SSCOP, SEGMENT] },
+    Entry { name: "sscop-rate", keys: &[SSCOP_RATE, SSCOP, SEGMENT] },
+    Entry { name: "sscop-rate-literal", keys: &[SSCOP_RATE, SSCOP, SEGMENT] },
+    Entry { name: "sstp", keys: &[SSTP, SEGMENT] },
 ];

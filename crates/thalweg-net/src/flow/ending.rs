@@ -10,8 +10,9 @@ pub(super) enum Ending {
 }
 
 /// The sending end's part.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Telling {
+    is_reliable: bool,
     /// The length of the stream in bytes, and whether the application stopped early.
     end: Option<(u64, bool)>,
     due: Time,
@@ -23,6 +24,18 @@ pub(super) struct Telling {
 }
 
 impl Telling {
+    pub fn new(is_reliable: bool) -> Self {
+        Self {
+            is_reliable,
+            end: None,
+            due: Time::ZERO,
+            tries: 0,
+            heard: false,
+            all_arrived: false,
+            finished: false,
+        }
+    }
+
     pub fn is_over(&self) -> bool {
         self.end.is_some()
     }
@@ -47,8 +60,11 @@ impl Telling {
         is_sound
     }
 
+    /// A receiver that cannot count on every byte takes what comes after the end for lost: there it is told when the engine
+    /// has done what it can.
     fn is_waiting(&self, is_sent: bool) -> bool {
-        self.end.is_some() && is_sent && !self.heard
+        let is_time = if self.is_reliable { is_sent } else { self.all_arrived };
+        self.end.is_some() && is_time && !self.heard
     }
 
     /// Whether it is to be told now, all data having been sent once or not.

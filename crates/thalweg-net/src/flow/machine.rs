@@ -1,18 +1,29 @@
 //! The engine of a flow, whichever it is.
 
+use super::others;
 use super::{FlowStats, PDU, PathHints, Role, Scheme};
+use std::sync::Arc;
 use thalweg_proto::congestion::Any;
-use thalweg_proto::payload::Slice;
+use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Event, Input, Limit};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::wire as window_wire;
-use thalweg_proto::{Engine, Output, window};
+use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 
 /// Any engine that carries bytes.
 #[derive(Debug)]
 pub(super) enum Machine {
     WindowSender(Box<window::Sender<Slice, Any>>),
     WindowReceiver(Box<window::Receiver<Slice>>),
+    Source(Box<datagram::Source<Slice>>),
+    Sink(Box<datagram::Sink<Slice>>),
+    AdaptiveTransmitter(Box<aack::Transmitter<Slice>>),
+    AdaptiveReceiver(Box<aack::Receiver<Slice>>),
+    /// Either end: each direction of a stream has a connection of its own, opened by the end that sends. SSCOP is full
+    /// duplex, but polls and credit go with the data of one direction, and flows of all schemes look the same this way.
+    Sscop(Box<sscop::Endpoint<Slice>>),
+    SstpSender(Box<sstp::Sender<Slice>>),
+    SstpReceiver(Box<sstp::Receiver<Slice>>),
 }
 
 /// What the application tells an engine.
@@ -71,42 +82,106 @@ where
 }
 
 /// Hands an engine a PDU, if it is one.
-fn receive<E, P, X>(engine: &mut E, now: Time, pdu: Result<P, X>, marked: bool) -> bool
+fn receive<E, P>(engine: &mut E, now: Time, pdu: Option<P>, marked: bool) -> bool
 where
     E: Engine<Input = Input<P, Slice>>,
 {
-    let Ok(pdu) = pdu else { return false };
+    let Some(pdu) = pdu else { return false };
     engine.handle(now, Input::Pdu { pdu, marked });
     true
 }
 
+/// SSTP's packets name a connection. Flows are told apart below it.
+const CONNECTION: u32 = 0;
+
+/// Does the same with whichever engine it is.
+macro_rules! each {
+    ($machine:expr, $engine:ident => $body:expr) => {
+        match $machine {
+            Machine::WindowSender($engine) => $body,
+            Machine::WindowReceiver($engine) => $body,
+            Machine::Source($engine) => $body,
+            Machine::Sink($engine) => $body,
+            Machine::AdaptiveTransmitter($engine) => $body,
+            Machine::AdaptiveReceiver($engine) => $body,
+            Machine::Sscop($engine) => $body,
+            Machine::SstpSender($engine) => $body,
+            Machine::SstpReceiver($engine) => $body,
+        }
+    };
+}
+
 impl Machine {
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
-        match role {
-            Role::Sender => Self::WindowSender(Box::new(super::window::sender(scheme, path))),
-            Role::Receiver => Self::WindowReceiver(Box::new(super::window::receiver(scheme, path))),
+        match (scheme.name(), role) {
+            ("udp", Role::Sender) => Self::Source(Box::new(others::source(scheme, path))),
+            ("udp", Role::Receiver) => Self::Sink(Box::new(datagram::Sink::new())),
+            ("adaptive-ack", Role::Sender) => {
+                let config = others::adaptive_ack(scheme, path);
+                Self::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::new(config))))
+            }
+            ("adaptive-ack", Role::Receiver) => {
+                let config = others::adaptive_ack(scheme, path);
+                Self::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::new(config))))
+            }
+            ("sscop" | "sscop-rate" | "sscop-rate-literal", _) => {
+                Self::Sscop(Box::new(sscop::Endpoint::new(&others::sscop(scheme, path))))
+            }
+            ("sstp", Role::Sender) => {
+                Self::SstpSender(Box::new(sstp::Sender::new(Arc::new(others::sstp_sender(scheme, path)))))
+            }
+            ("sstp", Role::Receiver) => Self::SstpReceiver(Box::new(sstp::Receiver::new(Arc::new(
+                others::sstp_receiver(scheme, path),
+            )))),
+            (_, Role::Sender) => Self::WindowSender(Box::new(super::window::sender(scheme, path))),
+            (_, Role::Receiver) => Self::WindowReceiver(Box::new(super::window::receiver(scheme, path))),
         }
     }
 
     /// A PDU came. False where it is none of this scheme.
     pub fn receive(&mut self, now: Time, bytes: &Slice, marked: bool) -> bool {
+        let window = || window_wire::decode(bytes);
+        let sstp = || match sstp::wire::decode(bytes) {
+            Ok((CONNECTION, pdu)) => Some(pdu),
+            _ => None,
+        };
         match self {
-            Self::WindowSender(engine) => receive(engine.as_mut(), now, window_wire::decode(bytes), marked),
-            Self::WindowReceiver(engine) => receive(engine.as_mut(), now, window_wire::decode(bytes), marked),
+            Self::WindowSender(engine) => receive(engine.as_mut(), now, window().ok(), marked),
+            Self::WindowReceiver(engine) => receive(engine.as_mut(), now, window().ok(), marked),
+            // A source has no use for anything.
+            Self::Source(_) => false,
+            Self::Sink(engine) => {
+                receive(engine.as_mut(), now, Some(bytes.clone()).filter(|data| !data.is_empty()), marked)
+            }
+            Self::AdaptiveTransmitter(engine) => {
+                receive(engine.as_mut(), now, aack::wire::decode(bytes).ok(), marked)
+            }
+            Self::AdaptiveReceiver(engine) => {
+                receive(engine.as_mut(), now, aack::wire::decode(bytes).ok(), marked)
+            }
+            Self::Sscop(engine) => receive(engine.as_mut(), now, sscop::Pdu::decode(bytes).ok(), marked),
+            Self::SstpSender(engine) => receive(engine.as_mut(), now, sstp(), marked),
+            Self::SstpReceiver(engine) => receive(engine.as_mut(), now, sstp(), marked),
         }
     }
 
     pub fn command(&mut self, now: Time, command: Command) {
-        match self {
-            Self::WindowSender(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(engine) => engine.handle(now, command.into()),
-        }
+        each!(self, engine => engine.handle(now, command.into()));
     }
 
     pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>) -> Polled {
+        let sstp = |pdu: &sstp::Pdu<Slice>, buffer: &mut Vec<u8>| sstp::wire::encode(CONNECTION, pdu, buffer);
+        let plain = |data: &Slice, buffer: &mut Vec<u8>| buffer.extend_from_slice(data.as_bytes());
         match self {
             Self::WindowSender(engine) => poll(engine.as_mut(), now, buffer, window_wire::encode),
             Self::WindowReceiver(engine) => poll(engine.as_mut(), now, buffer, window_wire::encode),
+            Self::Source(engine) => poll(engine.as_mut(), now, buffer, plain),
+            Self::Sink(engine) => poll(engine.as_mut(), now, buffer, plain),
+            Self::AdaptiveTransmitter(engine) => poll(engine.as_mut(), now, buffer, aack::wire::encode),
+            Self::AdaptiveReceiver(engine) => poll(engine.as_mut(), now, buffer, aack::wire::encode),
+            Self::Sscop(engine) => poll(engine.as_mut(), now, buffer, sscop::Pdu::encode),
+            Self::SstpSender(engine) => poll(engine.as_mut(), now, buffer, sstp),
+            Self::SstpReceiver(engine) => poll(engine.as_mut(), now, buffer, sstp),
         }
     }
 
@@ -118,18 +193,40 @@ impl Machine {
         }
     }
 
+    /// Whether any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks for
+    /// all. Others answer each, and hold few answers.
+    pub fn takes_batches(&self) -> bool {
+        matches!(self, Self::WindowSender(_) | Self::WindowReceiver(_))
+    }
+
+    /// Whether the engine keeps its peer from sending more than the application takes. Of others what comes beyond that is
+    /// dropped.
+    pub fn has_receive_window(&self) -> bool {
+        !matches!(self, Self::Sink(_) | Self::AdaptiveReceiver(_))
+    }
+
     /// Bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         match self {
             Self::WindowSender(engine) => engine.backlog(),
-            Self::WindowReceiver(_) => 0,
+            Self::Source(engine) => engine.backlog(),
+            Self::AdaptiveTransmitter(engine) => engine.backlog(),
+            Self::Sscop(engine) => engine.backlog(),
+            Self::SstpSender(engine) => engine.backlog(),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::SstpReceiver(_) => 0,
         }
     }
 
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Self::WindowSender(engine) => engine.limit(),
-            Self::WindowReceiver(_) => None,
+            Self::Source(engine) => engine.limit(),
+            Self::AdaptiveTransmitter(engine) => engine.limit(),
+            Self::Sscop(engine) => engine.held_by(),
+            Self::SstpSender(engine) => engine.limit(),
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::SstpReceiver(_) => {
+                None
+            }
         }
     }
 
@@ -154,11 +251,62 @@ impl Machine {
                     ..FlowStats::default()
                 }
             }
-            Self::WindowReceiver(engine) => {
-                FlowStats { duplicates: engine.stats().duplicates, ..FlowStats::default() }
+            Self::WindowReceiver(engine) => duplicates(engine.stats().duplicates),
+            Self::Source(engine) => {
+                FlowStats { sent: engine.sent(), limits: engine.limits(now), ..FlowStats::default() }
             }
+            Self::Sink(_) => FlowStats::default(),
+            Self::AdaptiveTransmitter(engine) => {
+                let stats = engine.stats(now);
+                FlowStats {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    timeouts: stats.timeouts,
+                    smoothed_rtt: known(stats.smoothed_rtt),
+                    min_rtt: known(stats.min_rtt),
+                    window: f64::from(stats.window),
+                    in_flight: stats.outstanding,
+                    limits: stats.limits,
+                    ..FlowStats::default()
+                }
+            }
+            Self::AdaptiveReceiver(engine) => duplicates(engine.stats().duplicates),
+            Self::Sscop(engine) => {
+                let stats = engine.stats(now);
+                FlowStats {
+                    sent: stats.sscop.sent,
+                    retransmissions: stats.sscop.retransmissions,
+                    timeouts: stats.sscop.timeouts,
+                    smoothed_rtt: known(stats.smoothed_rtt),
+                    min_rtt: known(stats.min_rtt),
+                    window: f64::from(stats.window),
+                    in_flight: stats.in_flight,
+                    pacing_rate: stats.pacing_rate,
+                    limits: stats.limits,
+                    ..FlowStats::default()
+                }
+            }
+            Self::SstpSender(engine) => {
+                let (stats, config) = (engine.stats(now), engine.config());
+                FlowStats {
+                    sent: stats.sent,
+                    retransmissions: stats.retransmissions,
+                    smoothed_rtt: known(stats.min_rtt),
+                    min_rtt: known(stats.min_rtt),
+                    window: f64::from(stats.window) * f64::from(config.segment),
+                    in_flight: stats.outstanding.saturating_mul(u32::from(config.segment)),
+                    pacing_rate: Some(config.rate.average()),
+                    limits: stats.limits,
+                    ..FlowStats::default()
+                }
+            }
+            Self::SstpReceiver(engine) => duplicates(engine.stats().duplicates),
         }
     }
+}
+
+fn duplicates(duplicates: u64) -> FlowStats {
+    FlowStats { duplicates, ..FlowStats::default() }
 }
 
 /// Engines say zero or the longest time before the first measurement.

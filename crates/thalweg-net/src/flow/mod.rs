@@ -24,8 +24,11 @@ mod catalogue;
 mod ending;
 mod machine;
 mod options;
+mod others;
 mod path;
 mod scheme;
+#[cfg(test)]
+mod tests;
 mod window;
 
 pub use path::PathHints;
@@ -33,6 +36,7 @@ pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
 
 use ending::{Ending, Hearing, Telling};
 use machine::{Command, Machine, Polled};
+use std::collections::VecDeque;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Event, Limit};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -118,6 +122,8 @@ pub struct FlowStats {
     pub duplicates: u64,
     /// Datagrams that were no PDU of the scheme.
     pub malformed: u64,
+    /// Datagrams dropped because the application does not read, of schemes that have no window for that.
+    pub refused: u64,
     /// The smoothed round-trip time, once it is known.
     pub smoothed_rtt: Option<Duration>,
     /// The shortest round-trip time, once it is known.
@@ -137,9 +143,16 @@ pub struct FlowStats {
 pub struct Flow {
     machine: Machine,
     ending: Ending,
+    /// Datagrams that the engine takes one by one, each when it has answered the one before.
+    inbox: VecDeque<(Slice, bool)>,
     written: u64,
     delivered: u64,
     malformed: u64,
+    /// Bytes delivered that the application has not taken, and how many there may be.
+    unread: u64,
+    memory: u64,
+    /// Datagrams dropped for want of room.
+    refused: u64,
     failed: bool,
 }
 
@@ -148,15 +161,19 @@ impl Flow {
     /// ([`Scheme::on_path`]).
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
         let ending = match role {
-            Role::Sender => Ending::Telling(Telling::default()),
+            Role::Sender => Ending::Telling(Telling::new(scheme.is_reliable())),
             Role::Receiver => Ending::Hearing(Hearing::new(scheme.is_reliable())),
         };
         Self {
             machine: Machine::new(scheme, role, path),
             ending,
+            inbox: VecDeque::new(),
             written: 0,
             delivered: 0,
             malformed: 0,
+            unread: 0,
+            memory: path.memory,
+            refused: 0,
             failed: false,
         }
     }
@@ -183,7 +200,10 @@ impl Flow {
                 self.end(now, true);
                 Command::Stop
             }
-            FlowInput::Consumed(bytes) => Command::Consumed(bytes),
+            FlowInput::Consumed(bytes) => {
+                self.unread = self.unread.saturating_sub(bytes);
+                Command::Consumed(bytes)
+            }
             FlowInput::Pause => Command::Pause,
             FlowInput::Resume => Command::Resume,
         };
@@ -197,6 +217,19 @@ impl Flow {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
+        let is_data = bytes.as_bytes().first() == Some(&PDU);
+        if is_data && self.unread >= self.memory && !self.machine.has_receive_window() {
+            self.refused += 1;
+            return;
+        }
+        if !self.machine.takes_batches() {
+            self.inbox.push_back((bytes.clone(), marked));
+            return;
+        }
+        self.take(now, bytes, marked);
+    }
+
+    fn take(&mut self, now: Time, bytes: &Slice, marked: bool) {
         let is_sound = match (bytes.as_bytes().first(), &mut self.ending) {
             (Some(&PDU), _) => self.machine.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
             (Some(&END), Ending::Hearing(hearing)) => {
@@ -211,6 +244,18 @@ impl Flow {
     /// The next thing to do at `now`. A datagram that is to be sent is appended to `buffer`.
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>) -> FlowOutput {
+        loop {
+            let output = self.poll_once(now, buffer);
+            let is_drained = matches!(output, FlowOutput::Timeout { .. } | FlowOutput::Idle);
+            if !is_drained {
+                return output;
+            }
+            let Some((bytes, marked)) = self.inbox.pop_front() else { return output };
+            self.take(now, &bytes, marked);
+        }
+    }
+
+    fn poll_once(&mut self, now: Time, buffer: &mut Vec<u8>) -> FlowOutput {
         if let Ending::Hearing(hearing) = &mut self.ending
             && hearing.take_answer()
         {
@@ -228,7 +273,10 @@ impl Flow {
                 }
                 Polled::Event(event) => {
                     match &event {
-                        Event::Delivered(piece) => self.delivered += u64::from(piece.len()),
+                        Event::Delivered(piece) => {
+                            self.delivered += u64::from(piece.len());
+                            self.unread += u64::from(piece.len());
+                        }
                         Event::Failed(_) => self.failed = true,
                         _ => {}
                     }
@@ -290,6 +338,7 @@ impl Flow {
             written: self.written,
             delivered: self.delivered,
             malformed: self.malformed,
+            refused: self.refused,
             ..self.machine.stats(now)
         }
     }

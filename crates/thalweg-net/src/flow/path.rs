@@ -1,7 +1,7 @@
 //! What is known of a path before anything has been sent on it.
 
 use super::options::Value;
-use super::{FLOW_HEADER, Scheme};
+use super::{FLOW_HEADER, Scheme, others};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// What is known of a path, and what a flow may use.
@@ -42,14 +42,105 @@ impl Scheme {
     /// stays.
     #[must_use]
     pub fn on_path(mut self, path: &PathHints) -> Self {
-        if let Some(window) = path.in_flight(4.0) {
-            // Four times what is on the way: a loss is repaired, and found lost again, before the window closes.
-            let window = window.get().clamp(LEAST_WINDOW, path.memory.max(LEAST_WINDOW));
-            self.suggest("receive-window", Value::Size(Bytes::new(window)));
+        if let Some(overhead) = others::overhead(self.name()) {
+            // SSCOP pads to whole words.
+            let segment = path.segment(overhead);
+            self.suggest("segment", size(u64::from(if segment > 4 { segment & !3 } else { segment })));
+        }
+        match self.name() {
+            "udp" => {
+                if let Some(rate) = path.rate {
+                    self.suggest("rate", Value::Rate(rate));
+                }
+            }
+            "adaptive-ack" => self.settle_adaptive_ack(path),
+            "sscop" | "sscop-rate" | "sscop-rate-literal" => self.settle_sscop(path),
+            "sstp" => self.settle_sstp(path),
+            _ => {
+                // Four times what is on the way: a loss is repaired, and found lost again, before the window closes.
+                if let Some(window) = path.in_flight(4.0) {
+                    let window = window.get().clamp(LEAST_WINDOW, path.memory.max(LEAST_WINDOW));
+                    self.suggest("receive-window", size(window));
+                }
+            }
         }
         self
     }
+
+    /// The payload of a packet in bytes.
+    pub(super) fn segment(&self, path: &PathHints) -> u32 {
+        let own = path.segment(others::overhead(self.name()).unwrap_or(0));
+        self.size("segment").map_or(own, |size| size.get() as u32)
+    }
+
+    /// How many packets the receiver's memory holds.
+    pub(super) fn room(&self, path: &PathHints) -> f64 {
+        (path.memory / u64::from(self.segment(path).max(1))).max(1) as f64
+    }
+
+    /// The packets that are on the way in so much time, or else `unknown`; within the receiver's memory.
+    fn packets_in(&self, path: &PathHints, time: Option<Duration>, unknown: f64) -> f64 {
+        let known = path.rate.zip(time).map(|(rate, time)| {
+            (rate.bytes_in(time).get() / u64::from(self.segment(path).max(1))).max(LEAST_PACKETS) as f64
+        });
+        known.unwrap_or(unknown).min(self.room(path))
+    }
+
+    /// The window holds what is sent until the report on a repair: two round trips and reports.
+    fn settle_adaptive_ack(&mut self, path: &PathHints) {
+        let normal = self.time("t-normal").unwrap_or(Duration::ZERO);
+        let time = path.rtt.map(|rtt| (rtt + normal) * 2);
+        let window = self.packets_in(path, time, 400.0);
+        self.suggest("window", Value::Packets(window));
+    }
+
+    /// The same with POLLs, of which there are several in a round trip, so that the end of a burst is soon asked for.
+    fn settle_sscop(&mut self, path: &PathHints) {
+        let least = Duration::from_millis(20);
+        let most = Duration::from_millis(750);
+        let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(least).min(most));
+        self.suggest("timer-poll", Value::Time(poll));
+        let poll = self.time("timer-poll").unwrap_or(poll);
+        let window = self.packets_in(path, path.rtt.map(|rtt| (rtt + poll) * 2), 1024.0);
+        self.suggest("window", Value::Packets(window));
+        let window = self.packets("window").unwrap_or(window);
+        self.suggest("buffer", Value::Packets(window));
+        if let Some(rate) = path.rate.filter(|rate| !rate.is_zero()) {
+            if self.rate("start-rate").is_some_and(|start| start > rate) {
+                self.suggest("start-rate", Value::Rate(rate));
+            }
+            let start = self.rate("start-rate").unwrap_or(rate);
+            self.suggest("max-rate", Value::Rate(rate.max(start)));
+        }
+    }
+
+    /// Gong and Parulkar 1992, section 4.1: w_a segments are sent in one round trip, and the window is 2.5 times that.
+    fn settle_sstp(&mut self, path: &PathHints) {
+        let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(self.rate("average-rate").unwrap_or(Rate::ZERO));
+        self.suggest("rate", Value::Rate(rate));
+        let rate = self.rate("average-rate").or(self.rate("rate")).unwrap_or(rate);
+        let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
+        self.suggest("repeat", Value::Time(rtt.max(Duration::from_millis(10))));
+        let packets = self.packets("segment-packets").unwrap_or(1.0);
+        let packet = rate.transmission_time(others::sstp_packet(self, path)).as_secs_f64();
+        let per_round_trip = (rtt.as_secs_f64() + 3.0 * packet) / (packet * packets);
+        let most = (self.room(path) / packets).clamp(2.0, f64::from(thalweg_proto::sstp::MAX_WINDOW));
+        let window = (2.5 * per_round_trip).ceil().clamp(2.0, most);
+        self.suggest("window", Value::Count(window as u32));
+        let window = self.count("window").unwrap_or(2);
+        self.suggest("buffer", Value::Count(window));
+    }
+}
+
+fn size(bytes: u64) -> Value {
+    Value::Size(Bytes::new(bytes))
 }
 
 /// A receive window that is not worth making smaller, in bytes.
-pub(super) const LEAST_WINDOW: u64 = 1 << 20;
+const LEAST_WINDOW: u64 = 1 << 20;
+/// A window that is not worth making smaller, in packets.
+const LEAST_PACKETS: u64 = 64;
+/// The rate of a scheme that needs one, where nobody told: what most paths have.
+const UNKNOWN_RATE: Rate = Rate::from_mbits_per_sec(10);
+/// A round trip around most of the world.
+const UNKNOWN_RTT: Duration = Duration::from_millis(200);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Role, Scheme};
+use thalweg_net::resequence::{Release, Resequencer, Tolerance};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Failure};
@@ -63,9 +64,12 @@ impl Weather {
 /// What came of a transfer.
 #[derive(Debug)]
 pub struct Report {
-    pub time: Time,
+    /// How long it took.
+    pub time: Duration,
+    /// Datagrams sent by both ends, and of them those that did not arrive.
     pub sent: u64,
     pub dropped: u64,
+    /// Data packets sent again.
     pub retransmissions: u64,
 }
 
@@ -79,7 +83,9 @@ struct Path {
     weather: Weather,
     impairments: [Impairment; 2],
     /// Datagrams on their way, by the time of their arrival and a number that tells those of one time apart.
-    wire: BTreeMap<(Time, u64), (End, Vec<u8>)>,
+    wire: BTreeMap<(Time, u64), (End, u64, Vec<u8>)>,
+    /// Numbers of the datagrams of each direction.
+    numbers: [u64; 2],
     sent: u64,
     dropped: u64,
 }
@@ -93,6 +99,7 @@ impl Path {
             weather: weather.clone(),
             impairments: [impairment(0), impairment(1)],
             wire: BTreeMap::new(),
+            numbers: [0; 2],
             sent: 0,
             dropped: 0,
         }
@@ -100,7 +107,10 @@ impl Path {
 
     fn send(&mut self, now: Time, to: End, bytes: Vec<u8>) {
         self.sent += 1;
-        let fate = self.impairments[usize::from(to == End::Sender)].fate();
+        let direction = usize::from(to == End::Sender);
+        let number = self.numbers[direction];
+        self.numbers[direction] += 1;
+        let fate = self.impairments[direction].fate();
         let dark = self.weather.blackout.is_some_and(|(from, until)| now >= from && now < until);
         let long = self.weather.narrows.is_some_and(|(at, most)| now >= at && bytes.len() > most as usize);
         // What was damaged is dropped by the seal of the layer below.
@@ -110,9 +120,9 @@ impl Path {
         }
         let at = now + self.weather.delay + fate.extra_delay;
         if fate.duplicated {
-            self.wire.insert((at + Duration::from_micros(7), 2 * self.sent + 1), (to, bytes.clone()));
+            self.wire.insert((at + Duration::from_micros(7), 2 * self.sent + 1), (to, number, bytes.clone()));
         }
-        self.wire.insert((at, 2 * self.sent), (to, bytes));
+        self.wire.insert((at, 2 * self.sent), (to, number, bytes));
     }
 }
 
@@ -134,6 +144,8 @@ pub struct Transfer<'a> {
     unread: u64,
     draw: Stream,
     timers: [Time; 2],
+    /// Beneath flows that need order, at the sender and at the receiver.
+    order: Option<[Resequencer<Vec<u8>>; 2]>,
     finished: bool,
     ended: bool,
     buffer: Vec<u8>,
@@ -150,6 +162,10 @@ impl<'a> Transfer<'a> {
         Self {
             sender: Flow::new(&scheme, Role::Sender, hints),
             receiver: Flow::new(&heard, Role::Receiver, hints),
+            order: scheme.needs_order().then(|| {
+                let make = || Resequencer::new(Tolerance::default(), 0);
+                [make(), make()]
+            }),
             scheme,
             path: Path::new(weather),
             data,
@@ -175,7 +191,8 @@ impl<'a> Transfer<'a> {
             steps += 1;
             assert!(steps < 20_000_000, "{}: no end in sight at {now}", self.state());
             let next = self.path.wire.first_key_value().map_or(Time::MAX, |(&(at, _), _)| at);
-            let next = next.min(self.timers[0]).min(self.timers[1]);
+            let gaps = self.order.iter().flatten().filter_map(|order| order.timeout(now)).min();
+            let next = next.min(self.timers[0]).min(self.timers[1]).min(gaps.unwrap_or(Time::MAX));
             assert!(next < Time::MAX, "{}: it hangs at {now}", self.state());
             assert!(next >= now, "{}: a timer in the past", self.state());
             assert!(next < Time::ZERO + LONGEST, "{}: not done by {next}", self.state());
@@ -193,13 +210,21 @@ impl<'a> Transfer<'a> {
             while let Some(entry) = self.path.wire.first_entry()
                 && entry.key().0 <= now
             {
-                let (to, bytes) = entry.remove();
-                let input = FlowInput::Datagram { bytes: Slice::new(bytes), marked: false };
-                match to {
-                    End::Sender => self.sender.handle(now, input),
-                    End::Receiver => self.receiver.handle(now, input),
+                let (to, number, bytes) = entry.remove();
+                let end = usize::from(to == End::Receiver);
+                match &mut self.order {
+                    Some(order) => order[end].insert(now, number, bytes),
+                    None => self.hand(now, end, bytes),
                 }
-                touched[usize::from(to == End::Receiver)] = true;
+                touched[end] = true;
+            }
+            for end in 0..2 {
+                while let Some(release) = self.order.as_mut().and_then(|order| order[end].poll(now)) {
+                    if let Release::Item(bytes) = release {
+                        self.hand(now, end, bytes);
+                        touched[end] = true;
+                    }
+                }
             }
             if touched[0] {
                 self.drain(now, End::Sender);
@@ -218,11 +243,16 @@ impl<'a> Transfer<'a> {
         assert_eq!(self.receiver.stats(now).delivered, self.data.len() as u64);
         assert_eq!((stats.malformed, self.receiver.stats(now).malformed), (0, 0), "{}", self.state());
         Report {
-            time: now,
+            time: now.since(Time::ZERO),
             sent: self.path.sent,
             dropped: self.path.dropped,
             retransmissions: stats.retransmissions,
         }
+    }
+
+    fn hand(&mut self, now: Time, end: usize, bytes: Vec<u8>) {
+        let input = FlowInput::Datagram { bytes: Slice::new(bytes), marked: false };
+        [&mut self.sender, &mut self.receiver][end].handle(now, input);
     }
 
     fn state(&self) -> String {

@@ -129,6 +129,11 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
+    /// What holds the transmitter back since the last poll; `None` before the first, and when all is done.
+    pub const fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+
     /// Bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()

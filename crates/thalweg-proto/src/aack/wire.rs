@@ -92,13 +92,13 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Reads a PDU, which must be all of `bytes`.
+/// Reads a PDU, which must be all of `bytes`. The payload of a DATA shares their memory.
 ///
 /// # Errors
 ///
 /// Whatever the bytes are, either a PDU comes out that [`encode`] writes as the same bytes, or an error.
-pub fn decode(bytes: &[u8]) -> Result<Pdu<Slice>, DecodeError> {
-    let (head, rest) = bytes.split_first_chunk::<8>().ok_or(DecodeError::TooShort)?;
+pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
+    let (head, rest) = bytes.as_bytes().split_first_chunk::<8>().ok_or(DecodeError::TooShort)?;
     let [kind, version, reserved @ ..] = *head;
     if version != VERSION {
         return Err(DecodeError::Version(version));
@@ -116,7 +116,9 @@ pub fn decode(bytes: &[u8]) -> Result<Pdu<Slice>, DecodeError> {
                 core::cmp::Ordering::Less => Err(DecodeError::TooShort),
                 core::cmp::Ordering::Greater => Err(DecodeError::TooLong),
                 core::cmp::Ordering::Equal if sequence == 0 || length == 0 => Err(DecodeError::Empty),
-                core::cmp::Ordering::Equal => Ok(Pdu::Data(Data { sequence, payload: Slice::new(payload) })),
+                core::cmp::Ordering::Equal => {
+                    Ok(Pdu::Data(Data { sequence, payload: bytes.slice(DATA_HEADER as u32, bytes.len()) }))
+                }
             }
         }
         ACK if length != 0 => Err(DecodeError::Reserved),
@@ -160,12 +162,12 @@ mod tests {
             let mut bytes = Vec::new();
             encode(&Pdu::Data(Data { sequence: 7, payload: Slice::new(*b"abc") }), &mut bytes);
             edit(&mut bytes);
-            decode(&bytes).map(|_| ())
+            decode(&Slice::new(bytes)).map(|_| ())
         };
         let ack = |edit: fn(&mut Vec<u8>)| {
             let mut bytes = super::ack(&Report { gap_in: 3, gap_out: 5, cumulative: 2 }).to_vec();
             edit(&mut bytes);
-            decode(&bytes).map(|_| ())
+            decode(&Slice::new(bytes)).map(|_| ())
         };
         assert_eq!(data(|_| ()), Ok(()));
         assert_eq!(data(|bytes| bytes.truncate(5)), Err(DecodeError::TooShort));
@@ -201,7 +203,7 @@ mod tests {
         fn what_is_written_is_read_back(pdu in pdu()) {
             let mut bytes = Vec::new();
             encode(&pdu, &mut bytes);
-            let again = decode(&bytes).unwrap();
+            let again = decode(&Slice::new(bytes.clone())).unwrap();
             let mut bytes_again = Vec::new();
             encode(&again, &mut bytes_again);
             prop_assert_eq!(bytes, bytes_again);
@@ -223,7 +225,7 @@ mod tests {
             if let Some(length) = length {
                 bytes.resize(length, 0);
             }
-            if let Ok(pdu) = decode(&bytes) {
+            if let Ok(pdu) = decode(&Slice::new(bytes.clone())) {
                 let mut again = Vec::new();
                 encode(&pdu, &mut again);
                 prop_assert_eq!(bytes, again);
@@ -232,7 +234,7 @@ mod tests {
 
         #[test]
         fn random_bytes_give_a_pdu_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = decode(&bytes);
+            let _ = decode(&Slice::new(bytes));
         }
     }
 }

@@ -71,6 +71,16 @@ impl<P: Payload> Source<P> {
         limits
     }
 
+    /// Bytes written and not yet sent.
+    pub fn backlog(&self) -> u64 {
+        self.queue.len()
+    }
+
+    /// What holds the source back since the last poll; `None` before the first, and when all is done.
+    pub const fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+
     fn wait(&mut self, now: Time, limit: Option<Limit>) {
         if let Some(last) = self.limit {
             self.limits[last.index()] += now.since(self.limit_since);

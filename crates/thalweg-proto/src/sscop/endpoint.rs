@@ -110,6 +110,16 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// Bytes written and not yet handed to the engine, which takes a message at a time.
+    pub fn backlog(&self) -> u64 {
+        self.queue.len()
+    }
+
+    /// What holds the endpoint back since the last poll; `None` before the first, and when all is done.
+    pub const fn held_by(&self) -> Option<Limit> {
+        self.limit
+    }
+
     /// True when everything that was written has been acknowledged.
     fn is_done(&self) -> bool {
         let is_open = self.sscop.state() == State::Ready;

@@ -171,6 +171,16 @@ impl<P: Payload> Sender<P> {
         stats
     }
 
+    /// Bytes written and not yet sent.
+    pub fn backlog(&self) -> u64 {
+        self.queue.len()
+    }
+
+    /// What holds the sender back since the last poll; `None` before the first, and when all is done.
+    pub const fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+
     /// The next segment to be begun.
     fn next_segment(&self) -> u64 {
         self.low + self.records.len() as u64

@@ -64,6 +64,12 @@ impl core::error::Error for DecodeError {}
 /// For packets whose data is not at hand, such as simulated ones, `sum` is that of data that is all zeros.
 pub fn frame<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u8; 2]) {
     let mut bytes = Vec::with_capacity(64);
+    put_header(connection, pdu, &mut bytes);
+    let checksum = checksum(&bytes);
+    (bytes, checksum)
+}
+
+fn put_header<P: Payload>(connection: u32, pdu: &Pdu<P>, bytes: &mut Vec<u8>) {
     bytes.extend(connection.to_be_bytes());
     let (kind, flags) = match pdu {
         Pdu::Data(data) => (0u16, (u8::from(data.last) * LAST) | (u8::from(data.resent) * RESENT)),
@@ -93,27 +99,26 @@ pub fn frame<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u8; 2]) {
         bytes.extend(request.segment.to_be_bytes());
         bytes.extend(request.bitmap.to_bytes());
     }
-    let checksum = checksum(&bytes);
-    (bytes, checksum)
 }
 
-/// The bytes of a packet.
-pub fn encode(connection: u32, pdu: &Pdu<Slice>) -> Vec<u8> {
-    let (mut bytes, _) = frame(connection, pdu);
+/// Appends the bytes of a packet.
+pub fn encode(connection: u32, pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    put_header(connection, pdu, bytes);
     if let Pdu::Data(data) = pdu {
-        bytes.extend(data.payload.as_bytes());
+        bytes.extend_from_slice(data.payload.as_bytes());
     }
-    let checksum = checksum(&bytes);
+    let checksum = checksum(&bytes[start..]);
     bytes.extend(checksum);
-    bytes
 }
 
-/// The connection and packet in `bytes`.
+/// The connection and packet in `packet`, which must be all of it. Data shares its memory.
 ///
 /// # Errors
 ///
 /// What is malformed; the packet is to be counted and dropped.
-pub fn decode(bytes: &[u8]) -> Result<(u32, Pdu<Slice>), DecodeError> {
+pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
+    let bytes = packet.as_bytes();
     let length = DecodeError::Length(bytes.len());
     if bytes.len() < DATA_OVERHEAD {
         return Err(length);
@@ -138,7 +143,7 @@ pub fn decode(bytes: &[u8]) -> Result<(u32, Pdu<Slice>), DecodeError> {
             packet: position.packet,
             last: flags & LAST != 0,
             resent: flags & RESENT != 0,
-            payload: Slice::new(&body[FIXED..]),
+            payload: packet.slice(FIXED as u32, body.len() as u32),
         }),
         1 if rest == 0 => Pdu::KeepAlive(position),
         2 if rest == 0 => Pdu::EndOfStream(position),
@@ -172,6 +177,17 @@ mod tests {
     use super::*;
 
     const ID: u32 = 0x0102_0304;
+
+    fn encode(connection: u32, pdu: &Pdu<Slice>) -> Vec<u8> {
+        // What is in the buffer before is left alone.
+        let mut bytes = vec![0xff; 3];
+        super::encode(connection, pdu, &mut bytes);
+        bytes.split_off(3)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<(u32, Pdu<Slice>), DecodeError> {
+        super::decode(&Slice::new(bytes))
+    }
 
     fn data(payload: &[u8], last: bool) -> Pdu<Slice> {
         Pdu::Data(Data {
@@ -207,7 +223,8 @@ mod tests {
             let total: u32 =
                 bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
             assert_eq!((total & 0xffff) + (total >> 16), 0xffff, "{sum:?}");
-            assert_eq!(decode(&bytes), Ok((ID, pdu)));
+            let (id, found) = decode(&bytes).unwrap();
+            assert_eq!((id, encode(id, &found)), (ID, bytes), "{pdu:?}");
         }
     }
 

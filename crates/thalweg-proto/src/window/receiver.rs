@@ -56,8 +56,8 @@ pub struct Receiver<P: Payload> {
     delayed: u32,
     ack_deadline: Time,
     marked: bool,
-    /// The window last advertised was too small to use.
-    closed: bool,
+    /// The first byte beyond the window last advertised.
+    advertised: u64,
     stats: ReceiverStats,
 }
 
@@ -65,6 +65,7 @@ impl<P: Payload> Receiver<P> {
     /// Waits for byte 0.
     pub fn new(config: Arc<ReceiverConfig>) -> Self {
         Self {
+            advertised: config.window,
             config,
             expected: 0,
             delivered: 0,
@@ -77,7 +78,6 @@ impl<P: Payload> Receiver<P> {
             delayed: 0,
             ack_deadline: Time::MAX,
             marked: false,
-            closed: false,
             stats: ReceiverStats::default(),
         }
     }
@@ -96,6 +96,15 @@ impl<P: Payload> Receiver<P> {
     fn limit(&self) -> u64 {
         let base = if self.config.wait_for_consumption { self.consumed } else { self.expected };
         base.saturating_add(self.config.window)
+    }
+
+    /// Whether the window has opened so far that the sender should hear of it although nothing came: it waits for that and
+    /// would not ask (RFC 9293, section 3.8.6). A window that was not closed opens in steps of a quarter, so that small
+    /// reads do not make small segments (the same document, section 3.8.6.2.2).
+    fn is_worth_telling(&self) -> bool {
+        let opened = self.limit().saturating_sub(self.advertised.max(self.expected));
+        let was_closed = self.advertised <= self.expected;
+        opened > 0 && (was_closed || opened >= (self.config.window / 4).max(1))
     }
 
     fn on_segment(&mut self, now: Time, segment: Segment<P>, marked: bool) {
@@ -189,8 +198,8 @@ impl<P: Payload> Receiver<P> {
         self.owed -= 1;
         self.delayed = 0;
         self.ack_deadline = Time::MAX;
-        let window = self.limit().saturating_sub(self.expected);
-        self.closed = window == 0;
+        self.advertised = self.limit();
+        let window = self.advertised.saturating_sub(self.expected);
         let mut ack = Ack {
             cumulative: self.expected,
             window,
@@ -227,7 +236,7 @@ impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
         feed(into, (self.recent, self.owed, self.delayed, until(self.ack_deadline, now)));
-        feed(into, (self.marked, self.closed));
+        feed(into, (self.marked, self.advertised));
     }
 }
 
@@ -242,9 +251,8 @@ impl<P: Payload> Engine for Receiver<P> {
             Input::Pdu { pdu: Pdu::Segment(segment), marked } => self.on_segment(now, segment, marked),
             Input::Consumed(bytes) => {
                 self.consumed = self.consumed.saturating_add(bytes).min(self.delivered);
-                // The sender waits for the window to open and would not ask (RFC 9293, section 3.8.6).
-                if self.closed && self.limit() > self.expected {
-                    self.owed += 1;
+                if self.is_worth_telling() {
+                    self.owed = self.owed.max(1);
                 }
             }
             // A receiver has nothing to send but acknowledgements, which a gate lets pass.
@@ -324,6 +332,27 @@ mod tests {
         let (acks, pieces) = drain(&mut receiver);
         assert_eq!(acks, [(600, 0)]);
         assert_eq!(pieces[0].as_bytes(), &bytes[300..600]);
+    }
+
+    #[test]
+    fn a_window_that_opens_by_a_quarter_is_told() {
+        let config = ReceiverConfig { window: 4000, wait_for_consumption: true, ..ReceiverConfig::default() };
+        let mut receiver = receiver::<Length>(config);
+        take(&mut receiver, 0, Length(1000));
+        take(&mut receiver, 1000, Length(1000));
+        assert_eq!(drain(&mut receiver).0, [(2000, 2000)]);
+        // 999 bytes more are not worth a packet, the next one is; then counting begins anew.
+        receiver.handle(Time::ZERO, Input::Consumed(999));
+        assert_eq!(drain(&mut receiver).0, []);
+        receiver.handle(Time::ZERO, Input::Consumed(1));
+        assert_eq!(drain(&mut receiver).0, [(2000, 3000)]);
+        receiver.handle(Time::ZERO, Input::Consumed(900));
+        assert_eq!(drain(&mut receiver).0, []);
+        // A closed one is told of at once.
+        take(&mut receiver, 2000, Length(4000));
+        assert_eq!(drain(&mut receiver).0, [(5900, 0)]);
+        receiver.handle(Time::ZERO, Input::Consumed(1));
+        assert_eq!(drain(&mut receiver).0, [(5900, 1)]);
     }
 
     #[test]

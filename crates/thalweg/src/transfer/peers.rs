@@ -27,8 +27,9 @@ impl Keys {
     pub fn find() -> Result<Self, Error> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
-        let config =
-            config.ok_or_else(|| Error::Failed("neither XDG_CONFIG_HOME nor HOME says where keys are".to_owned()))?;
+        let config = config.ok_or_else(|| {
+            Error::Failed("neither XDG_CONFIG_HOME nor HOME says where keys are".to_owned())
+        })?;
         Ok(Self { folder: config.join("thalweg") })
     }
 
@@ -125,7 +126,11 @@ impl Peers {
                 fs::create_dir_all(folder)?;
             }
             // One call, so that lines of two processes do not mix.
-            OpenOptions::new().append(true).create(true).open(&self.path)?.write_all(format!("{name} {key}\n").as_bytes())
+            OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(&self.path)?
+                .write_all(format!("{name} {key}\n").as_bytes())
         };
         append().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
         self.known.push((name.to_owned(), key));

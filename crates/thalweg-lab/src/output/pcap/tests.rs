@@ -1,7 +1,7 @@
 use super::*;
 use std::process::Command;
 use thalweg_proto::aack::{self, Report};
-use thalweg_proto::payload::Length;
+use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::sscop;
 use thalweg_proto::sstp;
 use thalweg_proto::transport::Feedback;
@@ -126,7 +126,7 @@ fn adaptive_acknowledgement_is_captured_as_deployed() {
     {
         let bytes = capture(&packets()[index..=index], 65_535);
         // Headers of the file, of the packet, of IP and of UDP.
-        let pdu = aack::wire::decode(&bytes[24 + 16 + 28..]).unwrap();
+        let pdu = aack::wire::decode(&Slice::new(&bytes[24 + 16 + 28..])).unwrap();
         assert!(format!("{pdu:?}").contains(expected), "{pdu:?}");
     }
 }
@@ -137,13 +137,13 @@ fn adaptive_acknowledgement_is_captured_as_deployed() {
 fn two_level_flow_control_is_captured_as_deployed() {
     for length in [1, 2, 1005, 1006] {
         let bytes = capture(&[(2, false, 0, Pdu::Sstp(two_level_data(length)))], 65_535);
-        let (connection, pdu) = sstp::wire::decode(&bytes[24 + 16 + 28..]).unwrap();
+        let (connection, pdu) = sstp::wire::decode(&Slice::new(&bytes[24 + 16 + 28..])).unwrap();
         let sstp::Pdu::Data(data) = pdu else { panic!("{pdu:?}") };
         assert_eq!((connection, data.shipment, data.payload.as_bytes().len()), (2, 70_000, length as usize));
         assert!(data.last && data.resent);
     }
     let bytes = capture(&packets()[9..=9], 65_535);
-    let decoded = sstp::wire::decode(&bytes[24 + 16 + 28..]).unwrap().1;
+    let decoded = sstp::wire::decode(&Slice::new(&bytes[24 + 16 + 28..])).unwrap().1;
     assert_eq!(format!("{decoded:?}"), format!("{:?}", two_level_request()));
     // A segment of so many packets that its bitmap does not fit into the headers kept.
     let sstp::Pdu::Snak(report, mut request) = two_level_request() else { panic!() };

@@ -1,0 +1,286 @@
+//! Proves what schemes are read from and written to, and that flows take anything. Whole transfers are in `tests/flows.rs`.
+
+use super::options::Takes;
+use super::*;
+use proptest::prelude::*;
+use thalweg_proto::units::Bytes;
+
+fn scheme(text: &str) -> Scheme {
+    text.parse().unwrap()
+}
+
+fn refused(text: &str) -> String {
+    text.parse::<Scheme>().unwrap_err().to_string()
+}
+
+#[test]
+fn schemes_are_read_and_written() {
+    for (text, written) in [
+        ("cubic", "cubic"),
+        (" cubic : beta = 0.8 , initial-window = 20 pkt ", "cubic:initial-window=20pkt,beta=0.8"),
+        (
+            "sstp:rate=20 Mbit/s,window=12,acknowledgement=hard",
+            "sstp:rate=20Mbit/s,window=12,acknowledgement=hard",
+        ),
+        ("newreno:receive-window=64 KiB,rto.floor=0.25s", "newreno:rto.floor=250ms,receive-window=65.536kB"),
+        ("slow-start:initial-threshold=unlimited", "slow-start:initial-threshold=unlimited"),
+    ] {
+        assert_eq!(scheme(text).to_string(), written);
+        assert_eq!(scheme(written), scheme(text));
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_what_is_possible() {
+    assert!(refused("qubic").starts_with("there is no scheme `qubic`; there are fixed, "));
+    assert!(
+        refused("cubic:alpha=1pkt").starts_with("`alpha` is no option of cubic, which has initial-window, ")
+    );
+    assert!(refused("cubic:").starts_with("`` is no option"));
+    assert_eq!(refused("cubic:beta=0.5,beta=0.5"), "beta is given twice");
+    assert_eq!(refused("cubic:beta=1"), "beta cannot be `1`; expected: a number from 0.01 to 0.99");
+    assert_eq!(
+        refused("fixed:window=10"),
+        "window cannot be `10`; expected: a number of packets from 1 to 1048576, such as `1pkt`"
+    );
+    assert_eq!(
+        refused("sstp:rate=10"),
+        "rate cannot be `10`; expected: `10` has no unit; did you mean \"10 Mbit/s\"?"
+    );
+    assert_eq!(refused("sstp:rate=0bit/s"), "rate cannot be `0bit/s`; expected: a rate above zero");
+    assert_eq!(
+        refused("cubic:recovery=tack"),
+        "recovery cannot be `tack`; expected: one of sack, newreno, go-back-n, fast-retransmit"
+    );
+    assert_eq!(refused("vegas:alpha=4pkt"), "alpha is above beta");
+    assert_eq!(refused("sstp:rate=1Mbit/s,average-rate=2Mbit/s"), "average-rate is above rate");
+    assert_eq!(refused("cubic:rto.floor=2min"), "rto.floor is above rto.ceiling");
+    assert_eq!(Scheme::decode(&[0xff]), Err(SchemeError::Encoding));
+    assert_eq!(Scheme::decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
+}
+
+/// What the table of schemes says must be readable by its own keys, and keys must not stand there twice.
+#[test]
+fn every_usual_value_is_one() {
+    for name in Scheme::names() {
+        let mut seen = std::collections::BTreeSet::new();
+        for key in
+            catalogue::SCHEMES.iter().filter(|entry| entry.name == name).flat_map(catalogue::Entry::keys)
+        {
+            assert!(seen.insert(key.name), "{name}: {} twice", key.name);
+            assert!(key.usual.is_empty() || key.read(key.usual).is_ok(), "{name}: {}", key.name);
+        }
+        assert!(scheme(name).encode().len() <= MAX_ENCODING);
+    }
+}
+
+#[test]
+fn what_the_path_decides_is_settled_by_one_end() {
+    let path = PathHints {
+        maximum: 1219,
+        rate: Some(Rate::from_mbits_per_sec(20)),
+        rtt: Some(Duration::from_millis(600)),
+        memory: 64 << 20,
+    };
+    // 20 Mbit/s for 4 * 600 ms are 6 MB.
+    assert_eq!(scheme("cubic").on_path(&path).size("receive-window"), Some(Bytes::new(6_000_000)));
+    // 1200 bytes of payload, 1278 with their headers (18) and those below (60): t_p is 0.5112 ms, 16 packets 8.18 ms; w_a
+    // is 601.5336 / 8.1792 = 73.54 segments, the window 2.5 times that.
+    let settled = scheme("sstp").on_path(&path);
+    assert_eq!(settled.to_string(), "sstp:rate=20Mbit/s,window=184,buffer=184,repeat=600ms,segment=1.2kB");
+    // What was said stays, and settling again changes nothing.
+    assert_eq!(scheme("sstp:window=7").on_path(&path).count("window"), Some(7));
+    assert_eq!(settled.clone().on_path(&PathHints::default()), settled);
+    assert_eq!(scheme("udp").on_path(&path).rate("rate"), path.rate);
+    // Within the memory: 1 MiB holds 873 packets of 1200 bytes.
+    let small = PathHints { memory: 1 << 20, ..path };
+    assert_eq!(scheme("adaptive-ack").on_path(&small).packets("window"), Some(873.0));
+}
+
+/// All that comes out of a flow now.
+fn drain(flow: &mut Flow, now: Time) -> (Vec<Vec<u8>>, Vec<FlowOutput>) {
+    let (mut datagrams, mut outputs) = (Vec::new(), Vec::new());
+    loop {
+        let mut buffer = Vec::new();
+        match flow.poll(now, &mut buffer) {
+            FlowOutput::Transmit => datagrams.push(buffer),
+            FlowOutput::Timeout { .. } | FlowOutput::Idle => return (datagrams, outputs),
+            output => outputs.push(output),
+        }
+    }
+}
+
+fn datagram(bytes: Vec<u8>) -> FlowInput {
+    FlowInput::Datagram { bytes: Slice::new(bytes), marked: false }
+}
+
+#[test]
+fn a_stream_that_is_stopped_ends_early_at_both_ends() {
+    let hints = PathHints::default();
+    let scheme = scheme("fixed:window=2pkt").on_path(&hints);
+    let (mut sender, mut receiver) =
+        (Flow::new(&scheme, Role::Sender, &hints), Flow::new(&scheme, Role::Receiver, &hints));
+    sender.handle(Time::ZERO, FlowInput::Write(Slice::new(vec![7; 10_000])));
+    let (mut to_receiver, _) = drain(&mut sender, Time::ZERO);
+    assert_eq!(to_receiver.len(), 2);
+    sender.handle(Time::ZERO, FlowInput::Stop);
+    to_receiver.extend(drain(&mut sender, Time::ZERO).0);
+    // Two full segments of 1200 bytes less 10, and the end: a length of 2380, stopped.
+    assert_eq!(to_receiver[2], [1, 0, 0, 0, 0, 0, 0, 9, 76, 1]);
+    assert_eq!((sender.writable(), sender.stats(Time::ZERO).written), (0, 2380));
+    // The end overtakes the data, which does not matter.
+    receiver.handle(Time::ZERO, datagram(to_receiver[2].clone()));
+    assert_eq!(drain(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
+    receiver.handle(Time::ZERO, datagram(to_receiver[0].clone()));
+    receiver.handle(Time::ZERO, datagram(to_receiver[1].clone()));
+    let (answers, outputs) = drain(&mut receiver, Time::ZERO);
+    assert_eq!((outputs.len(), outputs.last()), (3, Some(&FlowOutput::Ended { stopped: true })));
+    // Not before the peer has everything and knows that it is all.
+    sender.handle(Time::ZERO, datagram(answers[0].clone()));
+    assert_eq!(drain(&mut sender, Time::ZERO).1, []);
+    sender.handle(Time::ZERO, datagram(vec![2]));
+    assert_eq!(drain(&mut sender, Time::ZERO).1, [FlowOutput::Event(Event::Finished)]);
+}
+
+#[test]
+fn datagrams_beyond_what_the_application_reads_are_dropped() {
+    let hints = PathHints { memory: 3000, ..PathHints::default() };
+    let scheme = scheme("udp").on_path(&hints);
+    let mut receiver = Flow::new(&scheme, Role::Receiver, &hints);
+    for _ in 0..5 {
+        receiver.handle(Time::ZERO, datagram([&[0][..], &[7; 1000]].concat()));
+        let _ = drain(&mut receiver, Time::ZERO);
+    }
+    let stats = receiver.stats(Time::ZERO);
+    assert_eq!((stats.delivered, stats.refused), (3000, 2));
+    receiver.handle(Time::ZERO, FlowInput::Consumed(1));
+    receiver.handle(Time::ZERO, datagram([&[0][..], &[7; 1000]].concat()));
+    assert_eq!(drain(&mut receiver, Time::ZERO).1.len(), 1);
+    // An end that would come before what has been delivered is none; a true one is waited for in vain, but not for ever.
+    receiver.handle(Time::ZERO, datagram([&[1][..], &100u64.to_be_bytes(), &[0]].concat()));
+    assert_eq!(receiver.stats(Time::ZERO).malformed, 0);
+    assert_eq!(drain(&mut receiver, Time::ZERO).0.len(), 0);
+    assert_eq!(receiver.stats(Time::ZERO).malformed, 1);
+    receiver.handle(Time::ZERO, datagram([&[1][..], &6000u64.to_be_bytes(), &[0]].concat()));
+    assert_eq!(drain(&mut receiver, Time::ZERO), (vec![vec![2]], vec![]));
+    let later = Time::ZERO + Duration::from_secs(1);
+    assert_eq!(drain(&mut receiver, later).1, [FlowOutput::Ended { stopped: false }]);
+}
+
+/// A value that the key takes, at its bounds or between them.
+fn value(takes: Takes, choice: u64) -> String {
+    let of = |least: f64, most: f64| {
+        [least, most.min(1e6), least + (most.min(1e3) - least) / 3.0][choice as usize % 3]
+    };
+    match takes {
+        Takes::Packets(least, most) => format!("{}pkt", of(least, most)),
+        Takes::Number(least, most) => of(least, most).to_string(),
+        Takes::Count(least, most) => (of(least.into(), most.into()) as u32).to_string(),
+        Takes::Time => ["1ps", "40ms", "200d"][choice as usize % 3].to_owned(),
+        Takes::Rate => ["1bit/s", "3Mbit/s", "18Tbit/s"][choice as usize % 3].to_owned(),
+        Takes::Size(least, most) => format!("{}B", of(least as f64, most as f64) as u64),
+        Takes::Switch => choice.is_multiple_of(2).to_string(),
+        Takes::Word(words) => words[choice as usize % words.len()].to_owned(),
+    }
+}
+
+fn any_scheme() -> impl Strategy<Value = Scheme> {
+    let all: Vec<_> = Scheme::names().collect();
+    (prop::sample::select(all), prop::collection::vec((any::<prop::sample::Index>(), any::<u64>()), 0..6))
+        .prop_filter_map("options that do not go together", |(name, options)| {
+            let keys: Vec<_> = catalogue::SCHEMES
+                .iter()
+                .filter(|entry| entry.name == name)
+                .flat_map(catalogue::Entry::keys)
+                .collect();
+            let options: Vec<_> = options
+                .iter()
+                .map(|(index, choice)| {
+                    let key = keys[index.index(keys.len())];
+                    format!("{}={}", key.name, value(key.takes, choice >> 32))
+                })
+                .collect();
+            let text =
+                if options.is_empty() { name.to_owned() } else { format!("{name}:{}", options.join(",")) };
+            text.parse().ok()
+        })
+}
+
+fn any_path() -> impl Strategy<Value = PathHints> {
+    let rate = prop::option::of(1u64..1 << 45).prop_map(|bits| bits.map(Rate::from_bits_per_sec));
+    let rtt = prop::option::of(0u64..1 << 50).prop_map(|picos| picos.map(Duration::from_picos));
+    (0u32..70_000, rate, rtt, 0u64..1 << 40).prop_map(|(maximum, rate, rtt, memory)| PathHints {
+        maximum,
+        rate,
+        rtt,
+        memory,
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_settled_is_read_back(scheme in any_scheme(), path in any_path()) {
+        let settled = scheme.on_path(&path);
+        let bytes = settled.encode();
+        prop_assert!(bytes.len() <= MAX_ENCODING);
+        prop_assert_eq!(Scheme::decode(&bytes).unwrap(), settled);
+    }
+
+    #[test]
+    fn any_text_is_a_scheme_or_none(text in "[a-z-]{0,12}(:[a-z.=,0-9-]{0,40})?", bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        let _ = text.parse::<Scheme>();
+        let _ = Scheme::decode(&bytes);
+    }
+
+    /// Whatever a peer and an application do to a flow of any scheme with any options on any path, it neither panics nor
+    /// spins, and never asks to be polled at once.
+    #[test]
+    fn any_input_is_survived(
+        scheme in any_scheme(),
+        path in any_path(),
+        is_sender in any::<bool>(),
+        inputs in prop::collection::vec((0u8..12, prop::collection::vec(any::<u8>(), 0..50), 0u64..100_000), 1..60),
+    ) {
+        let scheme = scheme.on_path(&path);
+        let role = if is_sender { Role::Sender } else { Role::Receiver };
+        let mut flow = Flow::new(&scheme, role, &path);
+        let mut now = Time::ZERO;
+        for (kind, mut bytes, number) in inputs {
+            now += Duration::from_micros(number);
+            flow.handle(now, match kind {
+                0 => FlowInput::Write(Slice::new(vec![0; number as usize])),
+                1 => FlowInput::Consumed(number),
+                2 => FlowInput::Pause,
+                3 => FlowInput::Resume,
+                4 => FlowInput::MaximumSegment(number as u32),
+                5 => FlowInput::Finish,
+                6 => FlowInput::Stop,
+                // What has a chance to be a PDU: the right first byte, and small numbers.
+                7 => datagram(vec![0, 0x20, 0, 0, 0, 0, 0, 0, bytes.len() as u8, 0, 0, 0, 0, 0, 0, 0, 1, 0]),
+                8 | 9 => {
+                    bytes.iter_mut().skip(2).for_each(|byte| *byte &= if kind == 8 { 3 } else { 0xff });
+                    if let Some(first) = bytes.first_mut() {
+                        *first = 0;
+                    }
+                    datagram(bytes)
+                }
+                _ => datagram(bytes),
+            });
+            for step in 0.. {
+                // A wire that is busy: the rest of a window stays where it is.
+                if step > 200 {
+                    break;
+                }
+                match flow.poll(now, &mut Vec::new()) {
+                    FlowOutput::Timeout { at } => {
+                        prop_assert!(at > now);
+                        break;
+                    }
+                    FlowOutput::Idle => break,
+                    _ => {}
+                }
+            }
+            let _ = (flow.stats(now), flow.limit(), flow.writable());
+        }
+    }
+}

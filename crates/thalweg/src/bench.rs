@@ -1,0 +1,415 @@
+//! `thalweg bench`: how fast a path is, from memory to memory.
+//!
+//! A client's stream begins with a [`Request`]. The stream of data, whichever end sends it, is finished when the time is
+//! over; the server's stream ends with what the server has counted, as JSON, and its length in 4 bytes.
+
+use crate::Done;
+use crate::arguments::{Bench, BenchClientArguments, BenchServerArguments, BenchSocket};
+use crate::console::{Console, Error};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::{Identity, SystemEntropy};
+use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
+use thalweg_net::session::{SessionConfig, SessionStats};
+use thalweg_proto::payload::{Payload as _, Slice};
+use thalweg_proto::transport::Limit;
+use thalweg_proto::units::{Bytes, Rate};
+
+/// The name under which servers are asked for.
+const SERVICE: &str = "bench";
+
+/// What is written at once. The same bytes are sent again and again, as a file in the page cache would be.
+const PIECE: usize = 1 << 18;
+
+/// No client may ask for more.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// Measures, or helps somebody to.
+pub fn bench(what: &Bench, console: &Console) -> Done {
+    match what {
+        Bench::Server(arguments) => server(arguments, console),
+        Bench::Client(arguments) => client(arguments, console),
+    }
+}
+
+/// What a client asks for: 1 byte, 1 for data from the server; 8 bytes, for how many milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    reverse: bool,
+    time: Duration,
+}
+
+impl Request {
+    const LENGTH: usize = 9;
+
+    fn encode(self) -> [u8; Self::LENGTH] {
+        let mut bytes = [u8::from(self.reverse); Self::LENGTH];
+        let millis = u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX);
+        bytes[1..].copy_from_slice(&millis.to_be_bytes());
+        bytes
+    }
+
+    fn decode(bytes: [u8; Self::LENGTH]) -> Self {
+        let mut millis = [0; 8];
+        millis.copy_from_slice(&bytes[1..]);
+        let time = Duration::from_millis(u64::from_be_bytes(millis)).min(LONGEST);
+        Self { reverse: bytes[0] == 1, time }
+    }
+}
+
+/// The processor time that this process has used.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    // Neither is negative.
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+fn socket(bind: SocketAddr, arguments: &BenchSocket, listens: bool) -> Result<(Socket, Identity), Error> {
+    let identity = Identity::generate(&mut SystemEntropy::new());
+    let largest = u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
+    let largest =
+        largest.ok_or_else(|| Error::Usage("--datagram must be between 1200 B and 65507 B".into()))?;
+    let listen = listens.then(|| Listen { trust: Trust::Anyone, services: vec![SERVICE.to_owned()] });
+    let endpoint = EndpointConfig {
+        listen,
+        largest,
+        session: SessionConfig { memory: arguments.memory.get().max(1 << 16), ..SessionConfig::default() },
+        ..EndpointConfig::client(identity.clone())
+    };
+    let offload = if arguments.no_offload { Offload::None } else { Offload::Auto };
+    let config = SocketConfig { buffer: arguments.buffer, offload, ..SocketConfig::new(bind, endpoint) };
+    let socket =
+        Socket::bind(config).map_err(|error| Error::Failed(format!("cannot listen on {bind}: {error}")))?;
+    Ok((socket, identity))
+}
+
+// The server.
+
+fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
+    let (socket, identity) = socket(arguments.bind, &arguments.socket, true)?;
+    console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
+    let (results, finished) = mpsc::channel();
+    loop {
+        let connection = socket.accept().map_err(failed)?;
+        let (remote, results) = (connection.remote(), results.clone());
+        std::thread::spawn(move || {
+            // Whoever waits for results may have stopped.
+            let _ = results.send((remote, serve(connection)));
+        });
+        let wait = if arguments.once { Some(LONGEST) } else { None };
+        let result = wait.and_then(|wait| finished.recv_timeout(wait).ok());
+        for (remote, result) in result.into_iter().chain(finished.try_iter()) {
+            match result {
+                Ok(result) if arguments.json => console.print(&format!("{result}\n"))?,
+                Ok(result) => console.print(&format!("{remote}: {}\n", line(&result)))?,
+                Err(error) => console.say(&format!("{remote}: {error}")),
+            }
+        }
+        if arguments.once {
+            return Ok(());
+        }
+    }
+}
+
+/// Serves one connection.
+fn serve(connection: Connection) -> Result<Value, NetError> {
+    let watch = connection.another();
+    let (mut send, mut receive) = connection.split();
+    let mut request = [0; Request::LENGTH];
+    std::io::Read::read_exact(&mut receive, &mut request).map_err(|_| NetError::Stopped)?;
+    let request = Request::decode(request);
+    let (started, cpu_before) = (Instant::now(), cpu());
+    let bytes = if request.reverse {
+        write_for(&mut send, request.time, &AtomicU64::new(0))?
+    } else {
+        read_all(&mut receive, &AtomicU64::new(0))?.0
+    };
+    let result = counted(bytes, started.elapsed(), cpu() - cpu_before, &watch.stats());
+    let text = result.to_string();
+    send.write_slice(Slice::new(text.as_bytes()))?;
+    // Shorter than 4 GiB.
+    send.write_slice(Slice::new((text.len() as u32).to_be_bytes()))?;
+    send.finish()?;
+    Ok(result)
+}
+
+/// Writes for so long; how many bytes.
+fn write_for(send: &mut SendStream, time: Duration, progress: &AtomicU64) -> Result<u64, NetError> {
+    let piece = Slice::new((0..PIECE).map(|at| at as u8).collect::<Vec<_>>());
+    let started = Instant::now();
+    let mut bytes = 0;
+    while started.elapsed() < time {
+        send.write_slice(piece.clone())?;
+        bytes += PIECE as u64;
+        progress.store(bytes, Ordering::Relaxed);
+    }
+    Ok(bytes)
+}
+
+/// Reads to the end; how many bytes, and the last of them.
+fn read_all(receive: &mut RecvStream, progress: &AtomicU64) -> Result<(u64, Vec<u8>), NetError> {
+    let (mut bytes, mut tail, mut pieces) = (0, Vec::new(), Vec::new());
+    while receive.read_slices(&mut pieces)? > 0 {
+        for piece in pieces.drain(..) {
+            bytes += u64::from(piece.len());
+            if piece.len() < TAIL as u32 {
+                tail.extend_from_slice(piece.as_bytes());
+                let surplus = tail.len().saturating_sub(TAIL);
+                tail.drain(..surplus);
+            } else {
+                tail.clear();
+                tail.extend_from_slice(&piece.as_bytes()[piece.len() as usize - TAIL..]);
+            }
+        }
+        progress.store(bytes, Ordering::Relaxed);
+    }
+    Ok((bytes, tail))
+}
+
+/// What a server counts takes less.
+const TAIL: usize = 2048;
+
+/// What the server counted, and the bytes that say so.
+fn trailer(tail: &[u8]) -> Option<(Value, u64)> {
+    let (text, length) = tail.split_last_chunk()?;
+    let length = u32::from_be_bytes(*length) as usize;
+    let text = text.get(text.len().checked_sub(length)?..)?;
+    Some((serde_json::from_slice(text).ok()?, length as u64 + 4))
+}
+
+fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> Value {
+    let seconds = time.as_secs_f64();
+    let gigabytes = bytes as f64 / 1e9;
+    let mut limits = serde_json::Map::new();
+    for limit in Limit::ALL {
+        let share = stats.sending.limits[limit.index()].as_secs_f64();
+        if share > 0.0 {
+            limits.insert(limit.name().to_owned(), json!(share));
+        }
+    }
+    json!({
+        "bytes": bytes,
+        "seconds": seconds,
+        "bits_per_second": if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+        "cpu_seconds": cpu.as_secs_f64(),
+        "cpu_seconds_per_gigabyte": if bytes > 0 { cpu.as_secs_f64() / gigabytes } else { 0.0 },
+        "datagram_bytes": stats.datagram,
+        "packets_sent": stats.packets_sent,
+        "packets_received": stats.packets_received,
+        "segments_sent": stats.sending.sent,
+        "retransmissions": stats.sending.retransmissions,
+        "timeouts": stats.sending.timeouts,
+        "smoothed_rtt_seconds": stats.sending.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+        "limited_by_seconds": limits,
+    })
+}
+
+// The client.
+
+fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
+    let remote = resolve(&arguments.server)?;
+    let scheme: Scheme = arguments.scheme.parse().map_err(|error| Error::Usage(format!("{error}")))?;
+    let trust = match &arguments.key {
+        Some(key) => Trust::only(key.parse().map_err(|error| Error::Usage(format!("--key: {error}")))?),
+        None => Trust::Anyone,
+    };
+    let bind: IpAddr =
+        if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, false)?;
+    let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme };
+    let mut connections = Vec::new();
+    for _ in 0..arguments.parallel {
+        connections.push(socket.connect(connect.clone()).map_err(failed)?);
+    }
+    if arguments.key.is_none()
+        && let Some(connection) = connections.first()
+    {
+        console.say(&format!("the server has the key {}, which was not checked", connection.peer()));
+    }
+    let millis = arguments.time.as_picos() / 1_000_000_000;
+    let request = Request { reverse: arguments.reverse, time: Duration::from_millis(millis).min(LONGEST) };
+    let (started, cpu_before) = (Instant::now(), cpu());
+    let progress: Vec<_> = connections.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
+    let watches: Vec<_> = connections.iter().map(Connection::another).collect();
+    let threads: Vec<_> = connections
+        .into_iter()
+        .zip(&progress)
+        .map(|(connection, progress)| {
+            let progress = Arc::clone(progress);
+            std::thread::spawn(move || measure(connection, request, &progress))
+        })
+        .collect();
+    if arguments.json_lines {
+        watch(console, started, &progress, &watches, || {
+            threads.iter().all(std::thread::JoinHandle::is_finished)
+        })?;
+    }
+    let mut each = Vec::new();
+    for thread in threads {
+        let result = thread.join().map_err(|_| Error::Failed("a thread panicked".into()))?;
+        each.push(result.map_err(failed)?);
+    }
+    let bytes = each.iter().map(|result| result.bytes).sum();
+    let time = each.iter().map(|result| result.time).max().unwrap_or_default();
+    let total = watches.iter().map(Connection::stats).reduce(add).unwrap_or_default();
+    let here = counted(bytes, time, cpu() - cpu_before, &total);
+    let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
+    let (_, udp) = socket.stats();
+    let document = json!({
+        "scheme": connect.scheme.to_string(),
+        "server": remote.to_string(),
+        "direction": if arguments.reverse { "from the server" } else { "to the server" },
+        "parallel": arguments.parallel,
+        "client": here,
+        "servers": there,
+        "calls": {
+            "sends": udp.sends, "datagrams_sent": udp.datagrams_sent,
+            "receives": udp.receives, "datagrams_received": udp.datagrams_received,
+        },
+    });
+    if arguments.json_lines {
+        return console.print(&format!("{document}\n"));
+    }
+    if arguments.json {
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
+        return console.print(&format!("{text}\n"));
+    }
+    let mut text = format!("client: {}\n", line(&here));
+    for server in &there {
+        let _ = writeln!(text, "server: {}", line(server));
+    }
+    console.print(&text)
+}
+
+/// What became of one connection.
+struct Measured {
+    bytes: u64,
+    time: Duration,
+    server: Value,
+}
+
+fn measure(connection: Connection, request: Request, progress: &AtomicU64) -> Result<Measured, NetError> {
+    let (mut send, mut receive) = connection.split();
+    let started = Instant::now();
+    send.write_slice(Slice::new(request.encode()))?;
+    let no_answer = NetError::Stopped;
+    if request.reverse {
+        send.finish()?;
+        let (bytes, tail) = read_all(&mut receive, progress)?;
+        let time = started.elapsed();
+        let (server, length) = trailer(&tail).ok_or(no_answer)?;
+        return Ok(Measured { bytes: bytes - length, time, server });
+    }
+    let bytes = write_for(&mut send, request.time, progress)?;
+    send.finish()?;
+    let time = started.elapsed();
+    let (_, tail) = read_all(&mut receive, &AtomicU64::new(0))?;
+    let (server, _) = trailer(&tail).ok_or(no_answer)?;
+    Ok(Measured { bytes, time, server })
+}
+
+/// Prints a record a second.
+fn watch(
+    console: &Console,
+    started: Instant,
+    progress: &[Arc<AtomicU64>],
+    watches: &[Connection],
+    is_over: impl Fn() -> bool,
+) -> Done {
+    let mut last = 0;
+    let mut seconds = 1;
+    while !is_over() {
+        let next = started + Duration::from_secs(seconds);
+        if Instant::now() < next {
+            std::thread::sleep((next - Instant::now()).min(Duration::from_millis(50)));
+            continue;
+        }
+        let bytes: u64 = progress.iter().map(|progress| progress.load(Ordering::Relaxed)).sum();
+        let stats = watches.iter().map(Connection::stats).reduce(add).unwrap_or_default();
+        let record = json!({
+            "second": seconds,
+            "bytes": bytes - last,
+            "retransmissions": stats.sending.retransmissions,
+            "window_packets": stats.sending.window,
+            "smoothed_rtt_seconds": stats.sending.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+            "limited_by": stats.limit.map(Limit::name),
+        });
+        console.print(&format!("{record}\n"))?;
+        last = bytes;
+        seconds += 1;
+    }
+    Ok(())
+}
+
+/// Counters of two connections together; of beliefs those of the first.
+fn add(mut sum: SessionStats, other: SessionStats) -> SessionStats {
+    sum.packets_sent += other.packets_sent;
+    sum.packets_received += other.packets_received;
+    sum.bytes_sent += other.bytes_sent;
+    sum.bytes_received += other.bytes_received;
+    sum.sending.sent += other.sending.sent;
+    sum.sending.retransmissions += other.sending.retransmissions;
+    sum.sending.timeouts += other.sending.timeouts;
+    for (limit, others) in sum.sending.limits.iter_mut().zip(other.sending.limits) {
+        *limit += others;
+    }
+    sum
+}
+
+/// A result in a line.
+fn line(result: &Value) -> String {
+    let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
+    let rate = Rate::from_bits_per_sec((number("bits_per_second") / 1e6).round() as u64 * 1_000_000);
+    let mut text = format!(
+        "{rate} ({} in {:.2} s), {:.3} CPU s/GB, datagrams of {} B",
+        Bytes::new(number("bytes") as u64),
+        number("seconds"),
+        number("cpu_seconds_per_gigabyte"),
+        number("datagram_bytes"),
+    );
+    if number("segments_sent") > 0.0 {
+        let _ = write!(
+            text,
+            ", {} of {} segments sent again",
+            number("retransmissions"),
+            number("segments_sent")
+        );
+    }
+    text
+}
+
+fn resolve(server: &str) -> Result<SocketAddr, Error> {
+    let found = server.to_socket_addrs().map_err(|error| Error::Usage(format!("{server}: {error}")))?;
+    found.into_iter().next().ok_or_else(|| Error::Usage(format!("{server} has no address")))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is handed over by what fails")]
+fn failed(error: NetError) -> Error {
+    Error::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_trailers_are_read_as_written() {
+        let request = Request { reverse: true, time: Duration::from_millis(1500) };
+        assert_eq!(Request::decode(request.encode()), request);
+        assert_eq!(Request::decode([0xff; 9]).time, LONGEST);
+        let mut tail = b"data{\"bytes\":1}".to_vec();
+        tail.extend_from_slice(&11u32.to_be_bytes());
+        assert_eq!(trailer(&tail), Some((json!({"bytes": 1}), 15)));
+        for bad in [&b""[..], b"abc", &[0xff; 4], &[0xff; 20]] {
+            assert_eq!(trailer(bad), None);
+        }
+    }
+}
