@@ -25,21 +25,17 @@ pub struct Pool {
     size: usize,
     /// Those that were given out last are at the back.
     lent: VecDeque<Arc<[u8]>>,
-    free: Vec<Buffer>,
     most: usize,
 }
 
 impl Pool {
     /// Buffers of `size` bytes, of which `most` are kept.
     pub fn new(size: usize, most: usize) -> Self {
-        Self { size, lent: VecDeque::new(), free: Vec::new(), most }
+        Self { size, lent: VecDeque::new(), most }
     }
 
     /// A buffer that nobody holds: one that was used before, if there is one.
     pub fn take(&mut self) -> Buffer {
-        if let Some(buffer) = self.free.pop() {
-            return buffer;
-        }
         // Applications mostly let go in the order in which they got. One that keeps some does not hold up the others.
         for _ in 0..self.lent.len().min(LOOKED_AT) {
             let Some(mut bytes) = self.lent.pop_front() else { break };
@@ -51,17 +47,10 @@ impl Pool {
         Buffer::new(self.size)
     }
 
-    /// A buffer that was not given out.
-    pub fn put_back(&mut self, buffer: Buffer) {
-        if self.free.len() + self.lent.len() < self.most {
-            self.free.push(buffer);
-        }
-    }
-
     /// Gives the buffer out; it comes back when all slices of it are gone.
     pub fn lend(&mut self, buffer: Buffer) -> Slice {
         let Buffer(bytes) = buffer;
-        if self.free.len() + self.lent.len() < self.most {
+        if self.lent.len() < self.most {
             self.lent.push_back(Arc::clone(&bytes));
         }
         Slice::new(bytes)
@@ -81,22 +70,15 @@ mod tests {
         let mut buffer = pool.take();
         buffer.bytes()[0] = 7;
         let first = pool.lend(buffer);
-        let second = pool.lend(pool_take_fresh(&mut pool));
+        let mut fresh = pool.take();
+        assert_eq!(fresh.bytes()[0], 0, "the first is still held");
+        let second = pool.lend(fresh);
         assert_eq!(first.as_bytes()[0], 7);
         drop(first);
         assert_eq!(pool.take().bytes()[0], 7);
         drop(second);
         // No more than two are kept.
-        let many: Vec<_> = (0..5).map(|_| pool.take()).collect();
-        for buffer in many {
-            pool.put_back(buffer);
-        }
-        assert!(pool.free.len() + pool.lent.len() <= 2);
-    }
-
-    fn pool_take_fresh(pool: &mut Pool) -> Buffer {
-        let mut buffer = pool.take();
-        assert_eq!(buffer.bytes()[0], 0, "the first is still held");
-        buffer
+        let many: Vec<_> = (0..5).map(|_| Buffer::new(10)).map(|buffer| pool.lend(buffer)).collect();
+        assert_eq!((many.len(), pool.lent.len()), (5, 2));
     }
 }

@@ -77,12 +77,15 @@ pub struct End {
     unread: u64,
 }
 
+/// From, to, bytes, marked.
+type OnTheWay = (SocketAddr, SocketAddr, Vec<u8>, bool);
+
 pub struct Pair {
     pub now: Time,
     pub ends: [End; 2],
     pub channel: Channel,
     pub random: Stream,
-    wire: BTreeMap<(Time, u64), (SocketAddr, SocketAddr, Vec<u8>, bool)>,
+    wire: BTreeMap<(Time, u64), OnTheWay>,
     count: u64,
     /// Every datagram that was sent: from, to, size.
     pub log: Vec<(SocketAddr, SocketAddr, usize)>,
@@ -161,7 +164,7 @@ impl End {
         while let Some((handle, event)) = self.endpoint.event() {
             match &event {
                 EndpointEvent::Accepted { .. } | EndpointEvent::Connected { .. } => {
-                    self.handle = Some(handle)
+                    self.handle = Some(handle);
                 }
                 EndpointEvent::Session(SessionEvent::Delivered(data)) => {
                     self.received.extend_from_slice(data.as_bytes());
@@ -284,8 +287,7 @@ impl Pair {
             if let Some(end) = self.ends.iter_mut().find(|end| end.address == to) {
                 end.bytes_in += bytes.len() as u64;
                 let stride = bytes.len();
-                end.endpoint
-                    .receive(self.now, Arrival { from, marked }, stride, bytes, |bytes| Slice::new(bytes));
+                end.endpoint.receive(self.now, Arrival { from, marked }, stride, bytes, Slice::new);
             }
         }
         true

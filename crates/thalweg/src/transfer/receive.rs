@@ -277,12 +277,11 @@ impl Session {
             let (to_peer, mut from_peer) = connection.split();
             let outcome = transfer::receive(target, &mut from_peer, to_peer, &progress);
             drop(meter);
-            let stats = watch.stats();
+            let (stats, span) = (watch.stats(), begun.elapsed());
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),
                 Err(error) => close(&watch, ENDED, &error.to_string()),
             }
-            let span = begun.elapsed();
             let facts =
                 Facts { command, peer, outcome, span, connections: 1, stats: Some(stats), scheme: None };
             drop((from_peer, watch));

@@ -56,7 +56,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
         let is_input = matches!(what, What::Input(_));
         let goes_on = arguments.keep_trying && !is_input && !sender.stop.load(Ordering::Relaxed);
         let why = match attempt {
-            Ok((outcome, stats)) => match outcome.result {
+            Ok((outcome, stats, ended)) => match outcome.result {
                 Err(transfer::Error::Interrupted(error)) if goes_on => {
                     if outcome.report.moved.get() > 0 {
                         pause = PAUSE[0];
@@ -71,7 +71,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
                         command: "send",
                         peer: sender.name,
                         outcome,
-                        span: begun.elapsed(),
+                        span: ended - begun,
                         connections,
                         stats: Some(stats),
                         scheme: Some(arguments.scheme.to_string()),
@@ -133,8 +133,8 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Connects and sends, once.
-    fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats), Error> {
+    /// Connects and sends, once; gives how it ended, what the connection did, and when.
+    fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats, Instant), Error> {
         let source = match what {
             What::Paths(roots) => Source::Paths(roots.clone()),
             What::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },
@@ -160,11 +160,12 @@ impl Sender<'_> {
             // The receiver closes when it has heard this; then there is nothing to wait for.
             let _ = to_peer.stream().finish();
         }
+        let ended = Instant::now();
         drop(to_peer);
         close(&watch, code::DONE, "");
         drop(watch);
         returned.wait();
-        Ok((outcome, stats))
+        Ok((outcome, stats, ended))
     }
 
     fn connect(&mut self) -> Result<(Socket, Connection), Error> {

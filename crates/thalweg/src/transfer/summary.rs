@@ -1,6 +1,6 @@
 //! What came of a transfer: a sentence for people, a document for programs, an exit code.
 
-use super::meter::rate;
+use super::meter::{human, rate};
 use crate::Done;
 use crate::console::{Console, Error};
 use serde::Serialize;
@@ -152,13 +152,13 @@ impl Summary {
     /// For people.
     pub fn sentence(&self) -> String {
         let verb = if self.command == "send" { "Sent" } else { "Received" };
-        let bytes = |count: u64| indicatif::HumanBytes(count);
+        let bytes = |count: u64| indicatif::DecimalBytes(count);
         let mut text = format!(
-            "{verb} {} files, {} in {:.1} s ({:.3})",
+            "{verb} {} files, {} in {:.1} s ({})",
             self.files,
             bytes(self.moved_bytes),
             self.seconds,
-            thalweg_proto::units::Rate::from_bits_per_sec(self.rate_bps)
+            human(thalweg_proto::units::Rate::from_bits_per_sec(self.rate_bps))
         );
         if self.unchanged > 0 {
             text.push_str(&format!(

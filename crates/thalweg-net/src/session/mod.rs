@@ -7,19 +7,24 @@
 //! The flows of its streams do all that has to do with data. The session multiplexes them, keeps the path (its size, the
 //! peer's address, whether it is still there) and closes the connection.
 
-use crate::batch::{Batch, Purpose};
-use crate::flow::{Flow, FlowInput, FlowOutput, FlowStats, PathHints, Role, Scheme};
-use crate::identity::{Entropy, PublicKey};
+mod about;
+mod output;
+
+pub use about::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
+
+use crate::batch::Purpose;
+use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Role};
+use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
-use crate::path::{Ask, Path};
-use crate::wire::frame::{FlowNumber, Frame, Frames, PDU_HEADER, begin_pdu};
-use crate::wire::{ConnectionId, HEADER, SAFE_DATAGRAM, TAG, TOKEN, write_confirm, write_header};
+use crate::path::Path;
+use crate::wire::frame::{FlowNumber, Frame, Frames, PDU_HEADER};
+use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::transport::{Event, Failure, Limit, Signal};
+use thalweg_proto::transport::Event;
 use thalweg_proto::units::{Duration, Time};
 
 /// The bytes of a datagram that are not a flow's.
@@ -30,147 +35,6 @@ const MOST_STATEMENTS: usize = 16;
 
 /// After a close the session stays for so long to answer a peer that did not hear of it.
 const DRAIN: Duration = Duration::from_secs(3);
-
-/// A close is told again after this, or two round trips; then after twice that, and so on.
-const FIRST_AGAIN: Duration = Duration::from_millis(100);
-
-/// A ping that is not answered is sent again after this.
-const PING_AGAIN: Duration = Duration::from_secs(1);
-
-/// Statements are no larger than this together, whatever they are.
-const ROOM_FOR_STATEMENTS: u64 = 512;
-
-/// Which end of the connection this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The end that asked for the connection.
-    Client,
-    /// The end that was asked.
-    Server,
-}
-
-/// Codes with which connections are closed. Applications use those from 256 on.
-pub mod code {
-    /// All is done.
-    pub const DONE: u16 = 0;
-    /// The peer's key is not one that may connect.
-    pub const UNAUTHORIZED: u16 = 1;
-    /// The peer said something that makes no sense.
-    pub const PROTOCOL: u16 = 2;
-    /// The scheme is not known here.
-    pub const SCHEME: u16 = 3;
-    /// There is no room for more connections.
-    pub const BUSY: u16 = 4;
-    /// What the client asks for is not served here.
-    pub const SERVICE: u16 = 5;
-    /// A flow gave up.
-    pub const FAILED: u16 = 6;
-    /// The first that applications may use.
-    pub const APPLICATION: u16 = 256;
-}
-
-/// Why a connection ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Closed {
-    /// This end closed it.
-    Here,
-    /// The peer closed it.
-    Peer {
-        /// For programs.
-        code: u16,
-        /// For people.
-        reason: String,
-    },
-    /// Nothing was heard from the peer for the idle time-out.
-    Silent,
-    /// The peer knows nothing of the connection: it was started anew.
-    Reset,
-    /// The peer broke the protocol.
-    Protocol,
-    /// A flow gave up.
-    Failed(Failure),
-}
-
-/// What a session tells its application.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SessionEvent {
-    /// Data of the peer's stream, in order.
-    Delivered(Slice),
-    /// The peer's stream is complete.
-    Ended {
-        /// The peer's application stopped before it had sent all that it meant to.
-        stopped: bool,
-    },
-    /// More may be written.
-    Writable,
-    /// The peer has all of this end's stream and knows that it is all.
-    Finished,
-    /// The connection is over; this is the last event.
-    Closed(Closed),
-}
-
-/// What a connection is about, settled by the handshake.
-#[derive(Clone, Debug)]
-pub struct Agreed {
-    /// Which end this is.
-    pub side: Side,
-    /// The peer's static key.
-    pub peer: PublicKey,
-    /// What the client wants of the server.
-    pub service: String,
-    /// How bytes are moved.
-    pub scheme: Scheme,
-    /// The connection id on packets from the peer.
-    pub local: ConnectionId,
-    /// The connection id on packets to the peer.
-    pub remote: ConnectionId,
-    /// A reset with this token comes from the peer.
-    pub token: [u8; TOKEN],
-    /// The largest datagram that both ends take.
-    pub largest: u16,
-}
-
-/// What an application may choose of a session.
-#[derive(Clone, Copy, Debug)]
-pub struct SessionConfig {
-    /// A peer that is silent for so long is gone.
-    pub idle: Duration,
-    /// After so much silence this end asks for a sign of life; [`Duration::MAX`] never does.
-    pub keep_alive: Duration,
-    /// The bytes that may wait for the application to read.
-    pub memory: u64,
-}
-
-impl Default for SessionConfig {
-    fn default() -> Self {
-        Self { idle: Duration::from_secs(30), keep_alive: Duration::from_secs(10), memory: 16 << 20 }
-    }
-}
-
-/// Counters of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SessionStats {
-    /// Packets sent.
-    pub packets_sent: u64,
-    /// Packets that came and were authentic.
-    pub packets_received: u64,
-    /// Packets that came before or too late, or were not authentic.
-    pub packets_refused: u64,
-    /// Bytes of datagrams sent.
-    pub bytes_sent: u64,
-    /// Bytes of authentic datagrams that came.
-    pub bytes_received: u64,
-    /// How often the peer's address changed.
-    pub migrations: u64,
-    /// The largest datagram that is sent.
-    pub datagram: u16,
-    /// The flow that carries this end's stream.
-    pub sending: FlowStats,
-    /// The flow that carries the peer's stream.
-    pub receiving: FlowStats,
-    /// What holds the sending flow back.
-    pub limit: Option<Limit>,
-}
 
 /// What a session wants after a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -560,7 +424,7 @@ impl Session {
                 nowhere.clear();
                 match slot.flow.poll(now, &mut nowhere) {
                     FlowOutput::Event(event @ (Event::Delivered(_) | Event::Finished)) => {
-                        self.on_event(now, event)
+                        self.on_event(now, event);
                     }
                     FlowOutput::Ended { stopped } => self.on_ended(stopped),
                     FlowOutput::Transmit | FlowOutput::Event(_) => {}
@@ -590,241 +454,5 @@ impl Session {
         self.slots.clear();
         self.statements.clear();
         self.phase = Phase::Over;
-    }
-
-    // What goes out.
-
-    /// Does what is due at `now`, and appends what is to be sent to `batch`.
-    pub fn poll(&mut self, now: Time, batch: &mut Batch) -> Next {
-        match &self.phase {
-            Phase::Over => return Next::At(Time::MAX),
-            Phase::Draining(_) => return self.poll_draining(now, batch),
-            Phase::Open => {}
-        }
-        if now >= self.last_heard + self.config.idle {
-            self.end(Closed::Silent);
-            return Next::At(Time::MAX);
-        }
-        if now >= self.keep_alive_at() {
-            self.ping(now);
-        }
-        self.poll_confirm(now, batch);
-        self.poll_path(now, batch);
-        self.poll_statements(batch);
-        let mut next = self.last_heard + self.config.idle;
-        next = next.min(self.keep_alive_at()).min(self.path.deadline());
-        if self.may_probe() {
-            next = next.min(self.path.mtu.deadline());
-        }
-        if let Some(confirm) = &self.confirm {
-            next = next.min(confirm.due);
-        }
-        match self.poll_flows(now, batch) {
-            Next::Full => Next::Full,
-            Next::At(at) => {
-                if self.wants_room && self.sending().is_some_and(|flow| flow.writable() > 0) {
-                    self.wants_room = false;
-                    self.events.push_back(SessionEvent::Writable);
-                }
-                Next::At(next.min(at))
-            }
-        }
-    }
-
-    /// After the keep-alive interval of silence, and then often: pings are lost like anything else.
-    fn keep_alive_at(&self) -> Time {
-        if self.config.keep_alive == Duration::MAX {
-            return Time::MAX;
-        }
-        let first = self.last_heard + self.config.keep_alive;
-        let again = self.config.keep_alive.min(PING_AGAIN);
-        if self.last_ping < self.last_heard { first } else { first.max(self.last_ping + again) }
-    }
-
-    fn poll_confirm(&mut self, now: Time, batch: &mut Batch) {
-        let Some(confirm) = &mut self.confirm else { return };
-        if now < confirm.due {
-            return;
-        }
-        let wait =
-            self.rtt.map_or(Duration::from_millis(500), |rtt| (rtt * 2).max(Duration::from_millis(50)));
-        confirm.due = now + wait * (1 << confirm.tries.min(4));
-        confirm.tries += 1;
-        let start = batch.start();
-        write_confirm(batch.buffer(), self.agreed.remote, &confirm.message);
-        batch.finish(start, self.path.remote, Purpose::Ordinary);
-    }
-
-    fn poll_path(&mut self, now: Time, batch: &mut Batch) {
-        match self.path.poll(now, self.rtt) {
-            Ask::Nothing => {}
-            Ask::Challenge(token) => {
-                let to = self.path.remote;
-                if self.path.allowance() >= 64 {
-                    self.send(batch, to, Purpose::Ordinary, |into| Frame::Challenge(token).write(into));
-                }
-            }
-            Ask::GiveUp => {
-                if let Some(fallback) = self.fallback.take() {
-                    self.path = fallback;
-                    self.set_maximum(now);
-                } else {
-                    self.end(Closed::Silent);
-                    return;
-                }
-            }
-        }
-        while self.may_probe() {
-            let (size, change) = self.path.mtu.poll(now, self.rtt);
-            self.on_change(now, change);
-            let Some(size) = size else { return };
-            let to = self.path.remote;
-            self.send(batch, to, Purpose::Probe, |into| {
-                let start = into.len();
-                Frame::Probe(size).write(into);
-                into.resize(start + usize::from(size) - HEADER - TAG, 0);
-            });
-        }
-    }
-
-    /// Nothing is known of a server that has not answered yet, and nothing large may go to an address that is not proved.
-    fn may_probe(&self) -> bool {
-        self.confirm.is_none() && self.path.is_proved()
-    }
-
-    fn poll_statements(&mut self, batch: &mut Batch) {
-        while let Some((_, first)) = self.statements.front() {
-            let remote = self.path.remote;
-            let to = first.unwrap_or(remote);
-            if to == remote && self.path.allowance() < ROOM_FOR_STATEMENTS {
-                return;
-            }
-            let mut together = Vec::new();
-            while let Some((bytes, _)) =
-                self.statements.pop_front_if(|(_, other)| other.unwrap_or(remote) == to)
-            {
-                together.extend_from_slice(&bytes);
-            }
-            self.send(batch, to, Purpose::Ordinary, |into| into.extend_from_slice(&together));
-        }
-    }
-
-    fn poll_draining(&mut self, now: Time, batch: &mut Batch) -> Next {
-        self.poll_statements(batch);
-        let Phase::Draining(draining) = &mut self.phase else { return Next::At(Time::MAX) };
-        if now >= draining.until {
-            self.phase = Phase::Over;
-            return Next::At(Time::MAX);
-        }
-        let Some(close) = &draining.close else { return Next::At(draining.until) };
-        if now >= draining.due {
-            let wait = self.rtt.map_or(FIRST_AGAIN, |rtt| (rtt * 2).max(FIRST_AGAIN));
-            draining.due = now + wait * (1 << draining.tries.min(10));
-            draining.tries += 1;
-            let (close, remote) = (close.clone(), self.path.remote);
-            self.send(batch, remote, Purpose::Ordinary, |into| into.extend_from_slice(&close));
-        }
-        let Phase::Draining(draining) = &self.phase else { return Next::At(Time::MAX) };
-        Next::At(draining.due.min(draining.until))
-    }
-
-    fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> Next {
-        let mut next = Time::MAX;
-        let mut drained = 0;
-        while drained < self.slots.len() {
-            let turn = self.turn % self.slots.len();
-            let datagram = usize::from(self.path.mtu.current());
-            if !batch.has_room(datagram) {
-                return Next::Full;
-            }
-            if self.path.allowance() < datagram as u64 {
-                // The answer to the challenge, or what comes before it, lets it go on.
-                return Next::At(next);
-            }
-            let start = batch.start();
-            let slot = &mut self.slots[turn];
-            let buffer = batch.buffer();
-            write_header(buffer, self.agreed.remote, self.sealer.next_number());
-            begin_pdu(buffer, slot.number);
-            let output = slot.flow.poll(now, buffer);
-            if output == FlowOutput::Transmit {
-                let (remote, purpose) = (self.path.remote, self.purpose);
-                self.seal(batch, start, remote, purpose);
-                drained = 0;
-                continue;
-            }
-            buffer.truncate(start);
-            match output {
-                FlowOutput::Transmit => {}
-                FlowOutput::Event(event) => {
-                    self.on_event(now, event);
-                    if self.slots.is_empty() {
-                        return Next::At(Time::MAX);
-                    }
-                }
-                FlowOutput::Ended { stopped } => self.on_ended(stopped),
-                FlowOutput::Timeout { at } => {
-                    next = next.min(at);
-                    drained += 1;
-                    self.turn = turn + 1;
-                }
-                FlowOutput::Idle => {
-                    drained += 1;
-                    self.turn = turn + 1;
-                }
-            }
-        }
-        Next::At(next)
-    }
-
-    fn on_event(&mut self, now: Time, event: Event<Slice>) {
-        match event {
-            Event::Delivered(data) => self.events.push_back(SessionEvent::Delivered(data)),
-            Event::Finished => {
-                self.finished = true;
-                self.events.push_back(SessionEvent::Finished);
-            }
-            Event::Failed(failure) => {
-                self.drain(now, Some((code::FAILED, "a flow gave up")), Closed::Failed(failure));
-            }
-            Event::Congestion(Signal::Timeout) => self.path.mtu.on_timeout(),
-            // Streams of bytes tolerate no holes, and room is looked at when all is drained.
-            Event::Congestion(_) | Event::Writable | Event::Hole { .. } => {}
-        }
-    }
-
-    /// Sends one packet with the frames that `write` appends.
-    fn send(
-        &mut self,
-        batch: &mut Batch,
-        to: SocketAddr,
-        purpose: Purpose,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
-        let start = batch.start();
-        let buffer = batch.buffer();
-        write_header(buffer, self.agreed.remote, self.sealer.next_number());
-        write(buffer);
-        self.seal(batch, start, to, purpose);
-    }
-
-    #[inline]
-    fn seal(&mut self, batch: &mut Batch, start: usize, to: SocketAddr, purpose: Purpose) {
-        if self.sealer.seal(batch.buffer(), start).is_err() {
-            // 2^62 packets were sent.
-            batch.buffer().truncate(start);
-            self.end(Closed::Protocol);
-            return;
-        }
-        let size = batch.start() - start;
-        if to == self.path.remote {
-            self.path.on_sent(size);
-            if purpose != Purpose::Probe {
-                self.path.mtu.on_sent(size);
-            }
-        }
-        self.stats.packets_sent += 1;
-        self.stats.bytes_sent += size as u64;
-        batch.finish(start, to, purpose);
     }
 }

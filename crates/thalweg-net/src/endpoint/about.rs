@@ -1,0 +1,155 @@
+//! What endpoints are told, and what they tell.
+
+use crate::flow::Scheme;
+use crate::identity::{Identity, PublicKey};
+use crate::session::{SessionConfig, SessionEvent};
+use crate::wire::LARGEST_DATAGRAM;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+/// Which peers are talked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Any that has a key: who it is has to be decided by other means.
+    Anyone,
+    /// Those with one of these keys.
+    Keys(BTreeSet<PublicKey>),
+}
+
+impl Trust {
+    /// Only the peer with this key.
+    pub fn only(key: PublicKey) -> Self {
+        Self::Keys(BTreeSet::from([key]))
+    }
+
+    /// Whether it has this key.
+    pub fn includes(&self, key: &PublicKey) -> bool {
+        match self {
+            Self::Anyone => true,
+            Self::Keys(keys) => keys.contains(key),
+        }
+    }
+}
+
+/// What bounds an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections that clients may have open at a time.
+    pub connections: usize,
+    /// Handshakes with clients that have not shown who they are.
+    pub handshakes: usize,
+    /// New handshakes in a second, over time; as many may come at once.
+    pub handshakes_per_second: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 20_000, handshakes: 1000, handshakes_per_second: 1000 }
+    }
+}
+
+/// Whom an endpoint answers.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Which clients may connect.
+    pub trust: Trust,
+    /// What clients may ask for.
+    pub services: Vec<String>,
+}
+
+/// An endpoint's settings.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Who it is.
+    pub identity: Identity,
+    /// Whom it answers; `None` answers nobody.
+    pub listen: Option<Listen>,
+    /// What it bounds.
+    pub limits: Limits,
+    /// Of its connections.
+    pub session: SessionConfig,
+    /// The largest datagram that it takes and sends.
+    pub largest: u16,
+}
+
+impl EndpointConfig {
+    /// One that only connects to others.
+    pub fn client(identity: Identity) -> Self {
+        Self {
+            identity,
+            listen: None,
+            limits: Limits::default(),
+            session: SessionConfig::default(),
+            largest: LARGEST_DATAGRAM,
+        }
+    }
+}
+
+/// Whom to connect to, and for what.
+#[derive(Clone, Debug)]
+pub struct Connect {
+    /// Where.
+    pub remote: SocketAddr,
+    /// Which keys it may have.
+    pub trust: Trust,
+    /// What is wanted of it.
+    pub service: String,
+    /// How bytes are to be moved.
+    pub scheme: Scheme,
+}
+
+/// A connection of an endpoint. It is never given to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    pub(super) index: usize,
+    pub(super) generation: u64,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// Nobody answered in time.
+    NoAnswer,
+    /// The one who answered has this key, which is not among those expected.
+    WrongKey(PublicKey),
+    /// What is asked for cannot be said: a name is too long.
+    Unspeakable,
+}
+
+/// What an endpoint tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EndpointEvent {
+    /// A connection that was asked for is there.
+    Connected {
+        /// The server's key.
+        peer: PublicKey,
+    },
+    /// There is none, and no more will be heard of it.
+    NotConnected(ConnectError),
+    /// A client has connected.
+    Accepted {
+        /// Its key.
+        peer: PublicKey,
+        /// What it wants.
+        service: String,
+        /// Where it is.
+        remote: SocketAddr,
+    },
+    /// Something happened on a connection.
+    Session(SessionEvent),
+}
+
+/// Counters of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointStats {
+    /// Datagrams that are none of ours, or of connections that there are not.
+    pub strangers: u64,
+    /// Cookies given out.
+    pub cookies: u64,
+    /// Handshakes that were begun.
+    pub handshakes: u64,
+    /// Hellos with a good cookie that were not answered for want of room or time.
+    pub turned_away: u64,
+    /// Handshake messages that were not authentic.
+    pub forged: u64,
+}

@@ -1,0 +1,246 @@
+//! How connections come about: the handshake at both ends, with what it may cost.
+
+use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, State};
+use crate::batch::{Batch, Purpose};
+use crate::flow::Scheme;
+use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
+use crate::keys::{Opener, Sealer};
+use crate::session::{Agreed, Session, Side, code};
+use crate::wire::{ConnectionId, TOKEN, write_cookie, write_hello, write_response};
+use std::net::SocketAddr;
+use thalweg_proto::units::{Duration, Time};
+
+/// A handshake that this end began.
+pub(super) struct Connecting {
+    pub connect: Connect,
+    pub source: ConnectionId,
+    pub initiator: Initiator,
+    pub cookie: Vec<u8>,
+    pub token: [u8; TOKEN],
+    pub due: Time,
+    pub deadline: Time,
+    pub tries: u32,
+    pub sent: Time,
+}
+
+/// A handshake with a client that has shown no more than that it receives at its address.
+pub(super) struct Embryo {
+    pub remote: SocketAddr,
+    pub source: ConnectionId,
+    pub local: ConnectionId,
+    pub responder: Responder,
+    pub response: Vec<u8>,
+    pub deadline: Time,
+}
+
+impl Endpoint {
+    pub(super) fn on_hello(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        source: ConnectionId,
+        cookie: &[u8],
+        first: &[u8],
+    ) {
+        if self.config.listen.is_none() {
+            self.stats.strangers += 1;
+            return;
+        }
+        if !self.cookies.check(now, from, source, cookie) {
+            self.stats.cookies += 1;
+            let mut bytes = Vec::new();
+            write_cookie(&mut bytes, source, &self.cookies.make(now, from, source));
+            return self.answer(from, bytes);
+        }
+        if let Some(&index) = self.hellos.get(&(from, source)) {
+            // The response was lost.
+            if let Some(Some(Entry { state: State::Embryo(embryo), .. })) = self.entries.get(index) {
+                let mut bytes = Vec::new();
+                write_response(&mut bytes, source, &embryo.response);
+                self.answer(from, bytes);
+            }
+            return;
+        }
+        let is_full = self.hellos.len() >= self.config.limits.handshakes
+            || self.accepted >= self.config.limits.connections;
+        if is_full || !self.take_from_budget(now) {
+            self.stats.turned_away += 1;
+            return;
+        }
+        let local = self.fresh_id();
+        let parameters =
+            ServerParameters { id: local, token: self.token(local), largest: self.config.largest };
+        let mut ephemeral = [0; 32];
+        self.entropy.fill(&mut ephemeral);
+        self.stats.handshakes += 1;
+        let begun = Responder::new(&self.config.identity, source, ephemeral, first, &parameters);
+        let Ok((responder, response)) = begun else {
+            self.stats.forged += 1;
+            return;
+        };
+        let mut bytes = Vec::new();
+        write_response(&mut bytes, source, &response);
+        self.answer(from, bytes);
+        let deadline = now + HANDSHAKE;
+        let embryo = Embryo { remote: from, source, local, responder, response, deadline };
+        let handle = self.add(local, State::Embryo(Box::new(embryo)));
+        self.hellos.insert((from, source), handle.index);
+    }
+
+    /// One handshake's worth of work, if there is any left. It comes back with time (a token bucket).
+    fn take_from_budget(&mut self, now: Time) -> bool {
+        let rate = u64::from(self.config.limits.handshakes_per_second);
+        let nanos = now.since(self.budget_at).as_picos() / 1000;
+        self.budget_at = now;
+        self.budget = self.budget.saturating_add(nanos.saturating_mul(rate)).min(rate * BILLION);
+        let is_enough = self.budget >= BILLION;
+        if is_enough {
+            self.budget -= BILLION;
+        }
+        is_enough
+    }
+
+    pub(super) fn on_cookie(&mut self, now: Time, from: SocketAddr, id: ConnectionId, cookie: &[u8]) {
+        let Some(&index) = self.ids.get(&id) else { return };
+        let Some(Some(Entry { state: State::Connecting(connecting), .. })) = self.entries.get_mut(index)
+        else {
+            return;
+        };
+        // One cookie is enough; more would make this end send a hello for each.
+        if from == connecting.connect.remote && (connecting.cookie.is_empty() || connecting.tries > 2) {
+            connecting.cookie = cookie.to_owned();
+            connecting.due = now;
+            connecting.tries = 0;
+            self.make_ready(index);
+        }
+    }
+
+    pub(super) fn on_response(&mut self, now: Time, from: SocketAddr, id: ConnectionId, message: &[u8]) {
+        let Some(&index) = self.ids.get(&id) else { return };
+        let Some(Some(entry)) = self.entries.get_mut(index) else { return };
+        let handle = Handle { index, generation: entry.generation };
+        let State::Connecting(connecting) = &mut entry.state else { return };
+        if from != connecting.connect.remote {
+            return;
+        }
+        let Ok((server, peer)) = connecting.initiator.read(message) else {
+            self.stats.forged += 1;
+            return;
+        };
+        if !connecting.connect.trust.includes(&peer) {
+            self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::WrongKey(peer))));
+            return self.remove(index);
+        }
+        let State::Connecting(connecting) = core::mem::replace(&mut entry.state, State::Gone) else { return };
+        let Connecting { connect, initiator, token, source, sent, .. } = *connecting;
+        let parameters = ClientParameters {
+            token,
+            largest: self.config.largest,
+            service: connect.service.clone(),
+            scheme: connect.scheme.encode(),
+        };
+        let Ok((confirm, secrets)) = initiator.confirm(&parameters) else {
+            self.ids.remove(&source);
+            self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::Unspeakable)));
+            return self.remove(index);
+        };
+        let agreed = Agreed {
+            side: Side::Client,
+            peer,
+            service: connect.service,
+            scheme: connect.scheme,
+            local: source,
+            remote: server.id,
+            token: server.token,
+            largest: server.largest.min(self.config.largest),
+        };
+        let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
+        let rtt = Some(now.since(sent));
+        let session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
+        entry.state = State::Open(Box::new(session));
+        self.remote_ids.insert(server.id, index);
+        self.events.push_back((handle, EndpointEvent::Connected { peer }));
+        self.make_ready(index);
+    }
+
+    pub(super) fn on_confirm(&mut self, now: Time, from: SocketAddr, id: ConnectionId, message: &[u8]) {
+        let Some(&index) = self.ids.get(&id) else { return };
+        let Some(Some(entry)) = self.entries.get_mut(index) else { return };
+        let handle = Handle { index, generation: entry.generation };
+        let embryo = match &mut entry.state {
+            State::Embryo(embryo) if embryo.remote == from => embryo,
+            State::Open(session) if session.remote() == from && session.agreed().side == Side::Server => {
+                session.on_confirm_again(now);
+                return self.make_ready(index);
+            }
+            _ => return,
+        };
+        let Ok((client, peer, secrets)) = embryo.responder.read(message) else {
+            self.stats.forged += 1;
+            return;
+        };
+        let scheme = Scheme::decode(&client.scheme);
+        let is_known = scheme.is_ok();
+        let Some(listen) = &self.config.listen else { return };
+        let refusal = if !listen.trust.includes(&peer) {
+            Some((code::UNAUTHORIZED, "this key may not connect here"))
+        } else if !listen.services.contains(&client.service) {
+            Some((code::SERVICE, "this is not served here"))
+        } else if !is_known {
+            Some((code::SCHEME, "the scheme is not known here"))
+        } else {
+            None
+        };
+        let Ok(scheme) = scheme.or_else(|_| "newreno".parse()) else { return };
+        let agreed = Agreed {
+            side: Side::Server,
+            peer,
+            service: client.service.clone(),
+            scheme,
+            local: embryo.local,
+            remote: embryo.source,
+            token: client.token,
+            largest: client.largest.min(self.config.largest),
+        };
+        let hello = (embryo.remote, embryo.source);
+        let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
+        let mut session = Session::new(now, agreed, self.config.session, keys, from, None, None);
+        if let Some((code, reason)) = refusal {
+            session.close(now, code, reason);
+            // Nobody was told of the connection, so nobody needs to hear of its end.
+            while session.event().is_some() {}
+        } else {
+            let event = EndpointEvent::Accepted { peer, service: client.service, remote: from };
+            self.events.push_back((handle, event));
+        }
+        self.remote_ids.insert(hello.1, index);
+        entry.state = State::Open(Box::new(session));
+        self.accepted += 1;
+        self.hellos.remove(&hello);
+        self.make_ready(index);
+    }
+}
+
+impl Connecting {
+    pub fn poll(&mut self, now: Time, batch: &mut Batch) {
+        if now < self.due {
+            return;
+        }
+        self.due = now + FIRST_REPEAT * (1 << self.tries.min(1));
+        self.tries += 1;
+        self.sent = now;
+        let start = batch.start();
+        write_hello(batch.buffer(), self.source, &self.cookie, self.initiator.first());
+        batch.finish(start, self.connect.remote, Purpose::Ordinary);
+    }
+}
+
+/// A handshake takes no longer.
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(20);
+
+/// A hello that is not answered is sent again after this, then after twice that each time: a server that is there is to be
+/// reached over a bad path too.
+const FIRST_REPEAT: Duration = Duration::from_millis(300);
+
+/// The unit of the budget.
+pub(super) const BILLION: u64 = 1_000_000_000;

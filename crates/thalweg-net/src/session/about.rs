@@ -1,0 +1,140 @@
+//! What sessions are told, and what they tell.
+
+use crate::flow::{FlowStats, Scheme};
+use crate::identity::PublicKey;
+use crate::wire::{ConnectionId, TOKEN};
+use thalweg_proto::payload::Slice;
+use thalweg_proto::transport::{Failure, Limit};
+use thalweg_proto::units::Duration;
+
+/// Which end of the connection this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end that asked for the connection.
+    Client,
+    /// The end that was asked.
+    Server,
+}
+
+/// Codes with which connections are closed. Applications use those from 256 on.
+pub mod code {
+    /// All is done.
+    pub const DONE: u16 = 0;
+    /// The peer's key is not one that may connect.
+    pub const UNAUTHORIZED: u16 = 1;
+    /// The peer said something that makes no sense.
+    pub const PROTOCOL: u16 = 2;
+    /// The scheme is not known here.
+    pub const SCHEME: u16 = 3;
+    /// There is no room for more connections.
+    pub const BUSY: u16 = 4;
+    /// What the client asks for is not served here.
+    pub const SERVICE: u16 = 5;
+    /// A flow gave up.
+    pub const FAILED: u16 = 6;
+    /// The first that applications may use.
+    pub const APPLICATION: u16 = 256;
+}
+
+/// Why a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// This end closed it.
+    Here,
+    /// The peer closed it.
+    Peer {
+        /// For programs.
+        code: u16,
+        /// For people.
+        reason: String,
+    },
+    /// Nothing was heard from the peer for the idle time-out.
+    Silent,
+    /// The peer knows nothing of the connection: it was started anew.
+    Reset,
+    /// The peer broke the protocol.
+    Protocol,
+    /// A flow gave up.
+    Failed(Failure),
+}
+
+/// What a session tells its application.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SessionEvent {
+    /// Data of the peer's stream, in order.
+    Delivered(Slice),
+    /// The peer's stream is complete.
+    Ended {
+        /// The peer's application stopped before it had sent all that it meant to.
+        stopped: bool,
+    },
+    /// More may be written.
+    Writable,
+    /// The peer has all of this end's stream and knows that it is all.
+    Finished,
+    /// The connection is over; this is the last event.
+    Closed(Closed),
+}
+
+/// What a connection is about, settled by the handshake.
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    /// Which end this is.
+    pub side: Side,
+    /// The peer's static key.
+    pub peer: PublicKey,
+    /// What the client wants of the server.
+    pub service: String,
+    /// How bytes are moved.
+    pub scheme: Scheme,
+    /// The connection id on packets from the peer.
+    pub local: ConnectionId,
+    /// The connection id on packets to the peer.
+    pub remote: ConnectionId,
+    /// A reset with this token comes from the peer.
+    pub token: [u8; TOKEN],
+    /// The largest datagram that both ends take.
+    pub largest: u16,
+}
+
+/// What an application may choose of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionConfig {
+    /// A peer that is silent for so long is gone.
+    pub idle: Duration,
+    /// After so much silence this end asks for a sign of life; [`Duration::MAX`] never does.
+    pub keep_alive: Duration,
+    /// The bytes that may wait for the application to read.
+    pub memory: u64,
+}
+
+impl Default for SessionConfig {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(30), keep_alive: Duration::from_secs(10), memory: 16 << 20 }
+    }
+}
+
+/// Counters of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SessionStats {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets that came and were authentic.
+    pub packets_received: u64,
+    /// Packets that came before or too late, or were not authentic.
+    pub packets_refused: u64,
+    /// Bytes of datagrams sent.
+    pub bytes_sent: u64,
+    /// Bytes of authentic datagrams that came.
+    pub bytes_received: u64,
+    /// How often the peer's address changed.
+    pub migrations: u64,
+    /// The largest datagram that is sent.
+    pub datagram: u16,
+    /// The flow that carries this end's stream.
+    pub sending: FlowStats,
+    /// The flow that carries the peer's stream.
+    pub receiving: FlowStats,
+    /// What holds the sending flow back.
+    pub limit: Option<Limit>,
+}

@@ -1,0 +1,257 @@
+//! What a session sends, and when.
+
+use super::{Closed, Next, Phase, Session, SessionEvent, code};
+use crate::batch::{Batch, Purpose};
+use crate::flow::FlowOutput;
+use crate::path::Ask;
+use crate::wire::frame::{Frame, begin_pdu};
+use crate::wire::{HEADER, TAG, write_confirm, write_header};
+use std::net::SocketAddr;
+use thalweg_proto::payload::Slice;
+use thalweg_proto::transport::{Event, Signal};
+use thalweg_proto::units::{Duration, Time};
+
+impl Session {
+    /// Does what is due at `now`, and appends what is to be sent to `batch`.
+    pub fn poll(&mut self, now: Time, batch: &mut Batch) -> Next {
+        match &self.phase {
+            Phase::Over => return Next::At(Time::MAX),
+            Phase::Draining(_) => return self.poll_draining(now, batch),
+            Phase::Open => {}
+        }
+        if now >= self.last_heard + self.config.idle {
+            self.end(Closed::Silent);
+            return Next::At(Time::MAX);
+        }
+        if now >= self.keep_alive_at() {
+            self.ping(now);
+        }
+        self.poll_confirm(now, batch);
+        self.poll_path(now, batch);
+        self.poll_statements(batch);
+        let mut next = self.last_heard + self.config.idle;
+        next = next.min(self.keep_alive_at()).min(self.path.deadline());
+        if self.may_probe() {
+            next = next.min(self.path.mtu.deadline());
+        }
+        if let Some(confirm) = &self.confirm {
+            next = next.min(confirm.due);
+        }
+        match self.poll_flows(now, batch) {
+            Next::Full => Next::Full,
+            Next::At(at) => {
+                if self.wants_room && self.sending().is_some_and(|flow| flow.writable() > 0) {
+                    self.wants_room = false;
+                    self.events.push_back(SessionEvent::Writable);
+                }
+                Next::At(next.min(at))
+            }
+        }
+    }
+
+    /// After the keep-alive interval of silence, and then often: pings are lost like anything else.
+    fn keep_alive_at(&self) -> Time {
+        if self.config.keep_alive == Duration::MAX {
+            return Time::MAX;
+        }
+        let first = self.last_heard + self.config.keep_alive;
+        let again = self.config.keep_alive.min(PING_AGAIN);
+        if self.last_ping < self.last_heard { first } else { first.max(self.last_ping + again) }
+    }
+
+    fn poll_confirm(&mut self, now: Time, batch: &mut Batch) {
+        let Some(confirm) = &mut self.confirm else { return };
+        if now < confirm.due {
+            return;
+        }
+        let wait =
+            self.rtt.map_or(Duration::from_millis(500), |rtt| (rtt * 2).max(Duration::from_millis(50)));
+        confirm.due = now + wait * (1 << confirm.tries.min(4));
+        confirm.tries += 1;
+        let start = batch.start();
+        write_confirm(batch.buffer(), self.agreed.remote, &confirm.message);
+        batch.finish(start, self.path.remote, Purpose::Ordinary);
+    }
+
+    fn poll_path(&mut self, now: Time, batch: &mut Batch) {
+        match self.path.poll(now, self.rtt) {
+            Ask::Nothing => {}
+            Ask::Challenge(token) => {
+                let to = self.path.remote;
+                if self.path.allowance() >= 64 {
+                    self.send(batch, to, Purpose::Ordinary, |into| Frame::Challenge(token).write(into));
+                }
+            }
+            Ask::GiveUp => {
+                if let Some(fallback) = self.fallback.take() {
+                    self.path = fallback;
+                    self.set_maximum(now);
+                } else {
+                    self.end(Closed::Silent);
+                    return;
+                }
+            }
+        }
+        while self.may_probe() {
+            let (size, change) = self.path.mtu.poll(now, self.rtt);
+            self.on_change(now, change);
+            let Some(size) = size else { return };
+            let to = self.path.remote;
+            self.send(batch, to, Purpose::Probe, |into| {
+                let start = into.len();
+                Frame::Probe(size).write(into);
+                into.resize(start + usize::from(size) - HEADER - TAG, 0);
+            });
+        }
+    }
+
+    /// Nothing is known of a server that has not answered yet, and nothing large may go to an address that is not proved.
+    fn may_probe(&self) -> bool {
+        self.confirm.is_none() && self.path.is_proved()
+    }
+
+    fn poll_statements(&mut self, batch: &mut Batch) {
+        while let Some((_, first)) = self.statements.front() {
+            let remote = self.path.remote;
+            let to = first.unwrap_or(remote);
+            if to == remote && self.path.allowance() < ROOM_FOR_STATEMENTS {
+                return;
+            }
+            let mut together = Vec::new();
+            while let Some((bytes, _)) =
+                self.statements.pop_front_if(|(_, other)| other.unwrap_or(remote) == to)
+            {
+                together.extend_from_slice(&bytes);
+            }
+            self.send(batch, to, Purpose::Ordinary, |into| into.extend_from_slice(&together));
+        }
+    }
+
+    fn poll_draining(&mut self, now: Time, batch: &mut Batch) -> Next {
+        self.poll_statements(batch);
+        let Phase::Draining(draining) = &mut self.phase else { return Next::At(Time::MAX) };
+        if now >= draining.until {
+            self.phase = Phase::Over;
+            return Next::At(Time::MAX);
+        }
+        let Some(close) = &draining.close else { return Next::At(draining.until) };
+        if now >= draining.due {
+            let wait = self.rtt.map_or(FIRST_AGAIN, |rtt| (rtt * 2).max(FIRST_AGAIN));
+            draining.due = now + wait * (1 << draining.tries.min(10));
+            draining.tries += 1;
+            let (close, remote) = (close.clone(), self.path.remote);
+            self.send(batch, remote, Purpose::Ordinary, |into| into.extend_from_slice(&close));
+        }
+        let Phase::Draining(draining) = &self.phase else { return Next::At(Time::MAX) };
+        Next::At(draining.due.min(draining.until))
+    }
+
+    fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> Next {
+        let mut next = Time::MAX;
+        let mut drained = 0;
+        while drained < self.slots.len() {
+            let turn = self.turn % self.slots.len();
+            let datagram = usize::from(self.path.mtu.current());
+            if !batch.has_room(datagram) {
+                return Next::Full;
+            }
+            if self.path.allowance() < datagram as u64 {
+                // The answer to the challenge, or what comes before it, lets it go on.
+                return Next::At(next);
+            }
+            let start = batch.start();
+            let slot = &mut self.slots[turn];
+            let buffer = batch.buffer();
+            write_header(buffer, self.agreed.remote, self.sealer.next_number());
+            begin_pdu(buffer, slot.number);
+            let output = slot.flow.poll(now, buffer);
+            if output == FlowOutput::Transmit {
+                let (remote, purpose) = (self.path.remote, self.purpose);
+                self.seal(batch, start, remote, purpose);
+                drained = 0;
+                continue;
+            }
+            buffer.truncate(start);
+            match output {
+                FlowOutput::Transmit => {}
+                FlowOutput::Event(event) => {
+                    self.on_event(now, event);
+                    if self.slots.is_empty() {
+                        return Next::At(Time::MAX);
+                    }
+                }
+                FlowOutput::Ended { stopped } => self.on_ended(stopped),
+                FlowOutput::Timeout { at } => {
+                    next = next.min(at);
+                    drained += 1;
+                    self.turn = turn + 1;
+                }
+                FlowOutput::Idle => {
+                    drained += 1;
+                    self.turn = turn + 1;
+                }
+            }
+        }
+        Next::At(next)
+    }
+
+    pub(super) fn on_event(&mut self, now: Time, event: Event<Slice>) {
+        match event {
+            Event::Delivered(data) => self.events.push_back(SessionEvent::Delivered(data)),
+            Event::Finished => {
+                self.finished = true;
+                self.events.push_back(SessionEvent::Finished);
+            }
+            Event::Failed(failure) => {
+                self.drain(now, Some((code::FAILED, "a flow gave up")), Closed::Failed(failure));
+            }
+            Event::Congestion(Signal::Timeout) => self.path.mtu.on_timeout(),
+            // Streams of bytes tolerate no holes, and room is looked at when all is drained.
+            Event::Congestion(_) | Event::Writable | Event::Hole { .. } => {}
+        }
+    }
+
+    /// Sends one packet with the frames that `write` appends.
+    fn send(
+        &mut self,
+        batch: &mut Batch,
+        to: SocketAddr,
+        purpose: Purpose,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let start = batch.start();
+        let buffer = batch.buffer();
+        write_header(buffer, self.agreed.remote, self.sealer.next_number());
+        write(buffer);
+        self.seal(batch, start, to, purpose);
+    }
+
+    #[inline]
+    fn seal(&mut self, batch: &mut Batch, start: usize, to: SocketAddr, purpose: Purpose) {
+        if self.sealer.seal(batch.buffer(), start).is_err() {
+            // 2^62 packets were sent.
+            batch.buffer().truncate(start);
+            self.end(Closed::Protocol);
+            return;
+        }
+        let size = batch.start() - start;
+        if to == self.path.remote {
+            self.path.on_sent(size);
+            if purpose != Purpose::Probe {
+                self.path.mtu.on_sent(size);
+            }
+        }
+        self.stats.packets_sent += 1;
+        self.stats.bytes_sent += size as u64;
+        batch.finish(start, to, purpose);
+    }
+}
+
+/// A close is told again after this, or two round trips; then after twice that, and so on.
+const FIRST_AGAIN: Duration = Duration::from_millis(100);
+
+/// A ping that is not answered is sent again after this.
+const PING_AGAIN: Duration = Duration::from_secs(1);
+
+/// Statements are no larger than this together, whatever they are.
+const ROOM_FOR_STATEMENTS: u64 = 512;
