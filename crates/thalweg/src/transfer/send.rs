@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Socket};
-use thalweg_net::session::{SessionStats, code};
+use thalweg_net::session::{Closed, SessionStats, code};
 use thalweg_net::transfer::{self, Options, Outcome, Progress, Report, Roots, Source};
 
 /// How long to wait before the next attempt, at first and at most.
@@ -156,6 +156,9 @@ impl Sender<'_> {
         let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
         drop(meter);
         let stats = watch.stats();
+        if let Some(refused) = self.refused(&watch) {
+            return Err(refused);
+        }
         if outcome.result.is_ok() {
             // The receiver closes when it has heard this; then there is nothing to wait for.
             let _ = to_peer.stream().finish();
@@ -233,6 +236,24 @@ impl Sender<'_> {
         self.receivers.remember(&self.name, key)?;
         self.console.say(&format!("From now on {} is known by the key {key}", self.name));
         Ok(())
+    }
+
+    /// The receiver turned this sender away before anything was sent.
+    fn refused(&self, connection: &Connection) -> Option<Error> {
+        let Some(Closed::Peer { code, reason }) = connection.closed() else { return None };
+        let name = &self.name;
+        match code {
+            code::UNAUTHORIZED => Some(Error::Failed(format!(
+                "{name} takes nothing from this key, which is {}; its owner can let it in with --trust",
+                self.identity.public()
+            ))),
+            code::BUSY => Some(Error::Lost(format!("{name}: {reason}"))),
+            code::SERVICE => Some(Error::Failed(format!("{name} does not receive files"))),
+            code::SCHEME => {
+                Some(Error::Failed(format!("{name} does not know the scheme {}", self.arguments.scheme)))
+            }
+            _ => None,
+        }
     }
 
     fn explain(&self, error: &NetError) -> Error {
