@@ -153,13 +153,12 @@ impl Summary {
     pub fn sentence(&self) -> String {
         let verb = if self.command == "send" { "Sent" } else { "Received" };
         let bytes = |count: u64| indicatif::DecimalBytes(count);
-        let mut text = format!(
-            "{verb} {} files, {} in {:.1} s ({})",
-            self.files,
-            bytes(self.moved_bytes),
-            self.seconds,
-            human(thalweg_proto::units::Rate::from_bits_per_sec(self.rate_bps))
-        );
+        let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
+        let mut text = format!("{verb} {files}, {} in {:.1} s", bytes(self.moved_bytes), self.seconds);
+        if self.moved_bytes > 0 {
+            let rate = human(thalweg_proto::units::Rate::from_bits_per_sec(self.rate_bps));
+            text.push_str(&format!(" ({rate})"));
+        }
         if self.unchanged > 0 {
             text.push_str(&format!(
                 "; {} were there already ({})",
