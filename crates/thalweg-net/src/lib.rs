@@ -1,7 +1,7 @@
 //! The engines over UDP: endpoints, handshake and encryption, pacing, file transfer.
 //!
-//! Everything but [`live`] is without sockets, clocks and threads: a connection takes the time and bytes, and
-//! gives datagrams and deadlines.
+//! Everything but [`live`] and the loop of [`impair`] is without sockets, clocks and threads: a connection takes the time
+//! and bytes, and gives datagrams and deadlines.
 
 pub mod batch;
 pub mod cookie;
@@ -9,6 +9,7 @@ pub mod endpoint;
 pub mod flow;
 pub mod handshake;
 pub mod identity;
+pub mod impair;
 pub mod keys;
 pub mod live;
 pub mod mtu;

@@ -50,6 +50,8 @@ pub enum Command {
     /// Measure how fast a path is: bytes from memory to memory, as with iperf3, by any scheme, encrypted
     #[command(subcommand)]
     Bench(Bench),
+    /// Relay datagrams between clients and a server, and do to them what paths do
+    Impair(ImpairArguments),
     /// List what scenarios can use
     List {
         /// Of what
@@ -443,6 +445,74 @@ pub enum Trace {
     Sequence,
 }
 
+/// `thalweg impair`. What is said for a direction is read by the library.
+#[derive(Debug, Args)]
+pub struct ImpairArguments {
+    /// Where clients send to
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// Where the server is
+    #[arg(long, value_name = "HOST:PORT")]
+    pub to: String,
+    /// The rate of the line, headers of IP and UDP counted ("20Mbit/s"); as fast as the host without
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// How long the line is, one way ("300ms")
+    #[arg(long, value_name = "TIME")]
+    pub delay: Option<String>,
+    /// The share of datagrams that is lost ("1%")
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<String>,
+    /// Lose so many in a row in the mean ("8pkt"); without, losses are independent
+    #[arg(long, value_name = "PACKETS", requires = "loss")]
+    pub burst: Option<String>,
+    /// The share that arrives twice
+    #[arg(long, value_name = "SHARE")]
+    pub duplicate: Option<String>,
+    /// The share of which a bit is wrong
+    #[arg(long, value_name = "SHARE")]
+    pub corrupt: Option<String>,
+    /// The share that is held back, so that later ones pass
+    #[arg(long, value_name = "SHARE")]
+    pub reorder: Option<String>,
+    /// For how long they are held back at most; 10 ms without
+    #[arg(long, value_name = "TIME", requires = "reorder")]
+    pub reorder_delay: Option<String>,
+    /// The discipline of the queue before the line: fcfs (the usual one), random-drop, red, codel, fq-codel, pie, sfq, drr
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    /// What that queue holds ("100pkt", "500kB"); 1 MB without
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<String>,
+    /// Drop packets that are larger, headers of IP and UDP counted ("1300B")
+    #[arg(long, value_name = "SIZE")]
+    pub mtu: Option<String>,
+    /// Let nothing in from one time to another, counted from the first datagram ("10s..20s"); may be repeated
+    #[arg(long, value_name = "FROM..UNTIL")]
+    pub blackout: Vec<String>,
+    /// The same options for the way to the server only ("rate=1Mbit/s,loss=5%")
+    #[arg(long, value_name = "KEY=VALUE,..")]
+    pub up: Option<String>,
+    /// The same options for the way back only
+    #[arg(long, value_name = "KEY=VALUE,..")]
+    pub down: Option<String>,
+    /// Give clients other addresses at that time, counted from the first datagram; may be repeated
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub rebind: Vec<Duration>,
+    /// The seed of all that is random
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// End after this time; without, at Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Print what was counted as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 fn time(text: &str) -> Result<Duration, UnitError> {
     text.parse()
 }
@@ -463,6 +533,7 @@ impl Arguments {
             Command::Report(report) => report.quiet,
             Command::Bench(Bench::Server(server)) => server.quiet,
             Command::Bench(Bench::Client(client)) => client.quiet,
+            Command::Impair(impair) => impair.quiet,
             Command::Send(send) => send.quiet,
             Command::Recv(recv) => recv.common.quiet,
             Command::Serve(serve) => serve.common.quiet,

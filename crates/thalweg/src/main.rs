@@ -7,6 +7,7 @@ mod catalog;
 mod console;
 mod execute;
 mod explore;
+mod impair;
 mod input;
 mod lines;
 mod model;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::Bench(arguments) => bench::bench(&arguments, &console),
+        Command::Impair(arguments) => impair::impair(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
         Command::Send(arguments) => transfer::send(&arguments, &console),

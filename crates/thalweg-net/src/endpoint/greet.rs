@@ -133,11 +133,14 @@ impl Endpoint {
         }
         let State::Connecting(connecting) = core::mem::replace(&mut entry.state, State::Gone) else { return };
         let Connecting { connect, initiator, token, source, sent, .. } = *connecting;
+        let rtt = Some(now.since(sent));
+        // Both ends must agree on windows and rates; the client settles them.
+        let scheme = connect.scheme.on_path(&Session::hints(&self.config.session, rtt));
         let parameters = ClientParameters {
             token,
             largest: self.config.largest,
             service: connect.service.clone(),
-            scheme: connect.scheme.encode(),
+            scheme: scheme.encode(),
         };
         let Ok((confirm, secrets)) = initiator.confirm(&parameters) else {
             self.ids.remove(&source);
@@ -148,14 +151,13 @@ impl Endpoint {
             side: Side::Client,
             peer,
             service: connect.service,
-            scheme: connect.scheme,
+            scheme,
             local: source,
             remote: server.id,
             token: server.token,
             largest: server.largest.min(self.config.largest),
         };
         let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
-        let rtt = Some(now.since(sent));
         let session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
         entry.state = State::Open(Box::new(session));
         self.remote_ids.insert(server.id, index);

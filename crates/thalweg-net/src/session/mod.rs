@@ -18,6 +18,7 @@ use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
 use crate::path::Path;
+use crate::resequence::{Release, Resequencer, Tolerance};
 use crate::wire::frame::{FlowNumber, Frame, Frames, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
@@ -43,6 +44,14 @@ pub enum Next {
     Full,
     /// Nothing more to do until then; [`Time::MAX`] for never.
     At(Time),
+}
+
+/// A packet whose PDUs wait for their turn.
+#[derive(Debug)]
+struct Ordered {
+    packet: Slice,
+    range: Range<usize>,
+    marked: bool,
 }
 
 #[derive(Debug)]
@@ -92,6 +101,8 @@ pub struct Session {
     /// The highest number of a packet that came: only the newest moves the path.
     newest: u64,
     slots: Vec<Slot>,
+    /// Puts packets back into the order in which they were sent, for schemes that need it.
+    order: Option<Box<Resequencer<Ordered>>>,
     /// Whose turn it is.
     turn: usize,
     statements: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
@@ -113,6 +124,12 @@ pub struct Session {
 }
 
 impl Session {
+    /// What flows are told of a path on which nothing has been sent yet.
+    pub(crate) fn hints(config: &SessionConfig, rtt: Option<Duration>) -> PathHints {
+        let maximum = u32::from(SAFE_DATAGRAM - OVERHEAD);
+        PathHints { maximum, rtt, memory: config.memory, ..PathHints::default() }
+    }
+
     /// A session whose handshake is over, at `now`, over a path that is proved. A client hands in its `confirm`, and the
     /// time that the handshake's round trip took.
     pub fn new(
@@ -125,12 +142,8 @@ impl Session {
         rtt: Option<Duration>,
     ) -> Self {
         let largest = agreed.largest.max(SAFE_DATAGRAM);
-        let hints = PathHints {
-            maximum: u32::from(SAFE_DATAGRAM - OVERHEAD),
-            rtt,
-            memory: config.memory,
-            ..PathHints::default()
-        };
+        let hints = Self::hints(&config, rtt);
+        let order = agreed.scheme.needs_order().then(|| Box::new(Resequencer::new(Tolerance::default(), 0)));
         let (ours, theirs) = if agreed.side == Side::Client { (0, 1) } else { (1, 0) };
         let slots = vec![
             Slot { number: theirs, flow: Flow::new(&agreed.scheme, Role::Receiver, &hints), sends: false },
@@ -147,6 +160,7 @@ impl Session {
             fallback: None,
             newest: 0,
             slots,
+            order,
             turn: 0,
             statements: VecDeque::new(),
             confirm: confirm.map(|message| Confirm { message, due: now, tries: 0 }),
@@ -285,6 +299,10 @@ impl Session {
         } else if is_newest && matches!(self.phase, Phase::Open) {
             self.migrate(now, from, size, entropy);
         }
+        let is_ordered = self.order.is_some();
+        if let Some(order) = &mut self.order {
+            order.insert(now, number, Ordered { packet: packet.clone(), range: range.clone(), marked });
+        }
         let payload = &packet.as_bytes()[range.clone()];
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
@@ -300,11 +318,10 @@ impl Session {
                 return;
             }
             match frame {
+                // It has its turn below.
+                Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
-                    let Some(slot) = self.slots.iter_mut().find(|slot| slot.number == flow) else { continue };
-                    let at = |offset: usize| (range.start + offset) as u32;
-                    let bytes = packet.slice(at(pdu.start), at(pdu.end));
-                    slot.flow.handle(now, FlowInput::Datagram { bytes, marked });
+                    Self::hand(&mut self.slots, now, flow, (packet, range.start, pdu), marked);
                 }
                 Frame::Ping(token) => self.state(&Frame::Pong(token), None),
                 Frame::Pong(token) => self.on_pong(now, token),
@@ -329,6 +346,35 @@ impl Session {
                     self.drain(now, None, Closed::Peer { code, reason });
                     self.state(&Frame::Close { code: code::DONE, complete: self.ended, reason: "" }, None);
                     return;
+                }
+            }
+        }
+        self.hand_in_order(now);
+    }
+
+    /// Hands a PDU, which is `pdu` of the frames that begin at `start` of `packet`, to its flow.
+    fn hand(
+        slots: &mut [Slot],
+        now: Time,
+        flow: FlowNumber,
+        (packet, start, pdu): (&Slice, usize, Range<usize>),
+        marked: bool,
+    ) {
+        let Some(slot) = slots.iter_mut().find(|slot| slot.number == flow) else { return };
+        let at = |offset: usize| (start + offset) as u32;
+        let bytes = packet.slice(at(pdu.start), at(pdu.end));
+        slot.flow.handle(now, FlowInput::Datagram { bytes, marked });
+    }
+
+    /// Hands over the PDUs of packets whose turn it is.
+    pub(super) fn hand_in_order(&mut self, now: Time) {
+        while let Some(release) = self.order.as_mut().and_then(|order| order.poll(now)) {
+            // What is lost is missing in the engine's own numbers, too.
+            let Release::Item(Ordered { packet, range, marked }) = release else { continue };
+            // What makes no sense has ended the connection already.
+            for frame in Frames::new(&packet.as_bytes()[range.clone()]).flatten() {
+                if let Frame::Pdu { flow, range: pdu } = frame {
+                    Self::hand(&mut self.slots, now, flow, (&packet, range.start, pdu), marked);
                 }
             }
         }

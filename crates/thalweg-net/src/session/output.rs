@@ -26,6 +26,7 @@ impl Session {
         if now >= self.keep_alive_at() {
             self.ping(now);
         }
+        self.hand_in_order(now);
         self.poll_confirm(now, batch);
         self.poll_path(now, batch);
         self.poll_statements(batch);
@@ -36,6 +37,9 @@ impl Session {
         }
         if let Some(confirm) = &self.confirm {
             next = next.min(confirm.due);
+        }
+        if let Some(due) = self.order.as_ref().and_then(|order| order.timeout(now)) {
+            next = next.min(due);
         }
         match self.poll_flows(now, batch) {
             Next::Full => Next::Full,

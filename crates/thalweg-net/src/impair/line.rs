@@ -1,0 +1,407 @@
+//! One direction: a queue, a transmitter and a wire, without sockets and clocks.
+
+use super::DirectionSpec;
+use std::collections::BTreeMap;
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Bytes, Rate, Time};
+use thalweg_queue::{Any, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment};
+
+/// A datagram on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// Its payload.
+    pub bytes: Vec<u8>,
+    /// Bytes of the headers around it.
+    pub header: u32,
+    /// Whose it is: queues that keep flows apart go by that.
+    pub flow: u64,
+    /// The sender says that it may be marked in place of being dropped (ECN).
+    pub markable: bool,
+    /// It has been marked.
+    pub marked: bool,
+}
+
+/// What a line has counted, in datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineStats {
+    /// They arrived at the line.
+    pub received: u64,
+    /// Their bytes, headers not counted.
+    pub received_bytes: u64,
+    /// They left it, copies counted.
+    pub delivered: u64,
+    /// Their bytes, headers not counted.
+    pub delivered_bytes: u64,
+    /// The wire lost them.
+    pub lost: u64,
+    /// They came during a blackout.
+    pub blacked_out: u64,
+    /// They were larger than the MTU.
+    pub too_long: u64,
+    /// There was no room in the queue.
+    pub full: u64,
+    /// The queue's discipline dropped them.
+    pub early: u64,
+    /// There was no room in the relay's memory.
+    pub overflow: u64,
+    /// The queue marked them.
+    pub marked: u64,
+    /// The wire copied them.
+    pub duplicated: u64,
+    /// The wire damaged them.
+    pub corrupted: u64,
+    /// The wire held them back.
+    pub held_back: u64,
+    /// The most that waited in the queue.
+    pub longest_queue: u64,
+}
+
+impl LineStats {
+    /// Those that did not get through.
+    pub const fn dropped(&self) -> u64 {
+        self.lost + self.blacked_out + self.too_long + self.full + self.early + self.overflow
+    }
+}
+
+/// A direction of a relay.
+#[derive(Debug)]
+pub struct Line {
+    spec: DirectionSpec,
+    queue: Any,
+    /// Parcels that wait in the queue, by the numbers that it knows them by.
+    waiting: Vec<Option<Parcel>>,
+    free: Vec<u32>,
+    /// When the transmitter has sent what it began last.
+    busy_until: Time,
+    impairment: Impairment,
+    /// Which byte is damaged, and how.
+    damage: Stream,
+    /// Parcels by when they arrive, and in which order they left.
+    wire: BTreeMap<(Time, u64), Parcel>,
+    launched: u64,
+    held_bytes: usize,
+    dropped: Vec<Dropped>,
+    /// When the first datagram of all came, from which blackouts are counted.
+    first: Option<Time>,
+    stats: LineStats,
+}
+
+/// Payload that is held on the wire and in the queue at most.
+const MEMORY: usize = 512 << 20;
+
+impl Line {
+    /// An empty line. `direction` names its random streams, under `seed`.
+    pub fn new(spec: &DirectionSpec, seed: u64, direction: u64) -> Self {
+        let stream = |purpose: &'static str| Stream::new(seed, purpose, direction);
+        let mut queue = Any::new(&spec.queue, stream);
+        queue.set_rate(spec.rate.unwrap_or(Rate::MAX));
+        Self {
+            queue,
+            waiting: Vec::new(),
+            free: Vec::new(),
+            busy_until: Time::ZERO,
+            impairment: Impairment::new(&spec.impairment(), stream),
+            damage: stream("damage"),
+            wire: BTreeMap::new(),
+            launched: 0,
+            held_bytes: 0,
+            dropped: Vec::new(),
+            first: None,
+            stats: LineStats::default(),
+            spec: spec.clone(),
+        }
+    }
+
+    /// Counters.
+    pub const fn stats(&self) -> LineStats {
+        self.stats
+    }
+
+    /// The first datagram of all directions came at `now`.
+    pub fn begin(&mut self, now: Time) {
+        self.first.get_or_insert(now);
+    }
+
+    /// A datagram arrives.
+    pub fn arrive(&mut self, now: Time, parcel: Parcel) {
+        self.begin(now);
+        self.transmit(now);
+        self.stats.received += 1;
+        self.stats.received_bytes += parcel.bytes.len() as u64;
+        // Its length is that of a datagram.
+        let size = parcel.bytes.len() as u32 + parcel.header;
+        if self.spec.is_dark(self.first.unwrap_or(now), now) {
+            self.stats.blacked_out += 1;
+        } else if self.spec.mtu.is_some_and(|mtu| u64::from(size) > mtu.get()) {
+            self.stats.too_long += 1;
+        } else if self.held_bytes + parcel.bytes.len() > MEMORY {
+            self.stats.overflow += 1;
+        } else if self.spec.rate.is_some() {
+            if self.queue.packets() == 0 {
+                // An idle line is free from now on, not since it became so.
+                self.busy_until = self.busy_until.max(now);
+            }
+            self.enqueue(now, size, parcel);
+            self.transmit(now);
+        } else {
+            self.launch(now, parcel);
+        }
+    }
+
+    /// The next datagram that has come through by `now`, if any.
+    pub fn poll(&mut self, now: Time) -> Option<Parcel> {
+        self.transmit(now);
+        let entry = self.wire.first_entry().filter(|entry| entry.key().0 <= now)?;
+        let parcel = entry.remove();
+        self.held_bytes -= parcel.bytes.len();
+        self.stats.delivered += 1;
+        self.stats.delivered_bytes += parcel.bytes.len() as u64;
+        Some(parcel)
+    }
+
+    /// When there is something to do next; `None` when nothing is on its way.
+    pub fn next(&self) -> Option<Time> {
+        let arrival = self.wire.first_key_value().map(|(&(at, _), _)| at);
+        let service = (self.queue.packets() > 0).then_some(self.busy_until);
+        arrival.into_iter().chain(service).min()
+    }
+
+    fn enqueue(&mut self, now: Time, size: u32, parcel: Parcel) {
+        let packet = self.free.pop().unwrap_or_else(|| {
+            self.waiting.push(None);
+            // The memory holds far fewer.
+            (self.waiting.len() - 1) as u32
+        });
+        let entry = Entry {
+            packet,
+            size,
+            flow: parcel.flow as u32,
+            priority: 1,
+            urgent: false,
+            markable: parcel.markable,
+            marked: false,
+        };
+        self.held_bytes += parcel.bytes.len();
+        self.waiting[packet as usize] = Some(parcel);
+        self.queue.enqueue(now, entry, &mut self.dropped);
+        self.drop_what_was_dropped();
+        self.stats.longest_queue = self.stats.longest_queue.max(self.queue.packets());
+    }
+
+    /// The transmitter sends what it can until `now`, each when the one before is out, however late it is asked.
+    fn transmit(&mut self, now: Time) {
+        let Some(rate) = self.spec.rate else { return };
+        while self.queue.packets() > 0 && self.busy_until <= now {
+            let start = self.busy_until;
+            let next = self.queue.dequeue(start, &mut self.dropped);
+            self.drop_what_was_dropped();
+            // A discipline may drop the last one as it leaves.
+            let Some(entry) = next else { break };
+            let Some(mut parcel) = self.take(entry.packet) else { break };
+            if entry.marked {
+                parcel.marked = true;
+                self.stats.marked += 1;
+            }
+            self.busy_until = start + rate.transmission_time(Bytes::new(u64::from(entry.size)));
+            self.launch(self.busy_until, parcel);
+        }
+    }
+
+    fn take(&mut self, packet: u32) -> Option<Parcel> {
+        let parcel = self.waiting.get_mut(packet as usize)?.take()?;
+        self.free.push(packet);
+        self.held_bytes -= parcel.bytes.len();
+        Some(parcel)
+    }
+
+    fn drop_what_was_dropped(&mut self) {
+        while let Some(Dropped { entry, reason }) = self.dropped.pop() {
+            self.take(entry.packet);
+            match reason {
+                DropReason::Full => self.stats.full += 1,
+                DropReason::Early => self.stats.early += 1,
+            }
+        }
+    }
+
+    /// A datagram enters the wire at `at`.
+    fn launch(&mut self, at: Time, mut parcel: Parcel) {
+        let Fate { lost, corrupted, duplicated, extra_delay } = self.impairment.fate();
+        if lost {
+            self.stats.lost += 1;
+            return;
+        }
+        if corrupted && !parcel.bytes.is_empty() {
+            let at = self.damage.below(parcel.bytes.len() as u64) as usize;
+            parcel.bytes[at] ^= 1 << self.damage.below(8);
+            self.stats.corrupted += 1;
+        }
+        self.stats.held_back += u64::from(!extra_delay.is_zero());
+        let arrival = at + self.spec.delay + extra_delay;
+        if duplicated {
+            self.stats.duplicated += 1;
+            self.put_on_wire(arrival, parcel.clone());
+        }
+        self.put_on_wire(arrival, parcel);
+    }
+
+    fn put_on_wire(&mut self, at: Time, parcel: Parcel) {
+        self.held_bytes += parcel.bytes.len();
+        self.launched += 1;
+        self.wire.insert((at, self.launched), parcel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves by hand when datagrams come through, then that each is accounted for whatever a direction does.
+    use super::*;
+    use proptest::prelude::*;
+    use thalweg_proto::units::Duration;
+
+    fn line(options: &str) -> Line {
+        let mut spec = DirectionSpec::default();
+        spec.set_all(options).unwrap();
+        spec.check().unwrap();
+        Line::new(&spec, 1, 0)
+    }
+
+    fn parcel(number: u8, length: usize) -> Parcel {
+        Parcel { bytes: vec![number; length], header: 28, flow: 0, markable: false, marked: false }
+    }
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Duration::from_micros(micros)
+    }
+
+    /// Everything that is still to come, with the time in microseconds.
+    fn rest(line: &mut Line) -> Vec<(u64, u8)> {
+        let mut all = Vec::new();
+        while let Some(next) = line.next() {
+            while let Some(parcel) = line.poll(next) {
+                all.push((next.since(Time::ZERO).as_picos() / 1_000_000, parcel.bytes[0]));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn rate_and_delay_are_exact() {
+        // 1000 bytes with their headers at 8 Mbit/s take 1 ms, the wire 5 ms.
+        let mut path = line("rate=8Mbit/s,delay=5ms");
+        for number in 0..3 {
+            path.arrive(at(0), parcel(number, 972));
+        }
+        assert_eq!(path.poll(at(5999)), None);
+        // Asked late, the line has kept time; one that was idle begins anew.
+        path.arrive(at(9500), parcel(3, 472));
+        assert_eq!(rest(&mut path), [(6000, 0), (7000, 1), (8000, 2), (15_000, 3)]);
+        assert_eq!((path.stats().delivered, path.stats().dropped()), (4, 0));
+    }
+
+    #[test]
+    fn without_a_rate_there_is_no_queue() {
+        let mut path = line("delay=5ms,buffer=1pkt");
+        for number in 0..3 {
+            path.arrive(at(u64::from(number)), parcel(number, 972));
+        }
+        assert_eq!(rest(&mut path), [(5000, 0), (5001, 1), (5002, 2)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_counted() {
+        let mut path = line("rate=8Mbit/s,buffer=2pkt,mtu=1000B,blackout=1s..2s");
+        path.arrive(at(0), parcel(0, 973));
+        for number in 1..5 {
+            path.arrive(at(0), parcel(number, 972));
+        }
+        // The first is in service, two wait.
+        assert_eq!(rest(&mut path), [(1000, 1), (2000, 2), (3000, 3)]);
+        path.arrive(at(1_000_000), parcel(5, 10));
+        path.arrive(at(1_999_999), parcel(6, 10));
+        path.arrive(at(2_000_000), parcel(7, 10));
+        let stats = path.stats();
+        assert_eq!((stats.too_long, stats.full, stats.blacked_out, stats.dropped()), (1, 1, 2, 4));
+        assert_eq!(stats.longest_queue, 2);
+        assert_eq!(rest(&mut path), [(2_000_038, 7)]);
+    }
+
+    #[test]
+    fn codel_marks_or_drops_what_waits_too_long() {
+        // 1 ms a datagram, a hundred at once and one more each millisecond: all wait 100 ms, CoDel's target is 5 ms.
+        let run = |markable| {
+            let mut path = line("rate=8Mbit/s,queue=codel,buffer=1000pkt");
+            let mut marked = 0;
+            for step in 0..1000 {
+                for _ in 0..if step == 0 { 100 } else { 1 } {
+                    path.arrive(at(1000 * step), Parcel { markable, ..parcel(0, 972) });
+                }
+                while let Some(parcel) = path.poll(at(1000 * step)) {
+                    marked += u64::from(parcel.marked);
+                }
+            }
+            (path.stats().early, marked)
+        };
+        let (dropped, marked) = run(false);
+        assert!(dropped > 5 && marked == 0);
+        let (dropped, marked) = run(true);
+        assert!(dropped == 0 && marked > 5);
+    }
+
+    #[test]
+    fn a_seed_tells_the_fate_of_each() {
+        let run = |seed| {
+            let mut spec = DirectionSpec::default();
+            spec.set_all("loss=10%,burst=3pkt,duplicate=5%,reorder=20%,reorder-delay=3ms").unwrap();
+            let mut path = Line::new(&spec, seed, 0);
+            for number in 0..200 {
+                path.arrive(at(u64::from(number) * 100), parcel(number, 10));
+            }
+            rest(&mut path)
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
+
+    #[test]
+    fn damage_is_one_bit() {
+        let mut path = line("corrupt=1");
+        path.arrive(at(0), parcel(0, 100));
+        let bytes = path.poll(at(0)).unwrap().bytes;
+        assert_eq!(bytes.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn every_datagram_is_accounted_for(
+            queue in prop::sample::select(vec!["fcfs", "random-drop", "red", "codel", "fq-codel", "pie", "sfq", "drr"]),
+            shares in prop::array::uniform4(0u32..40),
+            buffer in 1u32..50,
+            steps in prop::collection::vec((0u64..3000, 0usize..1500, 0u64..4), 1..300),
+        ) {
+            let [loss, duplicate, corrupt, reorder] = shares;
+            let mut path = line(&format!(
+                "rate=8Mbit/s,delay=3ms,queue={queue},buffer={buffer}pkt,loss={loss}%,duplicate={duplicate}%,\
+                 corrupt={corrupt}%,reorder={reorder}%,mtu=1400B,blackout=20ms..30ms"
+            ));
+            let mut now = 0;
+            for (gap, length, flow) in steps {
+                now += gap;
+                path.arrive(at(now), Parcel { flow, ..parcel(0, length) });
+                while path.poll(at(now)).is_some() {}
+                prop_assert!(path.next().is_none_or(|next| next > at(now)));
+            }
+            let mut last = at(now);
+            while let Some(next) = path.next() {
+                prop_assert!(next > last);
+                last = next;
+                while path.poll(next).is_some() {}
+            }
+            let stats = path.stats();
+            prop_assert_eq!(stats.received + stats.duplicated, stats.delivered + stats.dropped());
+            prop_assert_eq!(path.held_bytes, 0);
+            prop_assert_eq!(path.free.len(), path.waiting.len());
+            prop_assert!(stats.longest_queue <= u64::from(buffer));
+        }
+    }
+}

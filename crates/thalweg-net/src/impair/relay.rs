@@ -1,0 +1,327 @@
+//! The loop with the sockets.
+
+use super::{DirectionSpec, Line, LineStats, Parcel};
+use crate::live::Clock;
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thalweg_proto::units::{Duration, Time};
+
+/// What a relay does.
+#[derive(Clone, Debug)]
+pub struct RelayConfig {
+    /// Where clients send to.
+    pub listen: SocketAddr,
+    /// Where the server is.
+    pub to: SocketAddr,
+    /// What happens on the way to the server.
+    pub up: DirectionSpec,
+    /// What happens on the way back.
+    pub down: DirectionSpec,
+    /// Names every random stream.
+    pub seed: u64,
+    /// When clients come to have new addresses, counted from the first datagram: the relay then speaks to the server from
+    /// other ports, as a translator of addresses that lost its memory does.
+    pub rebinds: Vec<Duration>,
+    /// When the relay ends by itself, counted from its start; never without.
+    pub duration: Option<Duration>,
+}
+
+/// What a relay has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelayStats {
+    /// To the server.
+    pub up: LineStats,
+    /// To the clients.
+    pub down: LineStats,
+    /// Clients that there have been.
+    pub clients: u64,
+    /// Changes of address.
+    pub rebinds: u64,
+    /// Datagrams for which a socket had no room, or which a host refused, and those of clients beyond the most that there
+    /// can be.
+    pub unsent: u64,
+}
+
+/// A relay with its sockets.
+#[derive(Debug)]
+pub struct Relay {
+    config: RelayConfig,
+    clock: Clock,
+    socket: Port,
+    up: Line,
+    down: Line,
+    clients: HashMap<u64, Client>,
+    by_address: HashMap<SocketAddr, u64>,
+    next_client: u64,
+    first: Option<Time>,
+    rebound: usize,
+    stats: RelayStats,
+    buffers: Vec<Vec<u8>>,
+}
+
+/// A client, with the socket that speaks to the server for it.
+#[derive(Debug)]
+struct Client {
+    address: SocketAddr,
+    /// The address of this host that it sent to.
+    local: Option<IpAddr>,
+    port: Port,
+    last: Time,
+}
+
+#[derive(Debug)]
+struct Port {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+/// Clients that there can be at a time.
+const MOST_CLIENTS: usize = 256;
+/// A client that was silent for so long is forgotten when there are too many.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Receive buffers a call, each of which holds what the kernel puts together.
+const BUFFERS: usize = 8;
+/// Their size.
+const BUFFER: usize = 1 << 16;
+/// What is asked for as socket buffers: bursts wait there while the relay does other things.
+const SOCKET_BUFFER: usize = 4 << 20;
+/// A stop is noticed after this time at the latest.
+const ATTENTION: Duration = Duration::from_millis(50);
+
+impl Relay {
+    /// Binds the socket for clients.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be bound.
+    pub fn bind(config: RelayConfig) -> io::Result<Self> {
+        let socket = Port::bind(config.listen)?;
+        Ok(Self {
+            up: Line::new(&config.up, config.seed, 0),
+            down: Line::new(&config.down, config.seed, 1),
+            clock: Clock::new(),
+            socket,
+            clients: HashMap::new(),
+            by_address: HashMap::new(),
+            next_client: 0,
+            first: None,
+            rebound: 0,
+            stats: RelayStats::default(),
+            buffers: vec![vec![0; BUFFER]; BUFFERS],
+            config,
+        })
+    }
+
+    /// Where clients send to.
+    ///
+    /// # Errors
+    ///
+    /// When the host cannot tell.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.socket.local_addr()
+    }
+
+    /// Relays until `stop` is set or its time is over, and tells what it counted.
+    ///
+    /// # Errors
+    ///
+    /// When a socket fails for good. What single datagrams meet is counted.
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<RelayStats> {
+        self.config.rebinds.sort_unstable();
+        let end = self.config.duration.map_or(Time::MAX, |duration| self.clock.now() + duration);
+        loop {
+            let now = self.clock.now();
+            if now >= end || stop.load(Ordering::Relaxed) {
+                return Ok(RelayStats { up: self.up.stats(), down: self.down.stats(), ..self.stats });
+            }
+            self.rebind(now)?;
+            self.forward(now);
+            self.wait(end)?;
+            self.receive()?;
+        }
+    }
+
+    /// Sends what has come through.
+    fn forward(&mut self, now: Time) {
+        while let Some(parcel) = self.up.poll(now) {
+            let sent =
+                self.clients.get(&parcel.flow).map(|client| client.port.send(&parcel, self.config.to, None));
+            self.stats.unsent += u64::from(sent != Some(true));
+        }
+        while let Some(parcel) = self.down.poll(now) {
+            let client = self.clients.get(&parcel.flow);
+            let sent = client.map(|client| self.socket.send(&parcel, client.address, client.local));
+            self.stats.unsent += u64::from(sent != Some(true));
+        }
+    }
+
+    /// Waits for a datagram, or until one has come through.
+    fn wait(&self, end: Time) -> io::Result<()> {
+        let now = self.clock.now();
+        let rebind = self.first.and_then(|first| Some(first + *self.config.rebinds.get(self.rebound)?));
+        let next = [self.up.next(), self.down.next(), rebind].into_iter().flatten().min();
+        let span = next.unwrap_or(end).min(end).since(now).min(ATTENTION);
+        let mut fds = vec![PollFd::from_borrowed_fd(self.socket.socket.as_fd(), PollFlags::IN)];
+        let ports = self.clients.values().map(|client| client.port.socket.as_fd());
+        fds.extend(ports.map(|port| PollFd::from_borrowed_fd(port, PollFlags::IN)));
+        // At most 50 ms.
+        let span = Timespec { tv_sec: 0, tv_nsec: span.as_picos().div_ceil(1000) as i64 };
+        match poll(&mut fds, Some(&span)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes what the sockets have, a batch of each.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut arrivals = Vec::new();
+        self.socket.receive(&mut self.buffers, |meta, bytes| arrivals.push((meta, bytes.to_vec())))?;
+        let now = self.clock.now();
+        if !arrivals.is_empty() && self.first.is_none() {
+            self.first = Some(now);
+            self.up.begin(now);
+            self.down.begin(now);
+        }
+        for (meta, bytes) in arrivals.drain(..) {
+            match self.client(now, &meta)? {
+                Some(flow) => self.up.arrive(now, parcel(&meta, bytes, flow)),
+                None => self.stats.unsent += 1,
+            }
+        }
+        let to = self.config.to;
+        for (&flow, client) in &self.clients {
+            client.port.receive(&mut self.buffers, |meta, bytes| {
+                // Anybody can send to that port.
+                if unmapped(meta.addr) == to {
+                    arrivals.push((meta, bytes.to_vec()));
+                }
+            })?;
+            let now = self.clock.now();
+            for (meta, bytes) in arrivals.drain(..) {
+                self.down.arrive(now, parcel(&meta, bytes, flow));
+            }
+        }
+        Ok(())
+    }
+
+    /// The client of that address, which may be new; `None` when there are too many.
+    fn client(&mut self, now: Time, meta: &RecvMeta) -> io::Result<Option<u64>> {
+        let address = unmapped(meta.addr);
+        if let Some(&flow) = self.by_address.get(&address) {
+            if let Some(client) = self.clients.get_mut(&flow) {
+                (client.last, client.local) = (now, meta.dst_ip);
+            }
+            return Ok(Some(flow));
+        }
+        if self.clients.len() >= MOST_CLIENTS {
+            self.clients.retain(|_, client| now.since(client.last) < SILENCE);
+            self.by_address.retain(|_, flow| self.clients.contains_key(flow));
+            if self.clients.len() >= MOST_CLIENTS {
+                return Ok(None);
+            }
+        }
+        let flow = self.next_client;
+        let port = Port::bind(any_port(self.config.to))?;
+        self.next_client += 1;
+        self.stats.clients += 1;
+        self.clients.insert(flow, Client { address, local: meta.dst_ip, port, last: now });
+        self.by_address.insert(address, flow);
+        Ok(Some(flow))
+    }
+
+    /// Gives clients new addresses, when it is time.
+    fn rebind(&mut self, now: Time) -> io::Result<()> {
+        let Some(first) = self.first else { return Ok(()) };
+        while let Some(&at) = self.config.rebinds.get(self.rebound)
+            && now >= first + at
+        {
+            self.rebound += 1;
+            self.stats.rebinds += 1;
+            for client in self.clients.values_mut() {
+                client.port = Port::bind(any_port(self.config.to))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parcel(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> Parcel {
+    Parcel {
+        bytes,
+        header: if unmapped(meta.addr).is_ipv4() { 28 } else { 48 },
+        flow,
+        markable: meta.ecn.is_some(),
+        marked: meta.ecn == Some(EcnCodepoint::Ce),
+    }
+}
+
+/// Any port of an address from which `to` can be reached.
+fn any_port(to: SocketAddr) -> SocketAddr {
+    match to {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    }
+}
+
+fn unmapped(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+impl Port {
+    fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        // What the host does not allow it cuts down without an error.
+        socket.set_send_buffer_size(SOCKET_BUFFER)?;
+        socket.set_recv_buffer_size(SOCKET_BUFFER)?;
+        socket.bind(&address.into())?;
+        let socket = UdpSocket::from(socket);
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Self { socket, state })
+    }
+
+    /// True if the host took it.
+    fn send(&self, parcel: &Parcel, destination: SocketAddr, source: Option<IpAddr>) -> bool {
+        let ecn = match (parcel.marked, parcel.markable) {
+            (true, _) => Some(EcnCodepoint::Ce),
+            (false, true) => Some(EcnCodepoint::Ect0),
+            _ => None,
+        };
+        let transmit =
+            Transmit { destination, ecn, contents: &parcel.bytes, segment_size: None, src_ip: source };
+        self.state.try_send((&self.socket).into(), &transmit).is_ok()
+    }
+
+    /// Hands out a batch of what has come, datagram by datagram.
+    fn receive(&self, buffers: &mut [Vec<u8>], mut take: impl FnMut(RecvMeta, &[u8])) -> io::Result<()> {
+        let mut metas = [RecvMeta::default(); BUFFERS];
+        let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        let count = match self.state.recv((&self.socket).into(), &mut slices, &mut metas) {
+            Ok(count) => count,
+            // Nothing there, or an answer of the network to something that was sent.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::ConnectionRefused | ErrorKind::Interrupted
+                ) =>
+            {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        for (meta, buffer) in metas.iter().take(count).zip(buffers.iter()) {
+            if meta.len == 0 {
+                take(*meta, &[]);
+            }
+            for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {
+                take(*meta, bytes);
+            }
+        }
+        Ok(())
+    }
+}

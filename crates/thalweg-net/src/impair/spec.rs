@@ -1,0 +1,331 @@
+//! What a direction does to datagrams, read from options.
+
+use std::fmt;
+use std::str::FromStr;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::{
+    CoDelConfig, DisciplineSpec, DrrConfig, FqCoDelConfig, ImpairmentSpec, Limit, LossSpec, PieConfig,
+    RedConfig, ReorderSpec, SfqConfig,
+};
+
+/// A span of time between two moments: `10s..20s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// When it begins.
+    pub from: Duration,
+    /// When it is over.
+    pub until: Duration,
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (from, until) = text.split_once("..").ok_or("expected two times, such as `10s..20s`")?;
+        let time = |text: &str| text.parse::<Duration>().map_err(|error| error.to_string());
+        let span = Self { from: time(from)?, until: time(until)? };
+        if span.from < span.until { Ok(span) } else { Err("it ends before it begins".to_owned()) }
+    }
+}
+
+/// What happens to the datagrams of one direction, in this order: a blackout or a size above the MTU drops them, the queue
+/// takes or drops them, the transmitter sends them at its rate, the wire does the rest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionSpec {
+    /// The transmitter's rate, headers of IP and UDP counted; as fast as the host without, and then there is no queue.
+    pub rate: Option<Rate>,
+    /// How long the wire takes.
+    pub delay: Duration,
+    /// The share of datagrams that is lost, 0 to 1.
+    pub loss: f64,
+    /// The mean number of datagrams lost in a row, at least 1; losses are independent without.
+    pub burst: Option<f64>,
+    /// The share that arrives twice.
+    pub duplicate: f64,
+    /// The share of which a byte is damaged.
+    pub corrupt: f64,
+    /// The share that is held back, so that others pass.
+    pub reorder: f64,
+    /// For how long at most.
+    pub reorder_delay: Duration,
+    /// The queue before the transmitter.
+    pub queue: DisciplineSpec,
+    /// The largest packet, headers of IP and UDP counted.
+    pub mtu: Option<Bytes>,
+    /// When nothing gets in, counted from the first datagram of all.
+    pub blackouts: Vec<Span>,
+}
+
+impl Default for DirectionSpec {
+    /// A wire that does nothing, and a first-come-first-served queue of 1 MB.
+    fn default() -> Self {
+        Self {
+            rate: None,
+            delay: Duration::ZERO,
+            loss: 0.0,
+            burst: None,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            reorder: 0.0,
+            reorder_delay: Duration::from_millis(10),
+            queue: DisciplineSpec::Fcfs { limit: Limit::Bytes(1_000_000) },
+            mtu: None,
+            blackouts: Vec::new(),
+        }
+    }
+}
+
+/// Why an option of a direction is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirectionError {
+    /// There is no such option.
+    Unknown(String),
+    /// It cannot have that value.
+    Value {
+        /// The option.
+        key: &'static str,
+        /// The value as given.
+        given: String,
+        /// What is wrong or expected.
+        reason: String,
+    },
+    /// Losses of that share cannot come in bursts of that length: between two bursts at least one datagram arrives.
+    Burst,
+}
+
+impl fmt::Display for DirectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(given) => {
+                write!(
+                    f,
+                    "`{given}` is no option of a direction; there are {} (as KEY=VALUE)",
+                    KEYS.join(", ")
+                )
+            }
+            Self::Value { key, given, reason } => write!(f, "{key} cannot be `{given}`: {reason}"),
+            Self::Burst => f.write_str("so many losses need longer bursts"),
+        }
+    }
+}
+
+impl std::error::Error for DirectionError {}
+
+/// The options of a direction, as on the command line.
+const KEYS: [&str; 12] = [
+    "rate",
+    "delay",
+    "loss",
+    "burst",
+    "duplicate",
+    "corrupt",
+    "reorder",
+    "reorder-delay",
+    "queue",
+    "buffer",
+    "mtu",
+    "blackout",
+];
+
+/// The disciplines that a queue can have.
+const QUEUES: [&str; 8] = ["fcfs", "random-drop", "red", "codel", "fq-codel", "pie", "sfq", "drr"];
+
+impl DirectionSpec {
+    /// Sets what `text` says: options as `KEY=VALUE`, separated by commas.
+    ///
+    /// # Errors
+    ///
+    /// The first option that there is not, or that cannot have its value.
+    pub fn set_all(&mut self, text: &str) -> Result<(), DirectionError> {
+        for option in text.split(',') {
+            let (key, value) =
+                option.split_once('=').ok_or_else(|| DirectionError::Unknown(option.trim().to_owned()))?;
+            self.set(key.trim(), value.trim())?;
+        }
+        Ok(())
+    }
+
+    /// Sets one option.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such option, or it cannot have that value.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), DirectionError> {
+        let key = KEYS
+            .into_iter()
+            .find(|name| *name == key)
+            .ok_or_else(|| DirectionError::Unknown(key.to_owned()))?;
+        let wrong = |reason: String| DirectionError::Value { key, given: value.to_owned(), reason };
+        match key {
+            "rate" => self.rate = Some(quantity(value).and_then(above_zero).map_err(wrong)?),
+            "delay" => self.delay = quantity(value).map_err(wrong)?,
+            "loss" => self.loss = share(value).map_err(wrong)?,
+            "burst" => self.burst = Some(packets(value).map_err(wrong)?),
+            "duplicate" => self.duplicate = share(value).map_err(wrong)?,
+            "corrupt" => self.corrupt = share(value).map_err(wrong)?,
+            "reorder" => self.reorder = share(value).map_err(wrong)?,
+            "reorder-delay" => self.reorder_delay = quantity(value).map_err(wrong)?,
+            "queue" => self.queue = queue(value, self.queue.limit()).map_err(wrong)?,
+            "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
+            "mtu" => self.mtu = Some(quantity(value).map_err(wrong)?),
+            _ => self.blackouts.push(value.parse().map_err(wrong)?),
+        }
+        Ok(())
+    }
+
+    /// Whether a line can be made of it.
+    ///
+    /// # Errors
+    ///
+    /// When what was set does not go together.
+    pub fn check(&self) -> Result<(), DirectionError> {
+        match self.impairment().loss {
+            LossSpec::GilbertElliott { good_to_bad, .. } if !(0.0..=1.0).contains(&good_to_bad) => {
+                Err(DirectionError::Burst)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the wire does. Bursts are those of a chain that loses nothing in its good state and everything in its bad one:
+    /// with a mean burst of b the chain leaves the bad state with probability 1/b, and it is there for a share p of all
+    /// datagrams when it enters it with p / (b (1 - p)).
+    pub(super) fn impairment(&self) -> ImpairmentSpec {
+        let loss = match self.burst {
+            Some(burst) if self.loss > 0.0 && self.loss < 1.0 => LossSpec::GilbertElliott {
+                good_to_bad: self.loss / (burst * (1.0 - self.loss)),
+                bad_to_good: 1.0 / burst,
+                loss_good: 0.0,
+                loss_bad: 1.0,
+            },
+            _ => LossSpec::Uniform { probability: self.loss },
+        };
+        ImpairmentSpec {
+            loss,
+            duplicate: self.duplicate,
+            corrupt: self.corrupt,
+            reorder: Some(ReorderSpec { probability: self.reorder, delay: self.reorder_delay }),
+        }
+    }
+
+    /// Whether nothing gets in at `now`, `first` being when the first datagram came.
+    pub(super) fn is_dark(&self, first: Time, now: Time) -> bool {
+        let since = now.since(first);
+        self.blackouts.iter().any(|span| span.from <= since && since < span.until)
+    }
+}
+
+fn quantity<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn above_zero(rate: Rate) -> Result<Rate, String> {
+    if rate.is_zero() { Err("nothing would ever leave".to_owned()) } else { Ok(rate) }
+}
+
+/// A share of datagrams: `1%` or `0.01`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let share = number.trim().parse::<f64>().ok().map(|number| number * unit);
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "expected a share from 0 to 1, or from 0% to 100%".to_owned())
+}
+
+/// A number of datagrams: `8pkt`.
+fn packets(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("pkt").and_then(|number| number.trim().parse::<f64>().ok());
+    number
+        .filter(|number| (1.0..=1e6).contains(number))
+        .ok_or_else(|| "expected a number of packets from 1 to 1000000, such as `8pkt`".to_owned())
+}
+
+/// What a queue holds: `100pkt` or `500kB`.
+fn buffer(text: &str) -> Result<Limit, String> {
+    if text.ends_with("pkt") {
+        return packets(text).map(|number| Limit::Packets(number as u64));
+    }
+    let bytes: Bytes = quantity(text)?;
+    if bytes.get() <= MOST_BUFFER {
+        Ok(Limit::Bytes(bytes.get()))
+    } else {
+        Err("a buffer has at most 1 GB".to_owned())
+    }
+}
+
+/// A queue holds no more.
+const MOST_BUFFER: u64 = 1_000_000_000;
+
+fn queue(name: &str, limit: Limit) -> Result<DisciplineSpec, String> {
+    Ok(match name {
+        "fcfs" => DisciplineSpec::Fcfs { limit },
+        "random-drop" => DisciplineSpec::RandomDrop { limit },
+        "red" => DisciplineSpec::Red { limit, config: RedConfig::default() },
+        "codel" => DisciplineSpec::CoDel { limit, config: CoDelConfig::default() },
+        "fq-codel" => DisciplineSpec::FqCoDel { limit, config: FqCoDelConfig::default() },
+        "pie" => DisciplineSpec::Pie { limit, config: PieConfig::default() },
+        "sfq" => DisciplineSpec::Sfq { limit, config: SfqConfig::default() },
+        "drr" => DisciplineSpec::Drr { limit, config: DrrConfig::default() },
+        _ => return Err(format!("there are {}", QUEUES.join(", "))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_with_their_units() {
+        let mut spec = DirectionSpec::default();
+        spec.set_all("rate=20Mbit/s, delay=300ms,loss=1%,burst=8pkt,duplicate=0.5,corrupt=0.1%,reorder=10%")
+            .unwrap();
+        spec.set_all(
+            "reorder-delay=5ms,buffer=100pkt,queue=codel,mtu=1300B,blackout=10s..20s,blackout=30s..31s",
+        )
+        .unwrap();
+        assert_eq!(spec.rate, Some(Rate::from_mbits_per_sec(20)));
+        assert_eq!(spec.delay, Duration::from_millis(300));
+        assert_eq!((spec.loss, spec.burst, spec.duplicate, spec.corrupt), (0.01, Some(8.0), 0.5, 0.001));
+        assert_eq!(
+            spec.queue,
+            DisciplineSpec::CoDel { limit: Limit::Packets(100), config: CoDelConfig::default() }
+        );
+        assert_eq!((spec.mtu, spec.blackouts.len()), (Some(Bytes::new(1300)), 2));
+        let impairment = spec.impairment();
+        assert!((impairment.loss.mean_rate() - 0.01).abs() < 1e-12);
+        assert!((impairment.loss.mean_burst() - 8.0).abs() < 1e-9);
+        assert!(impairment.check().is_ok() && spec.check().is_ok());
+        let first = Time::from_picos(7);
+        let at = |secs| first + Duration::from_secs(secs);
+        assert_eq!(
+            [9, 10, 19, 20, 30].map(|secs| spec.is_dark(first, at(secs))),
+            [false, true, true, false, true]
+        );
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let error = |text: &str| DirectionSpec::default().set_all(text).unwrap_err().to_string();
+        assert_eq!(error("loss=2"), "loss cannot be `2`: expected a share from 0 to 1, or from 0% to 100%");
+        assert_eq!(
+            error("loss=-1%"),
+            "loss cannot be `-1%`: expected a share from 0 to 1, or from 0% to 100%"
+        );
+        assert_eq!(error("rate=0bit/s"), "rate cannot be `0bit/s`: nothing would ever leave");
+        assert!(error("delay=5").starts_with("delay cannot be `5`: `5` has no unit"));
+        assert!(error("lose=1%").starts_with("`lose` is no option of a direction; there are rate, delay, "));
+        assert!(error("loss").starts_with("`loss` is no option"));
+        assert!(
+            error("queue=tail").ends_with("there are fcfs, random-drop, red, codel, fq-codel, pie, sfq, drr")
+        );
+        assert_eq!(error("blackout=20s..10s"), "blackout cannot be `20s..10s`: it ends before it begins");
+        assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
+        // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times a datagram; two
+        // thirds need a mean of 2 at least.
+        let mut spec = DirectionSpec::default();
+        spec.set_all("loss=0.5,burst=1.01pkt").unwrap();
+        assert_eq!(spec.check(), Ok(()));
+        spec.set_all("loss=70%").unwrap();
+        assert_eq!(spec.check(), Err(DirectionError::Burst));
+    }
+}

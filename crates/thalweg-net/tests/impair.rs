@@ -1,0 +1,266 @@
+//! The relay with real sockets: plain UDP through it, and every scheme, encrypted.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::Identity;
+use thalweg_net::impair::{DirectionSpec, Relay, RelayConfig, RelayStats};
+use thalweg_net::live::{Connection, Socket, SocketConfig};
+use thalweg_proto::random::Stream;
+
+/// A relay that runs until it is asked what it counted.
+struct Running {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<RelayStats>,
+}
+
+impl Running {
+    fn start(to: SocketAddr, up: &str, down: &str, rebinds: &[u64]) -> Self {
+        let direction = |text: &str| {
+            let mut spec = DirectionSpec::default();
+            if !text.is_empty() {
+                spec.set_all(text).unwrap();
+            }
+            spec
+        };
+        let listen = if to.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
+        let relay = Relay::bind(RelayConfig {
+            listen: listen.parse().unwrap(),
+            to,
+            up: direction(up),
+            down: direction(down),
+            seed: 1,
+            rebinds: rebinds
+                .iter()
+                .map(|&millis| thalweg_proto::units::Duration::from_millis(millis))
+                .collect(),
+            // A test that fails leaves no thread behind for long.
+            duration: Some(thalweg_proto::units::Duration::from_secs(120)),
+        })
+        .unwrap();
+        let address = relay.local_addr().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        Self { address, stop, thread: std::thread::spawn(move || relay.run(&flag).unwrap()) }
+    }
+
+    fn stop(self) -> RelayStats {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+fn socket(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    socket
+}
+
+/// Answers each datagram with itself, to where it came from, and keeps the addresses; ends at an empty one.
+fn echo(socket: UdpSocket) -> JoinHandle<Vec<SocketAddr>> {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2000];
+        let mut seen = Vec::new();
+        loop {
+            let (length, from) = socket.recv_from(&mut buffer).unwrap();
+            if length == 0 {
+                return seen;
+            }
+            if !seen.contains(&from) {
+                seen.push(from);
+            }
+            socket.send_to(&buffer[..length], from).unwrap();
+        }
+    })
+}
+
+#[test]
+fn datagrams_go_there_and_back_in_both_families() {
+    for host in ["127.0.0.1:0", "[::1]:0"] {
+        let server = socket(host);
+        let to = server.local_addr().unwrap();
+        let relay = Running::start(to, "delay=20ms", "delay=30ms", &[]);
+        let echo = echo(server);
+        let clients = [socket(host), socket(host)];
+        let began = Instant::now();
+        for (number, client) in (0u8..).zip(&clients) {
+            client.send_to(&[number; 1000], relay.address).unwrap();
+        }
+        for (number, client) in (0u8..).zip(&clients) {
+            let mut buffer = [0; 2000];
+            let (length, from) = client.recv_from(&mut buffer).unwrap();
+            assert_eq!((&buffer[..length], from), (&[number; 1000][..], relay.address));
+        }
+        assert!(began.elapsed() >= Duration::from_millis(50));
+        clients[0].send_to(&[], to).unwrap();
+        assert_eq!(echo.join().unwrap().len(), 2, "each client has a port of its own");
+        let stats = relay.stop();
+        assert_eq!((stats.clients, stats.up.delivered, stats.down.delivered, stats.unsent), (2, 2, 2, 0));
+        assert_eq!(stats.down.delivered_bytes, 2000);
+    }
+}
+
+#[test]
+fn the_rate_is_kept() {
+    let server = socket("127.0.0.1:0");
+    let relay = Running::start(server.local_addr().unwrap(), "rate=8Mbit/s,buffer=50pkt", "", &[]);
+    let client = socket("127.0.0.1:0");
+    let began = Instant::now();
+    for _ in 0..100 {
+        client.send_to(&[7; 972], relay.address).unwrap();
+    }
+    // 1000 bytes on the line are 1 ms. One is sent while fifty wait, and those that left while others came.
+    let mut buffer = [0; 2000];
+    server.recv(&mut buffer).unwrap();
+    let mut received = 1;
+    server.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut last = began.elapsed();
+    while server.recv(&mut buffer).is_ok() {
+        received += 1;
+        last = began.elapsed();
+    }
+    let stats = relay.stop();
+    assert_eq!((stats.up.received, stats.up.full), (100, 100 - received));
+    assert!((51..100).contains(&received), "{received}");
+    assert!(last >= Duration::from_millis(received), "{received} in {last:?}");
+}
+
+#[test]
+fn damage_loss_and_size_are_counted() {
+    let server = socket("127.0.0.1:0");
+    server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let relay =
+        Running::start(server.local_addr().unwrap(), "loss=20%,corrupt=50%,duplicate=10%,mtu=528B", "", &[]);
+    let client = socket("127.0.0.1:0");
+    let reader = std::thread::spawn(move || {
+        let (mut received, mut damaged) = (0, 0);
+        let mut buffer = [0; 2000];
+        while let Ok(length) = server.recv(&mut buffer) {
+            assert_eq!(length, 500);
+            received += 1;
+            damaged += u64::from(buffer[..length].iter().any(|&byte| byte != 0));
+        }
+        (received, damaged)
+    });
+    for _ in 0..200 {
+        client.send_to(&[0; 500], relay.address).unwrap();
+        client.send_to(&[0; 501], relay.address).unwrap();
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let (received, damaged) = reader.join().unwrap();
+    let stats = relay.stop();
+    assert_eq!(stats.up.too_long, 200);
+    assert_eq!((stats.up.delivered, stats.unsent), (received, 0));
+    assert_eq!(received, 200 - stats.up.lost + stats.up.duplicated);
+    assert!((20..60).contains(&stats.up.lost) && stats.up.duplicated > 5 && damaged >= stats.up.corrupted);
+    // One seed is one pattern.
+    let mut line = thalweg_net::impair::Line::new(
+        &{
+            let mut spec = DirectionSpec::default();
+            spec.set_all("loss=20%,corrupt=50%,duplicate=10%,mtu=528B").unwrap();
+            spec
+        },
+        1,
+        0,
+    );
+    for _ in 0..200 {
+        line.arrive(
+            thalweg_proto::units::Time::ZERO,
+            thalweg_net::impair::Parcel {
+                bytes: vec![0; 500],
+                header: 28,
+                flow: 0,
+                markable: false,
+                marked: false,
+            },
+        );
+    }
+    let alone = line.stats();
+    assert_eq!(
+        (alone.lost, alone.corrupted, alone.duplicated),
+        (stats.up.lost, stats.up.corrupted, stats.up.duplicated)
+    );
+}
+
+#[test]
+fn clients_come_to_have_new_addresses_and_blackouts_pass() {
+    let server = socket("127.0.0.1:0");
+    let to = server.local_addr().unwrap();
+    let relay = Running::start(to, "blackout=400ms..800ms", "", &[200]);
+    let echo = echo(server);
+    let client = socket("127.0.0.1:0");
+    client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let began = Instant::now();
+    let mut answered = Vec::new();
+    for at in [0, 300, 600, 1000] {
+        std::thread::sleep(Duration::from_millis(at).saturating_sub(began.elapsed()));
+        client.send_to(&[7; 10], relay.address).unwrap();
+        answered.push(client.recv(&mut [0; 100]).is_ok());
+    }
+    client.send_to(&[], to).unwrap();
+    let seen = echo.join().unwrap();
+    let stats = relay.stop();
+    assert_eq!((stats.rebinds, stats.clients, seen.len()), (1, 1, 2));
+    assert_eq!((answered, stats.up.blacked_out), (vec![true, true, false, true], 1));
+}
+
+/// Every scheme that promises every byte, through a bad path, encrypted, both ways at once.
+#[test]
+fn every_reliable_scheme_survives_a_bad_path() {
+    let path =
+        "rate=50Mbit/s,delay=3ms,loss=5%,duplicate=5%,corrupt=2%,reorder=5%,reorder-delay=3ms,buffer=200pkt";
+    let schemes = Scheme::names().map(|name| name.parse::<Scheme>().unwrap()).filter(Scheme::is_reliable);
+    let threads: Vec<_> = schemes
+        .map(|scheme| {
+            std::thread::spawn(move || {
+                let name = scheme.name();
+                exchange(scheme, path, &[50, 120], 200_000);
+                println!("{name} is done");
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Stream::new(seed, "bytes", 0);
+    (0..length).map(|_| random.bits() as u8).collect()
+}
+
+/// Both ends of a connection through a relay write, finish, and read what the other wrote.
+fn exchange(scheme: Scheme, path: &str, rebinds: &[u64], length: usize) {
+    let bind = |listen| {
+        let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
+        Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
+    };
+    let server = bind(Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }));
+    let client = bind(None);
+    let relay = Running::start(server.local(), path, path, rebinds);
+    let request = Connect { remote: relay.address, trust: Trust::Anyone, service: "test".into(), scheme };
+    let ours = client.connect(request).unwrap();
+    let theirs = server.accept().unwrap();
+    let play = move |connection: Connection, seed: u64| {
+        let (mut send, mut receive) = connection.split();
+        let writer = std::thread::spawn(move || {
+            send.write_all(&bytes(seed, length)).unwrap();
+            send.finish().unwrap();
+        });
+        let mut read = Vec::new();
+        receive.read_to_end(&mut read).unwrap();
+        writer.join().unwrap();
+        read
+    };
+    let other = std::thread::spawn(move || play(theirs, 2));
+    assert!(play(ours, 1) == bytes(2, length));
+    assert!(other.join().unwrap() == bytes(1, length));
+    let stats = relay.stop();
+    assert!(stats.up.lost > 0 && stats.down.lost > 0 && stats.up.corrupted > 0, "{stats:?}");
+}

@@ -1,0 +1,163 @@
+//! `thalweg impair`: a path for datagrams of any program.
+
+use crate::Done;
+use crate::arguments::ImpairArguments;
+use crate::console::{Console, Error};
+use crate::run::interruptible;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use thalweg_net::impair::{DirectionError, DirectionSpec, LineStats, Relay, RelayConfig, RelayStats};
+
+/// Relays until its time is over or Ctrl-C, and prints what was counted.
+pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
+    let usage = |error: DirectionError| Error::Usage(error.to_string());
+    let both = both(arguments).map_err(usage)?;
+    let direction = |options: &Option<String>| {
+        let mut spec = both.clone();
+        if let Some(options) = options {
+            spec.set_all(options)?;
+        }
+        spec.check()?;
+        Ok(spec)
+    };
+    let config = RelayConfig {
+        listen: arguments.listen,
+        to: resolve(&arguments.to)?,
+        up: direction(&arguments.up).map_err(usage)?,
+        down: direction(&arguments.down).map_err(usage)?,
+        seed: arguments.seed,
+        rebinds: arguments.rebind.clone(),
+        duration: arguments.duration,
+    };
+    let to = config.to;
+    let stop = interruptible()?;
+    let bound = Relay::bind(config).and_then(|relay| Ok((relay.local_addr()?, relay)));
+    let (listen, relay) =
+        bound.map_err(|error| Error::Failed(format!("cannot listen on {}: {error}", arguments.listen)))?;
+    console.say(&format!("relaying {listen} -> {to}, seed {}", arguments.seed));
+    let stats = relay.run(&stop).map_err(|error| Error::Failed(format!("the relay failed: {error}")))?;
+    if arguments.json {
+        console.print(&format!("{}\n", document(&stats, arguments.seed)))
+    } else {
+        console.print(&table(&stats))
+    }
+}
+
+/// What was said for both directions.
+fn both(arguments: &ImpairArguments) -> Result<DirectionSpec, DirectionError> {
+    let mut spec = DirectionSpec::default();
+    let said = [
+        ("rate", &arguments.rate),
+        ("delay", &arguments.delay),
+        ("loss", &arguments.loss),
+        ("burst", &arguments.burst),
+        ("duplicate", &arguments.duplicate),
+        ("corrupt", &arguments.corrupt),
+        ("reorder", &arguments.reorder),
+        ("reorder-delay", &arguments.reorder_delay),
+        ("queue", &arguments.queue),
+        ("buffer", &arguments.buffer),
+        ("mtu", &arguments.mtu),
+    ];
+    for (key, value) in said {
+        if let Some(value) = value {
+            spec.set(key, value)?;
+        }
+    }
+    for blackout in &arguments.blackout {
+        spec.set("blackout", blackout)?;
+    }
+    Ok(spec)
+}
+
+/// The first address of a host.
+fn resolve(host: &str) -> Result<SocketAddr, Error> {
+    let found =
+        host.to_socket_addrs().map_err(|error| Error::Usage(format!("cannot find {host}: {error}")))?;
+    found.into_iter().next().ok_or_else(|| Error::Usage(format!("{host} has no address")))
+}
+
+/// The counters of a direction by name, in the order in which things happen.
+fn counters(stats: &LineStats) -> [(&'static str, u64); 15] {
+    [
+        ("received", stats.received),
+        ("received_bytes", stats.received_bytes),
+        ("blacked_out", stats.blacked_out),
+        ("too_long", stats.too_long),
+        ("overflow", stats.overflow),
+        ("full", stats.full),
+        ("early", stats.early),
+        ("marked", stats.marked),
+        ("longest_queue", stats.longest_queue),
+        ("lost", stats.lost),
+        ("corrupted", stats.corrupted),
+        ("duplicated", stats.duplicated),
+        ("held_back", stats.held_back),
+        ("delivered", stats.delivered),
+        ("delivered_bytes", stats.delivered_bytes),
+    ]
+}
+
+fn document(stats: &RelayStats, seed: u64) -> Value {
+    let direction = |stats| {
+        Value::Object(
+            counters(stats).map(|(name, count)| (name.to_owned(), count.into())).into_iter().collect(),
+        )
+    };
+    json!({
+        "seed": seed,
+        "clients": stats.clients,
+        "rebinds": stats.rebinds,
+        "unsent": stats.unsent,
+        "up": direction(&stats.up),
+        "down": direction(&stats.down),
+    })
+}
+
+fn table(stats: &RelayStats) -> String {
+    let mut text = format!("{:<16}{:>14}{:>14}\n", "", "to server", "to clients");
+    for ((name, up), (_, down)) in counters(&stats.up).into_iter().zip(counters(&stats.down)) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{:<16}{up:>14}{down:>14}", name.replace('_', " "));
+    }
+    let _ = writeln!(
+        text,
+        "clients {}, changes of address {}, not sent {}",
+        stats.clients, stats.rebinds, stats.unsent
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+    use clap::Parser as _;
+
+    fn parsed(line: &str) -> ImpairArguments {
+        let words = format!("thalweg impair --listen 127.0.0.1:0 --to 127.0.0.1:9 {line}");
+        match Arguments::try_parse_from(words.split_whitespace()).unwrap().command {
+            Command::Impair(arguments) => arguments,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_say_what_both_directions_do_and_then_each() {
+        let arguments =
+            parsed("--rate 20Mbit/s --delay 300ms --loss 1% --blackout 1s..2s --blackout 3s..4s --up loss=0");
+        let mut expected = DirectionSpec::default();
+        expected.set_all("rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s").unwrap();
+        assert_eq!(both(&arguments).unwrap(), expected);
+        assert_eq!(arguments.up.as_deref(), Some("loss=0"));
+    }
+
+    #[test]
+    fn mistakes_end_before_anything_is_bound() {
+        let console = Console::new(true);
+        for line in ["--loss 2", "--queue tail", "--down delay", "--loss 70% --burst 1pkt"] {
+            assert!(matches!(impair(&parsed(line), &console), Err(Error::Usage(_))), "{line}");
+        }
+    }
+}
