@@ -3,7 +3,11 @@
 
 mod pair;
 
-use pair::{Channel, Pair};
+use pair::{Channel, Pair, client_config, identity, pattern, server_config, short};
+use std::net::SocketAddr;
+use thalweg_net::endpoint::EndpointConfig;
+use thalweg_net::flow::Scheme;
+use thalweg_net::session::Closed;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
@@ -38,4 +42,222 @@ fn two_hundred_random_channels() {
             MINUTE * 60,
         );
     }
+}
+
+#[test]
+fn every_scheme_crosses_a_bad_channel() {
+    let channel = Channel {
+        loss: 0.03,
+        duplication: 0.02,
+        corruption: 0.01,
+        jitter: Duration::from_millis(3),
+        ..Channel::default()
+    };
+    for name in Scheme::names().filter(|name| *name != "udp") {
+        let mut pair = Pair::new(5, channel);
+        pair.transfer(name, 5, [40_000, 20_000], MINUTE * 60);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = || {
+        let channel = Channel { loss: 0.1, jitter: Duration::from_millis(5), ..Channel::default() };
+        let mut pair = Pair::new(9, channel);
+        pair.transfer("cubic", 9, [100_000, 50_000], MINUTE * 10);
+        (pair.now, pair.log)
+    };
+    assert!(run() == run());
+}
+
+/// The sizes of datagrams that carry data.
+fn largest_sent(pair: &Pair) -> usize {
+    pair.log.iter().map(|(_, _, size)| *size).max().unwrap_or(0)
+}
+
+#[test]
+fn the_size_of_the_path_is_found_and_used() {
+    let mut pair = Pair::new(2, Channel { mtu: 1400, ..Channel::default() });
+    pair.transfer("cubic", 2, [2_000_000, 0], MINUTE);
+    let start = pair.now;
+    pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(15));
+    let handle = pair.ends[0].handle.unwrap();
+    let now = pair.now;
+    let stats = pair.ends[0].endpoint.session(handle).unwrap().stats(now);
+    assert!((1385..=1400).contains(&stats.datagram), "{}", stats.datagram);
+    assert!(largest_sent(&pair) > 1400, "nothing larger was tried");
+}
+
+#[test]
+fn a_black_hole_for_large_datagrams_does_not_end_the_stream() {
+    let mut pair = Pair::new(3, Channel { mtu: 1500, ..Channel::default() });
+    let data = pattern(3, 4_000_000);
+    pair.connect("cubic");
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 1_000_000);
+    pair.channel.mtu = 1250;
+    pair.run(MINUTE * 5, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+}
+
+#[test]
+fn a_blackout_of_ten_seconds_is_survived() {
+    let mut pair = Pair::new(4, Channel::default());
+    let data = pattern(4, 3_000_000);
+    pair.connect("cubic");
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 500_000);
+    pair.channel.dark_until = pair.now + Duration::from_secs(10);
+    pair.run(MINUTE * 5, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+}
+
+#[test]
+fn the_client_may_change_its_address() {
+    let mut pair = Pair::new(6, Channel { loss: 0.01, ..Channel::default() });
+    let data = [pattern(6, 1_500_000), pattern(7, 1_500_000)];
+    pair.connect("cubic");
+    for (end, data) in pair.ends.iter_mut().zip(&data) {
+        end.write(data);
+    }
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
+    let old = pair.ends[0].address;
+    let new: SocketAddr = "198.51.100.7:4242".parse().unwrap();
+    pair.ends[0].address = new;
+    let before = pair.log.len();
+    pair.run(MINUTE * 5, |pair| pair.ends.iter().all(|end| end.finished && end.ended));
+    assert!(pair.ends[1].received == data[0] && pair.ends[0].received == data[1]);
+    // After some round trips nothing goes to the old address any more.
+    let late = &pair.log[before + (pair.log.len() - before) / 2..];
+    assert!(late.iter().all(|(_, to, _)| *to != old));
+    // To the new one no more than three bytes went for each that came from it, until it was proved.
+    let (mut from_new, mut to_new, mut checked) = (0, 0, 0);
+    for (from, to, size) in &pair.log[before..] {
+        if *from == new {
+            from_new += size;
+        } else if *to == new {
+            to_new += size;
+            // What came from there is counted when it was sent, which is earlier than it arrived: a bound, not more.
+            if checked < 3 {
+                assert!(to_new <= 3 * from_new, "{to_new} bytes for {from_new}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 3);
+}
+
+#[test]
+fn packets_copied_from_another_address_do_not_take_the_connection_away() {
+    let mut pair = Pair::new(8, Channel::default());
+    let data = pattern(8, 400_000);
+    pair.connect("cubic");
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 50_000);
+    // An attacker on the path sends what the client sends from an address of its own, and is faster.
+    pair.thief = Some("203.0.113.66:666".parse().unwrap());
+    let start = pair.now;
+    pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(2));
+    // While it goes on it holds the connection up, as anybody on the path can. It does not outlive it.
+    pair.thief = None;
+    pair.run(MINUTE * 2, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+    let thief: SocketAddr = "203.0.113.66:666".parse().unwrap();
+    let (mut from_thief, mut to_thief) = (0, 0);
+    for (from, to, size) in &pair.log {
+        from_thief += if *from == thief { *size } else { 0 };
+        to_thief += if *to == thief { *size } else { 0 };
+    }
+    assert!(from_thief > 0 && to_thief <= 3 * from_thief, "{to_thief} for {from_thief}");
+}
+
+#[test]
+fn a_peer_that_is_gone_is_given_up_after_the_idle_time() {
+    let mut pair = Pair::with(11, Channel::default(), short(client_config()), short(server_config()));
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+    // Keep-alives hold an idle connection.
+    let start = pair.now;
+    pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(30));
+    assert!(pair.ends.iter().all(|end| end.closed.is_none()));
+    pair.channel.dark_until = Time::MAX;
+    let start = pair.now;
+    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed == Some(Closed::Silent)));
+    let span = pair.now.since(start);
+    assert!(span >= Duration::from_secs(4) && span <= Duration::from_secs(7), "{span}");
+    assert!(pair.ends.iter().all(|end| end.endpoint.connections() == 0));
+}
+
+#[test]
+fn a_peer_that_was_started_anew_says_so() {
+    let mut pair = Pair::new(12, Channel::default());
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(1, 5_000_000));
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 100_000);
+    pair.restart_server(server_config());
+    let start = pair.now;
+    pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
+    assert_eq!(pair.ends[0].closed, Some(Closed::Reset));
+    assert!(pair.now.since(start) < Duration::from_secs(2));
+    // Somebody else cannot end a connection in this way: only the holder of the key knows the token.
+    let mut pair = Pair::new(13, Channel::default());
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(1, 1_000_000));
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 100_000);
+    pair.restart_server(EndpointConfig { identity: identity(3), ..server_config() });
+    let start = pair.now;
+    pair.run(MINUTE * 2, |pair| pair.ends[0].closed.is_some());
+    assert_eq!(pair.ends[0].closed, Some(Closed::Silent));
+    assert!(pair.now.since(start) > Duration::from_secs(20));
+}
+
+#[test]
+fn a_close_is_heard_over_a_bad_channel() {
+    for seed in 0..50 {
+        let mut pair = Pair::new(seed, Channel { loss: 0.3, ..Channel::default() });
+        pair.connect("cubic");
+        pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+        let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
+        pair.ends[1].endpoint.abandon(now, handle, 300, "enough");
+        pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed.is_some()));
+        let reason = Closed::Peer { code: 300, reason: "enough".into() };
+        assert_eq!(pair.ends[0].closed, Some(reason), "seed {seed}");
+        pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.endpoint.connections() == 0));
+    }
+}
+
+#[test]
+fn marks_reach_the_scheme_that_listens_to_them() {
+    let mut pair = Pair::new(14, Channel { marks: 1.0, ..Channel::default() });
+    pair.transfer("dec-bit", 14, [200_000, 0], MINUTE * 5);
+    let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
+    let marked = pair.ends[0].endpoint.session(handle).unwrap().stats(now).sending.window;
+    let mut pair = Pair::new(14, Channel::default());
+    pair.transfer("dec-bit", 14, [200_000, 0], MINUTE * 5);
+    let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
+    let unmarked = pair.ends[0].endpoint.session(handle).unwrap().stats(now).sending.window;
+    assert!(marked < unmarked / 2.0, "{marked} with marks, {unmarked} without");
+}
+
+#[test]
+fn an_application_that_does_not_read_bounds_what_is_sent() {
+    let mut config = server_config();
+    config.session.memory = 1 << 18;
+    let mut pair = Pair::with(15, Channel::default(), client_config(), config);
+    let data = pattern(15, 2_000_000);
+    pair.connect("cubic");
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.ends[1].reads = false;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() >= 1 << 18);
+    let start = pair.now;
+    pair.run(MINUTE, |pair| pair.now > start + Duration::from_secs(20));
+    assert!(pair.ends[1].received.len() <= 1 << 18, "{}", pair.ends[1].received.len());
+    pair.ends[1].reads = true;
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
 }

@@ -8,6 +8,7 @@ use crate::arguments::{Bench, BenchClientArguments, BenchServerArguments, BenchS
 use crate::console::{Console, Error};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -155,21 +156,22 @@ fn write_for(send: &mut SendStream, time: Duration, progress: &AtomicU64) -> Res
 
 /// Reads to the end; how many bytes, and the last of them.
 fn read_all(receive: &mut RecvStream, progress: &AtomicU64) -> Result<(u64, Vec<u8>), NetError> {
-    let (mut bytes, mut tail, mut pieces) = (0, Vec::new(), Vec::new());
+    let (mut bytes, mut pieces) = (0, Vec::new());
+    // The last pieces, as few as have the bytes that matter.
+    let (mut last, mut held) = (VecDeque::new(), 0);
     while receive.read_slices(&mut pieces)? > 0 {
         for piece in pieces.drain(..) {
             bytes += u64::from(piece.len());
-            if piece.len() < TAIL as u32 {
-                tail.extend_from_slice(piece.as_bytes());
-                let surplus = tail.len().saturating_sub(TAIL);
-                tail.drain(..surplus);
-            } else {
-                tail.clear();
-                tail.extend_from_slice(&piece.as_bytes()[piece.len() as usize - TAIL..]);
+            held += piece.len() as usize;
+            last.push_back(piece);
+            while let Some(gone) = last.pop_front_if(|first: &mut Slice| held - first.len() as usize >= TAIL) {
+                held -= gone.len() as usize;
             }
         }
         progress.store(bytes, Ordering::Relaxed);
     }
+    let mut tail: Vec<u8> = last.iter().flat_map(|piece| piece.as_bytes().to_vec()).collect();
+    tail.drain(..tail.len().saturating_sub(TAIL));
     Ok((bytes, tail))
 }
 

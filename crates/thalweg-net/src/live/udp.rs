@@ -46,8 +46,11 @@ const LARGE: usize = 1 << 16;
 /// What holds a few datagrams is copied to a buffer of this size, so that they do not hold on to a large one.
 const SMALL: usize = 1 << 11;
 
-/// Receive buffers a call.
-const BUFFERS: usize = 4;
+/// Receive buffers a call, while the kernel puts datagrams together: what they hold stays in the processor's cache.
+const FEW: usize = 4;
+
+/// Receive buffers a call, while each holds a single datagram.
+const BUFFERS: usize = quinn_udp::BATCH_SIZE;
 
 /// Large buffers that are kept: 32 MiB.
 const MOST_LARGE: usize = 512;
@@ -62,6 +65,8 @@ pub struct Udp {
     state: UdpSocketState,
     offload: Offload,
     buffers: Vec<Buffer>,
+    /// How many of them the next call uses.
+    in_use: usize,
     metas: [RecvMeta; BUFFERS],
     large: Pool,
     small: Pool,
@@ -102,6 +107,7 @@ impl Udp {
             state,
             offload,
             buffers,
+            in_use: FEW,
             metas: [RecvMeta::default(); BUFFERS],
             large,
             small: Pool::new(SMALL, MOST_SMALL),
@@ -117,10 +123,11 @@ impl Udp {
     /// Receives what waits, up to a few buffers, and hands it out. False when nothing waits.
     pub fn receive(&mut self, mut take: impl FnMut(Arrival, usize, Received<'_>)) -> io::Result<bool> {
         let count = {
-            let mut slices = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer.bytes()));
-            let mut slices: [IoSliceMut<'_>; BUFFERS] =
-                std::array::from_fn(|_| slices.next().expect("there are as many buffers"));
-            match self.state.recv((&self.socket).into(), &mut slices, &mut self.metas) {
+            let mut slices: [IoSliceMut<'_>; BUFFERS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+            for (slice, buffer) in slices.iter_mut().zip(&mut self.buffers[..self.in_use]) {
+                *slice = IoSliceMut::new(buffer.bytes());
+            }
+            match self.state.recv((&self.socket).into(), &mut slices[..self.in_use], &mut self.metas) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 // An answer of the network to something that was sent.
@@ -129,6 +136,9 @@ impl Udp {
             }
         };
         self.stats.receives += 1;
+        let is_full = count == self.in_use;
+        let are_single = self.metas[..count].iter().all(|meta| meta.len <= meta.stride.max(SMALL));
+        self.in_use = if are_single && is_full { BUFFERS } else { FEW };
         for index in 0..count {
             let meta = self.metas[index];
             if meta.len == 0 {

@@ -91,6 +91,9 @@ pub struct Pair {
     pub log: Vec<(SocketAddr, SocketAddr, usize)>,
     /// Datagrams that were sent, where they are wanted.
     pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,
+    /// Somebody on the path, who sends from this address what the client sends, and is faster.
+    pub thief: Option<SocketAddr>,
+    seed: u64,
 }
 
 pub const CLIENT: &str = "192.0.2.1:1000";
@@ -218,6 +221,8 @@ impl Pair {
             count: 0,
             log: Vec::new(),
             record: None,
+            thief: None,
+            seed,
         }
     }
 
@@ -225,8 +230,20 @@ impl Pair {
         self.ends[0].handle = Some(self.ends[0].endpoint.connect(self.now, connect(scheme)));
     }
 
+    /// The server forgets everything, and begins again with this configuration.
+    pub fn restart_server(&mut self, config: EndpointConfig) {
+        self.seed += 1000;
+        self.ends[1] = End::new(config, SERVER, self.seed);
+    }
+
     /// Puts a datagram on the wire.
     pub fn put(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        if let Some(thief) = self.thief.filter(|_| from == self.ends[0].address) {
+            self.log.push((thief, to, bytes.len()));
+            self.count += 1;
+            let at = self.now + self.channel.delay / 2;
+            self.wire.insert((at, self.count), (thief, to, bytes.to_vec(), false));
+        }
         self.log.push((from, to, bytes.len()));
         if let Some(record) = &mut self.record {
             record.push((from, to, bytes.to_vec()));
@@ -298,7 +315,8 @@ impl Pair {
         let end = self.now + span;
         while !done(self) {
             assert!(self.now < end, "not done after {span}: {}", self.describe());
-            assert!(self.step(), "nothing will ever happen: {}", self.describe());
+            let goes_on = self.step();
+            assert!(goes_on || done(self), "nothing will ever happen: {}", self.describe());
         }
     }
 

@@ -1,0 +1,234 @@
+//! What somebody without keys can do to an endpoint: nothing that lasts.
+
+mod pair;
+
+use pair::{Channel, Pair, SERVER, Seeded, client_config, connect, identity, pattern, server_config, short};
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use thalweg_net::batch::Batch;
+use thalweg_net::endpoint::{
+    Arrival, ConnectError, Endpoint, EndpointConfig, EndpointEvent, Listen, Trust,
+};
+use thalweg_net::session::{Closed, SessionEvent, code};
+use thalweg_proto::payload::Slice;
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Time};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn server(config: EndpointConfig) -> Endpoint {
+    Endpoint::new(Time::ZERO, config, Box::new(Seeded(Stream::new(1, "server", 0))))
+}
+
+/// Hands the endpoint a datagram; what it answers.
+fn answers(endpoint: &mut Endpoint, now: Time, from: SocketAddr, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
+    let bytes = datagram.to_vec();
+    endpoint.receive(now, Arrival { from, marked: false }, bytes.len().max(1), bytes, Slice::new);
+    let mut batch = Batch::new();
+    let mut sent = Vec::new();
+    loop {
+        batch.clear();
+        let _ = endpoint.poll(now, &mut batch);
+        if batch.is_empty() {
+            return sent;
+        }
+        sent.extend(batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())));
+    }
+}
+
+/// The datagrams of a handshake and a little data, as a client and a server sent them.
+fn overheard() -> Vec<(SocketAddr, SocketAddr, Vec<u8>)> {
+    let mut pair = Pair::new(1, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.transfer("cubic", 1, [5000, 5000], MINUTE);
+    pair.record.take().unwrap()
+}
+
+#[test]
+fn a_hello_without_a_cookie_costs_nothing_and_gets_little() {
+    let hello = overheard()[0].2.clone();
+    assert_eq!(hello.len(), 1200);
+    let mut endpoint = server(server_config());
+    for number in 0..10_000u32 {
+        let from = SocketAddr::from((number.to_be_bytes(), 7));
+        let sent = answers(&mut endpoint, Time::ZERO, from, &hello);
+        assert_eq!(sent.len(), 1);
+        assert!(sent[0].0 == from && sent[0].1.len() * 30 < hello.len());
+    }
+    assert_eq!((endpoint.connections(), endpoint.stats().handshakes), (0, 0));
+    // Short ones get nothing: they would be worth sending on to others.
+    assert!(answers(&mut endpoint, Time::ZERO, "192.0.2.9:9".parse().unwrap(), &hello[..1199]).is_empty());
+}
+
+#[test]
+fn a_cookie_makes_one_handshake_from_one_address() {
+    let client: SocketAddr = "192.0.2.1:5".parse().unwrap();
+    let mut hello = overheard()[0].2.clone();
+    let mut endpoint = server(server_config());
+    let now = Time::ZERO + Duration::from_secs(5);
+    let cookie = answers(&mut endpoint, now, client, &hello).remove(0).1[9..].to_vec();
+    // Kind, version, id, length of the cookie: the rest moves up.
+    let message = hello[11..44].to_vec();
+    hello[10] = cookie.len() as u8;
+    hello[11..11 + cookie.len()].copy_from_slice(&cookie);
+    hello[11 + cookie.len()..44 + cookie.len()].copy_from_slice(&message);
+    for _ in 0..1000 {
+        let sent = answers(&mut endpoint, now, client, &hello);
+        assert_eq!(sent.len(), 1, "the same response each time");
+        assert!(sent[0].1.len() < hello.len());
+    }
+    assert_eq!((endpoint.connections(), endpoint.stats().handshakes), (1, 1));
+    // From elsewhere it is worth nothing ...
+    let thief: SocketAddr = "192.0.2.2:5".parse().unwrap();
+    assert_eq!(answers(&mut endpoint, now, thief, &hello)[0].1.len(), 33);
+    assert_eq!(endpoint.stats().handshakes, 1);
+    // ... nor later, and the handshake is forgotten.
+    let later = now + MINUTE;
+    let mut batch = Batch::new();
+    let _ = endpoint.poll(later, &mut batch);
+    assert_eq!(endpoint.connections(), 0);
+    assert_eq!(answers(&mut endpoint, later, client, &hello)[0].1.len(), 33);
+}
+
+#[test]
+fn handshakes_are_bounded_in_number_and_rate() {
+    let template = overheard()[0].2.clone();
+    let mut endpoint = server(short(server_config()));
+    let mut now = Time::ZERO + Duration::from_secs(1);
+    for round in 0..200u32 {
+        let client = SocketAddr::from(([10, 0, (round >> 8) as u8, round as u8], 5));
+        let mut hello = template.clone();
+        hello[2..6].copy_from_slice(&round.to_be_bytes());
+        let cookie = answers(&mut endpoint, now, client, &hello).remove(0).1[9..].to_vec();
+        let message = hello[11..44].to_vec();
+        hello[10] = cookie.len() as u8;
+        hello[11..11 + cookie.len()].copy_from_slice(&cookie);
+        hello[11 + cookie.len()..44 + cookie.len()].copy_from_slice(&message);
+        answers(&mut endpoint, now, client, &hello);
+        assert!(endpoint.connections() <= 8);
+        now += Duration::from_millis(1);
+    }
+    let stats = endpoint.stats();
+    assert_eq!((stats.handshakes, stats.turned_away), (8, 192));
+}
+
+#[test]
+fn what_was_overheard_and_changed_is_refused_and_leaves_nothing() {
+    let mut random = Stream::new(3, "changes", 0);
+    let datagrams = overheard();
+    let mut endpoint = server(server_config());
+    let mut now = Time::ZERO;
+    for round in 0..20_000 {
+        let (from, _, bytes) = &datagrams[random.below(datagrams.len() as u64) as usize];
+        let mut bytes = bytes.clone();
+        for _ in 0..random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.bits() as u8;
+        }
+        if random.chance(0.3) {
+            bytes.truncate(random.below(bytes.len() as u64 + 1) as usize);
+        }
+        let sent: usize = answers(&mut endpoint, now, *from, &bytes).iter().map(|(_, bytes)| bytes.len()).sum();
+        assert!(sent <= bytes.len(), "round {round}: {sent} bytes for {}", bytes.len());
+        assert!(endpoint.event().is_none());
+        now += Duration::from_micros(100);
+    }
+    assert_eq!(endpoint.connections(), 0);
+}
+
+#[test]
+fn packets_of_a_live_connection_that_are_changed_or_repeated_do_nothing() {
+    let mut pair = Pair::new(4, Channel::default());
+    pair.record = Some(Vec::new());
+    let data = pattern(4, 200_000);
+    pair.connect("cubic");
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 100_000);
+    let mut random = Stream::new(4, "attack", 0);
+    let heard = pair.record.clone().unwrap();
+    let sent_before: u64 = pair.ends.iter().map(|end| end.bytes_out).sum();
+    for _ in 0..5000 {
+        let (from, to, bytes) = &heard[random.below(heard.len() as u64) as usize];
+        let mut bytes = bytes.clone();
+        if random.chance(0.5) {
+            let at = 9 + random.below(bytes.len() as u64 - 9) as usize;
+            bytes[at] ^= 1 << random.below(8);
+        }
+        let now = pair.now;
+        if let Some(end) = pair.ends.iter_mut().find(|end| end.address == *to) {
+            answers(&mut end.endpoint, now, *from, &bytes);
+        }
+    }
+    let sent: u64 = pair.ends.iter().map(|end| end.bytes_out).sum();
+    assert_eq!(sent, sent_before);
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+}
+
+#[test]
+fn a_server_with_another_key_is_not_believed() {
+    let config = EndpointConfig { identity: identity(66), ..server_config() };
+    let mut pair = Pair::with(5, Channel::default(), client_config(), config);
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
+    let error = ConnectError::WrongKey(identity(66).public());
+    assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(error)]);
+    // The server never learns who asked, nor that there was somebody.
+    pair.run(MINUTE, |pair| pair.ends[1].endpoint.connections() == 0);
+    assert!(pair.ends[1].events.is_empty());
+}
+
+#[test]
+fn a_client_that_may_not_connect_and_a_service_that_there_is_not_are_refused() {
+    let listen = Listen { trust: Trust::only(identity(9).public()), services: vec!["test".into()] };
+    let config = EndpointConfig { listen: Some(listen), ..server_config() };
+    let mut pair = Pair::with(6, Channel::default(), client_config(), config);
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
+    assert!(matches!(pair.ends[0].closed, Some(Closed::Peer { code: code::UNAUTHORIZED, .. })));
+    assert!(pair.ends[1].events.is_empty());
+    let mut pair = Pair::new(7, Channel::default());
+    let mut request = connect("cubic");
+    request.service = "other".into();
+    let now = pair.now;
+    pair.ends[0].handle = Some(pair.ends[0].endpoint.connect(now, request));
+    pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
+    assert!(matches!(pair.ends[0].closed, Some(Closed::Peer { code: code::SERVICE, .. })));
+    assert!(pair.ends[1].events.is_empty());
+}
+
+#[test]
+fn nobody_answers_where_nobody_listens() {
+    let config = EndpointConfig { listen: None, ..server_config() };
+    let mut pair = Pair::with(8, Channel::default(), client_config(), config);
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
+    assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(ConnectError::NoAnswer)]);
+    assert_eq!(pair.ends[1].bytes_out, 0);
+    assert!(!pair.ends[0].events.contains(&EndpointEvent::Session(SessionEvent::Finished)));
+}
+
+proptest! {
+    /// Neither kind of endpoint panics, keeps anything, or sends more than it got.
+    #[test]
+    fn any_datagrams_are_refused(
+        datagrams in prop::collection::vec(
+            (prop_oneof![0u8..10, any::<u8>()], prop::collection::vec(any::<u8>(), 0..60), any::<bool>()),
+            1..40,
+        ),
+    ) {
+        let mut endpoint = server(server_config());
+        let from = SERVER.parse().unwrap();
+        for (kind, mut bytes, pads) in datagrams {
+            bytes.insert(0, kind);
+            if pads {
+                bytes.resize(1200, 0);
+            }
+            let sent: usize = answers(&mut endpoint, Time::ZERO, from, &bytes).iter().map(|(_, b)| b.len()).sum();
+            prop_assert!(sent <= bytes.len());
+        }
+        prop_assert_eq!(endpoint.connections(), 0);
+        prop_assert!(endpoint.event().is_none());
+    }
+}
