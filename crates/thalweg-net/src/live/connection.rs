@@ -342,7 +342,7 @@ impl RecvStream {
             }
             match Self::end(&state) {
                 Some(result) => return result.map(|()| None),
-                None => state = self.inner.pipe.wait_readable(state),
+                None => state = self.wait(state),
             }
         }
     }
@@ -367,7 +367,7 @@ impl RecvStream {
             }
             match Self::end(&state) {
                 Some(result) => return result.map(|()| 0),
-                None => state = self.inner.pipe.wait_readable(state),
+                None => state = self.wait(state),
             }
         }
     }
@@ -393,6 +393,9 @@ impl RecvStream {
             Some(result) => Poll::Ready(result.map(|()| None)),
             None => {
                 state.read_waker = Some(context.waker().clone());
+                if state.consumed > 0 {
+                    self.inner.ring(state);
+                }
                 Poll::Pending
             }
         }
@@ -404,6 +407,15 @@ impl RecvStream {
         if state.consumed >= CONSUMED_TOLD {
             self.inner.ring(state);
         }
+    }
+
+    /// Waits for more. What was read is told before: a small window may be waiting for just that.
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if state.consumed > 0 && !state.rung {
+            self.inner.ring(state);
+            return self.inner.pipe.lock();
+        }
+        self.inner.pipe.wait_readable(state)
     }
 
     fn end(state: &State) -> Option<Result<(), NetError>> {
