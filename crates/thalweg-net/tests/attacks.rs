@@ -6,9 +6,7 @@ use pair::{Channel, Pair, SERVER, Seeded, client_config, connect, identity, patt
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use thalweg_net::batch::Batch;
-use thalweg_net::endpoint::{
-    Arrival, ConnectError, Endpoint, EndpointConfig, EndpointEvent, Listen, Trust,
-};
+use thalweg_net::endpoint::{Arrival, ConnectError, Endpoint, EndpointConfig, EndpointEvent, Listen, Trust};
 use thalweg_net::session::{Closed, SessionEvent, code};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
@@ -21,7 +19,12 @@ fn server(config: EndpointConfig) -> Endpoint {
 }
 
 /// Hands the endpoint a datagram; what it answers.
-fn answers(endpoint: &mut Endpoint, now: Time, from: SocketAddr, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
+fn answers(
+    endpoint: &mut Endpoint,
+    now: Time,
+    from: SocketAddr,
+    datagram: &[u8],
+) -> Vec<(SocketAddr, Vec<u8>)> {
     let bytes = datagram.to_vec();
     endpoint.receive(now, Arrival { from, marked: false }, bytes.len().max(1), bytes, Slice::new);
     let mut batch = Batch::new();
@@ -128,7 +131,8 @@ fn what_was_overheard_and_changed_is_refused_and_leaves_nothing() {
         if random.chance(0.3) {
             bytes.truncate(random.below(bytes.len() as u64 + 1) as usize);
         }
-        let sent: usize = answers(&mut endpoint, now, *from, &bytes).iter().map(|(_, bytes)| bytes.len()).sum();
+        let sent: usize =
+            answers(&mut endpoint, now, *from, &bytes).iter().map(|(_, bytes)| bytes.len()).sum();
         assert!(sent <= bytes.len(), "round {round}: {sent} bytes for {}", bytes.len());
         assert!(endpoint.event().is_none());
         now += Duration::from_micros(100);

@@ -17,7 +17,8 @@ fn resident() -> usize {
 
 #[test]
 fn idle_connections_are_small() {
-    let limits = Limits { connections: CONNECTIONS, handshakes: CONNECTIONS, handshakes_per_second: 1_000_000 };
+    let limits =
+        Limits { connections: CONNECTIONS, handshakes: CONNECTIONS, handshakes_per_second: 1_000_000 };
     let mut server = server_config();
     server.limits = limits;
     let mut pair = Pair::with(1, Channel::default(), client_config(), server);

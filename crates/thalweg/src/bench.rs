@@ -164,7 +164,8 @@ fn read_all(receive: &mut RecvStream, progress: &AtomicU64) -> Result<(u64, Vec<
             bytes += u64::from(piece.len());
             held += piece.len() as usize;
             last.push_back(piece);
-            while let Some(gone) = last.pop_front_if(|first: &mut Slice| held - first.len() as usize >= TAIL) {
+            while let Some(gone) = last.pop_front_if(|first: &mut Slice| held - first.len() as usize >= TAIL)
+            {
                 held -= gone.len() as usize;
             }
         }
