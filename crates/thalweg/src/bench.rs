@@ -97,26 +97,27 @@ fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     let (socket, identity) = socket(arguments.bind, &arguments.socket, true)?;
     console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
     let (results, finished) = mpsc::channel();
-    loop {
-        let connection = socket.accept().map_err(failed)?;
-        let (remote, results) = (connection.remote(), results.clone());
-        std::thread::spawn(move || {
-            // Whoever waits for results may have stopped.
-            let _ = results.send((remote, serve(connection)));
-        });
-        let wait = if arguments.once { Some(LONGEST) } else { None };
-        let result = wait.and_then(|wait| finished.recv_timeout(wait).ok());
-        for (remote, result) in result.into_iter().chain(finished.try_iter()) {
+    let (mut active, mut served) = (0u32, 0u32);
+    // One client may make many connections.
+    while !(arguments.once && served > 0 && active == 0) {
+        if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(failed)? {
+            let (remote, results) = (connection.remote(), results.clone());
+            active += 1;
+            std::thread::spawn(move || {
+                // Whoever waits for results may have stopped.
+                let _ = results.send((remote, serve(connection)));
+            });
+        }
+        for (remote, result) in finished.try_iter() {
+            (active, served) = (active - 1, served + 1);
             match result {
                 Ok(result) if arguments.json => console.print(&format!("{result}\n"))?,
                 Ok(result) => console.print(&format!("{remote}: {}\n", line(&result)))?,
                 Err(error) => console.say(&format!("{remote}: {error}")),
             }
         }
-        if arguments.once {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 /// Serves one connection.
@@ -389,7 +390,7 @@ fn line(result: &Value) -> String {
     text
 }
 
-fn resolve(server: &str) -> Result<SocketAddr, Error> {
+pub(crate) fn resolve(server: &str) -> Result<SocketAddr, Error> {
     let found = server.to_socket_addrs().map_err(|error| Error::Usage(format!("{server}: {error}")))?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{server} has no address")))
 }
