@@ -4,6 +4,7 @@
     seif_sweep.py               runs the whole grid with target/release/thalweg, prints a table, and writes
                                 docs/papers/seif-beyond.csv and docs/pictures/seif-beyond.svg
     seif_sweep.py --quick       a corner of the grid, prints only
+    seif_sweep.py --draw        runs nothing, and draws the picture from the table that is there
 
 The grid: 64 kbit/s to 10 Gbit/s, round trips of 1 to 300 ms, 2 to 1000 flows that always have something to send and
 start within one second. The buffer is one bandwidth-delay product, at least 20 packets; packets are 1500 bytes. A third
@@ -106,9 +107,9 @@ def table(rows):
 
 
 def colour(share):
-    """Red for nothing, over yellow, to green for all."""
-    red, green = (220, round(60 + 240 * share)) if share < 0.5 else (round(220 - 340 * (share - 0.5)), 180)
-    return f"rgb({red},{min(green, 180)},70)"
+    """From orange for nothing to blue for all: told apart by everybody."""
+    nothing, everything = (230, 140, 40), (60, 140, 210)
+    return "rgb({},{},{})".format(*(round(low + (high - low) * share) for low, high in zip(nothing, everything)))
 
 
 def picture(rows):
@@ -149,12 +150,24 @@ def picture(rows):
                       "flows</title>", *parts, "</svg>"]) + "\n"
 
 
+def stored(path):
+    """The table of an earlier run."""
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{key: value if key in ("rate", "scheme") else float(value) for key, value in row.items()} for row in rows]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a corner of the grid, prints only")
+    parser.add_argument("--draw", action="store_true", help="draw the picture again")
     parser.add_argument("--thalweg", default=THALWEG, help="the program (target/release/thalweg)")
     parser.add_argument("--jobs", type=int, default=2, help="so many points at a time")
     arguments = parser.parse_args()
+    values, image = ROOT / "docs/papers/seif-beyond.csv", ROOT / "docs/pictures/seif-beyond.svg"
+    if arguments.draw:
+        image.write_text(picture(stored(values)))
+        return
     rates, trips, flows = (RATES[:2], TRIPS[:2], FLOWS[:2]) if arguments.quick else (RATES, TRIPS, FLOWS)
     tasks = [(rate, trip, count) for rate in rates for count in flows for trip in trips]
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -162,11 +175,11 @@ def main():
     print(table(rows))
     if arguments.quick:
         return
-    with open(ROOT / "docs/papers/seif-beyond.csv", "w", newline="") as file:
+    with open(values, "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    (ROOT / "docs/pictures/seif-beyond.svg").write_text(picture(rows))
+    image.write_text(picture(rows))
 
 
 if __name__ == "__main__":

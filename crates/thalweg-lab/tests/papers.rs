@@ -41,6 +41,30 @@ fn every_published_value_has_its_place_exactly_once() {
     }
 }
 
+/// What takes long is not in the way of those who want the rest: only its full name runs it.
+#[test]
+fn long_experiments_run_only_when_they_are_named() {
+    let gong = thalweg_lab::paper::find("gong92").unwrap();
+    let long = "ours/figure-19-long";
+    let ids = |prepared: &thalweg_lab::paper::Prepared| -> Vec<String> {
+        prepared.experiments.iter().map(|of| of.id.clone()).collect()
+    };
+    let usual = all(gong);
+    assert_eq!(usual.left_out, [long]);
+    assert!(!ids(&usual).iter().any(|id| id == long));
+    let named = |name: &str| Choice { experiments: vec![name.to_owned()], ..Choice::default() };
+    let some = prepare(gong, &named("ours")).unwrap();
+    assert!(ids(&some).len() > 1 && some.left_out == [long]);
+    let prepared = prepare(gong, &named(long)).unwrap();
+    assert_eq!((ids(&prepared), prepared.left_out.len()), (vec![long.to_owned()], 0));
+    // 10^8 packets of 1024 bytes at 100 Mbit/s for each of the twelve points.
+    assert_eq!(prepared.cases.len(), 12);
+    for case in &prepared.cases {
+        let seconds = (case.spec.duration - case.spec.warmup).as_secs_f64() * case.seeds.len() as f64;
+        assert!((seconds * 1e8 / 8192.0 - 1e8).abs() < 1e5, "{seconds}");
+    }
+}
+
 #[test]
 fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
     for paper in PAPERS {

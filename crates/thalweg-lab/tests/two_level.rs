@@ -10,9 +10,10 @@ use thalweg_lab::scenario::load;
 use thalweg_proto::sstp::{
     Acknowledgement, Evicted, RateSpec, ReceiverConfig, Resume, SenderConfig, Tolerance,
 };
+use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::trace::{NoTrace, Tracer};
-use thalweg_sim::{RunResult, Simulation, Status};
+use thalweg_sim::{Quantity, RunResult, Simulation, Status};
 
 const RATE: Rate = Rate::from_mbits_per_sec(100);
 const RTD: Duration = Duration::from_millis(30);
@@ -137,6 +138,39 @@ fn soft_acknowledgement_never_recovers_from_one_loss() {
     let file = "soft-acknowledgement.toml";
     assert!((efficiency(file, &[]) - 0.56).abs() < 0.02, "{}", efficiency(file, &[]));
     assert!(efficiency(file, &["scheme.sstp.acknowledgement=firm"]) > 0.999);
+}
+
+/// What docs/gallery.md says of the scenario: withheld windows keep a whole window unread, W1 = F1/F·W0 a fifth of it, of
+/// which a part is under way; the rate is that of the application, and nothing is sent twice.
+#[test]
+fn a_slow_reader_gets_a_smaller_window() {
+    let (result, _) = simulate("slow-reader.toml", &[], NoTrace);
+    let flow = &result.flows[0];
+    assert_eq!((flow.retransmissions, flow.timeouts), (0, 0));
+    let points = |quantity: Quantity, from: f64, to: f64| {
+        let series = result.series.iter().find(|series| series.quantity == quantity).unwrap();
+        let within = series.points.iter().filter(move |(at, _)| (from..to).contains(&at.as_secs_f64()));
+        within.map(|&(_, value)| value)
+    };
+    let mean = |quantity, from, to| {
+        points(quantity, from, to).sum::<f64>() / points(quantity, from, to).count() as f64
+    };
+    let segment = 16.0 * 1454.0;
+    let most = |from, to| points(Quantity::Unread, from, to).fold(0.0, f64::max) / segment;
+    // W0 is 2.5 w_a = 40 segments; W1 is 20 Mbit/s over 96.9 Mbit/s of payload of it, rounded up.
+    assert!((35.0..=40.0).contains(&most(4.5, 8.0)), "{}", most(4.5, 8.0));
+    assert!((4.0..=9.0).contains(&most(10.5, 14.0)), "{}", most(10.5, 14.0));
+    for (from, to) in [(4.5, 8.0), (10.5, 13.9)] {
+        assert!((mean(Quantity::Goodput, from, to) / 20e6 - 1.0).abs() < 0.01);
+    }
+    for (from, to) in [(1.0, 2.0), (2.2, 4.0), (8.2, 10.0), (14.2, 16.0)] {
+        assert!(mean(Quantity::Goodput, from, to) > 96e6 && most(from, to) < 0.1);
+        assert!(points(Quantity::Window, from, to).all(|window| window == 640.0));
+    }
+    // The short stop: the window falls, and is whole again when the application is.
+    assert!(points(Quantity::Window, 2.0, 2.1).fold(640.0, f64::min) < 400.0);
+    let held = flow.limits[Limit::ReceiverWindow.index()].as_secs_f64();
+    assert!((5.5..8.0).contains(&held), "{held}");
 }
 
 /// Hard acknowledgement can stay in disorder too, after a spell of heavy losses; firm acknowledgement cannot.

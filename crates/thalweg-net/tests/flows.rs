@@ -109,3 +109,25 @@ fn a_lossy_path_costs_no_more_than_its_losses() {
         assert!(report.retransmissions < 40, "{name}: {report:?}");
     }
 }
+
+/// What the handshake measured is a hint, and the path may be slower or faster than that: windows and timers that follow from
+/// it are never so wrong that a stream stops.
+#[test]
+fn hints_may_be_wrong() {
+    let bytes = data(300_000);
+    for rtt in [Duration::from_micros(50), Duration::from_millis(6), Duration::from_secs(5)] {
+        for name in Scheme::names() {
+            let scheme = scheme(name);
+            if !scheme.is_reliable() {
+                continue;
+            }
+            for seed in 1..=number("THALWEG_HINTS", 5) {
+                let hints = PathHints { rtt: Some(rtt), ..PathHints::default() };
+                println!("{name}, {rtt}, seed {seed}");
+                let mut weather = Weather::calm(seed, Duration::from_millis(3));
+                weather.impairment.loss = LossSpec::Uniform { probability: 0.03 };
+                transfer(&scheme, &hints, &weather, &bytes);
+            }
+        }
+    }
+}

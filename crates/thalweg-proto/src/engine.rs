@@ -42,7 +42,7 @@ pub trait Engine {
 }
 
 /// What an engine wants done next.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output<Pdu, Event, Reason> {
     /// Put this on the wire.
     Transmit(Pdu),

@@ -1,12 +1,12 @@
 //! Proves that two-level flow control delivers what was written, whatever lines do: lose, double, delay data and
-//! reports; and explores small models completely for what becomes of a buffer smaller than the window.
+//! reports.
 
 mod sstp_pair;
 
 use proptest::prelude::*;
 use sstp_pair::{Fate, PACKET, Pair, receiver_config, sender_config, text};
 use thalweg_proto::sstp::{Acknowledgement, Evicted, ReceiverConfig, Resume, SenderConfig, Tolerance};
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::Duration;
 
 const LONG: Duration = Duration::from_secs(100);
 
@@ -108,53 +108,4 @@ proptest! {
         prop_assert!(place >= length && place < length + PACKET as usize);
         prop_assert!(missing.iter().all(|&lost| lost <= tolerated), "{:?}", missing);
     }
-}
-
-/// How many of the last packets sent were retransmissions, after a run with these losses and none later.
-fn unrest(
-    acknowledgement: Acknowledgement,
-    (segment, window, buffer): (u16, u16, u16),
-    lost: &[u64],
-) -> usize {
-    let sender = SenderConfig { soft: acknowledgement.is_soft(), ..sender_config(segment, window) };
-    let receiver = ReceiverConfig { buffer, acknowledgement, ..receiver_config(segment, window) };
-    let mut pair = Pair::new(sender, receiver).lose(lost);
-    pair.write(&text(1_000_000));
-    // Sixty round trips.
-    while pair.now < Time::ZERO + Duration::from_millis(1200) && pair.step() {}
-    let packets = pair.packets();
-    packets[packets.len() - 100..].iter().filter(|packet| packet.3).count()
-}
-
-/// Explores all patterns of losses among so many packets in the middle of a stream, for models of a few segments: firm
-/// acknowledgement always finds back to a stream without retransmissions. Gives in how many of every eighth pattern
-/// hard and soft acknowledgement do not.
-fn explore(bits: u32) -> (usize, usize) {
-    // Ten packets are on a line at once, so a window of 2.5 round trips has 50 packets.
-    let models = [(1, 50, 6), (1, 26, 3), (2, 25, 3), (4, 13, 2)];
-    let (mut hard, mut soft) = (0, 0);
-    for model in models {
-        for pattern in 0u64..1 << bits {
-            let number = |bit: u32| 60 + 3 * u64::from(bit);
-            let lost: Vec<u64> = (0..bits).filter(|bit| pattern & (1 << bit) != 0).map(number).collect();
-            assert_eq!(unrest(Acknowledgement::Firm, model, &lost), 0, "{model:?} with {lost:?}");
-            if pattern % 8 == 1 {
-                hard += usize::from(unrest(Acknowledgement::Hard, model, &lost) > 0);
-                soft += usize::from(unrest(Acknowledgement::Soft(Evicted::All), model, &lost) > 0);
-            }
-        }
-    }
-    (hard, soft)
-}
-
-#[test]
-fn firm_acknowledgement_never_gets_stuck() {
-    let (hard, soft) = explore(8);
-    assert!(hard > 0 && soft > 0, "{hard} hard, {soft} soft");
-}
-
-#[test]
-#[ignore = "minutes: sixteen thousand patterns a model"]
-fn firm_acknowledgement_never_gets_stuck_in_any_of_many_patterns() {
-    explore(14);
 }

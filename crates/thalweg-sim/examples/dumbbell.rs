@@ -60,6 +60,7 @@ fn main() {
             stagger: Duration::ZERO,
             stop: None,
             control_channel: None,
+            reading: None,
             priority: LOWEST_PRIORITY,
         }],
         duration: Duration::from_secs(seconds),

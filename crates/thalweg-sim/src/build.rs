@@ -10,6 +10,7 @@ use crate::measure::{Histogram, Recorder};
 use crate::names::Names;
 use crate::network::{END, EXIT, Network};
 use crate::packet::{NONE, Packets};
+use crate::reader::{READS, Reader};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
 use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
@@ -21,6 +22,7 @@ use crate::transmitter::{Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
 use crate::workload::Workload;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
@@ -28,8 +30,14 @@ use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 /// Core directions that have series at most; further ones only have totals.
 const MAX_WATCHED_LINKS: usize = 64;
 /// What a watched flow records, in order.
-pub(crate) const FLOW_SERIES: [Quantity; 5] =
-    [Quantity::Window, Quantity::InFlight, Quantity::Rtt, Quantity::PacingRate, Quantity::Goodput];
+pub(crate) const FLOW_SERIES: [Quantity; 6] = [
+    Quantity::Window,
+    Quantity::InFlight,
+    Quantity::Rtt,
+    Quantity::PacingRate,
+    Quantity::Goodput,
+    Quantity::Unread,
+];
 /// What a watched direction records, in order.
 pub(crate) const LINK_SERIES: [Quantity; 6] = [
     Quantity::QueuePackets,
@@ -187,6 +195,9 @@ impl<'a> Builder<'a> {
         {
             transport.set_pause(gate.pause);
         }
+        if group.reading.is_some() {
+            transport.set_reading();
+        }
         self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),
@@ -233,6 +244,11 @@ impl<'a> Builder<'a> {
             let workload = Workload::new(&group.workload, |purpose| {
                 Stream::new(seed, &format!("{purpose}@{}", group.name), u64::from(i))
             });
+            let piece = u64::from(group.transport.segment());
+            let reader = group.reading.as_ref().map(|spec| Reader::new(Arc::clone(spec), piece));
+            if let Some(at) = reader.as_ref().and_then(Reader::armed) {
+                self.wheel.push(at, Kind::Application.key(number | READS));
+            }
             self.flows.push(Flow {
                 group: index,
                 forward: there,
@@ -245,6 +261,7 @@ impl<'a> Builder<'a> {
                 main: NO_CONNECTION,
                 reply: NO_CONNECTION,
                 workload,
+                reader: reader.map(Box::new),
                 delivered: 0,
                 delivered_before: 0,
                 drops: 0,

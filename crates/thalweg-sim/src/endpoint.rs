@@ -4,6 +4,7 @@ use crate::gate::NO_GATE;
 use crate::packet::NONE;
 use crate::pdu::Pdu;
 use crate::prefetch::{prefetch_all, prefetch_at};
+use crate::segments::{SegmentTimes, TimedSender};
 use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
@@ -27,7 +28,7 @@ pub(crate) enum AnyEngine {
     AdaptiveReceiver(Box<aack::Receiver<Length>>),
     /// Either end.
     Sscop(Box<sscop::Endpoint<Length>>),
-    SstpSender(Box<sstp::Sender<Length>>),
+    SstpSender(Box<TimedSender>),
     SstpReceiver(Box<sstp::Receiver<Length>>),
 }
 
@@ -35,6 +36,7 @@ pub(crate) enum AnyEngine {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Write(Length),
+    Consumed(u64),
     Finish,
     Stop,
     Pause,
@@ -45,6 +47,7 @@ impl<P> From<Command> for Input<P, Length> {
     fn from(command: Command) -> Self {
         match command {
             Command::Write(length) => Self::Write(length),
+            Command::Consumed(bytes) => Self::Consumed(bytes),
             Command::Finish => Self::Finish,
             Command::Stop => Self::Stop,
             Command::Pause => Self::Pause,
@@ -92,7 +95,9 @@ impl AnyEngine {
                 engine.handle(now, Input::Pdu { pdu, marked });
             }
             (Self::Sscop(engine), Pdu::Sscop(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
-            (Self::SstpSender(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
+            (Self::SstpSender(sender), Pdu::Sstp(pdu)) => {
+                sender.engine.handle(now, Input::Pdu { pdu, marked });
+            }
             (Self::SstpReceiver(engine), Pdu::Sstp(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (engine, Pdu::Feedback(feedback)) => engine.feedback(now, feedback),
             _ => {}
@@ -129,7 +134,7 @@ impl AnyEngine {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
-            Self::SstpSender(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::SstpSender(sender) => sender.engine.handle(now, Input::Feedback(feedback)),
             // Its sources do not listen to routers.
             Self::Sscop(_) => {}
             Self::WindowReceiver(_)
@@ -146,12 +151,17 @@ impl AnyEngine {
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
             Self::Sscop(engine) => engine.handle(now, command.into()),
-            Self::SstpSender(engine) => engine.handle(now, command.into()),
-            Self::WindowReceiver(_)
-            | Self::Sink(_)
-            | Self::AdaptiveReceiver(_)
-            | Self::SstpReceiver(_)
-            | Self::Vacant => {}
+            Self::SstpSender(sender) => sender.engine.handle(now, command.into()),
+            Self::WindowReceiver(engine) => engine.handle(now, command.into()),
+            Self::SstpReceiver(engine) => engine.handle(now, command.into()),
+            Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::Vacant => {}
+        }
+    }
+
+    /// The application at a receiver says that it reads at this share of the agreed rate from now on.
+    pub fn set_reading_share(&mut self, share: f64) {
+        if let Self::SstpReceiver(engine) = self {
+            engine.set_reading_share(share);
         }
     }
 
@@ -175,6 +185,14 @@ impl AnyEngine {
             Self::SstpSender(engine) => unify(engine.poll(now), Pdu::Sstp),
             Self::SstpReceiver(engine) => unify(engine.poll(now), Pdu::Sstp),
             Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
+        }
+    }
+
+    /// The times of the segments that it sends, where it sends any.
+    pub fn segment_times(&mut self) -> Option<&mut SegmentTimes> {
+        match self {
+            Self::SstpSender(sender) => Some(&mut sender.times),
+            _ => None,
         }
     }
 
@@ -220,15 +238,15 @@ impl AnyEngine {
                     ..SenderCounts::default()
                 }
             }
-            Self::SstpSender(engine) => {
-                let stats = engine.stats(now);
+            Self::SstpSender(sender) => {
+                let (stats, delay) = (sender.engine.stats(now), sender.times.delay());
                 SenderCounts {
                     sent: stats.sent,
                     retransmissions: stats.retransmissions,
                     min_rtt: stats.min_rtt,
-                    segments: stats.acknowledged,
-                    segment_delays: stats.delays,
-                    longest_segment_delay: stats.longest_delay,
+                    segments: delay.count,
+                    segment_delays: sender.times.sum(),
+                    longest_segment_delay: delay.max,
                     limits: stats.limits,
                     ..SenderCounts::default()
                 }
@@ -271,8 +289,8 @@ impl AnyEngine {
                     pacing_rate: stats.pacing_rate,
                 })
             }
-            Self::SstpSender(engine) => {
-                let (stats, config) = (engine.stats(now), engine.config());
+            Self::SstpSender(sender) => {
+                let (stats, config) = (sender.engine.stats(now), sender.engine.config());
                 let packets = u32::from(config.segment);
                 let known = stats.min_rtt < Duration::MAX;
                 Some(Beliefs {
@@ -305,7 +323,7 @@ pub(crate) struct SenderCounts {
     pub timeouts: u64,
     pub min_rtt: Duration,
     pub smoothed_rtt: Duration,
-    /// Segments of two-level flow control that were acknowledged, and how long they took.
+    /// Segments of two-level flow control that were accepted, and how long they took.
     pub segments: u64,
     pub segment_delays: Duration,
     pub longest_segment_delay: Duration,
@@ -500,6 +518,24 @@ impl Transport {
         }
     }
 
+    /// What is delivered takes room at the receiver until the application has read it.
+    pub fn set_reading(&mut self) {
+        match self {
+            Self::Window { receiver, .. } => Arc::make_mut(receiver).wait_for_consumption = true,
+            Self::Sstp { receiver, .. } => Arc::make_mut(receiver).wait_for_consumption = true,
+            Self::Sscop { config, .. } => Arc::make_mut(&mut config.sscop).credit = sscop::Credit::User,
+            Self::Datagram(_) | Self::AdaptiveAck { .. } => {}
+        }
+    }
+
+    /// Which share of the rate that both ends agreed upon a rate of payload is; `None` where no rate is agreed upon.
+    pub fn reading_share(&self, rate: Rate) -> Option<f64> {
+        let Self::Sstp { sender, header, .. } = self else { return None };
+        let packet = f64::from(sender.packet);
+        let agreed = sender.rate.average().as_f64() * packet / (packet + f64::from(*header));
+        Some((rate.as_f64() / agreed).min(1.0))
+    }
+
     /// The engines of a new connection, the sender's first.
     pub fn engines(&self) -> (AnyEngine, AnyEngine) {
         match self {
@@ -523,7 +559,10 @@ impl Transport {
                 (end(), end())
             }
             Self::Sstp { sender, receiver, .. } => (
-                AnyEngine::SstpSender(Box::new(sstp::Sender::new(Arc::clone(sender)))),
+                AnyEngine::SstpSender(Box::new(TimedSender {
+                    engine: sstp::Sender::new(Arc::clone(sender)),
+                    times: SegmentTimes::default(),
+                })),
                 AnyEngine::SstpReceiver(Box::new(sstp::Receiver::new(Arc::clone(receiver)))),
             ),
         }

@@ -37,6 +37,13 @@ pub enum SpecError {
         /// The priority.
         found: u8,
     },
+    /// The application at the sink cannot read at a pace of its own.
+    Reading {
+        /// The group.
+        of: String,
+        /// Why.
+        why: &'static str,
+    },
     /// A link's impairments or capacity are not valid.
     Link {
         /// The link or group.
@@ -67,6 +74,7 @@ impl fmt::Display for SpecError {
             Self::Priority { of, found } => {
                 write!(f, "`{of}` has a priority of {found}, but they go from 1 to {LOWEST_PRIORITY}")
             }
+            Self::Reading { of, why } => write!(f, "`{of}`: {why}"),
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
             Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
         }
@@ -109,6 +117,28 @@ impl TransportSpec {
             Self::Sscop { config, .. } => config.segment,
             Self::Sstp { sender, .. } => sender.packet,
         }
+    }
+}
+
+impl GroupSpec {
+    /// Why the applications of this group cannot read as they are said to, if they cannot.
+    pub fn reading_fault(&self) -> Option<&'static str> {
+        let reading = self.reading.as_deref()?;
+        if matches!(self.transport, TransportSpec::Datagram { .. }) {
+            return Some("datagrams have no receive window: the sender never hears of a slow application");
+        }
+        if matches!(self.transport, TransportSpec::AdaptiveAck { .. }) {
+            return Some("its receiver has no window to close: the sender never hears of a slow application");
+        }
+        if matches!(self.workload, WorkloadSpec::Poisson { .. }) {
+            return Some("each of its transfers has a connection, but one application reads one connection");
+        }
+        let announces = reading.changes.iter().any(|change| change.announced);
+        if announces && !matches!(self.transport, TransportSpec::Sstp { .. }) {
+            return Some("only two-level flow control hears an announced change of the reading rate");
+        }
+        let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
+        (!is_ordered).then_some("the changes of the reading rate must be in order of time")
     }
 }
 
@@ -202,6 +232,9 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
         if sender.segment == 0 || receiver.buffer == 0 {
             return zero("segment or buffer");
         }
+    }
+    if let Some(why) = group.reading_fault() {
+        return Err(SpecError::Reading { of: group.name.clone(), why });
     }
     match &group.workload {
         WorkloadSpec::Bulk => Ok(()),

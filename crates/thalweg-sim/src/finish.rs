@@ -8,6 +8,7 @@ use crate::packet::Packets;
 use crate::result::{
     FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
 };
+use crate::segments::mean;
 use crate::simulation::Simulation;
 use crate::spec::Ties;
 use crate::trace::Tracer;
@@ -39,7 +40,15 @@ impl<T: Tracer> Simulation<T> {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
             }
         }
+        for endpoint in &mut self.endpoints {
+            if let Some(times) = endpoint.engine.segment_times() {
+                times.restart();
+            }
+        }
         for flow in 0..self.flows.len() {
+            if let Some(ended) = &mut self.flows[flow].ended {
+                ended.longest_segment_delay = Duration::ZERO;
+            }
             let counts = self.sender_counts(flow);
             let flow = &mut self.flows[flow];
             flow.delivered_before = flow.delivered;
@@ -143,11 +152,10 @@ impl<T: Tracer> Simulation<T> {
             smoothed_rtt: counts.smoothed_rtt,
             segment_delay: SegmentDelay {
                 count: since.segments,
-                mean: Duration::from_picos(
-                    since.segment_delays.as_picos().checked_div(since.segments).unwrap_or(0),
-                ),
+                mean: mean(since.segment_delays, since.segments),
                 max: counts.longest_segment_delay,
             },
+            unread_peak: flow.reader.as_ref().map(|reader| reader.unread_peak()),
             limits: since.limits,
         }
     }

@@ -3,6 +3,7 @@
 use crate::endpoint::{AnyEngine, Command, Endpoint, EndpointId, SenderCounts, Way};
 use crate::gate::NO_GATE;
 use crate::measure::Histogram;
+use crate::reader::{READS, Reader};
 use crate::simulation::{Kind, Simulation};
 use crate::trace::Tracer;
 use crate::workload::{Reaction, Workload};
@@ -70,6 +71,8 @@ pub(crate) struct Flow {
     pub main: u32,
     pub reply: u32,
     pub workload: Workload,
+    /// The application at the sink, where it reads at its own pace.
+    pub reader: Option<Box<Reader>>,
     /// Delivered to the applications at both ends: over the whole run, and when counting began.
     pub delivered: u64,
     pub delivered_before: u64,
@@ -91,6 +94,7 @@ impl<T: Tracer> Simulation<T> {
         let has_reply = matches!(state.workload, Workload::RequestResponse(_));
         if !opens {
             self.flows[flow as usize].main = self.open(flow, Role::Main);
+            self.announce_reading(flow);
         }
         if has_reply {
             self.flows[flow as usize].reply = self.open(flow, Role::Reply);
@@ -99,8 +103,11 @@ impl<T: Tracer> Simulation<T> {
         self.react(flow, reaction);
     }
 
-    /// A flow's application asked to act now.
+    /// A flow's application asked to act now: to write, or, with [`READS`] set, to read.
     pub(crate) fn on_application(&mut self, flow: u32) {
+        if flow & READS != 0 {
+            return self.on_reading(flow & !READS);
+        }
         let state = &mut self.flows[flow as usize];
         if state.stopped {
             return;
@@ -281,6 +288,23 @@ impl<T: Tracer> Simulation<T> {
 
     #[inline]
     fn on_delivered(&mut self, number: u32, bytes: u64) {
+        let connection = self.connections[number as usize];
+        if self.flows[connection.flow as usize].reader.is_none() {
+            return self.on_read(number, bytes);
+        }
+        match connection.role {
+            Role::Main => self.keep_for_reader(connection.flow, bytes),
+            // Only the application at the sink is slow.
+            Role::Reply | Role::Transfer => {
+                self.command(number * 2 + 1, Command::Consumed(bytes));
+                self.on_read(number, bytes);
+            }
+        }
+    }
+
+    /// An application has data.
+    #[inline]
+    pub(crate) fn on_read(&mut self, number: u32, bytes: u64) {
         let connection = &mut self.connections[number as usize];
         connection.delivered_at = self.now;
         let connection = *connection;
@@ -293,6 +317,16 @@ impl<T: Tracer> Simulation<T> {
         };
         if reaction != Reaction::default() {
             self.react(connection.flow, reaction);
+        }
+    }
+
+    /// The applications of a flow's own connection have everything.
+    pub(crate) fn end_main(&mut self, number: u32) {
+        let Connection { flow: index, opened, delivered_at, .. } = self.connections[number as usize];
+        let flow = &mut self.flows[index as usize];
+        flow.finished = flow.finished.or(Some(delivered_at));
+        if !flow.stopped {
+            self.complete(index, opened, delivered_at);
         }
     }
 
@@ -316,9 +350,8 @@ impl<T: Tracer> Simulation<T> {
             Role::Main => {
                 self.leave_gate(number);
                 let flow = &mut self.flows[connection.flow as usize];
-                flow.finished = flow.finished.or(Some(connection.delivered_at));
-                if !flow.stopped {
-                    self.complete(connection.flow, connection.opened, connection.delivered_at);
+                if flow.reader.as_deref_mut().is_none_or(Reader::ends_now) {
+                    self.end_main(number);
                 }
             }
             Role::Reply => self.leave_gate(number),

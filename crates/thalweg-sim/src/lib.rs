@@ -19,9 +19,11 @@ mod network;
 mod packet;
 mod pdu;
 mod prefetch;
+mod reader;
 mod result;
 pub mod route;
 mod sampling;
+mod segments;
 mod simulation;
 pub mod spec;
 pub mod trace;
@@ -36,4 +38,5 @@ pub use result::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
     Series, Summary,
 };
+pub use segments::SegmentTimes;
 pub use simulation::{Simulation, Status};

@@ -98,9 +98,12 @@ pub struct FlowResult {
     pub min_rtt: Duration,
     /// The sender's last smoothed round-trip time; zero without a sample.
     pub smoothed_rtt: Duration,
-    /// Times from the start of a segment's first transmission to its acknowledgement at the sender, for two-level flow
-    /// control; the longest is that of the whole run.
+    /// Times from the start of a segment's first transmission to its acceptance at the receiver, for two-level flow
+    /// control. A host that needs time for the report of an acceptance adds that time.
     pub segment_delay: SegmentDelay,
+    /// The most that was delivered and not yet read by the application, over the whole run; `None` where the application
+    /// reads everything at once.
+    pub unread_peak: Option<Bytes>,
     /// How long each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
     pub limits: [Duration; 6],
 }
@@ -235,6 +238,8 @@ pub enum Quantity {
     PacingRate,
     /// A flow's goodput since the last point in bit/s.
     Goodput,
+    /// What was delivered to a flow's application and not yet read, in bytes, where it reads at its own pace.
+    Unread,
     /// A link's queue length in packets.
     QueuePackets,
     /// A link's queue length in bytes.
@@ -258,6 +263,7 @@ impl Quantity {
             Self::Rtt => "rtt",
             Self::PacingRate => "pacing-rate",
             Self::Goodput => "goodput",
+            Self::Unread => "unread",
             Self::QueuePackets => "queue-packets",
             Self::QueueBytes => "queue-bytes",
             Self::Drops => "drops",
@@ -274,12 +280,15 @@ impl Quantity {
             Self::Rtt => "s",
             Self::PacingRate | Self::Goodput | Self::LinkRate => "bit/s",
             Self::QueuePackets | Self::Drops | Self::Marks | Self::Feedback => "pkt",
-            Self::QueueBytes => "B",
+            Self::QueueBytes | Self::Unread => "B",
         }
     }
 
     /// True where [`Series::subject`] is a flow.
     pub const fn is_of_flow(self) -> bool {
-        matches!(self, Self::Window | Self::InFlight | Self::Rtt | Self::PacingRate | Self::Goodput)
+        matches!(
+            self,
+            Self::Window | Self::InFlight | Self::Rtt | Self::PacingRate | Self::Goodput | Self::Unread
+        )
     }
 }

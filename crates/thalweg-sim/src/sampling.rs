@@ -89,6 +89,9 @@ impl<T: Tracer> Simulation<T> {
         if let Some(rate) = stats.pacing_rate {
             recorders[3].offer(now, rate.as_f64());
         }
+        if let Some(reader) = &self.flows[flow as usize].reader {
+            recorders[5].offer(now, reader.unread().get() as f64);
+        }
     }
 
     fn offer_link(&mut self, link: u32, recorders: usize) {

@@ -15,6 +15,7 @@ use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
 use crate::wheel::{ENTITY_BITS, Wheel};
 use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
+use thalweg_proto::sstp;
 use thalweg_proto::units::{Duration, Time};
 
 /// Whether a simulation has more to do.
@@ -126,7 +127,7 @@ pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) tracer: T,
 }
 
-/// A flow with series: its recorders are the five from `recorders` on.
+/// A flow with series: its recorders are the six from `recorders` on.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedFlow {
     pub flow: u32,
@@ -329,7 +330,11 @@ impl<T: Tracer> Simulation<T> {
         let mut flags = Flags::of_priority(endpoint.priority);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
+            if let Pdu::Sstp(sstp::Pdu::Pack(report)) = pdu {
+                self.on_accepted(id, report);
+            }
         }
+        let endpoint = &mut self.endpoints[id as usize];
         let packet = Packet {
             hop: way.route,
             exit: way.exit,
@@ -352,6 +357,14 @@ impl<T: Tracer> Simulation<T> {
             self.forward(packet);
         } else {
             self.offer(way.first, packet, size);
+        }
+    }
+
+    /// A receiver reports that it has accepted a segment.
+    #[inline(never)]
+    fn on_accepted(&mut self, id: EndpointId, report: &sstp::Report) {
+        if let Some(times) = self.endpoints[id as usize - 1].engine.segment_times() {
+            times.accept(self.now, report);
         }
     }
 

@@ -171,6 +171,8 @@ pub struct GroupSpec {
     pub transport: TransportSpec,
     /// What the application does.
     pub workload: WorkloadSpec,
+    /// How fast the application at the sink reads; as fast as data is delivered without.
+    pub reading: Option<Arc<ReadingSpec>>,
     /// When flows start.
     pub start: Time,
     /// Each flow starts at a random time, uniform in this span after `start`; zero for all at once.
@@ -183,6 +185,27 @@ pub struct GroupSpec {
     pub control_channel: Option<Duration>,
     /// How much the flows matter, for gates and for queues that heed it: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
+}
+
+/// How fast the application at a flow's sink reads what is delivered to it. What it has not read takes room at the
+/// receiver, whose window closes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadingSpec {
+    /// The rate of payload at the start: [`Rate::MAX`] is at once, zero not at all.
+    pub rate: Rate,
+    /// Changes, in order of time.
+    pub changes: Vec<ReadingChange>,
+}
+
+/// A change of the rate at which an application reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadingChange {
+    /// When.
+    pub at: Time,
+    /// The new rate of payload.
+    pub rate: Rate,
+    /// The application tells its receiver, which changes its window accordingly: two-level flow control only.
+    pub announced: bool,
 }
 
 /// The lowest priority that a flow can have, and the usual one.

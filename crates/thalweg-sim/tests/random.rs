@@ -287,32 +287,50 @@ fn workload() -> impl Strategy<Value = WorkloadSpec> {
     ]
 }
 
+fn reading() -> impl Strategy<Value = ReadingSpec> {
+    let rate = || prop_oneof![1 => Just(Rate::ZERO), 1 => Just(Rate::MAX), 3 => rate()];
+    let change = (0u64..4000, rate(), any::<bool>());
+    (rate(), prop::collection::vec(change, 0..4)).prop_map(|(rate, mut changes)| {
+        changes.sort_by_key(|change| change.0);
+        let change = |(at, rate, announced)| ReadingChange { at: Time::ZERO + millis(at), rate, announced };
+        ReadingSpec { rate, changes: changes.into_iter().map(change).collect() }
+    })
+}
+
 fn groups(nodes: u32) -> impl Strategy<Value = Vec<GroupSpec>> {
     let access = prop::option::weighted(0.4, (direction(), direction(), 0u64..3));
     let more =
         (1u32..4, access, prop::option::weighted(0.1, 0u64..50), 0u64..500, prop::option::of(1000u64..3000));
-    let one = ((0..nodes, 1..nodes), transport(), workload(), more).prop_map(
-        move |((from, step), transport, workload, (count, access, control, spread, stop))| GroupSpec {
-            count,
-            from: NodeId(from),
-            to: NodeId((from + step) % nodes),
-            access: access.map(|(out, back, work)| AccessSpec {
-                source_forward: out.clone(),
-                source_backward: back.clone(),
-                sink_forward: out,
-                sink_backward: back,
-                source_processing: Processing { per_packet: millis(work), per_byte: Duration::ZERO },
-                sink_processing: Processing::default(),
-            }),
-            spread: millis(spread),
-            stop: stop.map(|at| Time::ZERO + millis(at)),
-            control_channel: control.map(millis),
-            ..group("g", 0, transport, workload)
+    let reading = prop::option::weighted(0.3, reading());
+    let one = ((0..nodes, 1..nodes), transport(), workload(), more, reading).prop_map(
+        move |((from, step), transport, workload, (count, access, control, spread, stop), reading)| {
+            GroupSpec {
+                reading: reading.map(Arc::new),
+                count,
+                from: NodeId(from),
+                to: NodeId((from + step) % nodes),
+                access: access.map(|(out, back, work)| AccessSpec {
+                    source_forward: out.clone(),
+                    source_backward: back.clone(),
+                    sink_forward: out,
+                    sink_backward: back,
+                    source_processing: Processing { per_packet: millis(work), per_byte: Duration::ZERO },
+                    sink_processing: Processing::default(),
+                }),
+                spread: millis(spread),
+                stop: stop.map(|at| Time::ZERO + millis(at)),
+                control_channel: control.map(millis),
+                ..group("g", 0, transport, workload)
+            }
         },
     );
     prop::collection::vec(one, 1..4).prop_map(|mut groups| {
         for (number, group) in groups.iter_mut().enumerate() {
             group.name = format!("g{number}");
+            // Not every transport and workload goes with a slow application.
+            if group.reading_fault().is_some() {
+                group.reading = None;
+            }
         }
         keep_slots_to_one_flow(&mut groups);
         groups

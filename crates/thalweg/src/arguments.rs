@@ -43,6 +43,8 @@ pub enum Command {
     Model(ModelArguments),
     /// Write the page of a results folder: plots, tables and who won, in one file for the browser
     Report(ReportArguments),
+    /// Print when a link can send, as a trace for mahimahi's mm-link
+    Mahimahi(MahimahiArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
@@ -52,6 +54,8 @@ pub enum Command {
     Bench(Bench),
     /// Relay datagrams between clients and a server, and do to them what paths do
     Impair(ImpairArguments),
+    /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
+    Doctor(DoctorArguments),
     /// List what scenarios can use
     List {
         /// Of what
@@ -125,10 +129,10 @@ pub struct Options {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Run so often, with the seeds SEED, SEED + 1, ..., and give means with 95 % intervals
-    #[arg(long, value_name = "R", default_value = "1")]
+    #[arg(long, value_name = "R", default_value = "1", value_parser = positive::<NonZeroU32>)]
     pub reps: NonZeroU32,
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print one JSON document in place of tables
     #[arg(long, conflicts_with = "json_lines")]
@@ -143,6 +147,10 @@ pub struct Options {
     /// scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
+    /// Show the packets of this time in the page ("200 ms" from the start, "10 s..10.2 s"); without, those of runs of few
+    /// packets
+    #[arg(long, value_name = "TIME", requires = "report", value_parser = span)]
+    pub replay: Option<Span>,
     /// Write a picture for papers and slides, into the results folder, FILE, or a file named like the scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub svg: Option<Option<PathBuf>>,
@@ -155,6 +163,9 @@ pub struct Options {
     /// Write what the senders did as qlog, for qvis and other tools, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub qlog: Option<Option<PathBuf>>,
+    /// So many events of packets at most; the file says where it ends
+    #[arg(long, value_name = "N", requires = "qlog", default_value = "200000")]
+    pub qlog_packets: u32,
     /// Draw what a flow's ends send each other, as a picture and as text, into the results folder or beside the scenario
     #[arg(long, value_name = "WHAT", value_enum)]
     pub trace: Option<Trace>,
@@ -168,7 +179,7 @@ pub struct Options {
     #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
     pub trace_until: Option<Duration>,
     /// So many packets at most
-    #[arg(long, value_name = "N", requires = "trace", default_value = "200")]
+    #[arg(long, value_name = "N", requires = "trace", default_value = "200", value_parser = positive::<NonZeroU32>)]
     pub trace_packets: NonZeroU32,
     /// Replay every packet of the run and check that the network kept its own rules
     #[arg(long)]
@@ -185,7 +196,7 @@ pub struct RerunArguments {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Run so many simulations at a time; without, one for each processor
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print nothing but errors
     #[arg(long, short)]
@@ -211,10 +222,23 @@ pub enum Model {
 #[derive(Debug, Args)]
 pub struct Gong92Arguments {
     /// p: packet loss probabilities
-    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "0.001")]
+    #[arg(
+        long = "p",
+        value_name = "P,..",
+        value_delimiter = ',',
+        default_value = "0.001",
+        value_parser = probability,
+        allow_hyphen_values = true
+    )]
     pub loss: Vec<f64>,
     /// W: windows in segments, or as multiples of w_a ("2.5wa")
-    #[arg(long = "window", value_name = "W,..", value_delimiter = ',', default_value = "2.5wa")]
+    #[arg(
+        long = "window",
+        value_name = "W,..",
+        value_delimiter = ',',
+        default_value = "2.5wa",
+        allow_hyphen_values = true
+    )]
     pub windows: Vec<Window>,
     /// A: the rate of the connection
     #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
@@ -226,7 +250,7 @@ pub struct Gong92Arguments {
     #[arg(long, value_name = "SIZE", default_value = "1024 B")]
     pub packet: Bytes,
     /// s: packets in a segment
-    #[arg(long, value_name = "N", default_value = "16")]
+    #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
     pub segment: NonZeroU32,
     /// The third regime of the efficiency as the paper prints it, in place of the corrected form
     #[arg(long)]
@@ -234,6 +258,14 @@ pub struct Gong92Arguments {
     /// Print one JSON document in place of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// A probability, 0 and 1 included.
+fn probability(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.trim().parse().ok();
+    value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .ok_or_else(|| "expected a probability from 0 to 1, such as 1e-3".to_owned())
 }
 
 /// A window in segments, or as a multiple of w_a.
@@ -253,7 +285,9 @@ impl FromStr for Window {
             Some(number) => (number.trim_end(), Self::RoundTrips),
             None => (text.strip_suffix("seg").unwrap_or(text).trim_end(), Self::Segments),
         };
-        let number: f64 = number.parse().map_err(|_| "expected segments, or \"2.5wa\"".to_owned())?;
+        let number: f64 = number
+            .parse()
+            .map_err(|_| "expected a number of segments, such as 58, or of w_a, such as 2.5wa".to_owned())?;
         if number > 0.0 { Ok(make(number)) } else { Err("a window is above 0".to_owned()) }
     }
 }
@@ -287,10 +321,10 @@ pub struct PaperArguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// So many seeds for each run that has random parts; without, as the paper's plan says
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = positive::<NonZeroU32>)]
     pub reps: Option<NonZeroU32>,
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// Print nothing but results and errors
     #[arg(long, short)]
@@ -322,30 +356,54 @@ pub struct ValidateArguments {
     pub sets: Vec<String>,
 }
 
+/// `thalweg mahimahi`.
+#[derive(Debug, Args)]
+pub struct MahimahiArguments {
+    /// The scenario file, or the name of a built-in scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The link; may be left out where there is only one
+    #[arg(value_name = "LINK")]
+    pub link: Option<String>,
+    /// The direction that begins at this node; without, at the link's first node
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
+    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Print nothing but the trace and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// `thalweg explore`.
 #[derive(Debug, Args)]
 pub struct ExploreArguments {
     /// The protocol (`thalweg list protocols`)
     #[arg(value_name = "PROTOCOL")]
     pub protocol: String,
-    /// The window in packets
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub window: u32,
-    /// Packets to bring across; without, two more than the window
+    /// The window in packets, of sstp in segments of two packets [default: 3; with --endless 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub window: Option<u16>,
+    /// Packets to bring across; without, two more than the window takes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub messages: Option<u32>,
     /// Packets lost at most, in either direction
     #[arg(long, value_name = "N", default_value = "2")]
     pub losses: u8,
-    /// Packets copied at most
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub duplicates: u8,
+    /// Packets copied at most [default: 1; none for sscop, which relies on a channel that copies none]
+    #[arg(long, value_name = "N")]
+    pub duplicates: Option<u8>,
     /// Packets held back at most, so that others pass them
     #[arg(long, value_name = "N", default_value = "0")]
     pub delays: u8,
     /// Timers that expire at most while packets are on their way, or before one that is due earlier
     #[arg(long, value_name = "N", default_value = "1")]
     pub expiries: u8,
+    /// A stream without end over a path with delay, of which only data packets are lost: does it come to rest again? For
+    /// sstp, in segments of one packet
+    #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries"])]
+    pub endless: bool,
     /// Stop when the states take more memory than this
     #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
     pub memory: Bytes,
@@ -355,6 +413,17 @@ pub struct ExploreArguments {
     /// Print nothing but results and errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `thalweg doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Examine the interface towards this host, to which nothing is sent; without, the loopback
+    #[arg(value_name = "HOST:PORT")]
+    pub target: Option<String>,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `thalweg bench`.
@@ -438,6 +507,11 @@ pub struct BenchSocket {
     pub memory: Bytes,
 }
 
+/// A number that is not zero.
+fn positive<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "expected a whole number from 1 on".to_owned())
+}
+
 /// What `--trace` draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Trace {
@@ -513,6 +587,24 @@ pub struct ImpairArguments {
     pub quiet: bool,
 }
 
+/// From when until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The beginning.
+    pub from: Duration,
+    /// The end, which is later.
+    pub until: Duration,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    let part = |text: &str| text.trim().parse::<Duration>().map_err(|error| error.to_string());
+    let (from, until) = match text.split_once("..") {
+        Some((from, until)) => (part(from)?, part(until)?),
+        None => (Duration::ZERO, part(text)?),
+    };
+    if until <= from { Err(format!("{until} is not after {from}")) } else { Ok(Span { from, until }) }
+}
+
 fn time(text: &str) -> Result<Duration, UnitError> {
     text.parse()
 }
@@ -534,10 +626,12 @@ impl Arguments {
             Command::Bench(Bench::Server(server)) => server.quiet,
             Command::Bench(Bench::Client(client)) => client.quiet,
             Command::Impair(impair) => impair.quiet,
+            Command::Mahimahi(mahimahi) => mahimahi.quiet,
             Command::Send(send) => send.quiet,
             Command::Recv(recv) => recv.common.quiet,
             Command::Serve(serve) => serve.common.quiet,
-            Command::Validate(_)
+            Command::Doctor(_)
+            | Command::Validate(_)
             | Command::Model(_)
             | Command::List { .. }
             | Command::Schema
@@ -550,6 +644,15 @@ impl Arguments {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+
+    #[test]
+    fn a_span_has_a_beginning_and_an_end() {
+        let millis = Duration::from_millis;
+        assert_eq!(span("20 ms"), Ok(Span { from: Duration::ZERO, until: millis(20) }));
+        assert_eq!(span("1 s..1.5 s"), Ok(Span { from: millis(1000), until: millis(1500) }));
+        assert!(span("2 s..1 s").unwrap_err().contains("is not after"));
+        assert!(span("0 s").is_err() && span("soon").is_err() && span("1 s..").is_err());
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

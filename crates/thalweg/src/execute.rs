@@ -1,21 +1,23 @@
 //! Runs a batch and gathers what comes out of it.
 
-use crate::capture::{Captures, FileCapture, file_name};
+use crate::capture::{Captures, FileCapture};
 use crate::console::{Console, Error};
 use crate::lines::{self, Lines, Meter};
 use crate::progress::Bar;
+use crate::qlogs::{FileQlog, Qlogs};
+use crate::replays::Replays;
 use crate::sequences::{FileSequence, Sequences};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_lab::batch::{self, Job, Progress};
-use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey, write_qlog};
-use thalweg_lab::report::AllSeries;
+use thalweg_lab::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
+use thalweg_lab::report::{AllSeries, Recorder, Replay};
 use thalweg_lab::results::{Document, Header, Run};
 use thalweg_lab::scenario::Loaded;
+use thalweg_proto::units::Time;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{NoTrace, Record, Tracer};
@@ -63,8 +65,8 @@ pub struct Execution<'a> {
     pub events: Option<Vec<u64>>,
     /// Packet captures.
     pub captures: Option<Captures>,
-    /// Where the senders' metrics go as qlog.
-    pub qlog: Option<PathBuf>,
+    /// What senders did, as qlog.
+    pub qlogs: Option<Qlogs>,
     /// Sequence diagrams.
     pub sequences: Option<Sequences>,
     /// Records while it runs.
@@ -75,14 +77,16 @@ pub struct Execution<'a> {
     pub folder: Option<&'a Folder>,
     /// Keep series for a page or a picture.
     pub keep_series: bool,
+    /// Which packets are kept for a page.
+    pub replay: Option<Replays>,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Execution<'_> {
-    /// Runs the batch; gives the results, and the series for a report. Seed by seed, so that schemes can be compared
+    /// Runs the batch; gives the results, and series and packets for a report. Seed by seed, so that schemes can be compared
     /// also when it is interrupted.
-    pub fn run(&self, console: &Console) -> Result<(Document, AllSeries), Error> {
+    pub fn run(&self, console: &Console) -> Result<(Document, AllSeries, Vec<Replay>), Error> {
         let jobs: Vec<Job> =
             (0..self.header.seeds.len() * self.schemes.len()).map(|run| self.job(run)).collect();
         let progress = Progress::new(&jobs, Arc::clone(&self.stop));
@@ -107,6 +111,7 @@ impl Execution<'_> {
             batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress))
         };
         bar.finish(&progress, console);
+        gathered.notes.iter().for_each(|note| console.say(note));
         if let Err(failed) = outcome {
             return Err(Error::Usage(format!("the scenario cannot be simulated: {}", failed.error)));
         }
@@ -115,7 +120,12 @@ impl Execution<'_> {
 
     /// Somebody wants to see every packet.
     fn is_watched(&self) -> bool {
-        self.captures.is_some() || self.sequences.is_some() || self.lines.is_some() || self.verify
+        self.captures.is_some()
+            || self.qlogs.is_some()
+            || self.sequences.is_some()
+            || self.lines.is_some()
+            || self.replay.is_some()
+            || self.verify
     }
 
     fn scheme(&self, run: usize) -> &Scheme {
@@ -147,16 +157,26 @@ impl Execution<'_> {
             .map(|lines| Meter::new(Arc::clone(lines), run, scheme.name.as_deref(), seed, &scheme.spec));
         let verifier = self.verify.then(|| Verifier::new(&scheme.spec));
         let sequence = self.sequences.as_ref().map(|sequences| sequences.begin(scheme.name.as_deref(), seed));
-        Traces { capture, meter, verifier, sequence }
+        let qlog = self.qlogs.as_ref().map(|qlogs| qlogs.begin(scheme.name.as_deref(), seed, &scheme.spec));
+        // Of each scheme the packets under the first seed.
+        let replay = self.replay.as_ref().filter(|_| run < self.schemes.len());
+        let recorder = replay.map(|replay| {
+            let recorder = replay.begin(&scheme.spec, self.schemes.len());
+            (recorder, scheme.name.clone().unwrap_or_default())
+        });
+        Traces { capture, qlog, meter, verifier, sequence, recorder }
     }
 }
 
 /// All that watches the packets of a run.
 struct Traces {
     capture: Option<FileCapture>,
+    qlog: Option<FileQlog>,
     meter: Option<Meter>,
     verifier: Option<Verifier>,
     sequence: Option<FileSequence>,
+    /// With the name of the scheme.
+    recorder: Option<(Recorder, String)>,
 }
 
 impl Tracer for Traces {
@@ -166,33 +186,56 @@ impl Tracer for Traces {
         self.capture.record(record);
         self.meter.record(record);
         self.verifier.record(record);
+        if let Some(qlog) = &mut self.qlog {
+            qlog.packets.record(record);
+        }
         if let Some(sequence) = &mut self.sequence {
             sequence.sequence.record(record);
         }
+        if let Some((recorder, _)) = &mut self.recorder {
+            recorder.record(record);
+        }
     }
+
+    fn gate(&mut self, time: Time, connection: u32, paused: bool) {
+        self.verifier.gate(time, connection, paused);
+    }
+}
+
+/// What comes out of watching a run.
+#[derive(Debug, Default)]
+struct Ended {
+    /// What there is to say.
+    note: Option<String>,
+    /// Packets for a page.
+    replay: Option<Replay>,
 }
 
 /// A tracer that has something to do when its run is over.
 trait Ending: Tracer {
-    fn end(self, result: &RunResult) -> Result<(), Error>;
+    fn end(self, result: &RunResult) -> Result<Ended, Error>;
 }
 
 impl Ending for NoTrace {
-    fn end(self, _result: &RunResult) -> Result<(), Error> {
-        Ok(())
+    fn end(self, _result: &RunResult) -> Result<Ended, Error> {
+        Ok(Ended::default())
     }
 }
 
 impl Ending for Traces {
-    fn end(self, result: &RunResult) -> Result<(), Error> {
-        let Self { capture, meter, verifier, sequence } = self;
+    fn end(self, result: &RunResult) -> Result<Ended, Error> {
+        let Self { capture, qlog, meter, verifier, sequence, recorder } = self;
         if let Some(meter) = meter {
             meter.finish(result.ended);
         }
         let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
         finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
+        let note = qlog.map_or(Ok(None), |qlog| qlog.finish(result))?;
         sequence.map_or(Ok(()), FileSequence::finish)?;
-        let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else { return Ok(()) };
+        let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else {
+            let replay = recorder.map(|(recorder, scheme)| recorder.finish(&scheme, result));
+            return Ok(Ended { note, replay });
+        };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
             "seed {}: the network broke its own rules, which is a fault of the simulator; please report it{list}",
@@ -235,6 +278,8 @@ struct Gathered<'a> {
     runs: Vec<Vec<Run>>,
     series: Option<SeriesFiles>,
     kept: AllSeries,
+    replays: Vec<Replay>,
+    notes: Vec<String>,
     failed: Option<Error>,
 }
 
@@ -246,13 +291,19 @@ impl<'a> Gathered<'a> {
             runs: vec![Vec::new(); execution.schemes.len()],
             series,
             kept: AllSeries::default(),
+            replays: Vec::new(),
+            notes: Vec::new(),
             failed: None,
         })
     }
 
     /// Takes the results of run `number`; they come in order.
     fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
-        let ended = trace.end(result).and_then(|()| self.add_series(number, result));
+        let ended = trace.end(result).and_then(|Ended { note, replay }| {
+            self.notes.extend(note);
+            self.replays.extend(replay);
+            self.add_series(number, result)
+        });
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
@@ -265,19 +316,7 @@ impl<'a> Gathered<'a> {
     }
 
     fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
-        let Scheme { name, spec, .. } = self.execution.scheme(run);
-        if let Some(path) = &self.execution.qlog {
-            let several = self.execution.schemes.len() * self.execution.header.seeds.len() > 1;
-            let path = if several {
-                file_name(&path.with_extension(""), name.as_deref(), result.seed, ".qlog")
-            } else {
-                path.clone()
-            };
-            let title = &self.execution.header.scenario.title;
-            let written =
-                File::create(&path).and_then(|file| write_qlog(BufWriter::new(file), title, spec, result));
-            written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
-        }
+        let Scheme { name, .. } = self.execution.scheme(run);
         let scheme = name.as_deref().unwrap_or("");
         if self.execution.keep_series {
             self.kept.add(RunKey { scheme, seed: result.seed }, result);
@@ -285,7 +324,7 @@ impl<'a> Gathered<'a> {
         self.series.as_mut().map_or(Ok(()), |series| series.add(scheme, result))
     }
 
-    fn document(self) -> Result<(Document, AllSeries), Error> {
+    fn document(self) -> Result<(Document, AllSeries, Vec<Replay>), Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -305,7 +344,7 @@ impl<'a> Gathered<'a> {
             Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
         };
-        Ok((document, self.kept))
+        Ok((document, self.kept, self.replays))
     }
 }
 

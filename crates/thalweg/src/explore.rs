@@ -5,49 +5,80 @@ use crate::arguments::ExploreArguments;
 use crate::console::{Console, Error};
 use crate::run::interruptible;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use thalweg_lab::explore::{Bounds, Outcome, SCHEMES, explore as search};
+use thalweg_lab::explore::{
+    Bounds, Endless, Outcome, SCHEMES, acknowledgement, bounds, explore as search, search_endless,
+};
 use thalweg_lab::scenario::nearest;
+
+/// What is explored.
+enum Task {
+    /// A few packets and all that can happen to them.
+    Packets(Bounds),
+    /// A stream without end.
+    Stream(Endless),
+}
 
 /// Visits every state and tells what is wrong in any.
 pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
-    let bounds = Bounds {
-        window: arguments.window,
-        messages: arguments.messages.unwrap_or(arguments.window + 2),
-        losses: arguments.losses,
-        duplicates: arguments.duplicates,
-        delays: arguments.delays,
-        expiries: arguments.expiries,
-        memory: arguments.memory,
-    };
+    let name = arguments.protocol.as_str();
+    let task = task(arguments)?;
     let stop = interruptible()?;
     let target = if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(None, target);
-    let outcome = search(&arguments.protocol, &bounds, |states, waiting| {
+    let show = |states, waiting| {
         bar.set_message(format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting)));
         bar.tick();
         !stop.load(Ordering::Relaxed)
-    });
+    };
+    let outcome = match &task {
+        Task::Packets(bounds) => search(name, bounds, show),
+        Task::Stream(endless) => search_endless(endless, arguments.memory, show).ok(),
+    };
     bar.finish_and_clear();
-    let outcome = outcome.ok_or_else(|| Error::Usage(unknown(&arguments.protocol)))?;
+    let outcome = outcome.ok_or_else(|| Error::Usage(unknown(name)))?;
     if arguments.json {
-        console.print(&format!("{:#}\n", document(&arguments.protocol, &bounds, &outcome)))?;
+        console.print(&format!("{:#}\n", document(arguments, &task, &outcome)))?;
     } else {
-        console.print(&text(&arguments.protocol, &bounds, &outcome))?;
+        console.print(&text(name, &task, &outcome))?;
     }
     match &outcome.counterexample {
-        Some(found) => Err(Error::Failed(format!("{}: {}", arguments.protocol, found.what))),
+        Some(found) => Err(Error::Failed(format!("{name}: {}", found.what))),
         None if outcome.complete => Ok(()),
         None if stop.load(Ordering::Relaxed) => {
             Err(Error::Failed("interrupted: not all states were visited".to_owned()))
         }
         None => Err(Error::Failed(format!(
             "not all states were visited: they take more than {}; allow less to go wrong, or more --memory",
-            bounds.memory
+            arguments.memory
         ))),
     }
+}
+
+fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
+    let name = arguments.protocol.as_str();
+    if !SCHEMES.iter().any(|(known, _)| *known == name) {
+        return Err(Error::Usage(unknown(name)));
+    }
+    if arguments.endless {
+        let Some(acknowledgement) = acknowledgement(name) else {
+            return Err(Error::Usage(format!("--endless is for sstp and its variants, not for {name}")));
+        };
+        let window = arguments.window.unwrap_or(20);
+        return Ok(Task::Stream(Endless::new(acknowledgement, window, arguments.losses)));
+    }
+    let usual = bounds(name, arguments.window.unwrap_or(3).into());
+    Ok(Task::Packets(Bounds {
+        messages: arguments.messages.unwrap_or(usual.messages),
+        losses: arguments.losses,
+        duplicates: arguments.duplicates.unwrap_or(usual.duplicates),
+        delays: arguments.delays,
+        expiries: arguments.expiries,
+        memory: arguments.memory,
+        ..usual
+    }))
 }
 
 fn unknown(name: &str) -> String {
@@ -59,11 +90,65 @@ fn unknown(name: &str) -> String {
     format!("there is no protocol `{name}` to explore; {hint}")
 }
 
-fn text(name: &str, bounds: &Bounds, outcome: &Outcome) -> String {
-    let mut text = format!(
-        "{name}: window {}, {} packets; at most {} lost, {} copied, {} held back, {} early expiries\n\n",
-        bounds.window, bounds.messages, bounds.losses, bounds.duplicates, bounds.delays, bounds.expiries
-    );
+impl Task {
+    /// What may happen, in a line or two.
+    fn header(&self) -> String {
+        match self {
+            Self::Packets(bounds) => format!(
+                "window {}, {} packets; at most {} lost, {} copied, {} held back, {} early expiries",
+                bounds.window,
+                bounds.messages,
+                bounds.losses,
+                bounds.duplicates,
+                bounds.delays,
+                bounds.expiries
+            ),
+            Self::Stream(endless) => format!(
+                "a stream without end, window {} packets, room for {}, round trip {}; at most {} lost",
+                endless.window,
+                endless.buffer,
+                2 * endless.path,
+                endless.losses
+            ),
+        }
+    }
+
+    /// What is so if nothing is wrong.
+    const fn promise(&self) -> &'static str {
+        match self {
+            Self::Packets(_) => {
+                "All states were visited. In each, what was delivered was in order and complete, nothing twice; from\n\
+                 each, all is delivered once the channel behaves.\n"
+            }
+            Self::Stream(_) => {
+                "All states were visited. From each, the stream comes to rest once nothing more is lost: packets are\n\
+                 delivered as they come, and none is sent again.\n"
+            }
+        }
+    }
+
+    fn document(&self) -> Value {
+        match self {
+            Self::Packets(bounds) => json!({
+                "window": bounds.window,
+                "messages": bounds.messages,
+                "losses": bounds.losses,
+                "duplicates": bounds.duplicates,
+                "delays": bounds.delays,
+                "expiries": bounds.expiries,
+            }),
+            Self::Stream(endless) => json!({
+                "window": endless.window,
+                "buffer": endless.buffer,
+                "round_trip_packets": 2 * endless.path,
+                "losses": endless.losses,
+            }),
+        }
+    }
+}
+
+fn text(name: &str, task: &Task, outcome: &Outcome) -> String {
+    let mut text = format!("{name}: {}\n\n", task.header());
     let rows = [
         ("States", outcome.states),
         ("Steps between them", outcome.steps),
@@ -76,10 +161,7 @@ fn text(name: &str, bounds: &Bounds, outcome: &Outcome) -> String {
     }
     text.push('\n');
     match &outcome.counterexample {
-        None if outcome.complete => text.push_str(
-            "All states were visited. In each, what was delivered was in order and complete, nothing twice; from\n\
-             each, all is delivered once the channel behaves.\n",
-        ),
+        None if outcome.complete => text.push_str(task.promise()),
         None => text.push_str("Nothing is wrong in the states visited, but these are not all.\n"),
         Some(found) => {
             let _ = writeln!(text, "Wrong: {}.\n", found.what);
@@ -91,18 +173,13 @@ fn text(name: &str, bounds: &Bounds, outcome: &Outcome) -> String {
     text
 }
 
-fn document(name: &str, bounds: &Bounds, outcome: &Outcome) -> serde_json::Value {
+fn document(arguments: &ExploreArguments, task: &Task, outcome: &Outcome) -> Value {
+    let mut bounds = task.document();
+    bounds["memory_bytes"] = arguments.memory.get().into();
     json!({
-        "protocol": name,
-        "bounds": {
-            "window": bounds.window,
-            "messages": bounds.messages,
-            "losses": bounds.losses,
-            "duplicates": bounds.duplicates,
-            "delays": bounds.delays,
-            "expiries": bounds.expiries,
-            "memory_bytes": bounds.memory.get(),
-        },
+        "protocol": arguments.protocol,
+        "endless": arguments.endless,
+        "bounds": bounds,
         "complete": outcome.complete,
         "states": outcome.states,
         "steps": outcome.steps,

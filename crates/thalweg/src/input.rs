@@ -43,6 +43,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "cluster",
     "recovery",
     "soft-acknowledgement",
+    "slow-reader",
     "ten-thousand-flows",
 };
 

@@ -5,14 +5,18 @@ mod bench;
 mod capture;
 mod catalog;
 mod console;
+mod doctor;
 mod execute;
 mod explore;
 mod impair;
 mod input;
 mod lines;
+mod mahimahi;
 mod model;
 mod paper;
 mod progress;
+mod qlogs;
+mod replays;
 mod report;
 mod rerun;
 mod run;
@@ -42,8 +46,10 @@ fn main() -> ExitCode {
         Command::Paper(arguments) => paper::paper(&arguments, &console),
         Command::Model(arguments) => model::model(&arguments.model, &console),
         Command::Report(arguments) => report::report(&arguments, &console),
+        Command::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, &console),
         Command::Bench(arguments) => bench::bench(&arguments, &console),
         Command::Impair(arguments) => impair::impair(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),

@@ -63,7 +63,8 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
     let mut table = Table::with_columns(heads.map(|head| (head, Align::Right)));
     for (p, window, analysis) in &rows {
         table.row([
-            p.to_string(),
+            // Small ones as they are usually written.
+            if *p > 0.0 && *p < 1e-3 { format!("{p:e}") } else { p.to_string() },
             format!("{window:.2}"),
             format!("{:.3}", window / w_a),
             format!("{:.4}", analysis.efficiency),

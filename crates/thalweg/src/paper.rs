@@ -39,6 +39,9 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     if cfg!(debug_assertions) {
         console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
+    for id in &prepared.left_out {
+        console.say(&format!("note: `{id}` takes long and is run only with --experiment {id}"));
+    }
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let runs = run(&prepared, folder.as_ref(), arguments.jobs, console)?;
     if let Some(broken) = runs.iter().find(|run| !run.conservation.holds()) {

@@ -18,12 +18,7 @@ impl Bar {
     pub fn new(progress: &Progress, console: &Console) -> Self {
         let target =
             if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(Some(progress.total_micros()), target);
-        let template = "{wide_bar} {percent}%  {msg}  {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Self { bar, begun: Instant::now() }
+        Self { bar: bar(progress.total_micros(), target), begun: Instant::now() }
     }
 
     /// Shows where `progress` is.
@@ -45,5 +40,72 @@ impl Bar {
             HumanCount(events),
             events as f64 / seconds / 1e6
         ));
+    }
+}
+
+/// What gives way on a narrow terminal is the message.
+fn bar(total: u64, target: ProgressDrawTarget) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:10} {percent:>3}%  {wide_msg} {eta} left") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::TermLike;
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    /// A terminal that keeps what is written.
+    #[derive(Debug)]
+    struct Narrow(u16, Arc<Mutex<Vec<String>>>);
+
+    impl TermLike for Narrow {
+        fn width(&self) -> u16 {
+            self.0
+        }
+        fn move_cursor_up(&self, _lines: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _lines: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _columns: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _columns: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.1.lock().unwrap().push(text.to_owned());
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_bar_is_no_wider_than_the_terminal() {
+        for width in [28, 40, 80, 200] {
+            let written = Arc::new(Mutex::new(Vec::new()));
+            let terminal = Narrow(width, Arc::clone(&written));
+            let bar = bar(100, ProgressDrawTarget::term_like(Box::new(terminal)));
+            bar.set_message("32.7 of 40.0 s, 27.2 M events/s");
+            bar.set_position(50);
+            bar.tick();
+            let lines = written.lock().unwrap();
+            assert!(lines.iter().any(|line| line.contains("50%")), "{lines:?}");
+            assert!(lines.iter().all(|line| line.chars().count() <= usize::from(width)), "{lines:?}");
+        }
     }
 }

@@ -102,7 +102,7 @@ fn page_of_runs(folder: &Path, is_picture: bool, console: &Console) -> Result<St
         console
             .say("note: the folder's scenario cannot be read, so that the report does not draw the network");
     }
-    Ok(page(&stored.document, &series, loaded.ok().as_ref().map(scenario::Loaded::spec)))
+    Ok(page(&stored.document, &series, loaded.ok().as_ref().map(scenario::Loaded::spec), &[]))
 }
 
 #[cfg(test)]

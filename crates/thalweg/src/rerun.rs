@@ -37,15 +37,16 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         schemes,
         jobs: arguments.jobs,
         captures: None,
-        qlog: None,
+        qlogs: None,
         sequences: None,
         lines: None,
         verify: false,
         folder: None,
         keep_series: false,
+        replay: None,
         stop: interruptible()?,
     };
-    let (again, _) = execution.run(console)?;
+    let (again, _, _) = execution.run(console)?;
     let runs = again.runs().count();
     let different = first_difference(document, &again)?;
     match different {

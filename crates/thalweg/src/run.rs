@@ -7,6 +7,8 @@ use crate::console::{Console, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::lines::Lines;
+use crate::qlogs::Qlogs;
+use crate::replays::Replays;
 use crate::report::Place;
 use crate::sequences::Sequences;
 use crate::version::version;
@@ -96,11 +98,7 @@ fn execute(
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
     let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name());
     let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name());
-    let qlog = options.qlog.as_ref().map(|path| match (path, &folder) {
-        (Some(path), _) => path.clone(),
-        (None, Some(folder)) => folder.path("trace.qlog"),
-        (None, None) => PathBuf::from(source.name()).with_extension("qlog"),
-    });
+    let qlogs = Qlogs::new(options, folder.as_ref(), &source.name(), &loaded.scenario.title, runs > 1);
     let sequences = match options.trace {
         Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
         None => None,
@@ -116,17 +114,18 @@ fn execute(
         jobs: options.jobs,
         events: None,
         captures,
-        qlog,
+        qlogs,
         sequences,
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),
         keep_series: place.is_some() || picture.is_some(),
+        replay: place.as_ref().and_then(|_| Replays::new(options.replay, loaded.spec())),
         stop,
     };
-    let (document, series) = execution.run(console)?;
+    let (document, series, replays) = execution.run(console)?;
     if let Some(place) = place {
-        let page = report(&document, &series, Some(loaded.spec()));
+        let page = report(&document, &series, Some(loaded.spec()), &replays);
         place.write(&page, folder.as_ref(), console)?;
     }
     if let Some(place) = picture {

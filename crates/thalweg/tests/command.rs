@@ -167,10 +167,67 @@ fn wrong_calls_say_what_would_be_right() {
         (&["run", "dumbbell", "--seed", "18446744073709551615", "--reps", "2"], "too large"),
         (&["rerun", "."], "not a results folder"),
         (&["list", "scheme"], "schemes"),
+        (&["run", "recovery", "--trace", "sequence", "--trace-flow", "dta"], "did you mean `data`?"),
+        (&["run", "recovery", "--trace", "sequence", "--trace-packets", "0"], "from 1"),
+        (&["paper", "lee98"], "did you mean `lee97`?"),
+        (&["explore", "sscp"], "did you mean `sscop`?"),
+        (&["explore", "sscop", "--window", "0"], "1..=64"),
+        (&["explore", "sscop", "--losses", "256"], "0..=255"),
+        (&["explore", "sscop", "--endless"], "--endless is for sstp"),
+        (&["explore", "sstp", "--endless", "--delays", "1"], "cannot be used with '--delays"),
     ] {
         let error = fails(&place, arguments, 2);
         assert!(error.contains(expected), "{arguments:?} says\n{error}");
     }
+}
+
+/// Every quantity of an analysis has a range, and what lies outside is named; nearly total loss is answered at once.
+#[test]
+fn an_analysis_says_what_it_cannot_compute() {
+    let place = place("model");
+    for (arguments, words) in [
+        (["--p", "2"], "expected a probability from 0 to 1"),
+        (["--p", "-1"], "expected a probability from 0 to 1"),
+        (["--p", "1e-3,often"], "invalid value 'often'"),
+        (["--window", "foo"], "of w_a, such as 2.5wa"),
+        (["--window", "-1wa"], "a window is above 0"),
+        (["--rate", "0 bit/s"], "a rate, a packet size and a segment above zero"),
+        (["--rtd", "30"], "has no unit"),
+    ] {
+        let error = fails(&place, &[&["model", "gong92"], &arguments[..]].concat(), 2);
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+    let table =
+        prints(&place, &["model", "gong92", "--p", "1e-300,0.9999999999999999", "--window", "12,2.5wa"]);
+    assert_eq!(table.lines().count(), 7, "{table}");
+    assert!(table.lines().all(|line| line.len() < 100), "{table}");
+}
+
+/// What is explored ends well or with a counter-example, and says so in its exit code.
+#[test]
+fn exploration_ends_well_or_with_a_trace() {
+    let place = place("explore");
+    let small = ["--window", "2", "--messages", "4", "--losses", "1", "--quiet"];
+    for protocol in ["adaptive-ack", "sack", "sscop", "sstp", "sstp-soft-one"] {
+        let text = prints(&place, &[&["explore", protocol], &small[..]].concat());
+        assert!(text.contains("All states were visited"), "{protocol}: {text}");
+    }
+    let text = prints(&place, &["explore", "sstp", "--endless", "--quiet"]);
+    assert!(text.contains("comes to rest"), "{text}");
+    let failed = |arguments: &[&str]| {
+        let output = thalweg(&place, arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = failed(&["explore", "sstp-hard", "--endless", "--json", "--quiet"]);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&document["endless"], &document["bounds"]["window"]), (&Value::Bool(true), &20.into()));
+    assert!(document["counterexample"]["trace"].as_array().unwrap().len() > 10, "{text}");
+    // SSCOP relies on order.
+    let text = failed(&[&["explore", "sscop", "--delays", "1"], &small[..]].concat());
+    assert!(text.contains("is held back"), "{text}");
+    let text = failed(&["explore", "sstp", "--memory", "1 kB", "--quiet"]);
+    assert!(text.contains("these are not all"), "{text}");
 }
 
 #[test]
@@ -229,6 +286,31 @@ fn an_interrupted_run_keeps_what_there_is() {
     assert!(prints(&place, &["rerun", "results", "--quiet"]).starts_with("Identical: 1 run"));
 }
 
+/// A folder of results may be replaced, whatever of a run is in it; its explanation names all of it.
+#[test]
+fn a_folder_with_every_output_is_written_again() {
+    let place = place("again");
+    let everything = ["--out", "out", "--pcap", "--qlog", "--report", "--svg", "--trace", "sequence"];
+    for (run, picture) in [
+        (&["run", "two-flows"][..], "sequence.svg"),
+        (&["run", "two-flows", "--reps", "2"], "sequence-2.svg"),
+    ] {
+        for _ in 0..2 {
+            prints(&place, &with_short(&[run, &everything[..]].concat()));
+        }
+        assert!(place.join("out").join(picture).exists(), "{picture}");
+    }
+    let readme = fs::read_to_string(place.join("out/README.txt")).unwrap();
+    for entry in fs::read_dir(place.join("out")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let named = match name.split_once('-') {
+            Some((stem, rest)) => format!("{stem}*.{}", rest.split_once('.').unwrap().1),
+            None => name,
+        };
+        assert!(readme.contains(&named), "{named} is not in\n{readme}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
@@ -258,4 +340,37 @@ fn tshark_opens_the_capture_of_a_run() {
     assert!(count("tcp.dstport == 5001 && ip.src == 10.0.0.1") > 100);
     assert!(count("tcp.srcport == 5001 && ip.dst == 10.0.0.1") > 100);
     assert_eq!(count("_ws.malformed"), 0);
+}
+
+/// What a link's capacity is written as is what a link can be made of: the same capacity, and the same file again.
+#[test]
+fn a_capacity_trace_goes_out_and_in_again() {
+    let place = place("mahimahi");
+    let built_in = prints(&place, &["mahimahi", "cellular-trace", "cell", "--quiet"]);
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/cellular.trace");
+    assert_eq!(built_in, fs::read_to_string(original).unwrap());
+    let link = |capacity: &str| {
+        format!(
+            "title = \"t\"\nduration = \"6 s\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\n{capacity}\n\
+             delay = \"10 ms\"\nqueue = \"100 pkt\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\n\
+             workload = {{ kind = \"cbr\", rate = \"20 Mbit/s\", packet = \"1472 B\" }}\n"
+        )
+    };
+    let changes = "rate = \"12 Mbit/s\"\nschedule = [{ at = \"2 s\", rate = \"4 Mbit/s\" }, { at = \"4 s\", outage = \"500 ms\" }]";
+    fs::write(place.join("rates.toml"), link(changes)).unwrap();
+    let trace = prints(&place, &["mahimahi", "rates.toml"]);
+    fs::write(place.join("link.trace"), &trace).unwrap();
+    fs::write(place.join("trace.toml"), link("trace = \"link.trace\"")).unwrap();
+    assert_eq!(prints(&place, &["mahimahi", "trace.toml"]), trace);
+    // 2 s of 12 Mbit/s and 3.5 s of 4 Mbit/s, in packets of 1500 bytes.
+    assert_eq!(trace.lines().count(), 2000 + 1166);
+    let goodput = |file: &str| {
+        let results: Value =
+            serde_json::from_str(&prints(&place, &["run", file, "--json", "--quiet"])).unwrap();
+        results["runs"][0]["totals"]["goodput_bps"].as_f64().unwrap()
+    };
+    let (rates, traced) = (goodput("rates.toml"), goodput("trace.toml"));
+    assert!((rates - traced).abs() < 0.001 * rates, "{rates} and {traced}");
+    assert!(fails(&place, &["mahimahi", "parking-lot"], 2).contains("name a link"));
+    assert!(fails(&place, &["mahimahi", "rates.toml", "--from", "c"], 2).contains("joins `a` and `b`"));
 }

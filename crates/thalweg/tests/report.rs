@@ -114,7 +114,10 @@ fn qlog_has_a_trace_for_each_sender() {
     assert_eq!(traces.len(), 10);
     for trace in traces {
         let events = trace["events"].as_array().unwrap();
-        assert!(events.len() > 5 && events.iter().all(|event| event["name"] == "recovery:metrics_updated"));
+        let count = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+        let (sent, received) = (count("transport:packet_sent"), count("transport:packet_received"));
+        assert!(count("recovery:metrics_updated") > 5 && sent > received && received > sent / 2);
+        assert!(count("recovery:packet_lost") > 0, "every flow of this run loses something");
         let times: Vec<f64> = events.iter().map(|event| event["time"].as_f64().unwrap()).collect();
         assert!(times.is_sorted() && times.last().is_some_and(|last| *last <= 2000.0));
         let rtt = events.iter().filter_map(|event| event["data"]["smoothed_rtt"].as_f64());
@@ -127,4 +130,30 @@ fn qlog_has_a_trace_for_each_sender() {
     assert!(fs::read_to_string(place.join("results/README.txt")).unwrap().contains("qlog"));
     succeeds(&place, &call);
     assert!(!place.join("results/trace-vegas-1.qlog").exists());
+}
+
+#[test]
+fn a_page_has_the_packets_of_small_runs_and_of_times_that_are_asked_for() {
+    let place = place("report-replay");
+    let replays = |name: &str| {
+        let page = page(&place.join(name));
+        let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+        serde_json::from_str::<serde_json::Value>(data).unwrap()["replays"].clone()
+    };
+    succeeds(&place, &["run", "slow-chain", "--report=small.html"]);
+    let small = &replays("small.html")[0];
+    assert_eq!(
+        (&small["from_s"], &small["until_s"], &small["cut"]),
+        (&0.0.into(), &80.0.into(), &false.into())
+    );
+    assert!(small["link"]["count"].as_u64().unwrap() > 2000, "{small}");
+    let dumbbell = ["run", "dumbbell", "--set", "duration=5 s"];
+    succeeds(&place, &[&dumbbell[..], &["--report=none.html"]].concat());
+    assert_eq!(replays("none.html"), serde_json::json!([]));
+    succeeds(&place, &[&dumbbell[..], &["--replay", "2 s..2.1 s", "--report=some.html"]].concat());
+    let some = &replays("some.html")[0];
+    assert_eq!((&some["from_s"], &some["until_s"]), (&2.0.into(), &2.1.into()));
+    // 100 Mbit/s for a tenth of a second, in packets of 1040 bytes, and acknowledgements.
+    assert!((1200..4000).contains(&some["link"]["count"].as_u64().unwrap()), "{}", some["link"]["count"]);
+    assert!(fails(&place, &["run", "web", "--replay", "1 s"]).contains("--report"));
 }

@@ -2,20 +2,40 @@
 
 const model = JSON.parse(find("#data").textContent);
 
-// An array of numbers, least significant byte first, from base64.
-function decode(text, Type) {
+// The bytes of a text in base64.
+function bytesOf(text) {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
-  if (!littleEndian) {
-    const size = Type.BYTES_PER_ELEMENT;
-    for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();
-  }
-  return new Type(bytes.buffer);
+  return bytes;
 }
 
-const timeArrays = model.times.map((text) => decode(text, Float64Array));
+// An array of numbers, in one of the forms of `encode.rs`: places in a table, multiples of a step, or as they are.
+function decode({ first, step, count, table, text }) {
+  const bytes = bytesOf(text);
+  const numbers = new Float64Array(count);
+  if (step === 0) {
+    const view = new DataView(bytes.buffer);
+    return numbers.map((_, i) => view.getFloat64(8 * i, true));
+  }
+  let at = 0;
+  let steps = 0;
+  for (let i = 0; i < count; i++) {
+    let group = bytes[at] & 127;
+    // Not by shifting, which is for 32 bits only.
+    for (let unit = 128; bytes[at++] > 127; unit *= 128) group += (bytes[at] & 127) * unit;
+    if (table) {
+      numbers[i] = table[group];
+      continue;
+    }
+    steps += group % 2 ? -(group + 1) / 2 : group / 2;
+    numbers[i] = first + step * steps;
+  }
+  return numbers;
+}
+
+const PICOSECONDS = 1e12;
+const timeArrays = model.times.map((of) => decode(of).map((picos) => picos / PICOSECONDS));
 
 // Series are decoded when they are first shown.
 const allSeries = model.series.map((of) => {
@@ -24,7 +44,7 @@ const allSeries = model.series.map((of) => {
     ...of,
     times: timeArrays[of.times],
     get values() {
-      return (values ??= decode(of.values, Float32Array));
+      return (values ??= decode(of.values));
     },
   };
 });
@@ -63,7 +83,7 @@ function subjects(isFlow) {
   return [...found.values()];
 }
 
-const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput"]);
+const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput", "unread"]);
 
 // Counts since the point before, from a counter that starts anew once, at the end of the warm-up.
 function increments(values) {

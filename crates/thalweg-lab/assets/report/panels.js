@@ -7,6 +7,7 @@ const PANELS = [
   { id: "queue", title: "Queue", quantity: "queue-packets" },
   { id: "rtt", title: "Round-trip time, smoothed", quantity: "rtt", together: "mean" },
   { id: "window", title: "Window", quantity: "window", together: "mean" },
+  { id: "unread", title: "Delivered and not yet read", quantity: "unread", together: "sum" },
   { id: "drops", title: "Drops between samples", quantity: "drops", counts: true },
   { id: "marks", title: "Marks between samples", quantity: "marks", counts: true },
   { id: "feedback", title: "Messages of routers between samples", quantity: "feedback", counts: true },

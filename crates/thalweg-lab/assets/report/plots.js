@@ -101,6 +101,9 @@ function makePlot(panel, lines, holder) {
     series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${digits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
     hooks: {
       drawClear: [drawWarmup],
+      setCursor: [(u) => {
+        if (u === plots[0]?.plot) onPlotCursor(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x"));
+      }],
       setSelect: [(u) => {
         if (u.select.width < 4) return;
         const ends = [u.select.left, u.select.left + u.select.width].map((left) => u.posToVal(left, "x"));
@@ -123,13 +126,41 @@ function refresh({ plot, lines }) {
   });
 }
 
+function isInSight({ figure }) {
+  const { top, bottom } = figure.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+}
+
+// Draws what is in sight at once, and the rest one by one, so that a key or a drag has never to wait for all.
+let outOfSight = [];
+let drawingLater = 0;
+
+function refreshAll() {
+  const [seen, unseen] = [plots.filter(isInSight), plots.filter((made) => !isInSight(made))];
+  seen.forEach(refresh);
+  outOfSight = unseen;
+  refreshLater();
+}
+
+function refreshLater() {
+  if (drawingLater || !outOfSight.length) return;
+  drawingLater = setTimeout(() => {
+    drawingLater = 0;
+    // Other plots may have been chosen meanwhile.
+    if (!outOfSight.length) return;
+    const next = outOfSight.findIndex(isInSight);
+    refresh(outOfSight.splice(Math.max(0, next), 1)[0]);
+    refreshLater();
+  });
+}
+
 // Shows this time in every plot.
 function setRange(from, to) {
   const shortest = FULL.to * 1e-9;
   const span = Math.min(FULL.to - FULL.from, Math.max(shortest, to - from));
   range.from = Math.min(Math.max(FULL.from, from), FULL.to - span);
   range.to = range.from + span;
-  plots.forEach(refresh);
+  refreshAll();
   find("#range").textContent = `${digits(range.from)} s to ${digits(range.to)} s`;
 }
 
@@ -147,6 +178,8 @@ function pan(share) {
 function moveCursor(step) {
   const [first] = plots;
   if (!first) return;
+  // All plots read off the same time.
+  outOfSight.splice(0).forEach(refresh);
   const { plot } = first;
   const width = plot.over.clientWidth;
   const left = plot.cursor.left < 0 ? 0 : plot.cursor.left;
@@ -188,6 +221,7 @@ function drawPlots() {
   });
   const holder = find("#panels");
   plots = [];
+  outOfSight = [];
   for (const panel of PANELS) {
     if (!choice.panels.has(panel.id) || !isPresent(panel)) continue;
     const lines = linesOf(panel, choice);

@@ -19,11 +19,13 @@ const LINK_HEADS = [
 function cellOf(value, unit) {
   if (unit === undefined || unit === "held") return element("td", {}, String(value ?? "–"));
   const known = typeof value === "number";
-  return element("td", { class: "number", "data-value": known ? value : null }, known ? shown(value, unit) : "–");
+  // The unit of counts is in the heading.
+  const words = () => (unit === "pkt" ? digits(value) : shown(value, unit));
+  return element("td", { class: "number", "data-value": known ? value : null }, known ? words() : "–");
 }
 
 function headRow(heads) {
-  return element("thead", {}, element("tr", {}, heads.map(([, title, unit]) => element("th", { class: unit === undefined || unit === "held" ? null : "number" }, title))));
+  return element("thead", {}, element("tr", {}, heads.map(([, title, unit]) => element("th", { class: unit === undefined || unit === "held" ? null : "number" }, unit === "pkt" ? `${title}, pkt` : title))));
 }
 
 // A table that sorts; of very many rows the first ones, until the others are asked for.
@@ -57,7 +59,7 @@ function runControls(changed) {
   const parts = [];
   if (isCompared) parts.push(select("Scheme", "run-scheme", model.schemes, "scheme"));
   if (model.seeds.length > 1) parts.push(select("Seed", "run-seed", model.seeds, "seed"));
-  return [element("div", { class: "controls" }, parts)];
+  return [element("div", { class: "run-choice" }, parts)];
 }
 
 function fillLimits(run) {

@@ -1,6 +1,9 @@
 // The network, with the load on each direction of its links.
 
+// Few columns are wide, so that packets have room.
 const COLUMN = 210;
+const WIDEST_COLUMN = 420;
+const WIDTH = 900;
 const ROW = 96;
 const MARGIN = 74;
 
@@ -37,11 +40,12 @@ function layout(topology) {
     nodes.sort((p, q) => before(p) - before(q) || p - q);
     nodes.forEach((node, position) => (row[node] = position - (nodes.length - 1) / 2));
   });
+  const column = Math.min(WIDEST_COLUMN, Math.max(COLUMN, WIDTH / Math.max(1, layers.length - 1)));
   const tallest = Math.max(1, ...layers.map((nodes) => nodes.length));
   return {
-    width: 2 * MARGIN + (layers.length - 1) * COLUMN,
+    width: 2 * MARGIN + (layers.length - 1) * column,
     height: (tallest - 1) * ROW + 110 + 14 * mostGroups(topology),
-    places: row.map((of, node) => ({ x: MARGIN + layer[node] * COLUMN, y: 50 + (of + (tallest - 1) / 2) * ROW })),
+    places: row.map((of, node) => ({ x: MARGIN + layer[node] * column, y: 50 + (of + (tallest - 1) / 2) * ROW })),
   };
 }
 
@@ -63,8 +67,12 @@ function text(x, y, content, className, anchor = "middle") {
   return element("svg:text", { x, y, class: className, "text-anchor": anchor }, content);
 }
 
+// What is drawn: the directions of links, with what shows their load; the ends of their lines, by twice the position of
+// the link and one more backward; and the place for packets.
+const network = { directions: [], ends: [], overlay: null };
+
 // One direction of a link: a line to the right of the way, with its share of use.
-function direction(from, to, row, words) {
+function direction(from, to, row, words, key) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;
   const [nx, ny] = [-dy / length, dx / length];
@@ -73,12 +81,21 @@ function direction(from, to, row, words) {
   const [[x1, y1], [x2, y2]] = [at(gap, 5), at(1 - gap, 5)];
   const share = row ? row[linkColumn("utilisation")] : 0;
   const [tx, ty] = at(0.5, 19);
-  const label = row ? `${shown(share, "share")} →` : "";
   const backward = dx < 0;
+  const wordsOf = (load, waiting) => `${backward ? "← " : ""}${load}${waiting === null ? "" : `, queue ${digits(Math.round(waiting))}`}${backward ? "" : " →"}`;
   const used = row ? `${linkLabel(row)}: used ${shown(share, "share")}, ${row[linkColumn("drops")]} dropped` : "";
-  return element("svg:g", {}, element("svg:title", {}, `${used}; ${words}`),
-    element("svg:line", { x1, y1, x2, y2, class: loadClass(share), "marker-end": "url(#arrow)", "stroke-width": 2 + 5 * share }),
-    text(tx, ty + 4, backward ? `← ${shown(share, "share")}` : label, "share"));
+  const line = element("svg:line", { x1, y1, x2, y2, "marker-end": "url(#arrow)" });
+  const label = text(tx, ty + 4, "", "share");
+  // The load and the queue: shares on average; at a time what the link carries, as its rate may have changed.
+  const show = (share, carried = null, waiting = null) => {
+    line.setAttribute("class", loadClass(share));
+    line.setAttribute("stroke-width", 2 + 5 * share);
+    if (row) label.textContent = wordsOf(carried === null ? shown(share, "share") : shown(carried, "bit/s"), waiting);
+  };
+  show(share);
+  network.directions.push({ key, row, show });
+  network.ends.push({ x1, y1, x2, y2, nx, ny });
+  return element("svg:g", {}, element("svg:title", {}, `${used}; ${words}`), line, label);
 }
 
 function groupsAt(topology, node, { x, y }) {
@@ -91,12 +108,19 @@ function groupsAt(topology, node, { x, y }) {
 function drawing(topology, run) {
   const { width, height, places } = layout(topology);
   const rows = new Map(run.links.map((row) => [linkKey(row), row]));
-  const rowOf = (link, from, to) => rows.get(`${link.name} ${topology.nodes[from]}->${topology.nodes[to]}`);
+  const keyOf = (link, from, to) => `${link.name} ${topology.nodes[from]}->${topology.nodes[to]}`;
+  const lineOf = (link, from, to, words) => {
+    const key = keyOf(link, from, to);
+    return direction(places[from], places[to], rows.get(key), words, key);
+  };
+  network.directions = [];
+  network.ends = [];
+  network.overlay = element("svg:g", { class: "packets", "aria-hidden": "true" });
   const svg = element("svg:svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "The network with the load on its links; the table of queues has the same numbers" });
   svg.append(element("svg:defs", {}, element("svg:marker", { id: "arrow", viewBox: "0 0 6 6", refX: 4, refY: 3, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, element("svg:path", { d: "M0 0 6 3 0 6z", class: "arrow" }))));
   for (const link of topology.links) {
     const [a, b] = [places[link.a], places[link.b]];
-    svg.append(direction(a, b, rowOf(link, link.a, link.b), link.forward), direction(b, a, rowOf(link, link.b, link.a), link.backward));
+    svg.append(lineOf(link, link.a, link.b, link.forward), lineOf(link, link.b, link.a, link.backward));
     const same = link.forward === link.backward;
     const level = Math.abs(a.y - b.y) < 1;
     svg.append(text((a.x + b.x) / 2, (a.y + b.y) / 2 - (level ? 31 : 24), same ? link.forward : `${link.forward} | ${link.backward}`, "capacity"));
@@ -105,11 +129,12 @@ function drawing(topology, run) {
     const { x, y } = places[node];
     svg.append(element("svg:circle", { cx: x, cy: y, r: 9, class: "node" }), text(x, y - 16, name, "name"), ...groupsAt(topology, node, places[node]));
   });
+  svg.append(network.overlay);
   return svg;
 }
 
 function startNetwork() {
-  find("#network").append(element("h2", {}, "Network"), element("div", { id: "network-body", class: "wide" }));
+  find("#network").append(element("h2", {}, "Network"), element("div", { id: "network-clock" }), element("div", { id: "network-body", class: "wide" }), element("div", { id: "network-notes" }));
 }
 
 function fillNetwork(run) {
@@ -122,6 +147,10 @@ function fillNetwork(run) {
     body.replaceChildren(element("p", { class: "note" }, `${nodes} nodes and ${links} links are too many to be drawn.`));
   } else {
     const of = [isCompared ? run.scheme : "", model.seeds.length > 1 ? `seed ${run.seed}` : ""].filter((part) => part).join(", ");
-    body.replaceChildren(drawing(topology, run), element("p", { class: "note" }, `Shares of time in which each direction of a link was busy${of ? ` (${of})` : ""}.`));
+    const shares = `Shares of time in which each direction of a link was busy${of ? ` (${of})` : ""}; at a time, what it carries between two samples, and the queue at the second.`;
+    find("#network-clock").replaceChildren(...clockControls());
+    body.replaceChildren(drawing(topology, run));
+    find("#network-notes").replaceChildren(element("p", { class: "note" }, shares), element("p", { class: "note" }, clockNotes()));
+    startClock();
   }
 }

@@ -4,7 +4,6 @@ use super::digest::Fnv;
 use super::{Bounds, Scheme, Tag};
 use core::hash::{Hash, Hasher as _};
 use std::collections::VecDeque;
-use thalweg_proto::digest::Digest;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
@@ -15,18 +14,20 @@ const MOST_OUTPUTS: u32 = 10_000;
 /// One of the ends; also the direction towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
+    /// Where the messages are written.
     Sender,
+    /// Where they are delivered.
     Receiver,
 }
 
 impl End {
-    pub const BOTH: [Self; 2] = [Self::Receiver, Self::Sender];
+    pub(super) const BOTH: [Self; 2] = [Self::Receiver, Self::Sender];
 
-    pub const fn index(self) -> usize {
+    pub(super) const fn index(self) -> usize {
         self as usize
     }
 
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",
             Self::Receiver => "receiver",
@@ -51,6 +52,8 @@ pub enum Step {
     Expire(End),
     /// The timer of an end expires out of its turn.
     ExpireEarly(End),
+    /// The sender's rate lets it go on.
+    Go,
 }
 
 /// How much may still go wrong.
@@ -77,6 +80,8 @@ pub struct State<S: Scheme> {
     /// Of both ends, the sender first.
     clocks: [Time; 2],
     due: [Time; 2],
+    /// What the sender waits for is its rate.
+    is_paced: bool,
     /// On their way to each end, in order, and held back.
     queues: [VecDeque<S::Pdu>; 2],
     held: [Vec<S::Pdu>; 2],
@@ -107,6 +112,7 @@ impl<S: Scheme> State<S> {
             receiver,
             clocks: [Time::ZERO; 2],
             due: [Time::MAX; 2],
+            is_paced: false,
             queues: [VecDeque::new(), VecDeque::new()],
             held: [Vec::new(), Vec::new()],
             faults: Faults {
@@ -122,20 +128,27 @@ impl<S: Scheme> State<S> {
         let all = Tag { start: 0, length: bounds.messages };
         state.sender.handle(Time::ZERO, Input::Write(all));
         state.sender.handle(Time::ZERO, Input::Finish);
-        state.drain(End::Receiver, hear)?;
-        state.drain(End::Sender, hear)?;
+        state.drain(scheme, End::Receiver, hear)?;
+        state.drain(scheme, End::Sender, hear)?;
+        for _ in 0..S::SET_UP {
+            let Some(step @ Step::Arrive(_)) = state.calm() else { break };
+            state.take(scheme, step, hear)?;
+        }
         Ok(state)
     }
 
     /// A hash of all that decides what may happen from here on; `with_faults` also of what may still go wrong.
-    pub fn digest(&self, with_faults: bool) -> u128 {
+    pub fn digest(&self, scheme: &S, with_faults: bool) -> u128 {
         let mut hash = Fnv::new();
-        self.sender.digest(self.clocks[0], &mut hash);
-        self.receiver.digest(self.clocks[1], &mut hash);
+        let (sender, receiver) = (&self.sender, &self.receiver);
+        scheme.digest_ends((sender, self.clocks[0]), (receiver, self.clocks[1]), &mut hash);
         for end in End::BOTH {
             self.wait(end).hash(&mut hash);
-            self.queues[end.index()].hash(&mut hash);
-            self.held[end.index()].hash(&mut hash);
+            let (queue, held) = (&self.queues[end.index()], &self.held[end.index()]);
+            (queue.len(), held.len()).hash(&mut hash);
+            for pdu in queue.iter().chain(held) {
+                scheme.digest_pdu(pdu, end, sender, receiver, &mut hash);
+            }
         }
         (self.delivered, self.finished).hash(&mut hash);
         if with_faults {
@@ -181,6 +194,7 @@ impl<S: Scheme> State<S> {
         let first = End::BOTH.into_iter().find(|end| !self.queues[end.index()].is_empty());
         late.map(|end| Step::Late(end, 0))
             .or_else(|| first.map(Step::Arrive))
+            .or_else(|| self.is_paced.then_some(Step::Go))
             .or_else(|| End::BOTH.into_iter().find(|&end| self.is_next(end)).map(Step::Expire))
     }
 
@@ -203,7 +217,10 @@ impl<S: Scheme> State<S> {
                 }
             }
             steps.extend((0..self.held[end.index()].len() as u8).map(|index| Step::Late(end, index)));
-            if quiet && self.is_next(end) {
+            if self.is_paced && end == End::Sender {
+                // Packets take any time compared with the rate.
+                steps.push(Step::Go);
+            } else if quiet && self.is_next(end) {
                 // What comes after the end is only more of the same.
                 if !self.finished {
                     steps.push(Step::Expire(end));
@@ -216,17 +233,22 @@ impl<S: Scheme> State<S> {
     }
 
     /// Does a step, which must be possible; tells `hear` what the ends put out.
-    pub fn take(&mut self, step: Step, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
+    pub fn take(
+        &mut self,
+        scheme: &S,
+        step: Step,
+        hear: &mut impl FnMut(Said<S::Pdu>),
+    ) -> Result<(), String> {
         match step {
             Step::Arrive(end) => {
                 if let Some(pdu) = self.queues[end.index()].pop_front() {
-                    return self.receive(end, pdu, hear);
+                    return self.receive(scheme, end, pdu, hear);
                 }
             }
             Step::Late(end, index) => {
                 if usize::from(index) < self.held[end.index()].len() {
                     let pdu = self.held[end.index()].remove(index.into());
-                    return self.receive(end, pdu, hear);
+                    return self.receive(scheme, end, pdu, hear);
                 }
             }
             Step::Lose(end) => {
@@ -248,12 +270,16 @@ impl<S: Scheme> State<S> {
                 for clock in &mut self.clocks {
                     *clock += wait;
                 }
-                return self.drain(end, hear);
+                return self.drain(scheme, end, hear);
             }
             Step::ExpireEarly(end) => {
                 self.faults.expiries -= 1;
                 self.clocks[end.index()] += self.wait(end);
-                return self.drain(end, hear);
+                return self.drain(scheme, end, hear);
+            }
+            Step::Go => {
+                self.clocks[End::Sender.index()] += self.wait(End::Sender);
+                return self.drain(scheme, End::Sender, hear);
             }
         }
         Ok(())
@@ -266,27 +292,36 @@ impl<S: Scheme> State<S> {
                 self.queues[end.index()].front()
             }
             Step::Late(end, index) => self.held[end.index()].get(usize::from(index)),
-            Step::Expire(_) | Step::ExpireEarly(_) => None,
+            Step::Expire(_) | Step::ExpireEarly(_) | Step::Go => None,
         }
     }
 
-    fn receive(&mut self, end: End, pdu: S::Pdu, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
+    fn receive(
+        &mut self,
+        scheme: &S,
+        end: End,
+        pdu: S::Pdu,
+        hear: &mut impl FnMut(Said<S::Pdu>),
+    ) -> Result<(), String> {
         let now = self.clocks[end.index()];
         let input = Input::Pdu { pdu, marked: false };
         match end {
             End::Sender => self.sender.handle(now, input),
             End::Receiver => self.receiver.handle(now, input),
         }
-        self.drain(end, hear)
+        self.drain(scheme, end, hear)
     }
 
     /// Takes out of an end all that it has to say.
-    fn drain(&mut self, end: End, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
+    fn drain(&mut self, scheme: &S, end: End, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
         let now = self.clocks[end.index()];
+        self.is_paced &= end == End::Receiver;
         for _ in 0..MOST_OUTPUTS {
             let output = match end {
-                End::Sender => plain(self.sender.poll(now)),
-                End::Receiver => plain(self.receiver.poll(now)),
+                End::Sender => {
+                    plain(self.sender.poll(now), |reason| self.is_paced = scheme.is_pacing(&reason))
+                }
+                End::Receiver => plain(self.receiver.poll(now), |_| ()),
             };
             match output {
                 Output::Transmit(pdu) => {
@@ -348,12 +383,12 @@ impl<S: Scheme> State<S> {
     }
 }
 
-/// An output without the reason of a time-out.
-fn plain<P, E, R>(output: Output<P, E, R>) -> Output<P, E, ()> {
+/// An output whose reason for a time-out `look` has seen.
+fn plain<P, E, R>(output: Output<P, E, R>, look: impl FnOnce(R)) -> Output<P, E, ()> {
     match output {
         Output::Transmit(pdu) => Output::Transmit(pdu),
         Output::Event(event) => Output::Event(event),
-        Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
+        Output::Timeout { at, reason } => Output::Timeout { at, reason: look(reason) },
         Output::Idle => Output::Idle,
     }
 }

@@ -20,31 +20,48 @@
 //! States are compared by digests of what decides the future, with times as spans from now
 //! ([`Digest`](thalweg_proto::digest::Digest)).
 //!
+//! A sender that waits for its rate may go on at any time: before the packets on their way arrive, or after. That is no fault.
+//!
+//! [`search_endless`] explores differently: with time, and a stream without end.
+//!
 //! # Why not a model checker from the shelf
 //!
 //! Crates such as `stateright` explore actors written for them, from several threads. Here the engines are the very ones
 //! that are simulated and deployed, the outcome must be the same on every machine, and the search is some two hundred
 //! lines. That is less than an adapter, and no dependency.
 
+mod adaptive_ack;
+#[cfg(test)]
+mod alike;
 mod channel;
 mod digest;
+mod endless;
 mod scheme;
 mod schemes;
 mod search;
+mod sscop;
+mod sstp;
 mod tag;
 mod trail;
+mod window;
 
+pub use adaptive_ack::AdaptiveAck;
+pub use channel::End;
+pub use endless::{Endless, search_endless};
 pub use scheme::Scheme;
-pub use schemes::{AdaptiveAck, SCHEMES, Window, explore};
+pub use schemes::{SCHEMES, acknowledgement, bounds, explore};
 pub use search::{Counterexample, Outcome, search};
+pub use sscop::Sscop;
+pub use sstp::Sstp;
 pub use tag::Tag;
+pub use window::Window;
 
 use thalweg_proto::units::Bytes;
 
 /// What may happen, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The window in packets.
+    /// The window in packets; of two-level flow control in segments.
     pub window: u32,
     /// Packets written.
     pub messages: u32,

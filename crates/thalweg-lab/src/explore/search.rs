@@ -31,8 +31,10 @@ pub struct Counterexample {
     pub trace: Vec<String>,
 }
 
-/// A calm continuation that takes longer than this goes nowhere.
-const MOST_CALM_STEPS: usize = 100_000;
+/// A calm continuation that takes longer than this goes nowhere: it brings a packet across in a few steps.
+const fn most_calm_steps(bounds: &Bounds) -> usize {
+    1_000 + 200 * bounds.messages as usize
+}
 
 /// What a state costs beside its packets: two engines with their buffers, and its places in the tables.
 const STATE_BYTES: u64 = 2_500;
@@ -76,7 +78,7 @@ pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, 
         for step in state.steps() {
             search.steps += 1;
             let mut next = state.clone();
-            if let Err(what) = next.take(step, &mut |_| {}) {
+            if let Err(what) = next.take(scheme, step, &mut |_| {}) {
                 let mut steps = search.way(number);
                 steps.push(step);
                 return search.outcome(true, Some((what, steps, None)));
@@ -109,7 +111,7 @@ impl<S: Scheme> Search<'_, S> {
     /// A state was reached: checks it and puts it in the line, unless it was seen before.
     fn add(&mut self, state: State<S>, origin: Option<Origin>) -> Option<Wrong> {
         let number = self.origins.len() as u32;
-        let digest = state.digest(true);
+        let digest = state.digest(self.scheme, true);
         match self.numbers.entry(digest) {
             std::collections::hash_map::Entry::Occupied(_) => return None,
             std::collections::hash_map::Entry::Vacant(place) => place.insert(number),
@@ -126,14 +128,14 @@ impl<S: Scheme> Search<'_, S> {
 
     /// Follows a state over a channel that behaves until all is done.
     fn continuation(&mut self, state: &State<S>) -> Result<(), (String, usize)> {
-        let mut digest = state.digest(false);
+        let mut digest = state.digest(self.scheme, false);
         if self.good.contains(&digest) {
             return Ok(());
         }
         let mut state = state.clone();
         let (mut path, mut on_path) = (Vec::new(), HashSet::new());
         while !(self.good.contains(&digest) || state.is_finished() && state.on_the_way() == 0) {
-            if !on_path.insert(digest) || path.len() > MOST_CALM_STEPS {
+            if !on_path.insert(digest) || path.len() > most_calm_steps(self.bounds) {
                 return Err(("it goes round in circles although the channel behaves".to_owned(), path.len()));
             }
             path.push(digest);
@@ -146,8 +148,8 @@ impl<S: Scheme> Search<'_, S> {
                 };
                 return Err((what, path.len() - 1));
             };
-            state.take(step, &mut |_| {}).map_err(|what| (what, path.len()))?;
-            digest = state.digest(false);
+            state.take(self.scheme, step, &mut |_| {}).map_err(|what| (what, path.len()))?;
+            digest = state.digest(self.scheme, false);
         }
         if !self.good.contains(&digest) {
             self.rest(state).map_err(|what| (what, path.len()))?;
@@ -164,9 +166,9 @@ impl<S: Scheme> Search<'_, S> {
             if state.wait(End::Receiver) == thalweg_proto::units::Duration::MAX {
                 break;
             }
-            state.take(Step::Expire(End::Receiver), &mut |_| {})?;
+            state.take(self.scheme, Step::Expire(End::Receiver), &mut |_| {})?;
             while let Some(step @ (Step::Arrive(_) | Step::Late(..))) = state.calm() {
-                state.take(step, &mut |_| {})?;
+                state.take(self.scheme, step, &mut |_| {})?;
             }
             periods.push(state.wait(End::Receiver));
         }
@@ -184,7 +186,7 @@ impl<S: Scheme> Search<'_, S> {
                 break;
             }
             reported |= step == Step::Expire(End::Receiver);
-            state.take(step, &mut |_| {}).map_err(|what| (what, taken))?;
+            state.take(self.scheme, step, &mut |_| {}).map_err(|what| (what, taken))?;
             taken += 1;
         }
         match self.scheme.asked(state.receiver()) {

@@ -42,12 +42,13 @@ fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec
         Step::Hold(end) => format!("{subject} to the {} is held back", end.name()),
         Step::Late(end, _) => format!("{subject} arrives at the {} late", end.name()),
         Step::Expire(end) => format!("the {}'s timer expires after {}", end.name(), state.wait(end)),
+        Step::Go => "the sender's rate lets it go on".to_owned(),
         Step::ExpireEarly(end) => {
             format!("the {}'s timer expires out of its turn, after {}", end.name(), state.wait(end))
         }
     });
     let mut said = Vec::new();
-    let went_well = state.take(step, &mut |what| said.push(what)).is_ok();
+    let went_well = state.take(scheme, step, &mut |what| said.push(what)).is_ok();
     add(scheme, lines, &mut said);
     went_well
 }

@@ -9,6 +9,7 @@ use thalweg_proto::sstp::{Pdu, Receiver, ReceiverConfig, ReceiverStats, Sender, 
 use thalweg_proto::transport::Input;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
+use thalweg_sim::{SegmentDelay, SegmentTimes};
 
 /// What is lost on the way to the receiver. Reports are never lost, nor are keep-alive packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,14 +120,8 @@ struct Run<'a> {
     now: Time,
     /// t_p.
     packet_time: Duration,
-    /// When each segment from the lowest undelivered one on began, and when it was accepted last.
-    segments: VecDeque<(Time, Time)>,
-    begun: u64,
-    delivered: u64,
+    times: SegmentTimes,
     counted_from: Option<(Time, u64)>,
-    delays: u128,
-    counted: u64,
-    max_delay: Duration,
     course: Vec<f64>,
     part_began: (Time, u64),
 }
@@ -145,13 +140,8 @@ impl<'a> Run<'a> {
             receiver_due: Time::MAX,
             now: Time::ZERO,
             packet_time: spec.sender.rate.spacing(),
-            segments: VecDeque::new(),
-            begun: 0,
-            delivered: 0,
+            times: SegmentTimes::default(),
             counted_from: None,
-            delays: 0,
-            counted: 0,
-            max_delay: Duration::ZERO,
             course: Vec::new(),
             part_began: (Time::ZERO, 0),
             spec,
@@ -170,7 +160,8 @@ impl<'a> Run<'a> {
             }
             self.now = next;
             if self.counted_from.is_none() && self.now.since(Time::ZERO) >= self.spec.warmup {
-                self.counted_from = Some((self.now, self.delivered));
+                self.counted_from = Some((self.now, self.times.delivered()));
+                self.times.restart();
             }
             if next == report {
                 self.take_report();
@@ -184,8 +175,9 @@ impl<'a> Run<'a> {
             if self.course.len() as u64 == self.losing.sent / part {
                 continue;
             }
-            let (began, delivered) = core::mem::replace(&mut self.part_began, (self.now, self.delivered));
-            self.course.push(self.efficiency(self.delivered - delivered, self.now.since(began)));
+            let all = self.times.delivered();
+            let (began, delivered) = core::mem::replace(&mut self.part_began, (self.now, all));
+            self.course.push(self.efficiency(all - delivered, self.now.since(began)));
         }
     }
 
@@ -215,8 +207,7 @@ impl<'a> Run<'a> {
             match self.sender.poll(self.now) {
                 Output::Transmit(Pdu::Data(data)) => {
                     if !data.resent && data.packet == 0 {
-                        self.segments.push_back((self.now, Time::MAX));
-                        self.begun += 1;
+                        self.times.begin(self.now);
                     }
                     if !self.losing.loses() {
                         self.data.push_back((self.now + self.packet_time + half, Pdu::Data(data)));
@@ -245,7 +236,7 @@ impl<'a> Run<'a> {
             match self.receiver.poll(self.now) {
                 Output::Transmit(pdu) => {
                     if let Pdu::Pack(report) = &pdu {
-                        self.on_accepted(report.accepted, report.cumulative);
+                        self.times.accept(self.now, report);
                     }
                     self.reports.push_back((self.now + back, pdu));
                 }
@@ -259,33 +250,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A report says that `accepted` is there, and all segments below `cumulative`.
-    fn on_accepted(&mut self, accepted: u16, cumulative: u16) {
-        let ahead = accepted.wrapping_sub(self.delivered as u16);
-        // One that is behind was a repetition.
-        if let Some(segment) = self.segments.get_mut(usize::from(ahead)).filter(|_| ahead < 1 << 15) {
-            segment.1 = self.now;
-        }
-        for _ in 0..cumulative.wrapping_sub(self.delivered as u16) {
-            let Some((began, ended)) = self.segments.pop_front() else { return };
-            self.delivered += 1;
-            if self.counted_from.is_some() {
-                let delay = ended.min(self.now).since(began);
-                self.delays += u128::from(delay.as_picos());
-                self.counted += 1;
-                self.max_delay = self.max_delay.max(delay);
-            }
-        }
-    }
-
     fn measured(&self) -> Measured {
-        let (from, before) = self.counted_from.unwrap_or((self.now, self.delivered));
-        let mean = self.delays.checked_div(u128::from(self.counted)).unwrap_or(0);
+        let all = self.times.delivered();
+        let (from, before) = self.counted_from.unwrap_or((self.now, all));
+        let delay = if self.counted_from.is_some() { self.times.delay() } else { SegmentDelay::default() };
         Measured {
-            efficiency: self.efficiency(self.delivered - before, self.now.since(from)),
-            mean_delay: Duration::from_picos(u64::try_from(mean).unwrap_or(u64::MAX)),
-            max_delay: self.max_delay,
-            segments: self.delivered - before,
+            efficiency: self.efficiency(all - before, self.now.since(from)),
+            mean_delay: delay.mean,
+            max_delay: delay.max,
+            segments: all - before,
             evictions: self.receiver.stats().evictions,
             course: self.course.clone(),
             sender: self.sender.stats(self.now),

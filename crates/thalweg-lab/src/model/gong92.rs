@@ -147,6 +147,9 @@ fn rounds(p: f64, segment: u32) -> f64 {
     if p >= 1.0 {
         return f64::INFINITY;
     }
+    if 1.0 - p < SLOW {
+        return rounds_near_one(p, segment);
+    }
     let s = f64::from(segment);
     // The first round has p^0 = 1 and always happens.
     let (mut sum, mut power) = (1.0, 1.0);
@@ -161,6 +164,28 @@ fn rounds(p: f64, segment: u32) -> f64 {
         }
     }
 }
+
+/// The same where so much is lost that the sum would take for ever. With p = e^-λ it is an integral and what Euler and
+/// Maclaurin add to it: H_s/λ + 1/2, where H_s is the s-th harmonic number. The next term is of the order of λ.
+fn rounds_near_one(p: f64, segment: u32) -> f64 {
+    harmonic(segment) / -libm::log(p) + 0.5
+}
+
+/// 1 + 1/2 + ... + 1/n.
+fn harmonic(n: u32) -> f64 {
+    if n <= FEW {
+        return (1..=n).map(|k| 1.0 / f64::from(k)).sum();
+    }
+    let n = f64::from(n);
+    libm::log(n) + EULER + 1.0 / (2.0 * n) - 1.0 / (12.0 * n * n)
+}
+
+/// Below this share of packets that arrive the sum of the rounds is not taken term by term.
+const SLOW: f64 = 1e-4;
+/// Up to this number the harmonic numbers are added up; beyond it their expansion is exact to the last digit.
+const FEW: u32 = 1000;
+/// Euler's constant.
+const EULER: f64 = 0.577_215_664_901_532_9;
 
 /// ThE for a window of `window` segments where `w_a` are sent in a round trip; `None` for a window of up to one segment,
 /// whose efficiency is `t_s/D_s`.

@@ -161,3 +161,24 @@ fn what_is_outside_is_refused() {
         assert_eq!(path.analyse(0.1, 1.0, Form::Corrected).err(), Some(DomainError::Path));
     }
 }
+
+/// Where nearly everything is lost the delays are still found at once, and join those that are summed up. For segments of
+/// one packet the number of rounds is 1/(1 - p).
+#[test]
+fn hardly_anything_arrives() {
+    for segment in [1, 2, 16, 1000, 100_000] {
+        let path = Path { segment, ..SMALL };
+        let rounds = |p: f64| path.analyse(p, 100.0, Form::Corrected).unwrap().rounds;
+        // On both sides of the border rounds times what is lost per round changes by next to nothing.
+        let (below, above) = (0.9999 - 1e-9, 0.9999 + 1e-9);
+        let scaled = |p: f64| rounds(p) * -libm::log(p);
+        assert!((scaled(above) / scaled(below) - 1.0).abs() < 1e-8, "{segment}");
+        let last = rounds(0.999_999_999_999_999_9);
+        assert!(last.is_finite() && last >= 9e15 * libm::log(f64::from(segment)), "{segment}: {last}");
+    }
+    let one = Path { segment: 1, ..SMALL };
+    for lost in [1e-4, 1e-6, 1e-9] {
+        let rounds = one.analyse(1.0 - lost, 1.0, Form::Corrected).unwrap().rounds;
+        assert!((rounds * lost - 1.0).abs() < 1e-6, "{lost}: {rounds}");
+    }
+}

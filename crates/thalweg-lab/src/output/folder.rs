@@ -187,6 +187,9 @@ impl Folder {
         if names.iter().any(|name| is_qlog(name)) {
             text.push_str(QLOGS);
         }
+        if names.iter().any(|name| is_sequence(name)) {
+            text.push_str(SEQUENCES);
+        }
         text.push_str(UNITS);
         text
     }
@@ -289,10 +292,18 @@ fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
     parent.join(format!(".{name}.{what}-{}", std::process::id()))
 }
 
-/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same of qlog,
-/// `scenario-SCHEME.toml`.
+/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same of qlog and of sequence
+/// diagrams, `scenario-SCHEME.toml`.
 fn is_numbered(name: &str) -> bool {
-    is_capture(name) || is_qlog(name) || (name.starts_with("scenario-") && name.ends_with(".toml"))
+    is_capture(name)
+        || is_qlog(name)
+        || is_sequence(name)
+        || (name.starts_with("scenario-") && name.ends_with(".toml"))
+}
+
+fn is_sequence(name: &str) -> bool {
+    let ending = name.strip_prefix("sequence").filter(|rest| rest.starts_with(['.', '-']));
+    ending.is_some_and(|ending| ending.ends_with(".svg") || ending.ends_with(".txt"))
 }
 
 fn is_qlog(name: &str) -> bool {
@@ -342,8 +353,13 @@ const PAPER_FILES: &[(&str, &str)] = &[
 ];
 
 const QLOGS: &str = "\
-trace*.qlog     windows, bytes in flight and round-trip times of the senders, for qvis and other readers of qlog;
-                with several runs, one file each, named by scheme and seed.
+trace*.qlog     packets, windows, bytes in flight and round-trip times of the senders, for qvis and other readers of
+                qlog; with several runs, one file each, named by scheme and seed.
+";
+
+const SEQUENCES: &str = "\
+sequence*.svg   who sent what, and when it arrived, as a picture; sequence*.txt is the same as text;
+                with several runs, two files each, named by scheme and seed.
 ";
 
 const CAPTURES: &str = "\

@@ -1,8 +1,9 @@
-//! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures and sequence
+//! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures, traces of capacity and sequence
 //! diagrams.
 
 mod comparison;
 mod folder;
+pub mod mahimahi;
 mod parquet;
 pub mod pcap;
 mod qlog;
@@ -16,7 +17,7 @@ mod verdict;
 
 pub use folder::{FIGURE, Folder, FolderError, REPORT, Stored};
 pub use parquet::ParquetSeries;
-pub use qlog::write_qlog;
+pub use qlog::{QlogPackets, write_qlog};
 pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;

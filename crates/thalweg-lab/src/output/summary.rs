@@ -68,6 +68,7 @@ fn run_text(run: &Run, style: Style) -> String {
     let mut text = section(&flows_table(run, style), style);
     text.push_str(&section(&groups_table(&run.groups, style), style));
     text.push_str(&section(&completions_table(&run.groups, style), style));
+    text.push_str(&section(&sinks_table(&run.flows, style), style));
     text.push_str(&section(&links_table(&run.links, style), style));
     text.push_str(&format!("\nFingerprint {}\n", run.fingerprint));
     text
@@ -186,6 +187,36 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
     }
     more(&mut table, some.len(), "groups");
     table
+}
+
+/// How long segments took to the sink, and what waited there to be read, of flows that have either.
+fn sinks_table(flows: &[Flow], style: Style) -> Table {
+    let mut table = Table::new([
+        ("Sink", Align::Left),
+        ("Segments", Align::Right),
+        ("Time mean", Align::Right),
+        ("max", Align::Right),
+        ("Unread max", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS);
+    let some: Vec<&Flow> =
+        flows.iter().filter(|flow| flow.segments.is_some() || flow.unread_max_bytes.is_some()).collect();
+    let nothing = || style.nothing().to_owned();
+    for flow in some.iter().take(MOST_ROWS) {
+        table.row([
+            flow.name.clone(),
+            flow.segments.map_or_else(nothing, |count| count.to_string()),
+            time(flow.segment_delay_mean_s, style),
+            time(flow.segment_delay_max_s, style),
+            flow.unread_max_bytes.map_or_else(nothing, |bytes| bytes_text(bytes as f64)),
+        ]);
+    }
+    more(&mut table, some.len(), "flows");
+    table
+}
+
+fn bytes_text(bytes: f64) -> String {
+    Scale::of_bytes(bytes).value(bytes)
 }
 
 fn time(time: Option<f64>, style: Style) -> String {

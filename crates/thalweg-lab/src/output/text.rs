@@ -66,6 +66,11 @@ impl Scale {
         Self::largest(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
     }
 
+    /// The unit for so many `bytes`.
+    pub(crate) fn of_bytes(bytes: f64) -> Self {
+        Self::largest(bytes, &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)])
+    }
+
     /// The name of the unit and how many of the base unit it is.
     pub(crate) const fn unit(self) -> (&'static str, f64) {
         (self.unit, self.factor)

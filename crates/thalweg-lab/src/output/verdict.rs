@@ -13,6 +13,10 @@ pub(crate) struct Verdict {
     pub leader: Option<String>,
     /// How sure it is.
     pub certainty: Certainty,
+    /// Who may be first: the leader, and those whose distance from it may be chance.
+    pub first: Vec<String>,
+    /// Whose distance from the leader is more than chance.
+    pub behind: Vec<String>,
     /// All of it in words.
     pub sentence: String,
 }
@@ -30,6 +34,12 @@ pub(crate) enum Certainty {
     Significant,
     /// It includes zero.
     Open,
+}
+
+impl Certainty {
+    fn is_more_than_chance(self) -> bool {
+        matches!(self, Self::Significant | Self::NoChance)
+    }
 }
 
 /// The verdict on each thing that can be decided.
@@ -95,10 +105,17 @@ impl Contest {
         rivals.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
         let [best, next, ..] = rivals.as_slice() else { return None };
         let lead = statistics::paired_difference(&next.values, &best.values)?;
-        let certainty = certainty(best, next, &lead);
+        let certainty = certainty_of(best, next, &lead);
         let leader = (certainty != Certainty::Equal).then(|| best.scheme.to_owned());
         let sentence = self.sentence(best, next, &lead, certainty);
-        Some(Verdict { subject: self.subject, leader, certainty, sentence })
+        let is_behind = |of: &Rival<'_>| {
+            let lead = statistics::paired_difference(&of.values, &best.values);
+            lead.is_some_and(|lead| certainty_of(best, of, &lead).is_more_than_chance())
+        };
+        let (behind, first): (Vec<&Rival<'_>>, Vec<&Rival<'_>>) = rivals.iter().partition(|of| is_behind(of));
+        let names = |rivals: &[&Rival<'_>]| rivals.iter().map(|of| of.scheme.to_owned()).collect();
+        let (first, behind) = (names(&first), names(&behind));
+        Some(Verdict { subject: self.subject, leader, certainty, first, behind, sentence })
     }
 
     fn sentence(&self, best: &Rival<'_>, next: &Rival<'_>, lead: &Estimate, certainty: Certainty) -> String {
@@ -143,7 +160,7 @@ impl Contest {
 }
 
 /// How sure it is that `best` is better than `next`.
-fn certainty(best: &Rival<'_>, next: &Rival<'_>, lead: &Estimate) -> Certainty {
+fn certainty_of(best: &Rival<'_>, next: &Rival<'_>, lead: &Estimate) -> Certainty {
     if lead.min == 0.0 && lead.max == 0.0 {
         return Certainty::Equal;
     }

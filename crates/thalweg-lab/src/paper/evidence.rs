@@ -31,7 +31,8 @@ impl Evidence {
     pub(super) fn claim(self, id: &str, text: &str) -> Claim {
         let mut evidence = self.numbers.join("; ");
         if !self.failures.is_empty() {
-            evidence = format!("{evidence}. Against it: {}", self.failures.join("; "));
+            let gap = if evidence.is_empty() { "" } else { ". " };
+            evidence = format!("{evidence}{gap}Against it: {}", self.failures.join("; "));
         }
         Claim { id: id.to_owned(), text: text.to_owned(), holds: self.failures.is_empty(), evidence }
     }

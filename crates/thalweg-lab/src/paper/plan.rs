@@ -16,6 +16,7 @@
 //! set = ["duration=80 s"]             # changes for all of its runs
 //! with = { buffer = 10 }              # words for placeholders
 //! vary = { scheme = ["slow-start"], threshold = [0.5, 0.8] }
+//! only_named = true                   # it takes long: run only when --experiment names it in full
 //!
 //! [quick]                             # what --quick changes
 //! set = ["duration=20 s"]
@@ -74,6 +75,9 @@ pub struct Planned {
     /// Series are kept in the output folder.
     #[serde(default)]
     pub series: bool,
+    /// It takes long, so it is run only when it is named.
+    #[serde(default)]
+    pub only_named: bool,
 }
 
 /// What is varied.

@@ -16,7 +16,8 @@ use thalweg_sim::spec::Spec;
 /// What of a paper is run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Ids of experiments, or what they begin with before a `/`; all without.
+    /// Ids of experiments, or what they begin with before a `/`; without, all that the plan does not keep for when they are
+    /// named.
     pub experiments: Vec<String>,
     /// Shorter, as the plan says.
     pub quick: bool,
@@ -100,6 +101,8 @@ pub struct Prepared {
     paper: &'static dyn Paper,
     /// The chosen experiments: those published, in the order of their file, then those of our own.
     pub experiments: Vec<Experiment>,
+    /// The experiments that are run only when they are named, and were not.
+    pub left_out: Vec<String>,
     /// All cases, in the order of the experiments.
     pub cases: Vec<Case>,
     /// Of each experiment.
@@ -135,8 +138,17 @@ pub fn prepare(paper: &'static dyn Paper, choice: &Choice) -> Result<Prepared, P
             experiments.push(Experiment { id: planned.id.clone(), cells: Vec::new() });
         }
     }
-    let experiments = chosen(experiments, &choice.experiments)?;
-    let mut prepared = Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments };
+    let mut experiments = chosen(experiments, &choice.experiments)?;
+    let mut left_out = Vec::new();
+    experiments.retain(|of| {
+        let is_long = plan.experiment.iter().any(|planned| planned.id == of.id && planned.only_named);
+        let is_kept = !is_long || choice.experiments.contains(&of.id);
+        if !is_kept {
+            left_out.push(of.id.clone());
+        }
+        is_kept
+    });
+    let mut prepared = Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments, left_out };
     for (number, experiment) in prepared.experiments.iter().enumerate() {
         let planned = plan.experiment.iter().filter(|planned| planned.id == experiment.id);
         let mut title = String::new();
@@ -270,4 +282,4 @@ impl Prepared {
 
 const MOST_REPLICATIONS: u32 = 10_000;
 /// How the ids of what was not published begin.
-const OURS: &str = "ours/";
+pub(super) const OURS: &str = "ours/";

@@ -1,5 +1,6 @@
 //! Results as tables like the paper's own.
 
+use super::prepare::OURS;
 use super::results::{ExperimentResults, Results, Row};
 use crate::output::{Align, Style, Table};
 use serde_json::Value;
@@ -10,7 +11,11 @@ use serde_json::Value;
 /// interval, and in brackets the published value with the relative difference.
 pub fn tables(results: &Results, style: Style) -> String {
     let mut text = String::new();
-    for experiment in &results.experiments {
+    // Where a picture was published, and no values, ours stands in its place.
+    let moved: Vec<&str> =
+        results.experiments.iter().filter_map(|of| Some(of_ours(results, of)?.id.as_str())).collect();
+    for experiment in results.experiments.iter().filter(|of| !moved.contains(&of.id.as_str())) {
+        let experiment = of_ours(results, experiment).unwrap_or(experiment);
         if !text.is_empty() {
             text.push('\n');
         }
@@ -34,9 +39,15 @@ pub fn tables(results: &Results, style: Style) -> String {
     text
 }
 
+/// What ours shows of an experiment without published values.
+fn of_ours<'a>(results: &'a Results, of: &ExperimentResults) -> Option<&'a ExperimentResults> {
+    let id = format!("{OURS}{}", of.id);
+    results.experiment(&id).filter(|_| of.rows.is_empty())
+}
+
 fn table(of: &ExperimentResults, style: Style) -> String {
     if of.rows.is_empty() {
-        return "nothing is measured here\n".to_owned();
+        return "no values were published, and none are computed\n".to_owned();
     }
     let schemes = distinct(of.rows.iter().map(|row| row.cell.scheme.clone()));
     let by_scheme = schemes.len() > 1;
@@ -136,3 +147,22 @@ const UNITS: &[(&str, &str)] = &[
 
 /// Keys that say where a value was printed.
 pub(crate) const SILENT: &[&str] = &["table", "unit"];
+
+#[cfg(test)]
+mod tests {
+    use super::super::published::Cell;
+    use super::*;
+
+    #[test]
+    fn ours_stands_in_the_place_of_a_picture() {
+        let of = |id: &str, rows| ExperimentResults { id: id.to_owned(), title: "Title".to_owned(), rows };
+        let rows = || vec![Row::new(Cell::ours("hard", "delay_ms"), Some(&[1.5]))];
+        let experiments =
+            vec![of("a", Vec::new()), of("b", rows()), of("c", Vec::new()), of("ours/a", rows())];
+        let results = Results { paper: "x", complete: true, experiments, claims: Vec::new() };
+        let text = tables(&results, Style::PLAIN);
+        let heads: Vec<&str> = text.lines().filter(|line| line.ends_with(": Title")).collect();
+        assert_eq!(heads, ["ours/a: Title", "b: Title", "c: Title"], "{text}");
+        assert!(text.ends_with("c: Title\nno values were published, and none are computed\n"), "{text}");
+    }
+}

@@ -3,8 +3,9 @@
 use super::bars::bar;
 use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
-use crate::output::{Certainty, Scale, Verdict, direction, rate, seconds, verdicts};
-use crate::results::{Body, Document, Flow, Limits, Link, Metrics, Run, SchemeResults, Summary};
+use super::why;
+use crate::output::{Certainty, Scale, Verdict, rate, seconds, verdicts};
+use crate::results::{Body, Document, Flow, Metrics, Run, SchemeResults, Summary};
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
 
@@ -39,26 +40,42 @@ fn comparison(html: &mut String, schemes: &[SchemeResults]) {
         ),
     };
     let _ = writeln!(html, "<p class=\"note\">{note}</p>");
-    why(html, schemes.iter().map(|of| (of.scheme.as_str(), of.runs.as_slice())));
+    why::of_schemes(html, schemes);
 }
 
 fn verdict_card(verdict: &Verdict) -> Card {
     let sure = match verdict.certainty {
         Certainty::Significant => ("yes", "Sure: more than chance"),
         Certainty::NoChance => ("yes", "Sure: no chance involved"),
-        Certainty::Open => ("no", "Not decided: may be chance"),
+        Certainty::Open => (
+            "no",
+            if verdict.behind.is_empty() {
+                "Not decided: may be chance"
+            } else {
+                "No clear winner among these"
+            },
+        ),
         Certainty::SingleRun => ("unknown", "One run each: chance unknown"),
         Certainty::Equal => ("yes", "Equal"),
     };
     let main = match (&verdict.leader, verdict.certainty) {
         (None, _) => "nobody leads".to_owned(),
+        // Those of whom any may be first, where others are out.
+        (Some(_), Certainty::Open) if !verdict.behind.is_empty() && verdict.first.len() <= MOST_FIRST => {
+            escape(&verdict.first.join(", "))
+        }
         (Some(_), Certainty::Open) => "no clear winner".to_owned(),
         (Some(leader), _) => escape(leader),
     };
-    Card { subject: capital(verdict.subject), main, text: escape(&verdict.sentence), sure: Some(sure) }
+    let said = format!("No clear winner in {}: ", verdict.subject);
+    let mut text = escape(verdict.sentence.strip_prefix(&said).unwrap_or(&verdict.sentence));
+    if verdict.certainty == Certainty::Open && !verdict.behind.is_empty() {
+        let _ = write!(text, " Behind by more than chance: {}.", escape(&verdict.behind.join(", ")));
+    }
+    Card { subject: capital(verdict.subject), main, text, sure: Some(sure) }
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
@@ -120,119 +137,6 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
     html.push_str("</tbody></table></div>\n");
 }
 
-/// A sentence about each: the queue that it built, what it lost, and what held its senders back.
-fn why<'a>(html: &mut String, all: impl Iterator<Item = (&'a str, &'a [Run])>) {
-    html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
-    for (name, runs) in all {
-        // Where groups have sentences of their own they say it better.
-        let groups = runs.first().map_or(0, |run| run.groups.len());
-        let each = name.is_empty() && (2..=MOST_GROUPS).contains(&groups);
-        let held = held_back(runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limits));
-        let parts: Vec<String> =
-            [queue(runs), losses(runs), held.filter(|_| !each)].into_iter().flatten().collect();
-        let name =
-            if name.is_empty() { String::new() } else { format!("<strong>{}</strong>: ", escape(name)) };
-        if !parts.is_empty() {
-            let text = parts.join("; ");
-            let text = if name.is_empty() { capital(&text) } else { text };
-            let _ = writeln!(html, "<li>{name}{text}.</li>");
-        }
-    }
-    html.push_str("</ul>\n");
-}
-
-/// How full the busiest bottleneck was, in the mean over runs.
-fn queue(runs: &[Run]) -> Option<String> {
-    let bottlenecks = runs.first()?.links.iter().filter(|link| link.bottleneck);
-    let busiest = bottlenecks.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))?;
-    let same = |link: &&Link| link.name == busiest.name && link.from == busiest.from && link.to == busiest.to;
-    let links: Vec<&Link> = runs.iter().filter_map(|run| run.links.iter().find(same)).collect();
-    let mean =
-        |value: fn(&Link) -> f64| links.iter().map(|link| value(link)).sum::<f64>() / links.len() as f64;
-    let used = Scale::PERCENT.fixed(mean(|link| link.utilisation), 1);
-    let waiting = Scale::PACKETS.fixed(mean(|link| link.queue_mean_packets), 1);
-    let most = links.iter().map(|link| link.queue_max_packets).max().unwrap_or(0);
-    let ends = escape(&direction(&busiest.name, &busiest.from, &busiest.to, STYLE));
-    Some(format!("link {ends} was busy {used} of the time; {waiting} waited on average, {most} at most"))
-}
-
-/// Drops, marks and time-outs of a run, in the mean over runs.
-fn losses(runs: &[Run]) -> Option<String> {
-    if runs.is_empty() {
-        return None;
-    }
-    let mean = |value: &dyn Fn(&Run) -> u64| {
-        runs.iter().map(|run| value(run) as f64).sum::<f64>() / runs.len() as f64
-    };
-    let links = |value: fn(&Link) -> u64| move |run: &Run| run.links.iter().map(value).sum();
-    let counts = [
-        ("dropped by queues", mean(&links(|link| link.drops))),
-        ("lost by wires", mean(&links(|link| link.losses + link.corrupted))),
-        ("marked", mean(&links(|link| link.marks))),
-    ];
-    let mut parts: Vec<String> = counts
-        .iter()
-        .filter(|(_, count)| *count > 0.0)
-        .map(|(what, count)| format!("{} {what}", Scale::PACKETS.value(*count)))
-        .collect();
-    let timeouts = mean(&|run| run.totals.timeouts);
-    if timeouts > 0.0 {
-        let plural = if timeouts == 1.0 { "" } else { "s" };
-        parts.push(format!("{} time-out{plural}", Scale::COUNT.value(timeouts)));
-    }
-    if parts.is_empty() {
-        return Some("no packet was lost or marked".to_owned());
-    }
-    let each = if runs.len() > 1 { " a run" } else { "" };
-    Some(format!("{}{each}", parts.join(", ")))
-}
-
-/// What held senders back, by the mean of their shares of time.
-fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
-    let all: Vec<Limits> = limits.collect();
-    let mut sums = all.first()?.shares().map(|(limit, _)| (limit, 0.0));
-    for limits in &all {
-        for (sum, (_, share)) in sums.iter_mut().zip(limits.shares()) {
-            sum.1 += share / all.len() as f64;
-        }
-    }
-    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let parts = sums.iter().take(2).filter(|(_, share)| *share >= 0.005);
-    let parts: Vec<String> = parts
-        .map(|(limit, share)| {
-            format!("{} {}", limit.name().replace('-', " "), Scale::PERCENT.fixed(*share, 0))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| format!("held back by: {}", parts.join(", ")))
-}
-
-/// A sentence about each of a few groups: what it lost and what held it back.
-fn groups_why(html: &mut String, runs: &[Run]) {
-    let Some(first) = runs.first().filter(|run| (2..=MOST_GROUPS).contains(&run.groups.len())) else {
-        return;
-    };
-    html.push_str("<ul class=\"why\">\n");
-    for group in &first.groups {
-        let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
-        let mean = |value: fn(&Flow) -> u64| flows().map(value).sum::<u64>() as f64 / runs.len() as f64;
-        let resent = match mean(|flow| flow.retransmissions) {
-            0.0 => "sent nothing twice".to_owned(),
-            count => format!("sent {} again", Scale::PACKETS.value(count)),
-        };
-        let delay = group.delay_mean_s.map(|mean| format!("delay {} on average", seconds(mean)));
-        let held = held_back(flows().filter_map(|flow| flow.limits));
-        let parts: Vec<String> = delay.into_iter().chain([resent]).chain(held).collect();
-        let _ = writeln!(
-            html,
-            "<li><strong>{}</strong> ({}): {}.</li>",
-            escape(&group.name),
-            escape(&group.scheme),
-            parts.join("; ")
-        );
-    }
-    html.push_str("</ul>\n");
-}
-
 /// One run, or several under different seeds.
 fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     let Some(first) = runs.first() else { return };
@@ -267,8 +171,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     });
     all.push(certainty_card(runs, goodput));
     cards(html, &all, true);
-    why(html, core::iter::once(("", runs)));
-    groups_why(html, runs);
+    why::of_runs(html, runs);
 }
 
 fn flows_words(run: &Run) -> String {
@@ -351,7 +254,10 @@ fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
 }
 
 /// More groups are only in the tables.
-const MOST_GROUPS: usize = 4;
+pub(super) const MOST_GROUPS: usize = 4;
+
+/// So many names stand in a title.
+const MOST_FIRST: usize = 3;
 
 /// Colours that schemes and flows have in turn.
 const COLOURS: usize = 8;
@@ -380,7 +286,14 @@ mod tests {
         assert!(clear.contains("excludes zero"), "{clear}");
         let open = compared([70, 40, 60], [50, 60, 61]);
         assert!(open.contains("no clear winner</p><p class=\"sure no\">"), "{open}");
-        assert!(open.contains("<strong>cubic</strong>: link left → right was busy 98.7 %"), "{open}");
+        let schemes = vec![
+            ("a".to_owned(), runs([70, 40, 60])),
+            ("b".to_owned(), runs([50, 60, 61])),
+            ("c".to_owned(), runs([1, 2, 2])),
+        ];
+        let three = answer(&Document::of_comparison(header(&[1, 2, 3]), schemes));
+        assert!(three.contains(">b, a</p>") && three.contains("Behind by more than chance: c."), "{three}");
+        assert!(open.contains("At link left → right,") && open.contains(">98.7 %</td>"), "{open}");
     }
 
     #[test]

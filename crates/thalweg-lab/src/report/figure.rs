@@ -33,6 +33,7 @@ pub fn figure(document: &Document, series: &AllSeries) -> String {
             panel("queue-packets", "Queue", &bottleneck),
             panel("rtt", "Round-trip time, smoothed", &of_flow),
             panel("window", "Window", &of_flow),
+            panel("unread", "Delivered and not yet read", &of_flow),
         ];
         figure.panels = panels.into_iter().flatten().collect();
     }
@@ -81,6 +82,7 @@ fn line_panel(quantity: &str, title: &str, lines: Vec<Line>) -> Option<LinePanel
         "goodput" => Scale::of_rate(most / 2.0).unit(),
         "rtt" => Scale::of_time(most / 2.0).unit(),
         "window" => ("segments", 1.0),
+        "unread" => Scale::of_bytes(most / 2.0).unit(),
         _ => Scale::PACKETS.unit(),
     };
     (!lines.is_empty()).then(|| LinePanel { title: format!("{title}, {unit}"), factor, lines })

@@ -104,6 +104,8 @@ const RUN_SCRIPTS: &[&str] = &[
     asset!("plots.js"),
     asset!("tables.js"),
     asset!("topology.js"),
+    asset!("replay.js"),
+    asset!("clock.js"),
     asset!("main.js"),
 ];
 

@@ -13,12 +13,15 @@ mod figure;
 mod html;
 mod model;
 mod paper;
+mod replay;
 mod series;
 mod thin;
 mod topology;
+mod why;
 
 pub use figure::figure;
 pub use paper::paper_report;
+pub use replay::{Recorder, Replay};
 pub use series::AllSeries;
 
 use crate::results::{Document, Tool};
@@ -27,10 +30,10 @@ use model::Model;
 use thalweg_sim::spec::Spec;
 use topology::Topology;
 
-/// The page of a document with its series. `spec` is the network, where it is known.
-pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>) -> String {
+/// The page of a document with its series. `spec` is the network, where it is known, and `replays` are packets of its runs.
+pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, replays: &[Replay]) -> String {
     let topology = spec.map(Topology::of);
-    let data = Model::of(document, series, topology.as_ref()).to_json();
+    let data = Model::of(document, series, topology.as_ref(), replays).to_json();
     let mut body = answer::answer(document);
     body.push_str(SECTIONS);
     let (title, subtitle) = crate::output::title_lines(document, html::STYLE);
@@ -61,7 +64,7 @@ mod tests {
         let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
-        let page = report(&document, &series, Some(&spec()));
+        let page = report(&document, &series, Some(&spec()), &[]);
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
         assert!(page.contains("default-src 'none'"));
         // Addresses in comments and names of XML load nothing; what follows would.
@@ -72,6 +75,10 @@ mod tests {
             assert!(!without_references.contains(loads), "the page holds `{loads}`");
         }
         assert!(page.len() < 200_000, "{} bytes without series", page.len());
-        assert_eq!(page, report(&document, &series, Some(&spec())), "the same results give the same bytes");
+        assert_eq!(
+            page,
+            report(&document, &series, Some(&spec()), &[]),
+            "the same results give the same bytes"
+        );
     }
 }

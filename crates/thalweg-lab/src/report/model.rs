@@ -1,5 +1,7 @@
 //! What the scripts of a page work with: one JSON document.
 
+use super::encode::Numbers;
+use super::replay::Replay;
 use super::series::{AllSeries, Embedded};
 use super::topology::Topology;
 use crate::results::{Document, Flow, Link, Run};
@@ -19,15 +21,21 @@ pub(super) struct Model<'a> {
     flow_columns: &'static [&'static str],
     link_columns: &'static [&'static str],
     topology: Option<&'a Topology>,
-    /// Arrays of 64-bit numbers: seconds from the start of a run.
-    times: Vec<String>,
+    /// Picoseconds from the start of a run.
+    times: Vec<Numbers>,
     series: Vec<Embedded<'a>>,
+    replays: &'a [Replay],
     /// The 97.5 % quantile of Student's t for 1, 2, ... degrees of freedom.
     t975: Vec<f64>,
 }
 
 impl<'a> Model<'a> {
-    pub(super) fn of(document: &'a Document, series: &'a AllSeries, topology: Option<&'a Topology>) -> Self {
+    pub(super) fn of(
+        document: &'a Document,
+        series: &'a AllSeries,
+        topology: Option<&'a Topology>,
+        replays: &'a [Replay],
+    ) -> Self {
         let count = document.runs().count();
         let most = (MOST_FLOWS / count.max(1)).max(FEWEST_FLOWS);
         let mut schemes = Vec::new();
@@ -46,6 +54,7 @@ impl<'a> Model<'a> {
             topology,
             times,
             series,
+            replays,
             t975: (1..document.seeds.len().min(200) as u64)
                 .map(|degrees| student_quantile(0.975, degrees))
                 .collect(),
@@ -164,8 +173,8 @@ fn link_row(link: &Link) -> Value {
     ])
 }
 
-/// What the series of a page may take before they are thinned, in bytes; in base64 a third more.
-const SERIES_BYTES: usize = 6 << 20;
+/// What the series of a page may take before they are thinned, in bytes, so that it stays below 5 MB.
+const SERIES_BYTES: usize = 4_500_000;
 
 /// Rows of flows in a page, over all runs.
 const MOST_FLOWS: usize = 8000;
@@ -196,7 +205,7 @@ mod tests {
         result.flows[0].name = "</script><b>".to_owned();
         let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
         let series = AllSeries::default();
-        let json = Model::of(&document, &series, None).to_json();
+        let json = Model::of(&document, &series, None, &[]).to_json();
         assert!(!json.contains('<'), "{json}");
         let model: Value = serde_json::from_str(&json).unwrap();
         let run = &model["runs"][0];

@@ -87,7 +87,8 @@ fn paper_cards(document: &Document) -> Vec<Card> {
         }
         (_, false) => (("no", "Some do not hold"), format!("not borne out: {}", failing.join(", "))),
     };
-    let main = if claims.is_empty() { "none".to_owned() } else { format!("{holding} of {}", claims.len()) };
+    let main =
+        if claims.is_empty() { "not judged".to_owned() } else { format!("{holding} of {}", claims.len()) };
     card("Claims that hold", &main, Some(sure), &text);
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
     let mut differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
@@ -105,25 +106,28 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     }
     let by_metric = by_metric(rows());
     if by_metric.len() > 1 {
-        let text: Vec<String> = by_metric
-            .iter()
-            .take(6)
-            .map(|(metric, median, count)| format!("{} {} ({count})", escape(metric), percent(*median)))
-            .collect();
-        let largest = by_metric.first().map_or(String::new(), |(_, median, _)| percent(*median));
-        card(
-            "By metric",
-            &largest,
-            None,
-            &format!("median distance by metric (values): {}", text.join("; ")),
-        );
+        // What is far from the published values must not hide behind the median of all.
+        let farthest = by_metric.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let words = |(metric, median, count): &(String, f64, usize)| {
+            format!("{} {} ({count})", escape(metric), percent(*median))
+        };
+        if let Some((metric, median, count)) = farthest {
+            let others = by_metric.iter().filter(|(other, ..)| other != metric).take(5);
+            let others: Vec<String> = others.map(words).collect();
+            let text = format!(
+                "median distance of {count} values of {}; of the other metrics (values): {}",
+                escape(metric),
+                others.join("; ")
+            );
+            card("Farthest", &percent(*median), None, &text);
+        }
     }
     let replicated = rows().filter(|row| row.ci95.is_some_and(|half| half > 0.0)).count();
     let text = format!(
-        "{replicated} of {} values are means over several seeds with 95 % intervals; the others come from runs without chance",
-        rows().count()
+        "values with 95 % intervals, as means over several seeds; the other {} come from runs without chance",
+        rows().count() - replicated
     );
-    card("How sure", &format!("{replicated} intervals"), None, &text);
+    card("How sure", &format!("{replicated} of {}", rows().count()), None, &text);
     cards
 }
 

@@ -1,6 +1,6 @@
 //! The series that a report shows: gathered from runs, or read back from a results folder.
 
-use super::encode::{doubles, singles};
+use super::encode::Numbers;
 use super::thin::thin;
 use crate::output::{RunKey, series_subject};
 use serde::Serialize;
@@ -36,8 +36,7 @@ pub(super) struct Embedded<'a> {
     subject: &'a str,
     /// Its times, by position among the arrays of times.
     times: usize,
-    /// 32-bit numbers.
-    values: String,
+    values: Numbers,
     /// How many points there were, where the page has fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<usize>,
@@ -99,18 +98,36 @@ impl AllSeries {
         self.all.iter().filter(move |one| one.quantity == quantity)
     }
 
-    /// The arrays of times and the series for a page, thinned where they would take more than `budget` bytes.
-    pub(super) fn embedded(&self, budget: usize) -> (Vec<String>, Vec<Embedded<'_>>) {
-        let bound = self.bound(budget);
+    /// The arrays of times (in picoseconds) and the series for a page, thinned where they would take more than `budget`
+    /// bytes.
+    pub(super) fn embedded(&self, budget: usize) -> (Vec<Numbers>, Vec<Embedded<'_>>) {
+        let longest = self.all.iter().map(|series| series.times.len()).max().unwrap_or(0);
+        // No point takes less than a byte, which is more in base64.
+        let mut bound = longest.min((budget / self.all.len().max(1)).max(FEWEST));
+        loop {
+            let (times, series) = self.embedded_within(bound);
+            let size =
+                times.iter().chain(series.iter().map(|of| &of.values)).map(Numbers::size).sum::<usize>();
+            if size <= budget || bound <= FEWEST {
+                return (times, series);
+            }
+            // Sizes are not quite in proportion to points.
+            bound = (bound * 19 / 20).min(bound * 20 / 21 * budget / size).max(FEWEST);
+        }
+    }
+
+    /// The same with at most `bound` points of each series.
+    fn embedded_within(&self, bound: usize) -> (Vec<Numbers>, Vec<Embedded<'_>>) {
         let (mut grids, mut arrays) = (BTreeMap::new(), Vec::new());
         let mut embed = |series: &One, times: &[f64], values: &[f64]| {
             // Most series were sampled together and share their times.
             let bits: Vec<u64> = times.iter().map(|time| time.to_bits()).collect();
             let position = *grids.entry(bits).or_insert_with(|| {
-                arrays.push(doubles(times));
+                let picos: Vec<f64> = times.iter().map(|time| (time * 1e12).round()).collect();
+                arrays.push(Numbers::whole(&picos));
                 arrays.len() - 1
             });
-            (position, singles(values), (series.times.len() > times.len()).then_some(series.times.len()))
+            (position, Numbers::of(values), (series.times.len() > times.len()).then_some(series.times.len()))
         };
         let mut all = Vec::with_capacity(self.all.len());
         for series in &self.all {
@@ -124,34 +141,6 @@ impl AllSeries {
             all.push(Embedded { scheme, seed: *seed, quantity, unit, subject, times, values, points });
         }
         (arrays, all)
-    }
-
-    /// The most points of a series with which all of them fit into `budget` bytes.
-    fn bound(&self, budget: usize) -> usize {
-        let mut bound = self.all.iter().map(|series| series.times.len()).max().unwrap_or(0);
-        while bound > FEWEST && self.size(bound) > budget {
-            bound = bound * 3 / 4;
-        }
-        bound.max(FEWEST)
-    }
-
-    /// Bytes with at most `bound` points each.
-    fn size(&self, bound: usize) -> usize {
-        let mut grids = std::collections::BTreeSet::new();
-        let size = |series: &One| {
-            let length = series.times.len();
-            if length > bound {
-                return bound * THINNED;
-            }
-            // Enough to tell grids apart for an estimate.
-            let key = (
-                length,
-                series.times.first().map(|time| time.to_bits()),
-                series.times.last().map(|time| time.to_bits()),
-            );
-            length * 4 + if grids.insert(key) { length * 8 } else { 0 }
-        };
-        self.all.iter().map(size).sum()
     }
 }
 
@@ -238,12 +227,8 @@ const HEAD: &str = "scheme,seed,quantity,unit,subject,time_s,value";
 /// Series are not thinned below so many points: more than a screen has columns.
 const FEWEST: usize = 512;
 
-/// Bytes of a point of a thinned series: a time and a value.
-const THINNED: usize = 12;
-
 #[cfg(test)]
 mod tests {
-    use super::super::encode::decode;
     use super::*;
     use crate::output::CsvSeries;
     use crate::results::samples::result;
@@ -300,11 +285,10 @@ mod tests {
         let all = many(3, 1000);
         let (times, series) = all.embedded(1 << 20);
         assert_eq!(times.len(), 1);
-        let eight = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().unwrap());
-        assert_eq!(decode(&times[0]).chunks(8).map(eight).collect::<Vec<f64>>(), all.all[0].times);
-        let four = |bytes: &[u8]| f64::from(f32::from_le_bytes(bytes.try_into().unwrap()));
+        let picos: Vec<f64> = all.all[0].times.iter().map(|time| (time * 1e12).round()).collect();
+        assert_eq!(times[0].values(), picos);
         for (embedded, one) in series.iter().zip(&all.all) {
-            assert_eq!(decode(&embedded.values).chunks(4).map(four).collect::<Vec<f64>>(), one.values);
+            assert_eq!(embedded.values.values(), one.values);
             assert_eq!((embedded.times, embedded.points), (0, None));
         }
     }
@@ -313,10 +297,9 @@ mod tests {
     fn what_is_too_much_is_thinned_to_the_budget() {
         let all = many(4, 100_000);
         let (times, series) = all.embedded(600_000);
-        let bytes = |text: &String| text.len() * 3 / 4;
-        let size: usize =
-            times.iter().map(bytes).sum::<usize>() + series.iter().map(|of| bytes(&of.values)).sum::<usize>();
-        assert!((300_000..=600_100).contains(&size), "{size}");
+        let size: usize = times.iter().map(Numbers::size).sum::<usize>()
+            + series.iter().map(|of| of.values.size()).sum::<usize>();
+        assert!((450_000..=600_000).contains(&size), "{size}");
         assert!(series.iter().all(|of| of.points == Some(100_000)));
     }
 }

@@ -3,7 +3,7 @@
 use crate::statistics;
 use serde::{Deserialize, Serialize};
 use thalweg_proto::transport::Limit;
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim as sim;
 
 /// What one run measured. Counts are of the time after the warm-up, except where a name or its description says
@@ -222,10 +222,18 @@ pub struct Flow {
     pub delay_p99_s: Option<f64>,
     /// The longest one-way delay.
     pub delay_max_s: Option<f64>,
+    /// Segments of two-level flow control that were accepted at the receiver; missing for other schemes.
+    pub segments: Option<u64>,
+    /// The mean time from the start of a segment's first transmission to its acceptance.
+    pub segment_delay_mean_s: Option<f64>,
+    /// The longest such time.
+    pub segment_delay_max_s: Option<f64>,
     /// The shortest round-trip time that the sender measured, over the whole run.
     pub min_rtt_s: Option<f64>,
     /// The sender's last smoothed round-trip time.
     pub smoothed_rtt_s: Option<f64>,
+    /// The most that was delivered and not yet read, over the whole run; missing where the application reads at once.
+    pub unread_max_bytes: Option<u64>,
     /// What held the sender back, as shares of the time for which that is known.
     pub limits: Option<Limits>,
 }
@@ -426,7 +434,7 @@ impl Link {
 impl Flow {
     fn of(flow: &sim::FlowResult, run: &sim::RunResult, total_bps: u64) -> Self {
         let group = run.groups.get(flow.group as usize);
-        let delay = Delay::of(&flow.delay);
+        let (delay, segments) = (Delay::of(&flow.delay), flow.segment_delay);
         let goodput_bps = flow.goodput.as_bits_per_sec();
         Self {
             name: flow.name.clone(),
@@ -451,8 +459,12 @@ impl Flow {
             delay_p50_s: delay.p50,
             delay_p99_s: delay.p99,
             delay_max_s: delay.max,
+            segments: (segments.count > 0).then_some(segments.count),
+            segment_delay_mean_s: measured(segments.mean),
+            segment_delay_max_s: measured(segments.max),
             min_rtt_s: measured(flow.min_rtt),
             smoothed_rtt_s: measured(flow.smoothed_rtt),
+            unread_max_bytes: flow.unread_peak.map(Bytes::get),
             limits: Limits::of(&flow.limits),
         }
     }

@@ -45,6 +45,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         min_rtt: Duration::from_millis(20),
         smoothed_rtt: Duration::ZERO,
         segment_delay: SegmentDelay::default(),
+        unread_peak: None,
         limits: [71, 0, 0, 9, 20, 0].map(Duration::from_millis),
     }
 }
@@ -162,6 +163,7 @@ pub(crate) fn spec() -> Spec {
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        reading: None,
         priority: LOWEST_PRIORITY,
     };
     Spec {

@@ -5,10 +5,12 @@ use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
-use thalweg_proto::units::{Bytes, Duration};
+use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
-use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, LinkSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_sim::spec::{
+    GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec,
+};
 
 /// Explains a scenario.
 pub fn explain(loaded: &Loaded) -> String {
@@ -113,6 +115,9 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         let _ = write!(when, "; acknowledgements come back out of band in {delay}");
     }
     let _ = writeln!(out, "    {when}");
+    if let Some(spec) = &group.reading {
+        let _ = writeln!(out, "    {}", reading(spec));
+    }
 }
 
 fn scheme(transport: &TransportSpec) -> String {
@@ -161,6 +166,20 @@ fn workload(workload: &WorkloadSpec) -> String {
         }
         WorkloadSpec::Trace(writes) => format!("{} recorded writes", writes.len()),
     }
+}
+
+fn reading(spec: &ReadingSpec) -> String {
+    let rate = |rate: Rate| match rate {
+        Rate::MAX => "at once".to_owned(),
+        Rate::ZERO => "nothing".to_owned(),
+        rate => format!("at {rate}"),
+    };
+    let mut text = format!("the sink reads {}", rate(spec.rate));
+    for change in &spec.changes {
+        let told = if change.announced { " and says so" } else { "" };
+        let _ = write!(text, ", from {} {}{told}", change.at, rate(change.rate));
+    }
+    text
 }
 
 fn sizes(size: &SizeSpec) -> String {

@@ -34,6 +34,13 @@ const reports = {
   paper: made("paper", "paper", "liang91", "--quick", "--experiment", "table-5.7"),
 };
 
+// Few packets, which are kept without being asked for; and a short time of many.
+const chain = made("chain", "run", "slow-chain");
+const moment = made("moment", "run", "two-flows", "--replay", "10 s..10.1 s");
+
+// About a million samples.
+const million = made("million", "run", "dumbbell", "--set", "measure.interval=3 ms", "--set", "measure.points=100000");
+
 const browser = new Browser(process.env.CHROMIUM ?? "chromium");
 const page = await browser.page();
 
@@ -120,6 +127,66 @@ const firstFlow = () => page.run("document.querySelector('.flow-table tbody').te
 const ofFirst = await firstFlow();
 await page.run("(() => { const select = document.querySelector('#run-scheme'); select.selectedIndex = 1; select.dispatchEvent(new Event('change')); })()");
 check("another scheme's flows can be shown", (await firstFlow()) !== ofFirst);
+
+// A million samples: what the page takes, and what a zoom. Limits are far above what is usual, for slow machines.
+const opened = await page.open(million, 1280, 800, "light");
+check("a million samples: open soon", opened < 3000, opened);
+const timed = (key) => page.run(`new Promise((done) => {
+  const begin = performance.now();
+  document.querySelector('#panels').dispatchEvent(new KeyboardEvent('keydown', { key: '${key}' }));
+  const script = performance.now() - begin;
+  requestAnimationFrame(() => setTimeout(() => done([script, performance.now() - begin].map(Math.round))));
+})`);
+const zooms = [];
+for (const key of ["+", "+", "+", "-", "-", "0"]) zooms.push(await timed(key));
+console.log(`       million: ${statSync(join(pictures, "million.html")).size} bytes, ready after ${opened} ms; zooms by key take (script, drawn) ${zooms.map((of) => of.join(" and ")).join(", ")} ms`);
+check("a million samples: zoom soon", zooms.every(([script]) => script < 250), zooms);
+await page.picture(join(pictures, "million.png"), true);
+
+// Packets on their way.
+const packets = () => page.run("[...document.querySelectorAll('.packets path')].map((path) => (path.getAttribute('d').match(/M/g) ?? []).length).reduce((sum, of) => sum + of, 0)");
+const clockTime = () => page.run("document.querySelector('#clock-time').textContent");
+const loads = () => page.run("[...document.querySelectorAll('#network .share')].map((of) => of.textContent).join()");
+const slide = (share) => page.run(`(() => { const slider = document.querySelector('#clock-slider'); slider.value = ${share} * slider.max; slider.dispatchEvent(new Event('input')); })()`);
+for (const [name, url, share, low, high] of [["chain", chain, 0.4, 5, 60], ["moment", moment, 0.5, 60, 400]]) {
+  await page.open(url, 1280, 800, "light");
+  await page.run("document.querySelector('#network').scrollIntoView()");
+  await slide(share);
+  const count = await packets();
+  check(`${name}: packets are on their way`, count >= low && count <= high, count);
+  const then = await clockTime();
+  await page.picture(join(pictures, `${name}-packets.png`));
+  await page.run("document.querySelector('#clock-step').click()");
+  const next = await clockTime();
+  check(`${name}: a step goes to the next event`, parseFloat(next) > parseFloat(then), [then, next]);
+  await page.run("document.querySelector('#clock-back').click()");
+  check(`${name}: and one back to where it was`, parseFloat(await clockTime()) <= parseFloat(then), [then, await clockTime()]);
+  await page.run("document.querySelector('#clock-play').focus()");
+  await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
+  await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 });
+  await new Promise((later) => setTimeout(later, 600));
+  check(`${name}: it plays`, parseFloat(await clockTime()) > parseFloat(then), await clockTime());
+  await page.run("document.querySelector('#clock-play').click()");
+  const paused = await clockTime();
+  await new Promise((later) => setTimeout(later, 200));
+  check(`${name}: it pauses`, (await clockTime()) === paused && (await page.run("document.querySelector('#clock-play').textContent")) === "Play");
+  await page.run("document.querySelector('#clock-slider').focus()");
+  const beforeKey = await clockTime();
+  await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "ArrowRight", code: "ArrowRight", windowsVirtualKeyCode: 39 });
+  await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "ArrowRight", code: "ArrowRight", windowsVirtualKeyCode: 39 });
+  check(`${name}: an arrow moves the slider`, parseFloat(await clockTime()) > parseFloat(beforeKey), [beforeKey, await clockTime()]);
+  await page.run("document.querySelector('#clock-off').click()");
+  check(`${name}: averages have no packets`, (await packets()) === 0);
+  check(`${name}: no errors`, page.problems.length === 0, page.problems);
+}
+
+// The network follows the cursor of the plots, and says where there are no packets.
+await page.open(reports.network, 1280, 800, "light");
+check("what was not recorded is said", await page.run("document.querySelector('#network').textContent.includes('No packets were recorded')"));
+const average = await loads();
+const over = await firstPlot();
+await page.mouse("mouseMoved", over.left + over.width * 0.5, over.top + over.height / 2, 0);
+check("the load is that at the cursor", (await loads()) !== average && (await loads()).includes("queue"), await loads());
 
 // Colours follow the reader's choice.
 const background = () => page.run("getComputedStyle(document.body).backgroundColor");

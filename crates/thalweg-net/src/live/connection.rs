@@ -342,7 +342,7 @@ impl RecvStream {
             }
             match Self::end(&state) {
                 Some(result) => return result.map(|()| None),
-                None => state = self.wait(state),
+                None => state = self.inner.pipe.wait_readable(state),
             }
         }
     }
@@ -367,7 +367,7 @@ impl RecvStream {
             }
             match Self::end(&state) {
                 Some(result) => return result.map(|()| 0),
-                None => state = self.wait(state),
+                None => state = self.inner.pipe.wait_readable(state),
             }
         }
     }
@@ -393,29 +393,18 @@ impl RecvStream {
             Some(result) => Poll::Ready(result.map(|()| None)),
             None => {
                 state.read_waker = Some(context.waker().clone());
-                if state.consumed > 0 {
-                    self.inner.ring(state);
-                }
                 Poll::Pending
             }
         }
     }
 
-    /// The peer hears of room when there is much of it.
+    /// The peer hears of room when there is much of it, or when nothing more is there: its window may be smaller than that,
+    /// and it waits for it.
     fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64) {
         state.consumed += bytes;
-        if state.consumed >= CONSUMED_TOLD {
+        if state.consumed >= CONSUMED_TOLD || state.incoming.is_empty() {
             self.inner.ring(state);
         }
-    }
-
-    /// Waits for more. What was read is told before: a small window may be waiting for just that.
-    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        if state.consumed > 0 && !state.rung {
-            self.inner.ring(state);
-            return self.inner.pipe.lock();
-        }
-        self.inner.pipe.wait_readable(state)
     }
 
     fn end(state: &State) -> Option<Result<(), NetError>> {

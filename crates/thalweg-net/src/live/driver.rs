@@ -10,6 +10,7 @@ use crate::session::{Closed, Next, SessionEvent, code};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::units::{Duration, Time};
 
 /// Batches sent before what has come is looked at again.
@@ -36,6 +37,9 @@ pub(super) struct Driver {
     pipes: HashMap<Handle, Live>,
     stats_at: Time,
     end: Option<Time>,
+    /// What was delivered and to which connection, until all of it is handed over.
+    delivered: Vec<Slice>,
+    delivering: Option<Handle>,
 }
 
 struct Live {
@@ -55,6 +59,8 @@ impl Driver {
             pipes: HashMap::new(),
             stats_at: Time::ZERO,
             end: None,
+            delivered: Vec::new(),
+            delivering: None,
         }
     }
 
@@ -166,7 +172,7 @@ impl Driver {
             while room > 0
                 && let Some(data) = state.pop()
             {
-                room = room.saturating_sub(u64::from(thalweg_proto::payload::Payload::len(&data)));
+                room = room.saturating_sub(u64::from(data.len()));
                 session.write(now, data);
             }
             if was_full && state.outgoing_bytes < ROOM / 2 {
@@ -225,6 +231,16 @@ impl Driver {
     /// Tells applications what happened.
     fn events(&mut self, now: Time) {
         while let Some((handle, event)) = self.endpoint.event() {
+            // What was delivered is handed over together: a lock for each piece would be most of the work.
+            if let EndpointEvent::Session(SessionEvent::Delivered(data)) = event {
+                if self.delivering != Some(handle) {
+                    self.deliver();
+                    self.delivering = Some(handle);
+                }
+                self.delivered.push(data);
+                continue;
+            }
+            self.deliver();
             match event {
                 EndpointEvent::Session(event) => self.session_event(now, handle, event),
                 EndpointEvent::Connected { peer } => {
@@ -266,6 +282,22 @@ impl Driver {
                 }
             }
         }
+        self.deliver();
+    }
+
+    /// Hands over what was delivered to one connection.
+    fn deliver(&mut self) {
+        let Some(handle) = self.delivering.take() else { return };
+        let Some(live) = self.pipes.get(&handle) else {
+            self.delivered.clear();
+            return;
+        };
+        let mut state = live.pipe.lock();
+        let was_empty = state.incoming.is_empty();
+        state.incoming.extend(self.delivered.drain(..));
+        if was_empty {
+            live.pipe.wake_readers(&mut state);
+        }
     }
 
     fn session_event(&mut self, now: Time, handle: Handle, event: SessionEvent) {
@@ -280,13 +312,8 @@ impl Driver {
             state.stats = session.stats(now);
         }
         match event {
-            SessionEvent::Delivered(data) => {
-                let was_empty = state.incoming.is_empty();
-                state.incoming.push_back(data);
-                if was_empty {
-                    pipe.wake_readers(&mut state);
-                }
-            }
+            // Handed over with others.
+            SessionEvent::Delivered(_) => {}
             SessionEvent::Ended { stopped } => {
                 state.ended = Some(stopped);
                 pipe.wake_readers(&mut state);

@@ -6,6 +6,7 @@
 mod clock;
 mod connection;
 mod driver;
+mod examine;
 mod pipe;
 mod pool;
 mod socket;
@@ -13,5 +14,6 @@ mod udp;
 
 pub use clock::Clock;
 pub use connection::{Connection, NetError, RecvStream, SendStream};
+pub use examine::{Findings, examine};
 pub use socket::{Socket, SocketConfig};
 pub use udp::{Offload, UdpStats};

@@ -1,10 +1,11 @@
 //! A UDP socket with the system's offloads: many datagrams a call, both ways.
 
+use super::examine::timespec;
 use super::pool::{Buffer, Pool};
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::Arrival;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -209,11 +210,7 @@ impl Udp {
             PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
             PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN),
         ];
-        let span = span.map(|span| {
-            let nanos = span.as_picos().div_ceil(1000);
-            // Both fit: 213 days, and less than a second.
-            Timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
-        });
+        let span = span.map(timespec);
         match poll(&mut fds, span.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),

@@ -1,6 +1,8 @@
 //! What a sender keeps until it is acknowledged, and what of it is to be sent again.
 
 use super::Number;
+use crate::digest::feed;
+use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};
 
 /// An SD that was sent.
@@ -110,6 +112,20 @@ impl<P: Clone> TransmissionBuffer<P> {
         self.first += self.slots.len() as u64;
         self.slots.clear();
         self.again.clear();
+    }
+}
+
+impl<P: Hash> TransmissionBuffer<P> {
+    /// Feeds `into` with what is kept, places counted from the first and POLLs back from `latest`.
+    pub fn digest<H: Hasher>(&self, latest: Number, into: &mut H) {
+        let Self { slots, first, again, acknowledged: _ } = self;
+        feed(into, (slots.len(), again.len()));
+        for slot in slots {
+            feed(into, slot.as_ref().map(|Sent { mu, poll }| (mu, latest.after(*poll))));
+        }
+        for place in again {
+            feed(into, place - first);
+        }
     }
 }
 

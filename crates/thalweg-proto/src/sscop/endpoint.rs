@@ -45,23 +45,23 @@ pub struct EndpointStats {
 /// sending fails then, as when the peer is silent or closes the connection.
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
-    sscop: Sscop<P>,
-    segment: u32,
-    queue: P::Queue,
-    opened: bool,
-    finishing: bool,
-    finished: bool,
-    writable: bool,
-    failed: Option<Failure>,
-    failure_told: bool,
-    silent: bool,
-    paused: bool,
+    pub(super) sscop: Sscop<P>,
+    pub(super) segment: u32,
+    pub(super) queue: P::Queue,
+    pub(super) opened: bool,
+    pub(super) finishing: bool,
+    pub(super) finished: bool,
+    pub(super) writable: bool,
+    pub(super) failed: Option<Failure>,
+    pub(super) failure_told: bool,
+    pub(super) silent: bool,
+    pub(super) paused: bool,
     /// Delivered messages that the application has not consumed, and how much of the first it has.
-    unconsumed: VecDeque<u32>,
-    consumed: u64,
-    limit: Option<Limit>,
-    limit_since: Time,
-    limits: [Duration; 6],
+    pub(super) unconsumed: VecDeque<u32>,
+    pub(super) consumed: u64,
+    pub(super) limit: Option<Limit>,
+    pub(super) limit_since: Time,
+    pub(super) limits: [Duration; 6],
 }
 
 impl<P: Payload> Endpoint<P> {

@@ -58,7 +58,7 @@ impl State {
 }
 
 /// Why an end wants to be polled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// A timer expires.
     Timer(Timer),
@@ -104,7 +104,7 @@ pub struct Stats {
 }
 
 /// What an end last sent and may have to repeat.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(super) struct Repeats<P> {
     /// SSCOP-UU of BGN, RS or END.
     pub uu: Option<P>,
@@ -138,12 +138,12 @@ pub struct Sscop<P: Payload> {
     pub(super) polls: VecDeque<(Number, Time)>,
     pub(super) rtt: RttEstimator,
     /// An SD could go but for the rate.
-    paced: bool,
+    pub(super) paced: bool,
     pub(super) rate: Option<Box<RateControl>>,
     pub(super) stats: Stats,
-    waiting: VecDeque<Output<Pdu<P>, Signal<P>, Reason>>,
+    pub(super) waiting: VecDeque<Output<Pdu<P>, Signal<P>, Reason>>,
     /// UDs and MDs that wait for the layer below.
-    unnumbered: VecDeque<Pdu<P>>,
+    pub(super) unnumbered: VecDeque<Pdu<P>>,
 }
 
 impl<P: Payload> Sscop<P> {

@@ -31,6 +31,7 @@
 mod buffer;
 mod codec;
 mod config;
+mod digest;
 mod endpoint;
 mod engine;
 mod number;

@@ -15,7 +15,7 @@ pub enum Source {
 
 /// A PDU. Fields have the names of Q.2110 without their "N": `sq` is N(SQ), `mr` N(MR), `s` N(S), `ps` N(PS), `r` N(R).
 /// `uu` is SSCOP-UU, a user's few octets with no promise to arrive; none and an empty one are the same on the wire.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Pdu<P> {
     /// BGN, begin: asks for a connection.
     Bgn {
@@ -104,7 +104,7 @@ pub enum Pdu<P> {
 }
 
 /// The receiver's state at the arrival of a POLL, or a part of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Stat {
     /// The number of the POLL that is answered.
     pub ps: Number,
@@ -120,7 +120,7 @@ pub struct Stat {
 }
 
 /// A gap between SDs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Hash)]
 pub struct Ustat {
     /// The first SD that the receiver will not accept.
     pub mr: Number,

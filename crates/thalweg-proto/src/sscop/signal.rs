@@ -73,7 +73,7 @@ pub enum Retrieve {
 }
 
 /// What an end tells its user and layer management.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Signal<P> {
     /// AA-ESTABLISH.indication: the peer asks for a connection.
     Establish {

@@ -1,6 +1,8 @@
 //! The five timers.
 
+use crate::digest::{feed, until};
 use crate::units::{Duration, Time};
+use core::hash::Hasher;
 
 /// A timer (Q.2110, clause 7.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +40,11 @@ impl Timers {
 
     pub fn is_running(&self, timer: Timer) -> bool {
         self.0[timer as usize].is_some()
+    }
+
+    /// Feeds `into` with how long each timer still runs.
+    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        feed(into, self.0.map(|at| at.map(|at| until(at, now))));
     }
 
     /// The timer that expires first, and when.

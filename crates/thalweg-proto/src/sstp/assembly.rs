@@ -2,12 +2,14 @@
 
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
+use crate::digest::feed;
 use crate::payload::Payload;
+use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// A segment of the window that is not yet delivered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Track<P> {
     /// Which packets are stored.
     have: Bitmap,
@@ -48,7 +50,7 @@ pub(super) enum Verdict {
 }
 
 /// What goes to the application, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ready<P> {
     Piece(P),
     Hole(u32),
@@ -160,6 +162,15 @@ impl<P: Payload> Assembly<P> {
                 requested: false,
                 packets: Vec::new(),
             });
+        }
+    }
+
+    /// Takes back the notice of segments from `segment` on, down to the last of which something came.
+    pub fn retract(&mut self, segment: u64) {
+        let is_untouched =
+            |track: &Track<P>| track.stored == 0 && !(track.accepted || track.evicted || track.refused);
+        while self.front() > segment && self.tracks.back().is_some_and(is_untouched) {
+            self.tracks.pop_back();
         }
     }
 
@@ -391,25 +402,57 @@ impl<P: Payload> Assembly<P> {
             // More than was delivered.
             self.credit = 0;
         }
-        let before = self.high;
-        self.advance();
-        self.high > before
+        self.advance()
     }
 
-    /// `R_h = max(R_h, R_l + W - 1)`, unless it is withheld.
-    fn advance(&mut self) {
+    /// `R_h = max(R_h, R_l + W - 1)`, unless it is withheld; true if it moved.
+    fn advance(&mut self) -> bool {
+        let before = self.high;
         let is_firm = self.config.acknowledgement == Acknowledgement::Firm;
         let is_withheld = is_firm && self.is_calm && self.refused > 0;
         if !is_withheld {
             self.high = self.high.max(self.consumed + u64::from(self.window) - 1);
         }
+        self.high > before
     }
 
-    /// `W1 = (F1/F)·W0`, at least 1: the application takes data at this share of the agreed rate.
-    pub fn set_share(&mut self, share: f64) {
+    /// `W1 = (F1/F)·W0`, at least 1: the application takes data at this share of the agreed rate. True if the window
+    /// moved.
+    pub fn set_share(&mut self, share: f64) -> bool {
         let whole = self.config.window.clamp(1, MAX_WINDOW);
         // Saturates: what is not a number is 0.
         self.window = (libm::ceil(f64::from(whole) * share) as u16).clamp(1, whole);
-        self.advance();
+        self.advance()
+    }
+}
+
+impl<P: Payload + Hash> Assembly<P> {
+    /// Feeds `into` with all but counters and empty vectors; segments are counted from `first`.
+    pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
+        let Self {
+            config,
+            tracks,
+            expected,
+            consumed,
+            high,
+            window,
+            unconsumed,
+            credit,
+            slots,
+            evicted,
+            refused,
+            is_calm,
+            ready,
+            spare: _,
+            counts: _,
+        } = self;
+        let from_first = |segment: &u64| segment.wrapping_sub(first);
+        feed(into, (tracks, from_first(expected), from_first(consumed), from_first(high), window));
+        feed(into, (unconsumed, credit, refused, ready));
+        for segments in [slots, evicted] {
+            feed(into, segments.len());
+            segments.iter().for_each(|segment| feed(into, from_first(segment)));
+        }
+        feed(into, *is_calm && config.acknowledgement == Acknowledgement::Firm);
     }
 }

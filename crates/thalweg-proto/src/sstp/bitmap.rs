@@ -6,14 +6,14 @@ use core::fmt;
 /// receiver's own record of a segment.
 ///
 /// It is a whole number of bytes; bits beyond the segment's packets are 1.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Bitmap {
     bytes: u16,
     words: Words,
 }
 
 /// Segments of up to 64 packets need no memory of their own.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Words {
     One(u64),
     Many(Box<[u64]>),

@@ -7,7 +7,7 @@ use crate::payload::Payload;
 ///
 /// Numbers are those of the wire and wrap: shipment and control numbers at 2^32, segment numbers at 2^16. They are
 /// compared by serial arithmetic.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pdu<P> {
     /// Type 0, to the receiver.
     Data(Data<P>),
@@ -22,7 +22,7 @@ pub enum Pdu<P> {
 }
 
 /// A packet of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Data<P> {
     /// Counts what the sender has put on the wire, retransmissions included.
     pub shipment: u32,
@@ -39,7 +39,7 @@ pub struct Data<P> {
 }
 
 /// How far a sender has got when it has nothing to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The shipment number used last.
     pub shipment: u32,
@@ -50,7 +50,7 @@ pub struct Position {
 }
 
 /// What both acknowledgements say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
     /// Counts reports; one that is not newer than those before it is dropped.
     pub control: u32,
@@ -63,7 +63,7 @@ pub struct Report {
 }
 
 /// What a SNAK asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The segment.
     pub segment: u16,

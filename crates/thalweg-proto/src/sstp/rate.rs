@@ -1,7 +1,9 @@
 //! Rate control: bursts of packets at a peak rate, a fixed number of times a second.
 
+use crate::digest::{feed, until};
 use crate::units::{Bytes, Duration, Rate, Time};
 use core::fmt;
+use core::hash::Hasher;
 
 /// The rate specification R = (P, F, L) of Gong and Parulkar 1992, section 3.1: at most L packets of `packet` bytes,
 /// back to back at the peak rate P, in each period 1/F. The average rate is A = F·L·l·8.
@@ -137,6 +139,24 @@ impl BurstClock {
     pub fn new(spec: RateSpec, resume: Resume) -> Self {
         let spacing = spec.spacing();
         Self { spec, spacing, resume, began: None, sent: 0, next: Time::ZERO, idled: false }
+    }
+
+    /// Feeds `into` with what decides when packets may leave.
+    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        let Self { spec, spacing, resume, began, sent, next, idled } = self;
+        let end = self.period_end();
+        // A driver that is a little late does not slow the clock down; one that is later is as late as any, or within a
+        // period of the timer that goes on.
+        let late = match resume {
+            _ if now < end => Duration::ZERO,
+            Resume::AtOnce => now.since(end).min(*spacing),
+            Resume::NextBurst => {
+                Duration::from_picos(now.since(end).as_picos() % spec.period.as_picos().max(1))
+            }
+        };
+        let of_burst = (now < end).then_some((sent, idled));
+        feed(into, (began.is_some(), until(end, now), late, of_burst));
+        feed(into, (until(*next, now), now.since(*next).min(*spacing)));
     }
 
     /// When the next burst may begin.

@@ -54,7 +54,7 @@ pub struct ReceiverStats {
 
 /// The packets that are arriving, as the sender finishes what it has begun.
 #[derive(Clone, Debug)]
-enum Group {
+pub(super) enum Group {
     Nothing,
     /// A segment for the first time, up to a packet.
     New(u64, u16),
@@ -64,15 +64,15 @@ enum Group {
 
 /// A request that has not been answered.
 #[derive(Clone, Debug)]
-struct Pending {
-    segment: u64,
-    asked: Bitmap,
-    at: Time,
+pub(super) struct Pending {
+    pub(super) segment: u64,
+    pub(super) asked: Bitmap,
+    pub(super) at: Time,
 }
 
 /// What is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reply {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Reply {
     Pack(u64),
     Snak(u64),
     State,
@@ -81,28 +81,28 @@ enum Reply {
 /// Assembles segments, accepts or requests them, and delivers them in order.
 #[derive(Clone, Debug)]
 pub struct Receiver<P: Payload> {
-    config: Arc<ReceiverConfig>,
-    assembly: Assembly<P>,
+    pub(super) config: Arc<ReceiverConfig>,
+    pub(super) assembly: Assembly<P>,
     /// The shipment number that comes next on a path that keeps order.
-    next_shipment: u32,
+    pub(super) next_shipment: u32,
     /// Packets that came before others that are not given up yet, in order of shipment.
-    waiting: VecDeque<Data<P>>,
+    pub(super) waiting: VecDeque<Data<P>>,
     /// Keep-alive packets that came since.
-    strikes: usize,
-    group: Group,
+    pub(super) strikes: usize,
+    pub(super) group: Group,
     /// In the order of the requests, which is the order of the answers.
-    pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<Pending>,
     /// Segments that are asked for when the application has made room.
-    held: BTreeSet<u64>,
-    replies: VecDeque<Reply>,
-    next_control: u32,
+    pub(super) held: BTreeSet<u64>,
+    pub(super) replies: VecDeque<Reply>,
+    pub(super) next_control: u32,
     /// When the sender heard last, or something new became outstanding.
-    told_at: Time,
+    pub(super) told_at: Time,
     /// When packets were found lost last.
-    lost_at: Time,
+    pub(super) lost_at: Time,
     /// When something that was asked for came last.
-    answered_at: Time,
-    stats: ReceiverStats,
+    pub(super) answered_at: Time,
+    pub(super) stats: ReceiverStats,
 }
 
 impl<P: Payload> Receiver<P> {
@@ -151,14 +151,21 @@ impl<P: Payload> Receiver<P> {
         self.assembly.high()
     }
 
+    /// The control number of the next report.
+    pub fn next_control(&self) -> u32 {
+        self.next_control
+    }
+
     /// The application takes data at `share` of the agreed rate from now on, 0 to 1: a long slow-down from F to F1 is
     /// `F1/F`, and speeding up again the same rule (Gong and Parulkar 1992, section 3.2). The window becomes
     /// `W1 = (F1/F)·W0`; what has been offered is not taken back.
     pub fn set_reading_share(&mut self, share: f64) {
-        self.assembly.set_share(share);
+        if self.assembly.set_share(share) && self.replies.is_empty() {
+            self.reply(Reply::State);
+        }
     }
 
-    fn repeat(&self) -> Duration {
+    pub(super) fn repeat(&self) -> Duration {
         self.config.repeat.max(SHORTEST_REPEAT)
     }
 
@@ -270,7 +277,12 @@ impl<P: Payload> Receiver<P> {
         self.assembly.is_calm = now.since(self.lost_at).as_picos() / CALM >= self.repeat().as_picos();
         let (packet, is_last) = (data.packet, data.last);
         self.keep(segment, data);
-        self.end_group(now, packet, is_last);
+        if self.is_arriving(segment) {
+            self.end_group(now, packet, is_last);
+        } else {
+            // It had been taken for lost before it was sent.
+            self.settle_if_whole(now, segment);
+        }
         self.ask_for_evicted(now);
     }
 
@@ -455,7 +467,10 @@ impl<P: Payload> Receiver<P> {
                 }
                 self.take_waiting(now);
             }
-            self.on_end_of_shipments(now, position, begun);
+            // What waited may have been sent after the position was told.
+            if ahead(position.shipment.wrapping_add(1), self.next_shipment) >= 0 {
+                self.on_end_of_shipments(now, position, begun);
+            }
         }
         if now.since(self.told_at) >= self.repeat() && !self.replies.contains(&Reply::State) {
             self.reply(Reply::State);
@@ -471,6 +486,10 @@ impl<P: Payload> Receiver<P> {
         if gap > 0 && !self.assembly.is_incomplete() {
             self.told_at = self.told_at.max(now);
         }
+        if begun < front {
+            self.forget_unsent(begun);
+        }
+        let front = self.assembly.front();
         if begun == front && begun > 0 {
             self.assembly.end(begun - 1, position.packet);
         }
@@ -488,6 +507,14 @@ impl<P: Payload> Receiver<P> {
             self.judge(now, begun - 1);
         }
         self.ask_for_evicted(now);
+    }
+
+    /// Segments from `begun` on have not been sent: lost repetitions had been taken for them.
+    fn forget_unsent(&mut self, begun: u64) {
+        self.assembly.retract(begun);
+        let front = self.assembly.front();
+        self.pending.retain(|pending| pending.segment < front);
+        self.held.retain(|&segment| segment < front);
     }
 
     fn on_consumed(&mut self, now: Time, bytes: u64) {
@@ -511,8 +538,15 @@ impl<P: Payload> Receiver<P> {
     }
 
     fn repeat_requests(&mut self, now: Time) {
-        let assembly = &self.assembly;
-        self.pending.retain(|pending| assembly.wanted(pending.segment).is_some());
+        let assembly = &mut self.assembly;
+        self.pending.retain(|pending| {
+            let is_wanted = assembly.wanted(pending.segment).is_some();
+            if !is_wanted {
+                // Accepted meanwhile. If it is discarded later, it is to be asked for anew.
+                assembly.set_requested(pending.segment, false);
+            }
+            is_wanted
+        });
         self.answered_at = now;
         for at in 0..self.pending.len() {
             self.pending[at].at = now;
@@ -604,6 +638,6 @@ impl<P: Payload> Engine for Receiver<P> {
 const SHORTEST_REPEAT: Duration = Duration::from_millis(10);
 /// Firm acknowledgement withholds the window when no packet has been lost for so many round trips: two would be taken
 /// by a repair that goes well.
-const CALM: u64 = 3;
+pub(super) const CALM: u64 = 3;
 /// What is held back for reordering is bounded by this.
 const MOST_REORDERING: u16 = 1024;

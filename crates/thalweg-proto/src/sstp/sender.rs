@@ -58,24 +58,24 @@ pub struct SenderStats {
 
 /// A segment that has been begun.
 #[derive(Clone, Debug)]
-struct Record<P> {
-    packets: Vec<P>,
+pub(super) struct Record<P> {
+    pub(super) packets: Vec<P>,
     /// All its packets are here.
-    whole: bool,
-    accepted: bool,
+    pub(super) whole: bool,
+    pub(super) accepted: bool,
     /// What has been asked for again.
-    wanted: Bitmap,
-    queued: bool,
-    resent: bool,
+    pub(super) wanted: Bitmap,
+    pub(super) queued: bool,
+    pub(super) resent: bool,
     /// When its first packet left for the first time.
-    began: Time,
+    pub(super) began: Time,
     /// When its last packet left.
-    shipped: Time,
+    pub(super) shipped: Time,
 }
 
 /// The packets that are being sent, which nothing interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
+pub(super) enum Group {
     /// The segment at the front of the stream, for the first time.
     New(u64),
     /// Packets of a segment that were asked for.
@@ -85,30 +85,30 @@ enum Group {
 /// Sends segments of packets under a rate and a window of segments.
 #[derive(Clone, Debug)]
 pub struct Sender<P: Payload> {
-    config: Arc<SenderConfig>,
-    queue: P::Queue,
-    clock: BurstClock,
+    pub(super) config: Arc<SenderConfig>,
+    pub(super) queue: P::Queue,
+    pub(super) clock: BurstClock,
     /// S_l: the lowest segment that has not been acknowledged with all before it.
-    low: u64,
+    pub(super) low: u64,
     /// S_h: the highest segment that may be sent.
-    high: u64,
+    pub(super) high: u64,
     /// Segments from `low` on.
-    records: VecDeque<Record<P>>,
+    pub(super) records: VecDeque<Record<P>>,
     /// Segments asked for again, in the order of the requests.
-    resends: VecDeque<u64>,
-    group: Option<Group>,
+    pub(super) resends: VecDeque<u64>,
+    pub(super) group: Option<Group>,
     /// Empty vectors to use again.
-    spare: Vec<Vec<P>>,
-    next_shipment: u32,
-    last_control: Option<u32>,
-    position: Position,
-    writable: bool,
-    finishing: bool,
-    finished: bool,
-    paused: bool,
-    limit: Option<Limit>,
-    limit_since: Time,
-    stats: SenderStats,
+    pub(super) spare: Vec<Vec<P>>,
+    pub(super) next_shipment: u32,
+    pub(super) last_control: Option<u32>,
+    pub(super) position: Position,
+    pub(super) writable: bool,
+    pub(super) finishing: bool,
+    pub(super) finished: bool,
+    pub(super) paused: bool,
+    pub(super) limit: Option<Limit>,
+    pub(super) limit_since: Time,
+    pub(super) stats: SenderStats,
 }
 
 impl<P: Payload> Sender<P> {
@@ -179,6 +179,16 @@ impl<P: Payload> Sender<P> {
     /// What holds the sender back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
         self.limit
+    }
+
+    /// The shipment number of the next data packet.
+    pub fn next_shipment(&self) -> u32 {
+        self.next_shipment
+    }
+
+    /// S_l: the lowest segment that has not been acknowledged with all before it.
+    pub fn lowest(&self) -> u64 {
+        self.low
     }
 
     /// The next segment to be begun.

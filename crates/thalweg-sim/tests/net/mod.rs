@@ -79,6 +79,7 @@ pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSp
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        reading: None,
         priority: LOWEST_PRIORITY,
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! Throughput efficiency is the time that a segment takes on the wire over the mean time to deliver one, which is the
 //! share of the connection's rate that delivered packets have. Delays are from the start of a segment's first
-//! transmission to its acceptance at the receiver: what the sender measures less the way of the report.
+//! transmission to its acceptance at the receiver.
 
 use super::super::{CaseRuns, Cell, Runs};
 use crate::model::gong92::{Form, Path};
 use serde_json::Value;
-use thalweg_proto::sstp::SenderConfig;
-use thalweg_proto::units::{Bytes, Duration};
+use thalweg_proto::units::Bytes;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::{GroupSpec, TransportSpec};
+use thalweg_sim::spec::TransportSpec;
 
 /// The name of throughput efficiency.
 pub const EFFICIENCY: &str = "efficiency";
@@ -58,15 +57,16 @@ pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
         let mut put = |scheme: &str, metric: &str, values: Option<Vec<f64>>| {
             rows.extend(values.map(|values| (cell(scheme, metric), values)));
         };
-        if runs.id != "figure-19" {
+        let is_of_delays = matches!(runs.id, "figure-19" | "ours/figure-19-long");
+        if !is_of_delays {
             put(scheme, EFFICIENCY, case.each(|run| efficiency_of(case, run)));
         }
-        if matches!(runs.id, "figure-14" | "figure-19") {
-            put(scheme, MEAN, case.each(|run| delay(case, run.flows.first()?.segment_delay.mean)));
+        if is_of_delays || runs.id == "figure-14" {
+            put(scheme, MEAN, case.each(|run| Some(run.flows.first()?.segment_delay.mean.as_millis_f64())));
         }
-        if matches!(runs.id, "figure-18" | "figure-19") {
+        if is_of_delays || runs.id == "figure-18" {
             // The longest of all runs of the point: together they have the length of the paper's.
-            let longest = case.each(|run| delay(case, run.flows.first()?.segment_delay.max));
+            let longest = case.each(|run| Some(run.flows.first()?.segment_delay.max.as_millis_f64()));
             put(scheme, MAXIMUM, longest.map(|values| vec![values.into_iter().fold(0.0, f64::max)]));
         }
         if let Some((p, window)) = analysed(case)
@@ -99,17 +99,9 @@ fn analysed(case: &CaseRuns<'_>) -> Option<(f64, f64)> {
     Some((number("p")?, number("window_segments")?))
 }
 
-fn group<'a>(case: &'a CaseRuns<'_>) -> Option<(&'a GroupSpec, &'a SenderConfig)> {
-    let group = case.case.spec.groups.first()?;
-    match &group.transport {
-        TransportSpec::Sstp { sender, .. } => Some((group, sender)),
-        _ => None,
-    }
-}
-
 /// The connection of a case: what the formulas know of it.
 fn path(case: &CaseRuns<'_>) -> Option<Path> {
-    let (_, sender) = group(case)?;
+    let TransportSpec::Sstp { sender, .. } = &case.case.spec.groups.first()?.transport else { return None };
     let link = &case.case.spec.links.first()?.forward;
     let size = sender.rate.packet();
     Some(Path {
@@ -122,10 +114,4 @@ fn path(case: &CaseRuns<'_>) -> Option<Path> {
 
 fn efficiency_of(case: &CaseRuns<'_>, run: &RunResult) -> Option<f64> {
     Some(run.flows.first()?.throughput.as_f64() / path(case)?.rate.as_f64())
-}
-
-/// A delay at the receiver in milliseconds: the sender's less the way of the report.
-fn delay(case: &CaseRuns<'_>, at_sender: Duration) -> Option<f64> {
-    let way = group(case)?.0.control_channel?;
-    Some(at_sender.saturating_sub(way).as_millis_f64())
 }

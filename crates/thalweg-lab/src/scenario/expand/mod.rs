@@ -109,6 +109,7 @@ fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entri
         entries.put("scheme", table.inline());
     }
     entries.put("workload", workload::value(&group.workload));
+    entries.put("reading", workload::reading(group.reading.as_deref()));
     entries.quantity("start", group.start.since(Time::ZERO));
     entries.quantity("spread", group.spread);
     entries.quantity("stagger", group.stagger);

@@ -1,7 +1,8 @@
 //! What applications do.
 
 use super::writer::{Entries, text};
-use thalweg_sim::spec::{SizeSpec, WorkloadSpec};
+use thalweg_proto::units::{Rate, Time};
+use thalweg_sim::spec::{ReadingSpec, SizeSpec, WorkloadSpec};
 
 /// A workload as TOML.
 pub fn value(workload: &WorkloadSpec) -> String {
@@ -80,5 +81,22 @@ fn size_value(size: &SizeSpec) -> String {
             entries.quantity("max", max);
         }
     }
+    entries.inline()
+}
+
+/// How fast an application reads, as TOML.
+pub fn reading(reading: Option<&ReadingSpec>) -> String {
+    let rate = |rate: Rate| if rate == Rate::MAX { text("unlimited") } else { format!("\"{rate}\"") };
+    let Some(spec) = reading else { return text("unlimited") };
+    let mut entries = Entries::default();
+    entries.put("rate", rate(spec.rate));
+    let changes = spec.changes.iter().map(|change| {
+        let mut entry = Entries::default();
+        entry.quantity("at", change.at.since(Time::ZERO));
+        entry.put("rate", rate(change.rate));
+        entry.put("announced", change.announced.to_string());
+        entry.inline()
+    });
+    entries.put("schedule", format!("[{}]", changes.collect::<Vec<_>>().join(", ")));
     entries.inline()
 }

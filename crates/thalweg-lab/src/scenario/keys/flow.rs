@@ -4,6 +4,7 @@ use super::super::quantity::Name;
 use super::super::table::table;
 use super::ProcessingTable;
 use super::line::Line;
+use super::reading::Reading;
 use super::scheme::SchemeRef;
 use super::workload::Workload;
 use thalweg_proto::units::Duration;
@@ -15,6 +16,8 @@ table! {
         scheme: SchemeRef = "scheme" or r#""cubic""#;
         /// What the application does.
         workload: Workload = "workload" or r#""bulk""#;
+        /// How fast the application at the sink reads: a rate, or a table; at once without.
+        reading: Reading = "reading" or r#""unlimited""#;
         /// When the flows start.
         start: Duration = "start" or r#""0 s""#;
         /// Each flow starts at a random time, uniform in this span after `start`.

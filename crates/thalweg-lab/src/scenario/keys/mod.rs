@@ -6,6 +6,7 @@ mod gate;
 mod line;
 mod loss;
 mod queue;
+mod reading;
 mod scheme;
 mod sscop;
 mod workload;
@@ -21,6 +22,7 @@ pub use queue::{
     Capacity, CoDelKeys, DrrQueue, FairQueue, FqCoDelQueue, OverflowName, PieQueue, Queue, QueueTable,
     RedQueue, SfqQueue, Threshold,
 };
+pub use reading::{ReadRate, Reading};
 pub use scheme::{
     AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
     RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes, Sstp, SstpAcknowledgement, SstpEvicted,

@@ -35,6 +35,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     links::schedules(&checked, report);
     traffic::times(&checked, report);
     traffic::windows(&checked, report);
+    traffic::readers(&checked, report);
     feedback::speakers(&checked, report);
     feedback::listeners(&checked, report);
     gates::gates(&checked, report);

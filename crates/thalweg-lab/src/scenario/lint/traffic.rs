@@ -117,3 +117,29 @@ fn window(group: &GroupSpec) -> Option<u64> {
     let bytes = segments.saturating_mul(u64::from(size));
     Some(bytes.saturating_mul(u64::from(group.count)))
 }
+
+/// Receive windows so large that a slow application at the sink is never noticed.
+pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
+    {
+        let (Some(_), Some(path), TransportSpec::Window { receiver, .. }) =
+            (&group.reading, path, &group.transport)
+        else {
+            continue;
+        };
+        let most = path.rate.bytes_in(spec.duration);
+        if receiver.window >= most.get() {
+            let message = format!(
+                "`{}` has a receive window of {}, which {} at {} cannot fill",
+                group.name,
+                super::links::about(Bytes::new(receiver.window)),
+                spec.duration,
+                path.rate
+            );
+            report
+                .warn("scenario.window", origin.scheme, message)
+                .help("the sender will never hear of the slow application; see `receive-window`");
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod gate;
 mod impairment;
 mod line;
 mod queue;
+mod reading;
 mod scheme;
 mod sscop;
 mod sstp;

@@ -129,6 +129,7 @@ impl Resolver<'_> {
             access,
             transport: transport?,
             workload: workload?,
+            reading: keys.reading.as_ref().and_then(|reading| self.reading(reading)),
             start: Time::ZERO + time(&keys.start),
             spread: time(&keys.spread),
             stagger: time(&keys.stagger),
@@ -136,6 +137,10 @@ impl Resolver<'_> {
             control_channel: keys.control_channel.as_deref().copied(),
             priority: self.priority(keys.priority.as_ref()),
         };
+        if let Some(fault) = group.reading_fault() {
+            let span = own(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span);
+            self.report.error("scenario.reading", span, format!("`{}`: {fault}", group.name));
+        }
         Some((group, origin))
     }
 

@@ -1,0 +1,45 @@
+//! Adaptive acknowledgement.
+
+use super::{Bounds, Scheme, Tag};
+use std::sync::Arc;
+use thalweg_proto::aack;
+use thalweg_proto::units::Duration;
+
+/// Adaptive acknowledgement; the paper's times by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AdaptiveAck(pub aack::Config);
+
+impl Scheme for AdaptiveAck {
+    type Pdu = aack::Pdu<Tag>;
+    type Sender = aack::Transmitter<Tag>;
+    type Receiver = aack::Receiver<Tag>;
+
+    fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
+        let config = Arc::new(aack::Config { segment: 1, window: bounds.window, ..self.0 });
+        (aack::Transmitter::new(Arc::clone(&config)), aack::Receiver::new(config))
+    }
+
+    fn say(&self, pdu: &Self::Pdu) -> String {
+        match pdu {
+            aack::Pdu::Data(data) => format!("DATA {}", data.sequence),
+            aack::Pdu::Ack(report) => {
+                format!("ACK (({}, {}), {})", report.gap_in, report.gap_out, report.cumulative)
+            }
+        }
+    }
+
+    fn asked(&self, receiver: &Self::Receiver) -> Option<u64> {
+        receiver.is_missing().then(|| receiver.expected())
+    }
+
+    /// The receiver reports every T_normal.
+    fn check_rest(&self, periods: &[Duration]) -> Result<(), String> {
+        match periods.iter().find(|&&period| period != self.0.normal) {
+            Some(period) => Err(format!(
+                "everything is repaired, and yet the receiver reports every {period} in place of every {}",
+                self.0.normal
+            )),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Proves that states with the same digest are the same: whatever happens to them, they come to states with the same digest
+//! again. So nothing that decides the future is missing from digests, and numbers are counted from the right places.
+
+use super::channel::State;
+use super::{AdaptiveAck, Bounds, Scheme, Sscop, Sstp, Window};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
+use thalweg_proto::sstp::{Acknowledgement, Evicted};
+use thalweg_proto::window::Recovery;
+
+/// How many states were visited, and how many merged.
+#[track_caller]
+fn merge<S: Scheme>(scheme: &S, bounds: &Bounds) -> (usize, usize) {
+    let first = State::first(scheme, bounds, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    // Without what may still go wrong in it, so that as many as possible merge.
+    let digest = |state: &State<S>| state.digest(scheme, false);
+    let mut seen = HashMap::from([(digest(&first), first.clone())]);
+    let mut visited = HashSet::from([first.digest(scheme, true)]);
+    let mut waiting = VecDeque::from([first]);
+    let mut merged = 0;
+    while let Some(state) = waiting.pop_front() {
+        for step in state.steps() {
+            let after = |state: &State<S>| {
+                let mut state = state.clone();
+                state.take(scheme, step, &mut |_| {}).map(|()| state)
+            };
+            let next = after(&state).unwrap_or_else(|error| panic!("{error}"));
+            if visited.insert(next.digest(scheme, true)) {
+                waiting.push_back(next.clone());
+            }
+            match seen.entry(digest(&next)) {
+                Entry::Occupied(other) => {
+                    merged += usize::from(other.get().clone().take_all_as(scheme, &next));
+                }
+                Entry::Vacant(place) => {
+                    place.insert(next);
+                }
+            }
+        }
+    }
+    (visited.len(), merged)
+}
+
+impl<S: Scheme> State<S> {
+    /// Takes each step that both states may take, in both; panics where they differ. False if there is none.
+    fn take_all_as(self, scheme: &S, like: &Self) -> bool {
+        let possible = like.steps();
+        let steps: Vec<_> = self.steps().into_iter().filter(|step| possible.contains(step)).collect();
+        for &step in &steps {
+            let (mut one, mut other) = (self.clone(), like.clone());
+            let results = (one.take(scheme, step, &mut |_| {}), other.take(scheme, step, &mut |_| {}));
+            assert_eq!(results.0, results.1, "{step:?}");
+            assert_eq!(one.digest(scheme, false), other.digest(scheme, false), "{step:?}");
+        }
+        !steps.is_empty()
+    }
+}
+
+fn bounds(delays: u8) -> Bounds {
+    Bounds {
+        window: 2,
+        messages: 4,
+        losses: 1,
+        duplicates: 1 - delays,
+        delays,
+        expiries: 1,
+        ..Bounds::default()
+    }
+}
+
+#[track_caller]
+fn check<S: Scheme>(scheme: &S, bounds: &Bounds) {
+    let (states, merged) = merge(scheme, bounds);
+    assert!(states > 200 && merged > states / 10, "{states} states, {merged} merged");
+}
+
+#[test]
+fn states_of_windows_are_told_apart() {
+    for delays in [0, 1] {
+        check(&AdaptiveAck::default(), &bounds(delays));
+        for recovery in [Recovery::Sack, Recovery::NewReno, Recovery::GoBackN] {
+            check(&Window { recovery }, &bounds(delays));
+        }
+    }
+}
+
+#[test]
+fn states_of_sscop_are_told_apart() {
+    let bounds = Bounds { window: 3, messages: 6, losses: 2, duplicates: 0, ..bounds(0) };
+    check(&Sscop::default(), &bounds);
+}
+
+#[test]
+fn states_of_sstp_are_told_apart() {
+    let soft = [Evicted::One, Evicted::All, Evicted::AtOnce].map(Acknowledgement::Soft);
+    for acknowledgement in [Acknowledgement::Firm, Acknowledgement::Hard].into_iter().chain(soft) {
+        for (delays, segment, reordering) in [(0, 2, 0), (1, 2, 0), (1, 1, 1)] {
+            let sstp = Sstp::new(acknowledgement).unwrap_or_else(|error| panic!("{error}"));
+            check(&Sstp { segment, reordering, buffer: Some(1), ..sstp }, &bounds(delays));
+        }
+    }
+}

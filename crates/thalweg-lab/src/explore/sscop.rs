@@ -1,0 +1,93 @@
+//! Data transfer of SSCOP.
+
+use super::{Bounds, End, Scheme, Tag};
+use core::hash::{Hash, Hasher};
+use std::sync::Arc;
+use thalweg_proto::sscop::{Config, Endpoint, EndpointConfig, Pdu, TimerConfig};
+use thalweg_proto::units::Duration;
+
+/// SSCOP from state 10, data transfer ready. The connection opens before anything may go wrong.
+///
+/// A STAT has at most three elements (`MaxSTAT`), so that reports fall into parts, and a POLL follows every second SD
+/// (`MaxPD`). The window is the credit that the receiver grants. No number of losses and early expiries within the bounds
+/// looks like a silent peer (`Timer_NO-RESPONSE`): to give up then would be right.
+///
+/// SSCOP relies on a layer below that neither duplicates frames nor lets them overtake each other: what it makes of those is
+/// no error in the engine.
+#[derive(Clone, Debug)]
+pub struct Sscop(pub Config);
+
+impl Default for Sscop {
+    fn default() -> Self {
+        let second = Duration::from_secs(1);
+        let timers = TimerConfig {
+            cc: second,
+            poll: second,
+            keep_alive: second * 2,
+            idle: IDLE,
+            ..Config::default().timers
+        };
+        Self(Config { max_pd: 2, max_stat: 3, timers, ..Config::default() })
+    }
+}
+
+/// `Timer_IDLE`, the longest of those that repeat something.
+const IDLE: Duration = Duration::from_secs(15);
+
+impl Scheme for Sscop {
+    type Pdu = Pdu<Tag>;
+    type Sender = Endpoint<Tag>;
+    type Receiver = Endpoint<Tag>;
+
+    /// BGN and BGAK.
+    const SET_UP: u32 = 2;
+
+    fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
+        let faults = u64::from(bounds.losses) + u64::from(bounds.delays) + u64::from(bounds.expiries);
+        let timers = TimerConfig { no_response: IDLE * (faults + 2), ..self.0.timers };
+        let sscop = Arc::new(Config { window: bounds.window, timers, ..self.0.clone() });
+        let config = EndpointConfig { sscop, segment: 1 };
+        (Endpoint::new(&config), Endpoint::new(&config))
+    }
+
+    /// Numbers of POLLs count back from the last one of the end that sent it.
+    fn digest_pdu<H: Hasher>(
+        &self,
+        pdu: &Self::Pdu,
+        to: End,
+        sender: &Self::Sender,
+        receiver: &Self::Receiver,
+        into: &mut H,
+    ) {
+        let latest = |end: &Endpoint<Tag>| end.sscop().variables().vt_ps;
+        let (own, other) = match to {
+            End::Sender => (latest(sender), latest(receiver)),
+            End::Receiver => (latest(receiver), latest(sender)),
+        };
+        let mut pdu = pdu.clone();
+        match &mut pdu {
+            Pdu::Poll { ps, .. } => *ps = other.after(*ps).into(),
+            Pdu::Stat(stat) => stat.ps = own.after(stat.ps).into(),
+            _ => {}
+        }
+        pdu.hash(into);
+    }
+
+    fn say(&self, pdu: &Self::Pdu) -> String {
+        match pdu {
+            // Packets are counted from 1 in what is delivered, SDs from 0 on the wire.
+            Pdu::Sd { s, .. } => format!("SD {}", s.get()),
+            Pdu::Poll { ps, s } => format!("POLL {} with N(S) {}", ps.get(), s.get()),
+            Pdu::Stat(stat) => {
+                let list: Vec<String> = stat.list.iter().map(|number| number.get().to_string()).collect();
+                let (ps, r, mr) = (stat.ps.get(), stat.r.get(), stat.mr.get());
+                format!("STAT {ps} with N(R) {r}, N(MR) {mr}, list ({})", list.join(", "))
+            }
+            Pdu::Ustat(ustat) => {
+                let (r, mr) = (ustat.r.get(), ustat.mr.get());
+                format!("USTAT with N(R) {r}, N(MR) {mr}, list ({}, {})", ustat.first.get(), ustat.end.get())
+            }
+            pdu => format!("{:?}", pdu.kind()).to_uppercase(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Two-level flow control (SSTP).
+
+use super::{Bounds, End, Scheme, Tag};
+use core::hash::{Hash, Hasher};
+use std::sync::Arc;
+use thalweg_proto::sstp::{
+    Acknowledgement, Data, Origin, Pdu, Position, RateError, RateSpec, Receiver, ReceiverConfig, Report,
+    Resume, Sender, SenderConfig, SenderReason, Tolerance,
+};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+
+/// Two-level flow control. The window of the bounds is in segments here.
+#[derive(Clone, Copy, Debug)]
+pub struct Sstp {
+    /// What becomes of segments that there is no room for.
+    pub acknowledgement: Acknowledgement,
+    /// The packets of a segment.
+    pub segment: u16,
+    /// So many segments there is room for; for half of the window without.
+    pub buffer: Option<u16>,
+    /// So many packets may overtake one before it is given up.
+    pub reordering: u16,
+    /// When packets may leave.
+    pub rate: RateSpec,
+}
+
+/// Packets of a byte leave a microsecond apart, and more in a period than are ever written.
+const RATE: Rate = Rate::from_mbits_per_sec(8);
+const BURST: u32 = 10_000;
+/// The sender's period, in which a keep-alive packet goes out, is that of the receiver's repetitions.
+const PERIOD: Duration = Duration::from_millis(10);
+
+impl Sstp {
+    /// Segments of two packets, room for half of the window, on a path that keeps order.
+    ///
+    /// # Errors
+    ///
+    /// None for these numbers; they are those of [`RateSpec::new`].
+    pub fn new(acknowledgement: Acknowledgement) -> Result<Self, RateError> {
+        let rate = RateSpec::new(RATE, BURST, PERIOD, Bytes::new(1))?;
+        Ok(Self { acknowledgement, segment: 2, buffer: None, reordering: 0, rate })
+    }
+}
+
+impl Scheme for Sstp {
+    type Pdu = Pdu<Tag>;
+    type Sender = Sender<Tag>;
+    type Receiver = Receiver<Tag>;
+
+    fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
+        let window = bounds.window.min(64) as u16;
+        let sender = SenderConfig {
+            segment: self.segment,
+            packet: 1,
+            rate: self.rate,
+            resume: Resume::AtOnce,
+            window,
+            soft: self.acknowledgement.is_soft(),
+        };
+        let receiver = ReceiverConfig {
+            segment: self.segment,
+            packet: 1,
+            window,
+            buffer: self.buffer.unwrap_or(window.div_ceil(2)),
+            acknowledgement: self.acknowledgement,
+            tolerance: Tolerance::Packets(0),
+            reordering: self.reordering,
+            repeat: PERIOD,
+            wait_for_consumption: false,
+        };
+        (Sender::new(Arc::new(sender)), Receiver::new(Arc::new(receiver)))
+    }
+
+    fn is_pacing(&self, reason: &SenderReason) -> bool {
+        *reason == SenderReason::Rate
+    }
+
+    /// Shipments and reports are counted from the next ones: states that differ in how many there have been are the same.
+    fn digest_ends<H: Hasher>(
+        &self,
+        (sender, sender_now): (&Self::Sender, Time),
+        (receiver, receiver_now): (&Self::Receiver, Time),
+        into: &mut H,
+    ) {
+        let origin = Origin::of(sender, receiver);
+        sender.digest_from(sender_now, origin, into);
+        receiver.digest_from(receiver_now, origin, into);
+    }
+
+    fn digest_pdu<H: Hasher>(
+        &self,
+        pdu: &Self::Pdu,
+        _to: End,
+        sender: &Self::Sender,
+        receiver: &Self::Receiver,
+        into: &mut H,
+    ) {
+        Origin::of(sender, receiver).pdu(pdu.clone()).hash(into);
+    }
+
+    fn say(&self, pdu: &Self::Pdu) -> String {
+        say(pdu)
+    }
+}
+
+/// A PDU in a few words. Segments and their packets count from 0, as on the wire.
+pub(super) fn say<P>(pdu: &Pdu<P>) -> String {
+    let position = |position: &Position| {
+        let Position { shipment, segment, packet } = position;
+        format!("shipment {shipment}, segment {segment}, packet {packet}")
+    };
+    let report = |Report { control, cumulative, limit, .. }: &Report| {
+        format!("report {control}: all before segment {cumulative}, window up to {limit}")
+    };
+    match pdu {
+        Pdu::Data(Data { shipment, segment, packet, resent, .. }) => {
+            let again = if *resent { " again" } else { "" };
+            format!("shipment {shipment}: packet {packet} of segment {segment}{again}")
+        }
+        Pdu::KeepAlive(of) => format!("keep-alive at {}", position(of)),
+        Pdu::EndOfStream(of) => format!("end of stream at {}", position(of)),
+        Pdu::Pack(of) => format!("PACK {}, {}", of.accepted, report(of)),
+        Pdu::Snak(of, request) => {
+            let packets: Vec<String> =
+                request.bitmap.missing_from(0).map(|packet| packet.to_string()).collect();
+            let packets = packets.join(", ");
+            format!("SNAK of segment {} (packets {packets}), {}", request.segment, report(of))
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The window transport.
+
+use super::{Bounds, Scheme, Tag};
+use std::sync::Arc;
+use thalweg_proto::congestion::Fixed;
+use thalweg_proto::units::Duration;
+use thalweg_proto::window::{self, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+
+/// The window transport with a fixed window. Time-outs are always the same, so that states do not differ by round-trip
+/// times that an exploration makes up.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// How losses are repaired.
+    pub recovery: Recovery,
+}
+
+impl Scheme for Window {
+    type Pdu = window::Pdu<Tag>;
+    type Sender = window::Sender<Tag, Fixed>;
+    type Receiver = window::Receiver<Tag>;
+
+    fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
+        let always = Duration::from_secs(1);
+        let rtt = RttConfig { initial: always, floor: always, ceiling: always, ..RttConfig::default() };
+        let sender = SenderConfig { segment: 1, recovery: self.recovery, rtt, ..SenderConfig::default() };
+        let receiver = ReceiverConfig { sack: self.recovery == Recovery::Sack, ..ReceiverConfig::default() };
+        let controller = Fixed::new(f64::from(bounds.window));
+        (window::Sender::new(Arc::new(sender), controller), window::Receiver::new(Arc::new(receiver)))
+    }
+
+    /// Bytes are packets here, and counted from 1 as in what is delivered.
+    fn say(&self, pdu: &Self::Pdu) -> String {
+        match pdu {
+            window::Pdu::Segment(segment) => format!("segment {}", segment.sequence + 1),
+            window::Pdu::Ack(ack) => {
+                let held = ack.sack.iter().filter(|block| !block.is_empty());
+                let held: String = held
+                    .map(|block| {
+                        let at = |offset: u32| ack.cumulative + u64::from(offset);
+                        format!(", holds {} to {}", at(block.start) + 1, at(block.end))
+                    })
+                    .collect();
+                format!("ack of all before {}{held}", ack.cumulative + 1)
+            }
+        }
+    }
+}

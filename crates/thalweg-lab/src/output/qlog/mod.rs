@@ -1,0 +1,181 @@
+//! What senders did as qlog, which qvis and other tools for QUIC open.
+//!
+//! The file follows draft-ietf-quic-qlog-main-schema-02 (a JSON file with `qlog_version` 0.3) and has events of
+//! draft-ietf-quic-qlog-quic-events-01: `recovery:metrics_updated` (section 5.4.2 there) of flows that have series, and
+//! `transport:packet_sent`, `transport:packet_received` and `recovery:packet_lost` of packets that were kept
+//! ([`QlogPackets`]). Each flow is a trace of its own, seen from its sender, and so are the answers of a flow that has
+//! some; metrics hold what has changed since the event before. Windows, which the simulator counts in segments, are
+//! given in bytes of payload as the draft asks.
+//!
+//! Protocols are put into the terms of QUIC: a segment is a STREAM frame, a message a DATAGRAM frame, acknowledgements
+//! of all protocols are ACK frames with the numbers of the packets that are acknowledged for the first time, and what has
+//! no counterpart is an unknown frame with the code of its own protocol.
+
+mod acknowledged;
+mod packets;
+#[cfg(test)]
+mod tests;
+
+pub use packets::QlogPackets;
+
+use packets::{Act, Event, Frame};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use thalweg_proto::units::Time;
+use thalweg_sim::spec::{Spec, TransportSpec};
+use thalweg_sim::{Quantity, RunResult};
+
+/// Writes the series and packets of a run's senders as a qlog file titled `title`. Flows without either have no trace.
+pub fn write_qlog<W: Write>(
+    mut to: W,
+    title: &str,
+    spec: &Spec,
+    result: &RunResult,
+    packets: &QlogPackets,
+) -> io::Result<W> {
+    write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{}", quoted(title)?)?;
+    let cut = packets.until().map(|time| format!(", packets until {} s", time.as_secs_f64()));
+    let cut = cut.unwrap_or_default();
+    write!(to, ",\"description\":\"thalweg, seed {}{cut}\",\"traces\":[", result.seed)?;
+    let mut is_first = true;
+    for (flow, answers) in senders(result, packets) {
+        let Some(group) = result.flows.get(flow as usize).map(|flow| flow.group as usize) else { continue };
+        let transport = spec.groups.get(group).map(|group| &group.transport);
+        let metrics = match transport {
+            Some(TransportSpec::Window { sender, .. }) if !answers => {
+                metrics(result, flow, f64::from(sender.segment))
+            }
+            _ => Vec::new(),
+        };
+        let packets = packets.of(flow, answers);
+        if metrics.is_empty() && packets.is_empty() {
+            continue;
+        }
+        to.write_all(if is_first { b"\n" } else { b",\n" })?;
+        is_first = false;
+        let scheme = result.groups.get(group).map_or("", |group| group.scheme.as_str());
+        begin_trace(&mut to, &result.flows[flow as usize].name, scheme, answers)?;
+        write_events(&mut to, packets, &metrics)?;
+        to.write_all(b"]}")?;
+    }
+    to.write_all(b"]}\n")?;
+    to.flush()?;
+    Ok(to)
+}
+
+/// The traces, in order: whose sender, and whether it is that of the flow's answers.
+fn senders(result: &RunResult, packets: &QlogPackets) -> BTreeSet<(u32, bool)> {
+    let of_flows = result.series.iter().filter(|series| series.quantity.is_of_flow());
+    of_flows.map(|series| (series.subject, false)).chain(packets.senders()).collect()
+}
+
+fn begin_trace(mut to: impl Write, flow: &str, scheme: &str, answers: bool) -> io::Result<()> {
+    let (title, name, kind) = match answers {
+        false => (flow.to_owned(), "sender", "client"),
+        true => (format!("{flow}, answers"), "sender of answers", "server"),
+    };
+    let title = quoted(&title)?;
+    write!(to, "{{\"title\":{title},\"description\":{},", quoted(scheme)?)?;
+    write!(to, "\"vantage_point\":{{\"name\":\"{name}\",\"type\":\"{kind}\"}},")?;
+    write!(
+        to,
+        "\"common_fields\":{{\"group_id\":{title},\"time_format\":\"relative\",\"reference_time\":0}},\"events\":["
+    )
+}
+
+/// Writes both in order of time; what was measured at a time comes after the packets of that time.
+fn write_events(mut to: impl Write, packets: &[Event], metrics: &[(Time, String)]) -> io::Result<()> {
+    let mut packets = packets.iter().peekable();
+    let mut metrics = metrics.iter().peekable();
+    let mut separator = "\n";
+    loop {
+        let packet_is_next = match (packets.peek(), metrics.peek()) {
+            (Some(packet), Some((time, _))) => packet.time <= *time,
+            (packet, _) => packet.is_some(),
+        };
+        let (time, name, data) = if packet_is_next {
+            let Some(packet) = packets.next() else { return Ok(()) };
+            (packet.time, packet.name(), packet.data())
+        } else {
+            let Some((time, data)) = metrics.next() else { return Ok(()) };
+            (*time, "recovery:metrics_updated", data.clone())
+        };
+        write!(to, "{separator}{{\"time\":{},\"name\":\"{name}\",\"data\":{{{data}}}}}", millis(time))?;
+        separator = ",\n";
+    }
+}
+
+/// A time in milliseconds, to the picosecond and no longer than needed.
+fn millis(time: Time) -> String {
+    let picos = time.as_picos();
+    let text = format!("{}.{:09}", picos / 1_000_000_000, picos % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+impl Event {
+    fn name(&self) -> &'static str {
+        match self.act {
+            Act::Sent => "transport:packet_sent",
+            Act::Received => "transport:packet_received",
+            Act::Lost => "recovery:packet_lost",
+        }
+    }
+
+    /// The members of the event's data. A loss has no `raw`.
+    fn data(&self) -> String {
+        let header = match self.number {
+            Some(number) => format!("\"packet_type\":\"1RTT\",\"packet_number\":{number}"),
+            None => "\"packet_type\":\"unknown\"".to_owned(),
+        };
+        let raw = match self.act {
+            Act::Lost => String::new(),
+            Act::Sent | Act::Received => format!("\"raw\":{{\"length\":{}}},", self.size),
+        };
+        let frame = match &self.frame {
+            Frame::Stream { offset, length } => {
+                format!("\"stream\",\"stream_id\":0,\"offset\":{offset},\"length\":{length}")
+            }
+            Frame::Datagram { length } => format!("\"datagram\",\"length\":{length}"),
+            Frame::Ack { ranges } => {
+                let ranges: Vec<String> = ranges.iter().map(|(a, b)| format!("[{a},{b}]")).collect();
+                format!("\"ack\",\"acked_ranges\":[{}]", ranges.join(","))
+            }
+            Frame::Other { code } => format!("\"unknown\",\"raw_frame_type\":{code}"),
+        };
+        format!("\"header\":{{{header}}},{raw}\"frames\":[{{\"frame_type\":{frame}}}]")
+    }
+}
+
+/// The changes of a flow's metrics, in order of time: the members of each event's data.
+fn metrics(result: &RunResult, flow: u32, segment: f64) -> Vec<(Time, String)> {
+    let mut points: BTreeMap<Time, Vec<(&str, f64)>> = BTreeMap::new();
+    let of_flow =
+        result.series.iter().filter(|series| series.quantity.is_of_flow() && series.subject == flow);
+    for series in of_flow {
+        let (name, factor) = match series.quantity {
+            Quantity::Window => ("congestion_window", segment),
+            Quantity::InFlight => ("bytes_in_flight", segment),
+            Quantity::Rtt => ("smoothed_rtt", 1000.0),
+            Quantity::PacingRate => ("pacing_rate", 1.0),
+            _ => continue,
+        };
+        let mut before = None;
+        for (time, value) in &series.points {
+            // Zero stands for a round-trip time that was not measured yet.
+            let is_known = *value > 0.0 || series.quantity != Quantity::Rtt;
+            if is_known && before != Some(*value) {
+                points.entry(*time).or_default().push((name, value * factor));
+                before = Some(*value);
+            }
+        }
+    }
+    let data = |(name, value): &(&str, f64)| match *name {
+        "smoothed_rtt" => format!("\"{name}\":{value}"),
+        _ => format!("\"{name}\":{:.0}", value),
+    };
+    points.into_iter().map(|(time, of)| (time, of.iter().map(data).collect::<Vec<_>>().join(","))).collect()
+}
+
+fn quoted(text: &str) -> io::Result<String> {
+    Ok(serde_json::to_string(text)?)
+}

@@ -1,0 +1,149 @@
+use super::*;
+use crate::results::samples::{result, spec};
+use serde_json::{Value, json};
+use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::payload::Length;
+use thalweg_proto::window::{self, Ack, ReceiverConfig, SackBlock, Segment, SenderConfig};
+use thalweg_sim::trace::{PacketId, Record, Step, Tracer as _};
+use thalweg_sim::{Pdu, Series};
+
+/// The sample with a window transport of 1000 bytes a segment in its second group.
+fn windows() -> Spec {
+    let mut spec = spec();
+    let mut bold = spec.groups[0].clone();
+    bold.transport = TransportSpec::Window {
+        scheme: "cubic".to_owned(),
+        sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
+        receiver: ReceiverConfig::default(),
+        controller: ControllerSpec::Fixed { window: 10.0 },
+        header: 40,
+        ack: 40,
+    };
+    spec.groups.push(bold);
+    spec
+}
+
+#[test]
+fn changes_are_events_in_the_units_of_the_draft() {
+    let mut result = result(7, 75);
+    let at = |millis: u64| Time::from_picos(millis * 1_000_000_000);
+    result.series.push(Series {
+        quantity: Quantity::Rtt,
+        subject: 2,
+        points: vec![(at(0), 0.0), (at(100), 0.0205), (at(200), 0.0205), (at(300), 0.03)],
+    });
+    let bytes = write_qlog(Vec::new(), "a \"b\"", &windows(), &result, &QlogPackets::new(0)).unwrap();
+    let qlog: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!((&qlog["qlog_version"], &qlog["title"]), (&json!("0.3"), &json!("a \"b\"")));
+    assert_eq!(qlog["traces"].as_array().unwrap().len(), 1, "only the flow with a window and series");
+    let trace = &qlog["traces"][0];
+    assert_eq!((&trace["title"], &trace["vantage_point"]["type"]), (&json!("bold"), &json!("client")));
+    let event = |time, data| json!({"time": time, "name": "recovery:metrics_updated", "data": data});
+    assert_eq!(
+        trace["events"],
+        json!([
+            event(json!(0), json!({"congestion_window": 10_000})),
+            event(json!(100), json!({"congestion_window": 12_500, "smoothed_rtt": 20.5})),
+            event(json!(300), json!({"smoothed_rtt": 30})),
+        ])
+    );
+}
+
+/// A step of a packet of the first flow; `at` in milliseconds.
+fn step(at: u64, step: Step, backward: bool, serial: u32, pdu: &Pdu) -> Record<'_> {
+    Record {
+        time: Time::from_picos(at * 1_000_000_000),
+        step,
+        link: u32::MAX,
+        packet: PacketId { connection: 0, incarnation: 0, backward, serial, router: false },
+        flow: 0,
+        reply: false,
+        marked: false,
+        size: if backward { 40 } else { 1040 },
+        pdu,
+    }
+}
+
+fn segment(sequence: u64) -> Pdu {
+    Pdu::Window(window::Pdu::Segment(Segment { sequence, payload: Length(1000), retransmission: false }))
+}
+
+fn ack(cumulative: u64, held: u32) -> Pdu {
+    let mut ack = Ack { cumulative, ..Ack::default() };
+    ack.sack[0] = SackBlock { start: 1000, end: 1000 + held };
+    Pdu::Window(window::Pdu::Ack(ack))
+}
+
+/// Three segments of which the second is lost on its way, found missing, and sent again.
+fn recovery(most: usize) -> QlogPackets {
+    let mut packets = QlogPackets::new(most);
+    let segments = [0, 1000, 2000].map(segment);
+    let acks = [ack(1000, 0), ack(1000, 1000), ack(3000, 0)];
+    let steps = [
+        step(0, Step::Sent, false, 0, &segments[0]),
+        step(1, Step::Sent, false, 1, &segments[1]),
+        step(2, Step::Sent, false, 2, &segments[2]),
+        step(5, Step::Delivered, false, 0, &segments[0]),
+        step(5, Step::Sent, true, 0, &acks[0]),
+        step(6, Step::Lost, false, 1, &segments[1]),
+        step(7, Step::Delivered, false, 2, &segments[2]),
+        step(7, Step::Sent, true, 1, &acks[1]),
+        step(10, Step::Delivered, true, 0, &acks[0]),
+        step(12, Step::Delivered, true, 1, &acks[1]),
+        step(13, Step::Sent, false, 3, &segments[1]),
+        step(18, Step::Delivered, false, 3, &segments[1]),
+        step(18, Step::Sent, true, 2, &acks[2]),
+        step(23, Step::Delivered, true, 2, &acks[2]),
+    ];
+    steps.iter().for_each(|record| packets.record(record));
+    packets
+}
+
+fn written(result: &RunResult, packets: &QlogPackets) -> Value {
+    let bytes = write_qlog(Vec::new(), "t", &windows(), result, packets).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+#[test]
+fn packets_are_sent_acknowledged_and_lost() {
+    let qlog = written(&result(7, 75), &recovery(100));
+    let trace = &qlog["traces"][0];
+    assert_eq!(trace["title"], json!("shy.1"));
+    let header = |number: u64| json!({"packet_type": "1RTT", "packet_number": number});
+    let stream =
+        |offset: u64| json!([{"frame_type": "stream", "stream_id": 0, "offset": offset, "length": 1000}]);
+    let sent = |time: u64, number, offset| {
+        let data = json!({"header": header(number), "raw": {"length": 1040}, "frames": stream(offset)});
+        json!({"time": time, "name": "transport:packet_sent", "data": data})
+    };
+    let received = |time: u64, number, ranges: Value| {
+        let frames = json!([{"frame_type": "ack", "acked_ranges": ranges}]);
+        let data = json!({"header": header(number), "raw": {"length": 40}, "frames": frames});
+        json!({"time": time, "name": "transport:packet_received", "data": data})
+    };
+    let lost = json!({"header": header(1), "frames": stream(1000)});
+    assert_eq!(
+        trace["events"],
+        json!([
+            sent(0, 0, 0),
+            sent(1, 1, 1000),
+            sent(2, 2, 2000),
+            received(10, 0, json!([[0, 0]])),
+            received(12, 1, json!([[2, 2]])),
+            {"time": 13, "name": "recovery:packet_lost", "data": lost},
+            sent(13, 3, 1000),
+            // The data came with packet 3: packet 1 is not acknowledged.
+            received(23, 2, json!([[3, 3]])),
+        ])
+    );
+}
+
+#[test]
+fn what_there_is_no_room_for_is_left_out_and_said() {
+    let packets = recovery(4);
+    assert_eq!(packets.until(), Some(Time::from_picos(5_000_000_000)));
+    let qlog = written(&result(7, 75), &packets);
+    assert_eq!(qlog["traces"][0]["events"].as_array().unwrap().len(), 3);
+    assert_eq!(qlog["description"], json!("thalweg, seed 7, packets until 0.005 s"));
+    assert_eq!(recovery(100).until(), None);
+}

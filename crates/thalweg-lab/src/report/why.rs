@@ -1,0 +1,330 @@
+//! Why it came out as it did: the queue at the bottleneck, losses, and what held senders back.
+
+use super::answer::{MOST_GROUPS, capital};
+use super::html::{STYLE, escape};
+use crate::output::{Scale, direction, seconds};
+use crate::results::{Flow, Limits, Link, Run, SchemeResults};
+use std::fmt::Write as _;
+
+/// Of schemes side by side: a table, and what explains most of the differences between them.
+pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
+    let all: Vec<(&SchemeResults, Bottleneck)> =
+        schemes.iter().filter_map(|of| Some((of, Bottleneck::of(&of.runs)?))).collect();
+    html.push_str("<h2>Why</h2>\n");
+    let reasons: Vec<String> = [delay_reason(&all), goodput_reason(&all)].into_iter().flatten().collect();
+    if !reasons.is_empty() {
+        let _ = writeln!(html, "<p class=\"reason\">{}</p>", reasons.join(" "));
+    }
+    let is_one = all.windows(2).all(|pair| pair[0].1.name == pair[1].1.name);
+    let place = match all.first() {
+        Some((_, first)) if is_one => format!("At link {}, the busiest bottleneck", first.name),
+        Some(_) => "At the busiest bottleneck of each".to_owned(),
+        None => "No link was a bottleneck".to_owned(),
+    };
+    type Value = fn(&[Run]) -> f64;
+    let counts: [(&str, Value); 4] = [
+        ("Dropped, pkt", |runs| of_links(runs, |link| link.drops)),
+        ("Lost on wires, pkt", |runs| of_links(runs, |link| link.losses + link.corrupted)),
+        ("Marked, pkt", |runs| of_links(runs, |link| link.marks)),
+        ("Time-outs", |runs| of_each(runs, |run| run.totals.timeouts)),
+    ];
+    let counts: Vec<_> =
+        counts.into_iter().filter(|(_, value)| schemes.iter().any(|of| value(&of.runs) > 0.0)).collect();
+    html.push_str("<div class=\"wide\"><table class=\"sortable reasons\"><thead><tr><th>Scheme</th>");
+    if !is_one {
+        html.push_str("<th>Link</th>");
+    }
+    html.push_str(
+        "<th class=\"number\">Busy</th><th class=\"number\">Queue, pkt</th><th class=\"number\">Queue, time</th>",
+    );
+    html.push_str("<th class=\"number\">Queue at most, pkt</th>");
+    for (head, _) in &counts {
+        let _ = write!(html, "<th class=\"number\">{head}</th>");
+    }
+    html.push_str("<th>Senders held back by</th></tr></thead><tbody>\n");
+    for (position, of) in schemes.iter().enumerate() {
+        let swatch = format!("<i class=\"swatch s{}\"></i>", position % COLOURS);
+        let _ = write!(html, "<tr><th scope=\"row\">{swatch}{}</th>", escape(&of.scheme));
+        let found = all.iter().find(|(other, _)| other.scheme == of.scheme).map(|(_, found)| found);
+        if !is_one {
+            let _ = write!(html, "<td>{}</td>", found.map_or("–", |found| &found.name));
+        }
+        let mut cell = |value: Option<f64>, text: &dyn Fn(f64) -> String| {
+            let _ = match value {
+                Some(value) => {
+                    write!(html, "<td class=\"number\" data-value=\"{value}\">{}</td>", escape(&text(value)))
+                }
+                None => write!(html, "<td class=\"number\">–</td>"),
+            };
+        };
+        cell(found.map(|found| found.used), &|used| Scale::PERCENT.fixed(used, 1));
+        cell(found.map(|found| found.waiting_packets), &|packets| format!("{packets:.1}"));
+        cell(found.and_then(|found| found.waiting_s), &seconds);
+        cell(found.map(|found| found.most as f64), &rounded);
+        for (_, value) in &counts {
+            cell(Some(value(&of.runs)), &rounded);
+        }
+        let held = held_back(limits(&of.runs)).unwrap_or_else(|| "–".to_owned());
+        let _ = writeln!(html, "<td>{held}</td></tr>");
+    }
+    html.push_str("</tbody></table></div>\n");
+    let several = schemes.iter().any(|of| of.runs.len() > 1);
+    let means = if several { "; means over the runs" } else { "" };
+    let _ = writeln!(html, "<p class=\"note\">{place}; counts are of the whole network{means}.</p>");
+}
+
+/// The scheme with the least and the one with the most of something.
+fn ends<'a>(
+    all: &'a [(&'a SchemeResults, Bottleneck)],
+    value: impl Fn(&Bottleneck) -> Option<f64>,
+) -> Option<[(&'a SchemeResults, &'a Bottleneck, f64); 2]> {
+    let known = || all.iter().filter_map(|(of, at)| Some((*of, at, value(at)?)));
+    let least = known().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let most = known().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    (least.1.name == most.1.name && least.0.scheme != most.0.scheme).then_some([least, most])
+}
+
+/// Whether a difference is most of another one, and no more than that.
+fn is_most(part: f64, of: f64) -> bool {
+    of > 0.0 && (0.5..=1.2).contains(&(part / of))
+}
+
+/// What a packet waits at the bottleneck, if that is most of the difference in delay.
+fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
+    let [(less, _, short), (more, _, long)] = ends(all, |at| at.waiting_s)?;
+    let delay = |of: &SchemeResults| of.summary.as_ref()?.totals.get("delay_mean_s").map(|of| of.mean);
+    is_most(long - short, delay(more)? - delay(less)?).then(|| {
+        format!(
+            "Most of the difference in delay is time in the queue of the bottleneck: to send what waits there takes {} under {}, {} under {}.",
+            seconds(short),
+            escape(&less.scheme),
+            seconds(long),
+            escape(&more.scheme)
+        )
+    })
+}
+
+/// How long the bottleneck stood idle, if that is most of the difference in goodput.
+fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
+    let [(less, at, low), (more, _, high)] = ends(all, |at| Some(at.used))?;
+    let goodput = |of: &SchemeResults| of.summary.as_ref()?.totals.get("goodput_bps").map(|of| of.mean);
+    is_most((high - low) * at.rate_bps? as f64, goodput(more)? - goodput(less)?).then(|| {
+        format!(
+            "Most of the difference in goodput is time in which the bottleneck had nothing to send: {} under {}, {} under {}.",
+            Scale::PERCENT.fixed(1.0 - high, 1),
+            escape(&more.scheme),
+            Scale::PERCENT.fixed(1.0 - low, 1),
+            escape(&less.scheme)
+        )
+    })
+}
+
+/// A mean of counts: whole, or with one decimal.
+fn rounded(mean: f64) -> String {
+    let text = if mean < 100.0 { format!("{mean:.1}") } else { format!("{mean:.0}") };
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// The mean over runs.
+fn of_each(runs: &[Run], value: impl Fn(&Run) -> u64) -> f64 {
+    runs.iter().map(|run| value(run) as f64).sum::<f64>() / runs.len().max(1) as f64
+}
+
+/// The mean over runs of the sum over links.
+fn of_links(runs: &[Run], value: fn(&Link) -> u64) -> f64 {
+    of_each(runs, |run| run.links.iter().map(value).sum())
+}
+
+fn limits(runs: &[Run]) -> impl Iterator<Item = Limits> + '_ {
+    runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limits)
+}
+
+/// Of one scheme: the queue that built up, what was lost, and what held the senders back; and the same of each group.
+pub(super) fn of_runs(html: &mut String, runs: &[Run]) {
+    html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
+    // Where groups have sentences of their own they say it better.
+    let each = (2..=MOST_GROUPS).contains(&runs.first().map_or(0, |run| run.groups.len()));
+    let held = held_back(limits(runs)).map(|held| format!("held back by: {held}"));
+    let parts: Vec<String> =
+        [queue(runs), losses(runs), held.filter(|_| !each)].into_iter().flatten().collect();
+    if !parts.is_empty() {
+        let _ = writeln!(html, "<li>{}.</li>", capital(&parts.join("; ")));
+    }
+    html.push_str("</ul>\n");
+    groups_why(html, runs);
+}
+
+/// The busiest bottleneck of a scheme, and how it was used in the mean over its runs.
+struct Bottleneck {
+    /// In words, escaped.
+    name: String,
+    used: f64,
+    waiting_packets: f64,
+    /// How long what waits takes to be sent; none where the rate varies or is not known.
+    waiting_s: Option<f64>,
+    most: u64,
+    rate_bps: Option<u64>,
+}
+
+impl Bottleneck {
+    fn of(runs: &[Run]) -> Option<Self> {
+        let bottlenecks = runs.first()?.links.iter().filter(|link| link.bottleneck);
+        let busiest = bottlenecks.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))?;
+        let same =
+            |link: &&Link| link.name == busiest.name && link.from == busiest.from && link.to == busiest.to;
+        let links: Vec<&Link> = runs.iter().filter_map(|run| run.links.iter().find(same)).collect();
+        let mean =
+            |value: fn(&Link) -> f64| links.iter().map(|link| value(link)).sum::<f64>() / links.len() as f64;
+        let waiting_bytes = mean(|link| link.queue_mean_bytes);
+        let rate = busiest.rate_bps.filter(|rate| *rate > 0);
+        Some(Self {
+            name: escape(&direction(&busiest.name, &busiest.from, &busiest.to, STYLE)),
+            used: mean(|link| link.utilisation),
+            waiting_packets: mean(|link| link.queue_mean_packets),
+            waiting_s: rate.map(|rate| waiting_bytes * 8.0 / rate as f64),
+            most: links.iter().map(|link| link.queue_max_packets).max().unwrap_or(0),
+            rate_bps: rate,
+        })
+    }
+}
+
+/// How full the busiest bottleneck was.
+fn queue(runs: &[Run]) -> Option<String> {
+    let Bottleneck { name, used, waiting_packets, most, .. } = Bottleneck::of(runs)?;
+    let used = Scale::PERCENT.fixed(used, 1);
+    let waiting = Scale::PACKETS.fixed(waiting_packets, 1);
+    Some(format!("link {name} was busy {used} of the time; {waiting} waited on average, {most} at most"))
+}
+
+/// Drops, marks and time-outs of a run, in the mean over runs.
+fn losses(runs: &[Run]) -> Option<String> {
+    if runs.is_empty() {
+        return None;
+    }
+    let counts = [
+        ("dropped by queues", of_links(runs, |link| link.drops)),
+        ("lost by wires", of_links(runs, |link| link.losses + link.corrupted)),
+        ("marked", of_links(runs, |link| link.marks)),
+    ];
+    let mut parts: Vec<String> = counts
+        .iter()
+        .filter(|(_, count)| *count > 0.0)
+        .map(|(what, count)| format!("{} pkt {what}", rounded(*count)))
+        .collect();
+    let timeouts = of_each(runs, |run| run.totals.timeouts);
+    if timeouts > 0.0 {
+        let plural = if timeouts == 1.0 { "" } else { "s" };
+        parts.push(format!("{} time-out{plural}", rounded(timeouts)));
+    }
+    if parts.is_empty() {
+        return Some("no packet was lost or marked".to_owned());
+    }
+    let each = if runs.len() > 1 { " a run" } else { "" };
+    Some(format!("{}{each}", parts.join(", ")))
+}
+
+/// What held senders back, by the mean of their shares of time.
+fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
+    let all: Vec<Limits> = limits.collect();
+    let mut sums = all.first()?.shares().map(|(limit, _)| (limit, 0.0));
+    for limits in &all {
+        for (sum, (_, share)) in sums.iter_mut().zip(limits.shares()) {
+            sum.1 += share / all.len() as f64;
+        }
+    }
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts = sums.iter().take(2).filter(|(_, share)| *share >= 0.005);
+    let parts: Vec<String> = parts
+        .map(|(limit, share)| {
+            format!("{} {}", limit.name().replace('-', " "), Scale::PERCENT.fixed(*share, 0))
+        })
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// A sentence about each of a few groups: what it lost and what held it back.
+fn groups_why(html: &mut String, runs: &[Run]) {
+    let Some(first) = runs.first().filter(|run| (2..=MOST_GROUPS).contains(&run.groups.len())) else {
+        return;
+    };
+    html.push_str("<ul class=\"why\">\n");
+    for group in &first.groups {
+        let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
+        let mean = |value: fn(&Flow) -> u64| flows().map(value).sum::<u64>() as f64 / runs.len() as f64;
+        let resent = match mean(|flow| flow.retransmissions) {
+            0.0 => "sent nothing twice".to_owned(),
+            count => format!("sent {} again", Scale::PACKETS.value(count)),
+        };
+        let delay = group.delay_mean_s.map(|mean| format!("delay {} on average", seconds(mean)));
+        let held =
+            held_back(flows().filter_map(|flow| flow.limits)).map(|held| format!("held back by: {held}"));
+        let parts: Vec<String> = delay.into_iter().chain([resent]).chain(held).collect();
+        let _ = writeln!(
+            html,
+            "<li><strong>{}</strong> ({}): {}.</li>",
+            escape(&group.name),
+            escape(&group.scheme),
+            parts.join("; ")
+        );
+    }
+    html.push_str("</ul>\n");
+}
+
+/// Colours that schemes have in turn.
+const COLOURS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::samples::{header, result};
+    use crate::results::{Body, Document};
+
+    /// Two schemes of which the second keeps ten times as much waiting and leaves the link idle for a tenth of the time.
+    fn schemes() -> Vec<SchemeResults> {
+        let mut short = result(1, 75);
+        let mut long = result(1, 65);
+        let picos = |micros: u64| thalweg_proto::units::Duration::from_micros(micros);
+        (short.links[0].queue.mean_bytes, long.links[0].queue.mean_bytes) = (12_500.0, 125_000.0);
+        (short.links[0].utilisation, long.links[0].utilisation) = (0.99, 0.89);
+        for (run, mean) in [(&mut short, 11_000), (&mut long, 20_000)] {
+            run.flows.iter_mut().for_each(|flow| flow.delay.mean = picos(mean));
+            run.groups.iter_mut().for_each(|group| group.delay.mean = picos(mean));
+        }
+        let runs = |run| vec![Run::of(&run)];
+        let document = Document::of_comparison(
+            header(&[1]),
+            vec![("a".to_owned(), runs(short)), ("b".to_owned(), runs(long))],
+        );
+        let Body::Comparison { schemes, .. } = document.body else { panic!() };
+        schemes
+    }
+
+    #[test]
+    fn what_explains_most_of_a_difference_is_said() {
+        let mut html = String::new();
+        of_schemes(&mut html, &schemes());
+        assert!(html.contains("the bottleneck: to send what waits there takes 1.000 ms under a"), "{html}");
+        assert!(html.contains("had nothing to send: 1.0 % under a, 11.0 % under b."), "{html}");
+        assert!(
+            html.contains("<th class=\"number\">Dropped, pkt</th>") && !html.contains("Marked"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn what_explains_little_is_not_said() {
+        let mut schemes = schemes();
+        for of in &mut schemes {
+            of.runs[0].links[0].utilisation = 0.9;
+            of.runs[0].links[0].queue_mean_bytes = 12_500.0;
+        }
+        let mut html = String::new();
+        of_schemes(&mut html, &schemes);
+        assert!(!html.contains("Most of"), "{html}");
+    }
+
+    #[test]
+    fn means_of_counts_are_short() {
+        assert_eq!([7.6, 4.0, 1623.6, 0.04].map(rounded), ["7.6", "4", "1624", "0"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! How fast the application at a sink reads.
+
+use super::super::diagnostic::Report;
+use super::super::schema::Definitions;
+use super::super::table::{At, Decode, table, wrong_type};
+use super::super::tree::{Kind, Value};
+use serde_json::json;
+use thalweg_proto::units::{Duration, Rate};
+
+table! {
+    /// How fast the application at the sink reads. What it has not read takes room at the receiver, whose window closes.
+    ReadingTable "reading" {
+        /// The rate of payload at the start; "0 bit/s" is not at all.
+        rate: ReadRate = "rate" or r#""unlimited""#;
+        /// Changes while the run goes on.
+        schedule: Vec<At<ReadingEntry>> = "schedule";
+    }
+}
+
+table! {
+    /// A change of the rate at which an application reads.
+    ReadingEntry "reading entry" {
+        /// When.
+        at: Duration = "at" (required);
+        /// The new rate of payload; "0 bit/s" is not at all.
+        rate: ReadRate = "rate" (required);
+        /// The application tells its receiver, which changes its window to W1 = (F1/F)·W0 (sstp only); if it does not, the
+        /// window is only withheld.
+        announced: bool = "announced" or "false";
+    }
+}
+
+/// A rate, or none: [`Rate::MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadRate(pub Rate);
+
+impl Decode for ReadRate {
+    fn expected() -> String {
+        "a rate, such as \"10 Mbit/s\", or \"unlimited\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(text) if text == "unlimited" => Some(Self(Rate::MAX)),
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => Rate::decode(value, report).map(Self),
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let rate = Rate::schema(definitions);
+        json!({ "anyOf": [rate, { "const": "unlimited" }] })
+    }
+}
+
+/// How fast an application reads: a rate, or a table.
+#[derive(Clone, Debug)]
+pub enum Reading {
+    /// Always at this rate.
+    Steady(ReadRate),
+    /// A table.
+    Table(ReadingTable),
+}
+
+impl Decode for Reading {
+    fn expected() -> String {
+        "a rate, such as \"10 Mbit/s\", \"unlimited\", or a table".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::Table(_) => ReadingTable::decode(value, report).map(Self::Table),
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+                ReadRate::decode(value, report).map(Self::Steady)
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let (rate, table) = (ReadRate::schema(definitions), ReadingTable::schema(definitions));
+        json!({ "anyOf": [rate, table] })
+    }
+}

@@ -1,0 +1,78 @@
+//! What decides what an end does next.
+//!
+//! The numbers of its POLLs are fed as distances from VT(PS), which only ever grows: ends that differ in how many POLLs they
+//! have sent, and in nothing else, do the same to PDUs whose N(PS) differ by as much.
+
+use super::{Endpoint, Sscop, Variables};
+use crate::digest::{Digest, feed};
+use crate::payload::Payload;
+use crate::units::Time;
+use core::hash::{Hash, Hasher};
+
+impl<P: Payload + Hash> Digest for Sscop<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        // By name and without a rest, so that no new field is forgotten.
+        let Self {
+            config: _,
+            state,
+            clear_buffers,
+            v,
+            credit,
+            queue,
+            sent,
+            received,
+            delivered,
+            timers,
+            repeats,
+            busy,
+            polls,
+            rtt,
+            paced: _,
+            rate,
+            stats: _,
+            waiting,
+            unnumbered,
+        } = self;
+        let Variables { vt_s, vt_ps, vt_a, vt_pa, vt_ms, vt_pd, vt_cc, vt_sq, vr_r, vr_h, vr_mr, vr_sq } = v;
+        feed(into, (state, clear_buffers, vt_s, vt_a, vt_ps.after(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq));
+        feed(into, (vr_r, vr_h, vr_mr, vr_sq, credit, queue));
+        sent.digest(*vt_ps, into);
+        feed(into, received.len());
+        for (place, mu) in received {
+            feed(into, (place - delivered, mu));
+        }
+        timers.digest(now, into);
+        feed(into, (repeats, busy, waiting, unnumbered));
+        // Round trips decide nothing but a rate. A rate is fed as it stands, at its time: right, if not as short as it
+        // could be.
+        if let Some(rate) = rate {
+            feed(into, (now, format!("{rate:?}"), polls, rtt, sent.acknowledged()));
+        }
+    }
+}
+
+impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        let Self {
+            sscop,
+            segment: _,
+            queue,
+            opened,
+            finishing,
+            finished,
+            writable,
+            failed,
+            failure_told,
+            silent,
+            paused,
+            unconsumed,
+            consumed,
+            limit: _,
+            limit_since: _,
+            limits: _,
+        } = self;
+        sscop.digest(now, into);
+        feed(into, (queue, opened, finishing, finished, writable, failed, failure_told));
+        feed(into, (silent, paused, unconsumed, consumed));
+    }
+}

@@ -1,0 +1,135 @@
+//! How long the segments of two-level flow control take.
+
+use crate::result::SegmentDelay;
+use std::collections::VecDeque;
+use thalweg_proto::Engine;
+use thalweg_proto::Output;
+use thalweg_proto::payload::Length;
+use thalweg_proto::sstp::{Pdu, Report, Sender, SenderReason};
+use thalweg_proto::transport::Event;
+use thalweg_proto::units::{Duration, Time};
+
+/// The segments of one connection: from the start of each one's first transmission to its acceptance at the receiver (Gong
+/// and Parulkar 1992, section 4.1). Of a segment that soft acknowledgement discarded and took again the last acceptance
+/// counts. A segment is counted when all before it have been accepted too.
+#[derive(Clone, Debug, Default)]
+pub struct SegmentTimes {
+    /// When each segment from the lowest on that is not counted began, and when it was accepted last.
+    segments: VecDeque<(Time, Time)>,
+    /// How many have been counted since the connection was opened.
+    delivered: u64,
+    count: u64,
+    sum: Duration,
+    max: Duration,
+}
+
+impl SegmentTimes {
+    /// The first packet of the next segment leaves.
+    pub fn begin(&mut self, now: Time) {
+        self.segments.push_back((now, Time::MAX));
+    }
+
+    /// The receiver reports what it has accepted.
+    pub fn accept(&mut self, now: Time, report: &Report) {
+        let ahead = report.accepted.wrapping_sub(self.delivered as u16);
+        // One that is behind is a repetition.
+        if let Some(segment) = self.segments.get_mut(usize::from(ahead)).filter(|_| ahead < 1 << 15) {
+            segment.1 = now;
+        }
+        for _ in 0..report.cumulative.wrapping_sub(self.delivered as u16) {
+            let Some((began, ended)) = self.segments.pop_front() else { return };
+            let delay = ended.min(now).since(began);
+            self.delivered += 1;
+            self.count += 1;
+            self.sum += delay;
+            self.max = self.max.max(delay);
+        }
+    }
+
+    /// Forgets what was counted, but not what is under way.
+    pub fn restart(&mut self) {
+        (self.count, self.sum, self.max) = (0, Duration::ZERO, Duration::ZERO);
+    }
+
+    /// Segments delivered in order since the connection was opened.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// What was counted.
+    pub fn delay(&self) -> SegmentDelay {
+        SegmentDelay { count: self.count, mean: mean(self.sum, self.count), max: self.max }
+    }
+
+    /// The sum of the delays.
+    pub(crate) fn sum(&self) -> Duration {
+        self.sum
+    }
+}
+
+/// The mean of so many; zero of none.
+pub(crate) fn mean(sum: Duration, count: u64) -> Duration {
+    Duration::from_picos(sum.as_picos().checked_div(count).unwrap_or(0))
+}
+
+/// A sender whose segments are timed.
+#[derive(Debug)]
+pub(crate) struct TimedSender {
+    pub engine: Sender<Length>,
+    pub times: SegmentTimes,
+}
+
+impl TimedSender {
+    pub fn poll(&mut self, now: Time) -> Output<Pdu<Length>, Event<Length>, SenderReason> {
+        let output = self.engine.poll(now);
+        if let Output::Transmit(Pdu::Data(data)) = &output
+            && data.packet == 0
+            && !data.resent
+        {
+            self.times.begin(now);
+        }
+        output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves what is counted, report by report.
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_segment_counts_when_all_before_it_are_accepted() {
+        let mut times = SegmentTimes::default();
+        let report = |accepted: u16, cumulative: u16| Report { control: 0, accepted, cumulative, limit: 9 };
+        for begin in [0, 10, 20] {
+            times.begin(at(begin));
+        }
+        // Nothing yet, and 1 and 2 before 0; then 0, whose report comes again.
+        times.accept(at(25), &report(u16::MAX, 0));
+        times.accept(at(30), &report(1, 0));
+        times.accept(at(35), &report(2, 0));
+        assert_eq!(times.delay(), SegmentDelay::default());
+        times.accept(at(60), &report(0, 3));
+        times.accept(at(90), &report(2, 3));
+        let millis = Duration::from_millis;
+        let expected = SegmentDelay { count: 3, mean: millis(95) / 3, max: millis(60) };
+        assert_eq!((times.delay(), times.delivered()), (expected, 3));
+        times.restart();
+        times.begin(at(100));
+        times.accept(at(107), &report(3, 4));
+        assert_eq!(times.delay(), SegmentDelay { count: 1, mean: millis(7), max: millis(7) });
+        // The numbers of segments begin anew; what was never begun is not counted.
+        let mut times = SegmentTimes::default();
+        for round in 0..70_000u64 {
+            times.begin(at(round));
+            times.accept(at(round + 1), &report(round as u16, (round + 1) as u16));
+        }
+        assert_eq!((times.delay().count, times.delay().max), (70_000, millis(1)));
+        times.accept(at(80_000), &report(5000, 6000));
+        assert_eq!(times.delay().count, 70_000);
+    }
+}

@@ -1,0 +1,131 @@
+//! `thalweg doctor`: what this host gives to UDP.
+
+use crate::Done;
+use crate::arguments::DoctorArguments;
+use crate::bench::resolve;
+use crate::console::{Console, Error};
+use serde_json::json;
+use std::fmt::Write as _;
+use thalweg_net::live::{Findings, examine};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+
+/// Examines the host and prints what was found.
+pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
+    let target = arguments.target.as_deref().map(resolve).transpose()?;
+    let findings = examine(target).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
+    let advice = advice(&findings);
+    if arguments.json {
+        let document = json!({
+            "local": findings.local.to_string(),
+            "buffer_asked_bytes": findings.asked.get(),
+            "send_buffer_bytes": findings.send_buffer.get(),
+            "receive_buffer_bytes": findings.receive_buffer.get(),
+            "interface_mtu_bytes": findings.interface_mtu.map(Bytes::get),
+            "segments_a_call": findings.segments,
+            "segmentation": findings.segmentation,
+            "coalescing": findings.coalescing,
+            "ecn": findings.ecn,
+            "oversleep_seconds": findings.oversleep.as_secs_f64(),
+            "clock_read_seconds": findings.clock.as_secs_f64(),
+            "sealing_bits_per_second": findings.sealing.as_bits_per_sec(),
+            "processors": findings.processors,
+            "debug_build": cfg!(debug_assertions),
+            "advice": advice,
+        });
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
+        return console.print(&format!("{text}\n"));
+    }
+    let works = |works| if works { "works" } else { "does not work" };
+    let mut text = format!("From {}\n", findings.local);
+    let mut row = |name: &str, value: String| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {name:<22} {value}");
+    };
+    row("send buffer", format!("{} ({} asked)", findings.send_buffer, findings.asked));
+    row("receive buffer", format!("{} ({} asked)", findings.receive_buffer, findings.asked));
+    if let Some(mtu) = findings.interface_mtu {
+        row("largest packet", mtu.to_string());
+    }
+    row("many in a call (GSO)", format!("{}, up to {}", works(findings.segmentation), findings.segments));
+    row("put together (GRO)", works(findings.coalescing).to_owned());
+    row("ECN", works(findings.ecn).to_owned());
+    row("a sleep is too long by", findings.oversleep.to_string());
+    row("reading the clock", findings.clock.to_string());
+    row("sealing packets", format!("{} a processor", findings.sealing));
+    row("processors", findings.processors.to_string());
+    text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "What would help:\n" });
+    for line in &advice {
+        let _ = writeln!(text, "  - {line}");
+    }
+    console.print(&text)
+}
+
+/// What to do about what was found.
+fn advice(findings: &Findings) -> Vec<String> {
+    let mut advice = Vec::new();
+    for (name, key, got) in [
+        ("receive", "net.core.rmem_max", findings.receive_buffer),
+        ("send", "net.core.wmem_max", findings.send_buffer),
+    ] {
+        if got < findings.asked {
+            let size = findings.asked.get();
+            advice.push(format!("allow larger {name} buffers: sysctl -w {key}={size}"));
+        }
+    }
+    if !findings.segmentation {
+        advice.push(
+            "sends cost a call each: use Linux 4.18 or later, and an interface that segments UDP".into(),
+        );
+    } else if !findings.coalescing {
+        advice.push("receives cost a call each: use Linux 5.0 or later".into());
+    }
+    if findings.segmentation && !findings.ecn {
+        advice.push("marks of congestion are lost on this host: something clears the ECN bits".into());
+    }
+    if findings.oversleep > Duration::from_millis(1) {
+        advice.push("timers are coarse or the processors busy: packets will leave in bursts".into());
+    }
+    if findings.clock > Duration::from_micros(1) {
+        advice.push("reading the clock is slow: see /sys/devices/system/clocksource".into());
+    }
+    if findings.sealing < Rate::from_mbits_per_sec(4000) && !cfg!(debug_assertions) {
+        advice.push(
+            "sealing is slow: this processor has no instructions for AES, or they are switched off".into(),
+        );
+    }
+    if cfg!(debug_assertions) {
+        advice.push("this is a debug build: measure with one made by cargo build --release".into());
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_remedy() {
+        let good = Findings {
+            local: "127.0.0.1".parse().unwrap(),
+            asked: Bytes::new(1000),
+            send_buffer: Bytes::new(2000),
+            receive_buffer: Bytes::new(2000),
+            interface_mtu: None,
+            segments: 64,
+            segmentation: true,
+            coalescing: true,
+            ecn: true,
+            oversleep: Duration::from_micros(5),
+            clock: Duration::from_nanos(30),
+            sealing: Rate::from_mbits_per_sec(40_000),
+            processors: 2,
+        };
+        let least = advice(&good).len();
+        let receive_buffer = Bytes::new(500);
+        let small = advice(&Findings { receive_buffer, ..good.clone() });
+        assert!(small[0].contains("net.core.rmem_max=1000"), "{small:?}");
+        assert_eq!(advice(&Findings { segmentation: false, ..good.clone() }).len(), least + 1);
+        assert_eq!(advice(&Findings { ecn: false, ..good }).len(), least + 1);
+    }
+}

@@ -1,0 +1,62 @@
+//! `thalweg mahimahi`: a link's capacity for another emulator.
+
+use crate::Done;
+use crate::arguments::MahimahiArguments;
+use crate::console::{Console, Error};
+use crate::input::Source;
+use std::io::{self, IsTerminal as _};
+use thalweg_lab::output::mahimahi::opportunities;
+use thalweg_lab::scenario::nearest;
+use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
+
+/// Prints the trace of one direction of a link.
+pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
+    let loaded = Source::find(&arguments.file)?.load(&arguments.sets)?;
+    console.warn(&loaded.warnings);
+    let spec = loaded.spec();
+    let link = link(spec, arguments.link.as_deref())?;
+    let direction = direction(spec, link, arguments.from.as_deref())?;
+    let trace = opportunities(direction, spec.duration)
+        .map_err(|error| Error::Usage(format!("link `{}`: {error}", link.name)))?;
+    if trace.period < spec.duration && direction.capacity.is_none() {
+        console.say(&format!(
+            "note: mahimahi repeats the trace after {}, its last opportunity; the scenario takes {}",
+            trace.period, spec.duration
+        ));
+    }
+    let out = io::stdout().lock();
+    let lines = trace.opportunities.len();
+    if out.is_terminal() && lines > MOST_ON_A_TERMINAL {
+        return Err(Error::Usage(format!("a trace of {lines} lines; send it to a file with `> FILE`")));
+    }
+    trace.write(out).map_err(|error| Error::Failed(format!("cannot write the trace: {error}")))
+}
+
+fn link<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a LinkSpec, Error> {
+    let names = || spec.links.iter().map(|link| link.name.as_str());
+    match (name, spec.links.as_slice()) {
+        (None, [only]) => Ok(only),
+        (None, []) => Err(Error::Usage("the scenario has no link".to_owned())),
+        (None, _) => Err(Error::Usage(format!("name a link: {}", names().collect::<Vec<_>>().join(", ")))),
+        (Some(name), links) => links.iter().find(|link| link.name == name).ok_or_else(|| {
+            let hint = nearest(name, names()).map_or_else(
+                || format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+                |nearest| format!("did you mean `{nearest}`?"),
+            );
+            Error::Usage(format!("there is no link `{name}`; {hint}"))
+        }),
+    }
+}
+
+/// The direction that begins at the node `from`; without, at the link's first node.
+fn direction<'a>(spec: &Spec, link: &'a LinkSpec, from: Option<&str>) -> Result<&'a DirectionSpec, Error> {
+    let [a, b] = [link.a, link.b].map(|node| spec.nodes.get(node.0 as usize).map_or("", |node| &node.name));
+    match from {
+        None => Ok(&link.forward),
+        Some(from) if from == a => Ok(&link.forward),
+        Some(from) if from == b => Ok(&link.backward),
+        Some(from) => Err(Error::Usage(format!("link `{}` joins `{a}` and `{b}`, not `{from}`", link.name))),
+    }
+}
+
+const MOST_ON_A_TERMINAL: usize = 1000;

@@ -1,0 +1,76 @@
+//! `--qlog`: what senders did, a file for each run.
+
+use crate::arguments::Options;
+use crate::capture::file_name;
+use crate::console::Error;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thalweg_lab::output::{Folder, QlogPackets, write_qlog};
+use thalweg_proto::units::Time;
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::Spec;
+
+/// Where logs are written, and how much they hold.
+#[derive(Clone, Debug)]
+pub struct Qlogs {
+    path: PathBuf,
+    title: String,
+    most: usize,
+    /// There is more than one run, so that each needs a name of its own.
+    several: bool,
+}
+
+/// The log of one run.
+#[derive(Debug)]
+pub struct FileQlog {
+    /// What watches the packets.
+    pub packets: QlogPackets,
+    path: PathBuf,
+    title: String,
+    spec: Arc<Spec>,
+}
+
+impl Qlogs {
+    /// What `options` ask for, if they do; `name` is the scenario's.
+    pub fn new(
+        options: &Options,
+        folder: Option<&Folder>,
+        name: &str,
+        title: &str,
+        several: bool,
+    ) -> Option<Self> {
+        let path = match (options.qlog.as_ref()?, folder) {
+            (Some(path), _) => path.clone(),
+            (None, Some(folder)) => folder.path("trace.qlog"),
+            (None, None) => Path::new(name).with_extension("qlog"),
+        };
+        let most = usize::try_from(options.qlog_packets).unwrap_or(usize::MAX);
+        Some(Self { path, title: title.to_owned(), most, several })
+    }
+
+    /// Begins the log of one run.
+    pub fn begin(&self, scheme: Option<&str>, seed: u64, spec: &Arc<Spec>) -> FileQlog {
+        let path = match self.several {
+            true => file_name(&self.path.with_extension(""), scheme, seed, ".qlog"),
+            false => self.path.clone(),
+        };
+        let packets = QlogPackets::new(self.most);
+        FileQlog { packets, path, title: self.title.clone(), spec: Arc::clone(spec) }
+    }
+}
+
+impl FileQlog {
+    /// Writes the log; says so if it has not all packets.
+    pub fn finish(self, result: &RunResult) -> Result<Option<String>, Error> {
+        let Self { packets, path, title, spec } = self;
+        let written = File::create(&path)
+            .and_then(|file| write_qlog(BufWriter::new(file), &title, &spec, result, &packets));
+        written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
+        Ok(packets.until().map(|until| {
+            let until = until.since(Time::ZERO);
+            format!("note: {} has packets until {until}; --qlog-packets asks for more", path.display())
+        }))
+    }
+}
