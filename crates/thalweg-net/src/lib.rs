@@ -17,4 +17,5 @@ pub mod path;
 pub mod replay;
 pub mod resequence;
 pub mod session;
+pub mod transfer;
 pub mod wire;

@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -24,7 +25,8 @@ Examples:
   thalweg run my.toml --set link.core.rate=\"50 Mbit/s\" --out results
 
 Results go to standard output, everything else to standard error. The exit code is 0 for success,
-1 when a run or check failed or was interrupted, 2 when the call or the scenario is wrong.";
+1 when a run, check or file failed or was interrupted, 2 when the call or the scenario is wrong,
+3 when a peer was not reached or was lost: the same call, made again, goes on.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -61,6 +63,14 @@ pub enum Command {
     },
     /// Print the JSON Schema of scenario files, for editors
     Schema,
+    /// Send files and folders to a receiver, encrypted; what was interrupted goes on
+    Send(SendArguments),
+    /// Receive files into a folder from one sender, then end
+    Recv(RecvArguments),
+    /// Receive files from several senders, each into a folder of its own
+    Serve(ServeArguments),
+    /// Print the key by which others know this user's `send`, `recv` and `serve`
+    Key,
 }
 
 /// What can be listed.
@@ -617,11 +627,15 @@ impl Arguments {
             Command::Bench(Bench::Client(client)) => client.quiet,
             Command::Impair(impair) => impair.quiet,
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
+            Command::Send(send) => send.quiet,
+            Command::Recv(recv) => recv.common.quiet,
+            Command::Serve(serve) => serve.common.quiet,
             Command::Doctor(_)
             | Command::Validate(_)
             | Command::Model(_)
             | Command::List { .. }
-            | Command::Schema => false,
+            | Command::Schema
+            | Command::Key => false,
         }
     }
 }

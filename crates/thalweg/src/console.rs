@@ -23,6 +23,8 @@ pub enum Error {
     Scenario(Vec<Diagnostic>),
     /// The run or the check failed.
     Failed(String),
+    /// A peer was not reached or was lost: the same call, made again, goes on.
+    Lost(String),
     /// Standard output cannot be written.
     Output(io::Error),
 }
@@ -72,6 +74,11 @@ impl Console {
         }
     }
 
+    /// Says that something went wrong while the command goes on.
+    pub fn complain(&self, text: &str) {
+        complain(&format!("error: {text}"));
+    }
+
     /// Shows what there is to say about a scenario that can run.
     pub fn warn(&self, warnings: &[Diagnostic]) {
         for warning in warnings {
@@ -86,7 +93,7 @@ impl Console {
             Error::Scenario(diagnostics) => {
                 diagnostics.iter().for_each(|diagnostic| complain(diagnostic.render().trim_end()));
             }
-            Error::Failed(message) => complain(&format!("error: {message}")),
+            Error::Failed(message) | Error::Lost(message) => complain(&format!("error: {message}")),
             // Whoever reads has seen enough, as with `thalweg run | head`.
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
             Error::Output(error) => complain(&format!("error: cannot write results: {error}")),
@@ -94,6 +101,7 @@ impl Console {
         match error {
             Error::Usage(_) | Error::Scenario(_) => ExitCode::from(2),
             Error::Failed(_) | Error::Output(_) => ExitCode::from(1),
+            Error::Lost(_) => ExitCode::from(3),
         }
     }
 }

@@ -21,6 +21,7 @@ mod report;
 mod rerun;
 mod run;
 mod sequences;
+mod transfer;
 mod version;
 
 use arguments::{Arguments, Command};
@@ -53,6 +54,10 @@ fn main() -> ExitCode {
         Command::Impair(arguments) => impair::impair(&arguments, &console),
         Command::List { what } => catalog::list(what, &console),
         Command::Schema => catalog::schema(&console),
+        Command::Send(arguments) => transfer::send(&arguments, &console),
+        Command::Recv(arguments) => transfer::recv(&arguments, &console),
+        Command::Serve(arguments) => transfer::serve(&arguments, &console),
+        Command::Key => transfer::key(&console),
     };
     done.map_or_else(|error| console.report(&error), |()| ExitCode::SUCCESS)
 }

@@ -103,6 +103,8 @@ impl Driver {
         };
         if idle {
             let now = self.clock.now();
+            // The last words end in time, whatever the sessions wait for.
+            let wake = wake.into_iter().chain(self.end).min();
             let span = wake.map(|at| at.since(now)).filter(|_| wake != Some(Time::MAX));
             if now.since(self.stats_at) > STATS {
                 self.publish();

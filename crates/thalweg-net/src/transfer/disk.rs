@@ -1,0 +1,225 @@
+//! What file systems know about files, on every system that has it.
+
+use super::messages::Modified;
+use std::fs::{self, File, FileTimes, Metadata};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What shows that a file was written to, or is another: one differs when its content may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    size: u64,
+    modified: Modified,
+    /// Device, number and time of the last change of anything, which programs cannot set.
+    identity: [i64; 4],
+}
+
+impl Stamp {
+    /// Of a file.
+    pub fn of(metadata: &Metadata) -> Self {
+        Self { size: metadata.len(), modified: modified(metadata), identity: identity(metadata) }
+    }
+
+    /// Bytes in the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// When it was changed last.
+    pub fn modified(&self) -> Modified {
+        self.modified
+    }
+}
+
+/// When a file was changed last; 1970 where that is not known.
+pub fn modified(metadata: &Metadata) -> Modified {
+    let time = metadata.modified().unwrap_or(UNIX_EPOCH);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => Modified {
+            seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+            nanoseconds: since.subsec_nanos(),
+        },
+        Err(before) => {
+            let before = before.duration();
+            let seconds = i64::try_from(before.as_secs()).map_or(i64::MIN, |seconds| -seconds);
+            match before.subsec_nanos() {
+                0 => Modified { seconds, nanoseconds: 0 },
+                nanoseconds => {
+                    Modified { seconds: seconds.saturating_sub(1), nanoseconds: 1_000_000_000 - nanoseconds }
+                }
+            }
+        }
+    }
+}
+
+impl Modified {
+    /// The same time to the system, if it can hold it.
+    pub fn to_system(self) -> Option<SystemTime> {
+        let seconds = Duration::from_secs(self.seconds.unsigned_abs());
+        let base =
+            if self.seconds < 0 { UNIX_EPOCH.checked_sub(seconds) } else { UNIX_EPOCH.checked_add(seconds) };
+        base?.checked_add(Duration::from_nanos(u64::from(self.nanoseconds)))
+    }
+
+    /// Two file systems' ideas of one time: some do not store fractions of seconds.
+    pub fn agrees_with(self, other: Self) -> bool {
+        let is_whole = self.nanoseconds == 0 || other.nanoseconds == 0;
+        self.seconds == other.seconds && (self.nanoseconds == other.nanoseconds || is_whole)
+    }
+}
+
+/// Gives a file its permissions and its time. Times that the system cannot hold are left as they are.
+pub fn dress(file: &File, mode: u32, modified: Modified) -> io::Result<()> {
+    file.set_permissions(permissions(file.metadata()?.permissions(), mode))?;
+    match modified.to_system() {
+        Some(time) => match file.set_times(FileTimes::new().set_modified(time)) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            result => result,
+        },
+        None => Ok(()),
+    }
+}
+
+/// Lets the owner write a folder or file.
+pub fn make_writable(path: &Path, metadata: &Metadata) -> io::Result<()> {
+    let needed = if metadata.is_dir() { 0o700 } else { 0o600 };
+    let has = mode(metadata);
+    if has & needed == needed {
+        return Ok(());
+    }
+    fs::set_permissions(path, permissions(metadata.permissions(), has | needed))
+}
+
+/// Makes the names in a folder safe from loss of power.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    match File::open(path).and_then(|folder| folder.sync_all()) {
+        // Some file systems do not know this.
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        // A folder that its owner may not read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use std::fs::{Metadata, Permissions};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    /// The permission bits, without those that change who a program runs as.
+    pub fn mode(metadata: &Metadata) -> u32 {
+        metadata.permissions().mode() & 0o777
+    }
+
+    pub fn permissions(_: Permissions, mode: u32) -> Permissions {
+        Permissions::from_mode(mode & 0o777)
+    }
+
+    pub fn identity(metadata: &Metadata) -> [i64; 4] {
+        [metadata.dev().cast_signed(), metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()]
+    }
+
+    /// It is one file, and this is its only name.
+    pub fn is_same_and_single(a: &Metadata, b: &Metadata) -> bool {
+        a.dev() == b.dev() && a.ino() == b.ino() && a.nlink() == 1
+    }
+
+    pub fn has_one_name(metadata: &Metadata) -> bool {
+        metadata.nlink() == 1
+    }
+
+    /// New files are for the owner's eyes until they are complete.
+    pub fn private(options: &mut std::fs::OpenOptions) -> &mut std::fs::OpenOptions {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600)
+    }
+
+    /// A folder for the owner's eyes until it is complete.
+    pub fn make_folder(path: &std::path::Path) -> std::io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        std::fs::DirBuilder::new().mode(0o700).create(path)
+    }
+
+    /// The bytes of a name.
+    pub fn bytes_of(name: &std::ffi::OsStr) -> Option<&[u8]> {
+        use std::os::unix::ffi::OsStrExt as _;
+        Some(name.as_bytes())
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::fs::{Metadata, Permissions};
+
+    pub fn mode(metadata: &Metadata) -> u32 {
+        match (metadata.is_dir(), metadata.permissions().readonly()) {
+            (true, _) => 0o755,
+            (false, true) => 0o444,
+            (false, false) => 0o644,
+        }
+    }
+
+    pub fn permissions(mut now: Permissions, mode: u32) -> Permissions {
+        now.set_readonly(mode & 0o200 == 0);
+        now
+    }
+
+    pub fn identity(_: &Metadata) -> [i64; 4] {
+        [0; 4]
+    }
+
+    pub fn is_same_and_single(a: &Metadata, b: &Metadata) -> bool {
+        a.len() == b.len() && a.modified().ok() == b.modified().ok()
+    }
+
+    pub fn has_one_name(_: &Metadata) -> bool {
+        true
+    }
+
+    pub fn private(options: &mut std::fs::OpenOptions) -> &mut std::fs::OpenOptions {
+        options
+    }
+
+    pub fn make_folder(path: &std::path::Path) -> std::io::Result<()> {
+        std::fs::create_dir(path)
+    }
+
+    pub fn bytes_of(name: &std::ffi::OsStr) -> Option<&[u8]> {
+        name.to_str().map(str::as_bytes)
+    }
+}
+
+pub use system::{bytes_of, has_one_name, is_same_and_single, make_folder, mode, private};
+use system::{identity, permissions};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_survive_the_system() {
+        for (seconds, nanoseconds) in [(0, 0), (1_700_000_000, 123_456_789), (-1, 0), (-2, 999_999_999)] {
+            let time = Modified { seconds, nanoseconds };
+            let system = time.to_system().unwrap();
+            let since = system.duration_since(UNIX_EPOCH);
+            let back = since.map_or_else(
+                |before| -(before.duration().as_nanos() as i128),
+                |since| since.as_nanos() as i128,
+            );
+            assert_eq!(back, i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds));
+        }
+        // Wherever the system ends, asking does no harm.
+        let _ = Modified { seconds: i64::MIN, nanoseconds: 999_999_999 }.to_system();
+    }
+
+    #[test]
+    fn coarse_times_agree_with_fine_ones() {
+        let at = |seconds, nanoseconds| Modified { seconds, nanoseconds };
+        assert!(at(5, 0).agrees_with(at(5, 17)));
+        assert!(!at(5, 1).agrees_with(at(5, 17)));
+        assert!(!at(6, 0).agrees_with(at(5, 0)));
+    }
+}

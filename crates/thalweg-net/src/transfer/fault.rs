@@ -1,0 +1,223 @@
+//! What can go wrong with one file, and with a whole transfer.
+
+use std::fmt;
+use std::io;
+
+/// Why a file was not transferred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of thing it is.
+    pub kind: FaultKind,
+    /// More about it, for people; at most [`Fault::LONGEST`] bytes.
+    pub text: String,
+}
+
+/// Kinds of [`Fault`], with the number that each has on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FaultKind {
+    /// The source was written to while it was read.
+    Changed = 1,
+    /// The source is gone.
+    Vanished = 2,
+    /// Permission was denied, on either side.
+    Permission = 3,
+    /// The receiver's disk is full.
+    DiskFull = 4,
+    /// The sender has used what the receiver gives it.
+    Quota = 5,
+    /// The receiver does not take this name.
+    Name = 6,
+    /// Something else stands where the file should go.
+    InTheWay = 7,
+    /// The file's folder could not be made.
+    Folder = 8,
+    /// Another transfer is writing this file.
+    Busy = 9,
+    /// What was stored is not what was sent.
+    Mismatch = 10,
+    /// Any other error of a disk or an operating system.
+    Storage = 11,
+    /// The peer did not follow the protocol.
+    Protocol = 12,
+    /// The peer speaks another version.
+    Version = 13,
+    /// The other side gave the file up first.
+    Stopped = 14,
+}
+
+impl FaultKind {
+    const ALL: [Self; 14] = [
+        Self::Changed,
+        Self::Vanished,
+        Self::Permission,
+        Self::DiskFull,
+        Self::Quota,
+        Self::Name,
+        Self::InTheWay,
+        Self::Folder,
+        Self::Busy,
+        Self::Mismatch,
+        Self::Storage,
+        Self::Protocol,
+        Self::Version,
+        Self::Stopped,
+    ];
+
+    /// The kind with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+
+    /// A word for programs to read.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Vanished => "vanished",
+            Self::Permission => "permission",
+            Self::DiskFull => "disk-full",
+            Self::Quota => "quota",
+            Self::Name => "name",
+            Self::InTheWay => "in-the-way",
+            Self::Folder => "folder",
+            Self::Busy => "busy",
+            Self::Mismatch => "mismatch",
+            Self::Storage => "storage",
+            Self::Protocol => "protocol",
+            Self::Version => "version",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// What happened, in words.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::Changed => "it changed while it was sent; send it again when it is at rest",
+            Self::Vanished => "it is no longer there",
+            Self::Permission => "permission denied",
+            Self::DiskFull => "the receiver's disk is full; what is there will be used when it is sent again",
+            Self::Quota => "the receiver gives this sender no more room",
+            Self::Name => "the receiver does not take this name",
+            Self::InTheWay => "something else stands in its place",
+            Self::Folder => "its folder could not be made",
+            Self::Busy => "another transfer is writing it",
+            Self::Mismatch => "what was stored is not what was sent; send it again",
+            Self::Storage => "it could not be read or stored",
+            Self::Protocol => "the peer did not follow the protocol",
+            Self::Version => "the peer speaks another version of the protocol",
+            Self::Stopped => "it was given up",
+        }
+    }
+}
+
+impl Fault {
+    /// The longest text, in bytes.
+    pub const LONGEST: usize = 512;
+
+    /// A fault; `text` is cut to [`Fault::LONGEST`].
+    pub fn new(kind: FaultKind, text: impl Into<String>) -> Self {
+        let mut text = text.into();
+        text.truncate(text.floor_char_boundary(Self::LONGEST));
+        Self { kind, text }
+    }
+
+    /// What an operating system's error means for a file.
+    pub fn of(error: &io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::NotFound => FaultKind::Vanished,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => FaultKind::Permission,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FaultKind::DiskFull,
+            io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => FaultKind::InTheWay,
+            io::ErrorKind::InvalidFilename => FaultKind::Name,
+            _ => FaultKind::Storage,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<FaultKind> for Fault {
+    fn from(kind: FaultKind) -> Self {
+        Self { kind, text: String::new() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.message())?;
+        // The text may be a peer's.
+        if self.text.is_empty() { Ok(()) } else { write!(f, " ({})", printable(self.text.as_bytes())) }
+    }
+}
+
+/// A name or text of a peer as it can be shown: control characters and what is not UTF-8 are written as escapes.
+pub fn printable(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character.is_control() {
+                shown.extend(character.escape_default());
+            } else {
+                shown.push(character);
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    shown
+}
+
+/// Why a transfer ended before its end. Everything under a final name is whole all the same.
+#[derive(Debug)]
+pub enum Error {
+    /// The connection ended. The same transfer, begun again, goes on where this one stopped.
+    Interrupted(io::Error),
+    /// The peer sent what the protocol does not allow.
+    Protocol(String),
+    /// The peer ended the transfer.
+    Refused(Fault),
+    /// This side cannot do it.
+    Here(Fault),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted(error) => {
+                write!(f, "the connection ended before the transfer did ({error})")
+            }
+            Self::Protocol(what) => write!(f, "the peer did not follow the protocol: {what}"),
+            Self::Refused(fault) => write!(f, "the peer ended the transfer: {fault}"),
+            Self::Here(fault) => write!(f, "{fault}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_kinds_are_one_to_one() {
+        for kind in FaultKind::ALL {
+            assert_eq!(FaultKind::from_number(kind as u8), Some(kind));
+        }
+        assert_eq!(FaultKind::from_number(0), None);
+        assert_eq!(FaultKind::from_number(15), None);
+    }
+
+    #[test]
+    fn a_peers_text_cannot_drive_a_terminal() {
+        assert_eq!(printable(b"a\x1b[2Jb\n\xffc"), "a\\u{1b}[2Jb\\n\\xffc");
+        assert_eq!(printable("Ängström".as_bytes()), "Ängström");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let fault = Fault::new(FaultKind::Storage, "ü".repeat(400));
+        assert_eq!(fault.text.len(), 512);
+        assert_eq!(Fault::new(FaultKind::Storage, format!("a{}", "ü".repeat(400))).text.len(), 511);
+    }
+}

@@ -1,0 +1,241 @@
+//! Frames in byte streams, read and written with buffers of fixed size.
+
+use super::fault::Error;
+use super::messages::LONGEST_BODY;
+use super::wire::{Frame, WireError, length_from};
+use std::io::{self, Read, Write};
+
+/// What is collected before it is written, in bytes.
+const BATCH: usize = 32 << 10;
+/// What is read at a time, in bytes.
+const AHEAD: usize = 64 << 10;
+
+/// Writes frames.
+#[derive(Debug)]
+pub struct FrameWriter<W> {
+    stream: W,
+    batch: Vec<u8>,
+}
+
+impl<W: Write> FrameWriter<W> {
+    /// Frames to `stream`.
+    pub fn new(stream: W) -> Self {
+        Self { stream, batch: Vec::with_capacity(2 * BATCH) }
+    }
+
+    /// Writes a frame, now or with later ones.
+    pub fn frame(&mut self, frame: &impl Frame) -> io::Result<()> {
+        frame.encode(&mut self.batch);
+        self.write_batch(BATCH)
+    }
+
+    /// Writes a frame with contents.
+    pub fn data(&mut self, header: &impl Frame, contents: &[u8]) -> io::Result<()> {
+        header.encode(&mut self.batch);
+        if self.batch.len() + contents.len() <= BATCH {
+            self.batch.extend_from_slice(contents);
+            return Ok(());
+        }
+        self.write_batch(0)?;
+        self.stream.write_all(contents)
+    }
+
+    /// Sends what has been collected on its way.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.write_batch(0)?;
+        self.stream.flush()
+    }
+
+    fn write_batch(&mut self, above: usize) -> io::Result<()> {
+        if self.batch.len() > above {
+            self.stream.write_all(&self.batch)?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+}
+
+/// Reads frames.
+#[derive(Debug)]
+pub struct FrameReader<R> {
+    stream: R,
+    buffer: Box<[u8]>,
+    /// What of the buffer is filled and not used.
+    begin: usize,
+    end: usize,
+    /// Contents that follow the header that was read last.
+    contents: u64,
+}
+
+impl<R: Read> FrameReader<R> {
+    /// Frames from `stream`.
+    pub fn new(stream: R) -> Self {
+        Self { stream, buffer: vec![0; AHEAD].into(), begin: 0, end: 0, contents: 0 }
+    }
+
+    /// The next frame, or nothing where the stream ends between frames. The contents of the last must have been read.
+    pub fn next<F: Frame>(&mut self) -> Result<Option<F>, Error> {
+        debug_assert_eq!(self.contents, 0, "contents have not been read");
+        if self.begin == self.end && self.fill()? == 0 {
+            return Ok(None);
+        }
+        let kind = self.byte()?;
+        // A stranger is told so before its "length" is waited for.
+        if !F::is_known(kind) {
+            return Err(protocol(WireError::Kind(kind)));
+        }
+        let first = self.byte()?;
+        let mut length = u64::from(first & 0x3f);
+        for _ in 1..length_from(first) {
+            length = length << 8 | u64::from(self.byte()?);
+        }
+        if F::is_data(kind) {
+            let frame = F::data(length).map_err(protocol)?;
+            self.contents = length;
+            return Ok(Some(frame));
+        }
+        let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_BODY);
+        let length = length.ok_or_else(|| protocol(WireError::TooLong))?;
+        let mut body = [0; LONGEST_BODY];
+        let mut have = 0;
+        while have < length {
+            have += self.copy(&mut body[have..length])?;
+        }
+        F::decode(kind, &body[..length]).map(Some).map_err(protocol)
+    }
+
+    /// Contents that follow the last header have not been read yet.
+    pub fn has_contents(&self) -> bool {
+        self.contents > 0
+    }
+
+    /// Reads some of the contents that follow a header into `into`; 0 when all have been read.
+    pub fn contents(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+        let most = usize::try_from(self.contents).unwrap_or(usize::MAX).min(into.len());
+        if most == 0 {
+            return Ok(0);
+        }
+        let into = &mut into[..most];
+        let count = if self.begin == self.end && most >= AHEAD {
+            ended(read(&mut self.stream, into)?)?
+        } else {
+            self.copy(into)?
+        };
+        self.contents -= count as u64;
+        Ok(count)
+    }
+
+    fn byte(&mut self) -> Result<u8, Error> {
+        let mut byte = [0];
+        self.copy(&mut byte)?;
+        Ok(byte[0])
+    }
+
+    /// Copies at least one byte, if `into` has room for one.
+    fn copy(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+        if self.begin == self.end {
+            ended(self.fill()?)?;
+        }
+        let count = into.len().min(self.end - self.begin);
+        into[..count].copy_from_slice(&self.buffer[self.begin..self.begin + count]);
+        self.begin += count;
+        Ok(count)
+    }
+
+    /// Reads more into the buffer, which has been used up.
+    fn fill(&mut self) -> Result<usize, Error> {
+        self.begin = 0;
+        self.end = 0;
+        self.end = read(&mut self.stream, &mut self.buffer)?;
+        Ok(self.end)
+    }
+}
+
+fn read(stream: &mut impl Read, into: &mut [u8]) -> Result<usize, Error> {
+    loop {
+        match stream.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result.map_err(Error::Interrupted),
+        }
+    }
+}
+
+fn ended(count: usize) -> Result<usize, Error> {
+    if count == 0 { Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())) } else { Ok(count) }
+}
+
+fn protocol(error: WireError) -> Error {
+    Error::Protocol(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::messages::{Offer, OfferKind, ToReceiver};
+    use proptest::prelude::*;
+
+    /// Gives few bytes at a time.
+    struct Trickle<'a>(&'a [u8], usize);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let most = into.len().min(self.1);
+            self.0.read(&mut into[..most])
+        }
+    }
+
+    fn offer(name: &[u8]) -> ToReceiver {
+        ToReceiver::Offer(Offer {
+            depth: 0,
+            name: name.to_vec(),
+            alike: false,
+            mode: 0,
+            kind: OfferKind::Stream,
+        })
+    }
+
+    #[test]
+    fn a_stream_of_frames_comes_back_however_it_is_cut() {
+        let contents: Vec<u8> = (0..200_000).map(|at| (at % 255) as u8).collect();
+        let mut bytes = Vec::new();
+        let mut writer = FrameWriter::new(&mut bytes);
+        for size in [1, 70_000, 200_000] {
+            writer.frame(&offer(b"name")).unwrap();
+            writer.data(&ToReceiver::Data { length: size as u64 }, &contents[..size]).unwrap();
+        }
+        writer.frame(&ToReceiver::Finish).unwrap();
+        writer.flush().unwrap();
+        for piece in [1, 7, 65_536, usize::MAX] {
+            let mut reader = FrameReader::new(Trickle(&bytes, piece));
+            for size in [1, 70_000, 200_000] {
+                assert_eq!(reader.next().unwrap(), Some(offer(b"name")));
+                assert_eq!(reader.next().unwrap(), Some(ToReceiver::Data { length: size as u64 }));
+                let mut read = vec![0; size];
+                let mut have = 0;
+                while have < size {
+                    have += reader.contents(&mut read[have..]).unwrap();
+                }
+                assert_eq!(reader.contents(&mut [0; 10]).unwrap(), 0);
+                assert_eq!(read, contents[..size]);
+            }
+            assert_eq!(reader.next().unwrap(), Some(ToReceiver::Finish));
+            assert_eq!(reader.next::<ToReceiver>().unwrap(), None);
+        }
+        let cut = FrameReader::new(&bytes[..3]).next::<ToReceiver>();
+        assert!(matches!(cut, Err(Error::Interrupted(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_stream_ends_or_fails(bytes in prop::collection::vec(any::<u8>(), 0..2000), piece in 1..50usize) {
+            let mut reader = FrameReader::new(Trickle(&bytes, piece));
+            let mut buffer = [0; 512];
+            while let Ok(Some(_)) = reader.next::<ToReceiver>() {
+                while matches!(reader.contents(&mut buffer), Ok(1..)) {}
+                if reader.contents != 0 {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What the two sides say to each other.
+
+use super::fault::Fault;
+use super::tree::{BLOCK, Digest};
+
+/// The version of the protocol; peers of another are refused.
+pub const VERSION: u64 = 1;
+/// Offers that may wait for their end at the receiver.
+pub const WINDOW: usize = 1024;
+/// The longest name of a file or folder, in bytes.
+pub const LONGEST_NAME: usize = 255;
+/// How deep folders may be in each other.
+pub const DEEPEST: usize = 256;
+/// Digests that may be asked for before they are used.
+pub const MOST_DIGESTS: u64 = 64;
+/// The longest body of a frame without file contents, in bytes.
+pub const LONGEST_BODY: usize = 4096;
+/// The most file contents in a frame, in bytes.
+pub const MOST_DATA: u64 = BLOCK;
+
+/// A point in time of a file system: seconds since 1970 and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Modified {
+    /// Seconds since 1970-01-01 00:00 UTC, negative before.
+    pub seconds: i64,
+    /// Nanoseconds beyond them, less than 10^9.
+    pub nanoseconds: u32,
+}
+
+/// What a sender has, as the receiver is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The number of folders that it is in: its folder is the last one offered with one less.
+    pub depth: u64,
+    /// Its name there: one component of a path.
+    pub name: Vec<u8>,
+    /// Another name in the folder differs from it only by case.
+    pub alike: bool,
+    /// The permission bits of Unix, nine of them.
+    pub mode: u32,
+    /// What it is.
+    pub kind: OfferKind,
+}
+
+/// What is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferKind {
+    /// A file.
+    File {
+        /// Bytes in it.
+        size: u64,
+        /// When it was changed last.
+        modified: Modified,
+    },
+    /// A folder. What is in it follows.
+    Folder {
+        /// When it was changed last.
+        modified: Modified,
+    },
+    /// Bytes whose number is known when they end. They cannot be resumed.
+    Stream,
+}
+
+/// From the sender to the receiver. Offers are numbered from 0 in their order; `id` is that number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToReceiver {
+    /// The first frame.
+    Hello {
+        /// [`VERSION`].
+        version: u64,
+        /// Files are the same when their contents are; without, when size and time of change are.
+        checksum: bool,
+    },
+    /// Something to be transferred. Names of a folder come in ascending order of their bytes.
+    Offer(Offer),
+    /// How much there will be, for those who watch.
+    Total {
+        /// Files.
+        files: u64,
+        /// Bytes in them.
+        bytes: u64,
+    },
+    /// The receiver's file has the sender's contents.
+    Same {
+        /// Which.
+        id: u64,
+    },
+    /// Asks for digests of pieces of an unfinished file.
+    Verify {
+        /// Which.
+        id: u64,
+        /// The first piece.
+        first: u64,
+        /// How many.
+        count: u64,
+    },
+    /// What follows, until `End` or `Abandon`, is of this file, from its first byte on.
+    Begin {
+        /// Which.
+        id: u64,
+    },
+    /// The next piece of the unfinished file is right; contents go on behind it.
+    Keep,
+    /// The next bytes of the file follow.
+    Data {
+        /// How many: 1 to [`MOST_DATA`].
+        length: u64,
+    },
+    /// The file is complete.
+    End {
+        /// Its hash.
+        hash: Digest,
+    },
+    /// The file will not come after all.
+    Abandon {
+        /// Which.
+        id: u64,
+        /// Why.
+        fault: Fault,
+    },
+    /// There are no more offers.
+    Finish,
+}
+
+/// From the receiver to the sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToSender {
+    /// The first frame.
+    Hello {
+        /// [`VERSION`].
+        version: u64,
+    },
+    /// Answer to an offer: all of it, please.
+    Want {
+        /// Which.
+        id: u64,
+    },
+    /// Answer to an offer: it is here already.
+    Skip {
+        /// Which.
+        id: u64,
+    },
+    /// Answer to an offer: so much of it may be here.
+    Part {
+        /// Which.
+        id: u64,
+        /// Bytes, at most its size.
+        length: u64,
+    },
+    /// Answer to an offer: a file of its name and size has this hash.
+    Hash {
+        /// Which.
+        id: u64,
+        /// The hash of the receiver's file.
+        hash: Digest,
+    },
+    /// Answer to `Verify`.
+    Digests {
+        /// Of which offer.
+        id: u64,
+        /// The piece that the first digest is of.
+        first: u64,
+        /// At most [`MOST_DIGESTS`].
+        digests: Vec<Digest>,
+    },
+    /// It is under its final name and safe from loss of power, but for its name.
+    Stored {
+        /// Which.
+        id: u64,
+    },
+    /// It will not be stored. Nothing of it is under its final name.
+    Failed {
+        /// Which.
+        id: u64,
+        /// Why.
+        fault: Fault,
+    },
+    /// So many bytes of files are at the receiver, counted from the beginning.
+    Progress {
+        /// Stored, kept or skipped.
+        bytes: u64,
+    },
+    /// Everything is stored, with names: the transfer is over.
+    Done,
+    /// The transfer ends here.
+    Refuse {
+        /// Why.
+        fault: Fault,
+    },
+}

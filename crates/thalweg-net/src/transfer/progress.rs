@@ -1,0 +1,134 @@
+//! How far a transfer is, and what came of it.
+
+use super::fault::{Fault, printable};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use thalweg_proto::units::Bytes;
+
+/// How far a transfer is: written by it, read by whoever watches. Both sides count the same things: what is at the
+/// receiver.
+#[derive(Debug, Default)]
+pub struct Progress {
+    total_files: AtomicU64,
+    total_bytes: AtomicU64,
+    is_total: AtomicBool,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    moved: AtomicU64,
+    current: Mutex<String>,
+}
+
+/// What there is to transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// Files.
+    pub files: u64,
+    /// What is in them.
+    pub bytes: Bytes,
+}
+
+impl Progress {
+    /// Before the first byte.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What there will be, once somebody has counted.
+    pub fn total(&self) -> Option<Total> {
+        let total = || Total {
+            files: self.total_files.load(Relaxed),
+            bytes: Bytes::new(self.total_bytes.load(Relaxed)),
+        };
+        self.is_total.load(std::sync::atomic::Ordering::Acquire).then(total)
+    }
+
+    /// Files that are done: stored, here before, or given up.
+    pub fn files(&self) -> u64 {
+        self.files.load(Relaxed)
+    }
+
+    /// Contents that are at the receiver, wherever they came from.
+    pub fn bytes(&self) -> Bytes {
+        Bytes::new(self.bytes.load(Relaxed))
+    }
+
+    /// Contents that went through the connection.
+    pub fn moved(&self) -> Bytes {
+        Bytes::new(self.moved.load(Relaxed))
+    }
+
+    /// The name of the file that is being transferred.
+    pub fn current(&self) -> String {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_total(&self, files: u64, bytes: u64) {
+        self.total_files.store(files, Relaxed);
+        self.total_bytes.store(bytes, Relaxed);
+        self.is_total.store(true, std::sync::atomic::Ordering::Release);
+    }
+
+    pub(super) fn file_done(&self) {
+        self.files.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn add_bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Relaxed);
+    }
+
+    pub(super) fn set_bytes(&self, bytes: u64) {
+        self.bytes.store(bytes, Relaxed);
+    }
+
+    pub(super) fn add_moved(&self, bytes: u64) {
+        self.moved.fetch_add(bytes, Relaxed);
+    }
+
+    pub(super) fn set_current(&self, name: &[u8]) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = printable(name);
+    }
+}
+
+/// What came of a transfer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Files that were transferred.
+    pub files: u64,
+    /// Files that were at the receiver before.
+    pub unchanged: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Contents that went through the connection.
+    pub moved: Bytes,
+    /// Contents that an earlier transfer had left in unfinished files, and that were right.
+    pub resumed: Bytes,
+    /// Contents of files that were at the receiver before.
+    pub skipped: Bytes,
+    /// Things that are neither files nor folders, which are not sent.
+    pub passed_by: u64,
+    /// How many files and folders failed.
+    pub failed: u64,
+    /// The first of them.
+    pub failures: Vec<Failure>,
+}
+
+/// A file or folder that was not transferred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its name, as it can be shown.
+    pub name: String,
+    /// Why.
+    pub fault: Fault,
+}
+
+impl Report {
+    /// How many failures are kept.
+    pub const MOST_FAILURES: usize = 1000;
+
+    pub(super) fn fail(&mut self, name: &str, fault: Fault) {
+        self.failed += 1;
+        if self.failures.len() < Self::MOST_FAILURES {
+            self.failures.push(Failure { name: name.to_owned(), fault });
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How much a sender may store.
+
+use super::fault::{Fault, FaultKind};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use thalweg_proto::units::Bytes;
+
+/// What a sender may have in its folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Contents of files, unfinished ones included.
+    pub bytes: Bytes,
+    /// Files and folders.
+    pub entries: u64,
+}
+
+/// What a sender has in its folder and may have, shared by all of its transfers.
+#[derive(Debug)]
+pub struct Quota {
+    limits: Limits,
+    bytes: AtomicU64,
+    entries: AtomicU64,
+}
+
+impl Quota {
+    /// Of a folder with all that is in it now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(folder: &Path, limits: Limits) -> io::Result<Self> {
+        let (mut bytes, mut entries) = (0_u64, 0_u64);
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                let metadata = match entry.metadata() {
+                    // Something else removed it.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    metadata => metadata?,
+                };
+                entries += 1;
+                if metadata.is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    bytes = bytes.saturating_add(metadata.len());
+                }
+            }
+        }
+        Ok(Self { limits, bytes: AtomicU64::new(bytes), entries: AtomicU64::new(entries) })
+    }
+
+    /// What the folder holds.
+    pub fn used(&self) -> Bytes {
+        Bytes::new(self.bytes.load(Relaxed))
+    }
+
+    /// Looks whether so many more bytes have room now, before anybody sends them.
+    pub(super) fn has_room(&self, bytes: u64) -> Result<(), Fault> {
+        let used = self.bytes.load(Relaxed);
+        if used.saturating_add(bytes) <= self.limits.bytes.get() { Ok(()) } else { Err(self.full()) }
+    }
+
+    /// Takes room for bytes that are about to be written.
+    pub(super) fn take(&self, bytes: u64) -> Result<(), Fault> {
+        let limit = self.limits.bytes.get();
+        let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= limit);
+        self.bytes.fetch_update(Relaxed, Relaxed, more).map(|_| ()).map_err(|_| self.full())
+    }
+
+    /// Gives room back.
+    pub(super) fn give_back(&self, bytes: u64) {
+        let _ = self.bytes.fetch_update(Relaxed, Relaxed, |used| Some(used.saturating_sub(bytes)));
+    }
+
+    /// Takes room for a new file or folder.
+    pub(super) fn take_entry(&self) -> Result<(), Fault> {
+        let limit = self.limits.entries;
+        let more = |entries: u64| entries.checked_add(1).filter(|entries| *entries <= limit);
+        self.entries
+            .fetch_update(Relaxed, Relaxed, more)
+            .map(|_| ())
+            .map_err(|_| Fault::new(FaultKind::Quota, format!("it may have {limit} files and folders")))
+    }
+
+    /// A file or folder is gone, or did not come to be.
+    pub(super) fn give_back_entry(&self) {
+        let _ = self.entries.fetch_update(Relaxed, Relaxed, |entries| Some(entries.saturating_sub(1)));
+    }
+
+    fn full(&self) -> Fault {
+        let (used, limit) = (self.used(), self.limits.bytes);
+        Fault::new(FaultKind::Quota, format!("it has {used} of {limit}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_taken_and_given_back() {
+        let limits = Limits { bytes: Bytes::new(100), entries: 1 };
+        let quota = Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0) };
+        assert!(quota.take(60).is_ok() && quota.has_room(40).is_ok());
+        assert_eq!(quota.has_room(41).unwrap_err().kind, FaultKind::Quota);
+        assert_eq!(quota.take(41).unwrap_err().kind, FaultKind::Quota);
+        assert_eq!(quota.take(u64::MAX).unwrap_err().kind, FaultKind::Quota);
+        quota.give_back(10);
+        assert!(quota.take(50).is_ok());
+        assert!(quota.take_entry().is_ok());
+        assert_eq!(quota.take_entry().unwrap_err().kind, FaultKind::Quota);
+        quota.give_back_entry();
+        assert!(quota.take_entry().is_ok());
+    }
+}

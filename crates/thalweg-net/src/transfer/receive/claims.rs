@@ -1,0 +1,126 @@
+//! Who may write which unfinished file.
+//!
+//! A sender that was killed may come back before its old connection is known to be dead. Its new transfer then takes the
+//! file away from the old one, which is told so at its next write. Other senders are turned away while a file is written.
+
+use crate::transfer::fault::{Fault, FaultKind};
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The unfinished files that are being written below some folder, by all of its transfers.
+#[derive(Clone, Debug, Default)]
+pub struct Claims(Arc<Mutex<HashMap<PathBuf, Arc<Slot>>>>);
+
+#[derive(Debug)]
+struct Slot {
+    owner: String,
+    /// Nothing once another transfer has taken it.
+    file: Mutex<Option<File>>,
+}
+
+/// The right to write an unfinished file, until dropped or taken away.
+#[derive(Debug)]
+pub struct Claim {
+    claims: Claims,
+    path: PathBuf,
+    slot: Arc<Slot>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Claims {
+    /// Claims `path` for `owner` and opens it. What an older transfer of the same owner is doing with it is completed before.
+    ///
+    /// # Errors
+    /// Another owner writes it, or it cannot be opened.
+    pub fn claim(
+        &self,
+        path: &Path,
+        owner: &str,
+        open: impl FnOnce() -> Result<File, Fault>,
+    ) -> Result<Claim, Fault> {
+        let slot = Arc::new(Slot { owner: owner.to_owned(), file: Mutex::new(None) });
+        // Held until the file is open, so that a later claim waits for this one.
+        let mut mine = lock(&slot.file);
+        let older = {
+            let mut claims = lock(&self.0);
+            if claims.get(path).is_some_and(|older| older.owner != owner) {
+                return Err(FaultKind::Busy.into());
+            }
+            claims.insert(path.to_owned(), Arc::clone(&slot))
+        };
+        let claim = Claim { claims: self.clone(), path: path.to_owned(), slot: Arc::clone(&slot) };
+        if let Some(older) = older {
+            drop(lock(&older.file).take());
+        }
+        let opened = open().map(|file| *mine = Some(file));
+        // Dropping the claim takes the lock again.
+        drop(mine);
+        opened.map(|()| claim)
+    }
+}
+
+impl Claim {
+    /// Does something with the file while no other transfer can take it.
+    ///
+    /// # Errors
+    /// It was taken before, or `work` failed.
+    pub fn with<T>(&self, work: impl FnOnce(&mut File) -> Result<T, Fault>) -> Result<T, Fault> {
+        match lock(&self.slot.file).as_mut() {
+            Some(file) => work(file),
+            None => Err(Fault::new(FaultKind::Busy, "a newer transfer of the same sender has taken over")),
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // The file is closed before its name is free for others.
+        drop(lock(&self.slot.file).take());
+        let mut claims = lock(&self.claims.0);
+        if claims.get(&self.path).is_some_and(|slot| Arc::ptr_eq(slot, &self.slot)) {
+            claims.remove(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn null() -> Result<File, Fault> {
+        File::open(env!("CARGO_MANIFEST_DIR")).map_err(|error| Fault::of(&error))
+    }
+
+    #[test]
+    fn a_newer_transfer_of_the_same_sender_takes_over() {
+        let (claims, path) = (Claims::default(), Path::new("file"));
+        let old = claims.claim(path, "anna", null).unwrap();
+        assert_eq!(claims.claim(path, "bert", null).unwrap_err().kind, FaultKind::Busy);
+        assert!(old.with(|_| Ok(())).is_ok());
+        let new = claims.claim(path, "anna", null).unwrap();
+        assert_eq!(old.with(|_| Ok(())).unwrap_err().kind, FaultKind::Busy);
+        drop(old);
+        assert!(new.with(|_| Ok(())).is_ok());
+        assert_eq!(
+            claims.claim(path, "bert", null).unwrap_err().kind,
+            FaultKind::Busy,
+            "still the newer one's"
+        );
+        drop(new);
+        assert!(claims.claim(path, "bert", null).is_ok());
+        assert!(claims.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_not_claimed() {
+        let claims = Claims::default();
+        let refused = claims.claim(Path::new("file"), "anna", || Err(FaultKind::Permission.into()));
+        assert_eq!(refused.unwrap_err().kind, FaultKind::Permission);
+        assert!(claims.0.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,240 @@
+//! The receiver's side.
+//!
+//! The caller's thread reads the stream, one stores, a few finish files, one writes to the sender.
+
+mod claims;
+mod finish;
+mod folder;
+mod part;
+mod replies;
+mod store;
+
+use super::Outcome;
+use super::fault::{Error, Fault, FaultKind};
+use super::frames::FrameReader;
+use super::messages::{ToReceiver, ToSender, VERSION};
+use super::progress::{Progress, Report};
+use super::quota::Quota;
+pub use claims::Claims;
+use finish::Results;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use store::Store;
+
+/// Frames and contents that wait to be stored.
+const WAITING: usize = 256;
+/// Contents that are read at a time, in bytes.
+const CHUNK: usize = 256 << 10;
+/// Buffers of that size that a transfer uses at most.
+const BUFFERS: usize = 16;
+
+/// Where files go.
+pub enum Target {
+    /// Below a folder.
+    Folder(Destination),
+    /// The contents of one file, nothing else.
+    Output(Box<dyn Write + Send>),
+}
+
+/// A folder that takes files.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    top: PathBuf,
+    claims: Claims,
+    owner: String,
+    quota: Option<Arc<Quota>>,
+}
+
+impl Destination {
+    /// The folder `path`, which must exist. `owner` names the sender: its transfers may take over files from each other.
+    /// `claims` are those of all transfers that may meet in this folder.
+    ///
+    /// # Errors
+    /// There is no such folder.
+    pub fn new(path: &Path, claims: Claims, owner: impl Into<String>) -> io::Result<Self> {
+        let top = fs::canonicalize(path)?;
+        if !top.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Self { top, claims, owner: owner.into(), quota: None })
+    }
+
+    /// With a limit to what may be stored.
+    #[must_use]
+    pub fn with_quota(self, quota: Arc<Quota>) -> Self {
+        Self { quota: Some(quota), ..self }
+    }
+
+    fn quota(&self) -> Option<&Quota> {
+        self.quota.as_deref()
+    }
+}
+
+/// Receives what whoever writes `from_peer` and reads `to_peer` sends. Blocks until all is stored and the sender has closed
+/// its stream, or the streams end.
+pub fn receive<R, W>(target: Target, from_peer: &mut R, to_peer: W, progress: &Arc<Progress>) -> Outcome
+where
+    R: Read,
+    W: Write + Send + 'static,
+{
+    let report = Arc::new(Mutex::new(Report::default()));
+    let result = run(target, from_peer, to_peer, progress, &report);
+    let mut report = std::mem::take(&mut *report.lock().unwrap_or_else(PoisonError::into_inner));
+    report.moved = progress.moved();
+    Outcome { report, result }
+}
+
+fn run<R, W>(
+    target: Target,
+    from_peer: &mut R,
+    to_peer: W,
+    progress: &Arc<Progress>,
+    report: &Arc<Mutex<Report>>,
+) -> Result<(), Error>
+where
+    R: Read,
+    W: Write + Send + 'static,
+{
+    let here = |error: io::Error| Error::Here(Fault::of(&error));
+    let (replies, writer) = replies::begin(to_peer, progress).map_err(here)?;
+    let results = Results { replies, report: Arc::clone(report), progress: Arc::clone(progress) };
+    let mut frames = FrameReader::new(from_peer);
+    let result = begin(&mut frames).and_then(|checksum| {
+        let store = Store::new(target, checksum, results.clone()).map_err(here)?;
+        take_in(&mut frames, store, progress)
+    });
+    results.say(match &result {
+        Ok(()) => ToSender::Done,
+        Err(Error::Protocol(text)) => {
+            ToSender::Refuse { fault: Fault::new(FaultKind::Protocol, text.as_str()) }
+        }
+        Err(Error::Here(fault) | Error::Refused(fault)) => ToSender::Refuse { fault: fault.clone() },
+        // Nobody is there.
+        Err(Error::Interrupted(_)) => return result,
+    });
+    drop(results);
+    if result.is_ok() {
+        writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;
+        // The sender closes when it knows.
+        let _ = frames.next::<ToReceiver>();
+    }
+    result
+}
+
+/// The greeting; gives whether contents decide what is unchanged.
+fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<bool, Error> {
+    match frames.next()? {
+        Some(ToReceiver::Hello { version: VERSION, checksum }) => Ok(checksum),
+        Some(ToReceiver::Hello { version, .. }) => {
+            let text = format!("the sender speaks version {version}, the receiver {VERSION}");
+            Err(Error::Refused(Fault::new(FaultKind::Version, text)))
+        }
+        Some(_) => Err(Error::Protocol("it does not begin with a greeting".to_owned())),
+        None => Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+/// What the reading thread hands to the one that stores.
+enum Job {
+    Frame(ToReceiver),
+    /// So many bytes of the buffer are contents.
+    Contents(Box<[u8]>, usize),
+}
+
+/// Reads until the sender has no more to offer and everything is stored.
+fn take_in<R: Read>(
+    frames: &mut FrameReader<R>,
+    store: Store,
+    progress: &Arc<Progress>,
+) -> Result<(), Error> {
+    let (jobs, queue) = sync_channel(WAITING);
+    let (used, free) = channel();
+    let storing = move || run_store(store, &queue, &used);
+    let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
+    let thread = thread.map_err(|error| Error::Here(Fault::of(&error)))?;
+    let mut buffers = Buffers { free, made: 0 };
+    let read = read(frames, &jobs, &mut buffers, progress);
+    drop(jobs);
+    let stored = thread.join().unwrap_or_else(|_| {
+        Err(Error::Here(Fault::new(FaultKind::Storage, "the thread that stores has panicked")))
+    });
+    // Who stores ends first only for a reason of its own.
+    match (read, stored) {
+        (_, Err(error)) => Err(error),
+        (read, Ok(())) => read,
+    }
+}
+
+fn read<R: Read>(
+    frames: &mut FrameReader<R>,
+    jobs: &SyncSender<Job>,
+    buffers: &mut Buffers,
+    progress: &Progress,
+) -> Result<(), Error> {
+    loop {
+        let frame = match frames.next()? {
+            Some(frame) => frame,
+            None => return Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
+        };
+        let is_last = frame == ToReceiver::Finish;
+        if let ToReceiver::Total { files, bytes } = frame {
+            progress.set_total(files, bytes);
+            continue;
+        }
+        if let ToReceiver::Data { .. } = frame {
+            while frames.has_contents() {
+                let mut buffer = buffers.take();
+                let count = frames.contents(&mut buffer)?;
+                if jobs.send(Job::Contents(buffer, count)).is_err() {
+                    return Ok(());
+                }
+            }
+        } else if jobs.send(Job::Frame(frame)).is_err() {
+            return Ok(());
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// Buffers that go round.
+struct Buffers {
+    free: Receiver<Box<[u8]>>,
+    made: usize,
+}
+
+impl Buffers {
+    fn take(&mut self) -> Box<[u8]> {
+        let new = || vec![0; CHUNK].into_boxed_slice();
+        if let Ok(buffer) = self.free.try_recv() {
+            return buffer;
+        }
+        if self.made < BUFFERS {
+            self.made += 1;
+            return new();
+        }
+        // Who stores has gone; so will this buffer.
+        self.free.recv().unwrap_or_else(|_| new())
+    }
+}
+
+fn run_store(
+    mut store: Store,
+    queue: &Receiver<Job>,
+    used: &std::sync::mpsc::Sender<Box<[u8]>>,
+) -> Result<(), Error> {
+    for job in queue {
+        match job {
+            Job::Frame(frame) => store.frame(frame)?,
+            Job::Contents(buffer, count) => {
+                store.contents(&buffer[..count])?;
+                let _ = used.send(buffer);
+            }
+        }
+    }
+    store.end()
+}

@@ -1,0 +1,189 @@
+//! An unfinished file: opened without being led elsewhere, written, and given its name.
+
+use super::claims::{Claim, Claims};
+use super::folder::{Place, in_the_way, look};
+use crate::transfer::disk;
+use crate::transfer::fault::{Fault, FaultKind};
+use crate::transfer::messages::Modified;
+use crate::transfer::quota::Quota;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An unfinished file that nobody else writes.
+#[derive(Debug)]
+pub struct Part {
+    place: Place,
+    claim: Claim,
+    quota: Option<Arc<Quota>>,
+    /// Bytes in it, which the quota has been charged for.
+    length: u64,
+    /// Where the next write goes without being told.
+    cursor: Option<u64>,
+}
+
+impl Part {
+    /// Opens or makes the unfinished file of `place`.
+    ///
+    /// # Errors
+    /// Somebody else writes it, something else is in its place, or it cannot be opened.
+    pub fn open(
+        place: Place,
+        claims: &Claims,
+        owner: &str,
+        quota: Option<Arc<Quota>>,
+    ) -> Result<Self, Fault> {
+        let mut length = 0;
+        let claim = claims.claim(&place.part, owner, || {
+            let file = open(&place, quota.as_deref())?;
+            length = file.metadata().map_err(|error| Fault::of(&error))?.len();
+            Ok(file)
+        })?;
+        Ok(Self { place, claim, quota, length, cursor: None })
+    }
+
+    /// Reads what is at `position`, until `into` is full or the file ends; gives how much that is.
+    pub fn read(&mut self, position: u64, into: &mut [u8]) -> Result<usize, Fault> {
+        self.cursor = None;
+        self.claim.with(|file| {
+            let mut have = 0;
+            let mut read = || -> io::Result<()> {
+                file.seek(SeekFrom::Start(position))?;
+                while have < into.len() {
+                    match file.read(&mut into[have..]) {
+                        Ok(0) => break,
+                        Ok(count) => have += count,
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(())
+            };
+            read().map_err(|error| Fault::of(&error))?;
+            Ok(have)
+        })
+    }
+
+    /// Writes bytes at `position`.
+    pub fn write(&mut self, position: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let end = position + bytes.len() as u64;
+        let growth = end.saturating_sub(self.length);
+        if let Some(quota) = &self.quota {
+            quota.take(growth)?;
+        }
+        self.length += growth;
+        let seek = (self.cursor != Some(position)).then_some(SeekFrom::Start(position));
+        let written = self.claim.with(|file| {
+            let mut write = || {
+                seek.map_or(Ok(0), |seek| file.seek(seek))?;
+                file.write_all(bytes)
+            };
+            write().map_err(|error| Fault::of(&error))
+        });
+        self.cursor = written.is_ok().then_some(end);
+        written
+    }
+
+    /// Gives the file its permissions, time and name, when it is safe on the disk. What had the name is replaced at once.
+    pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<(), Fault> {
+        let (place, length) = (&self.place, self.length);
+        let replaced = self.claim.with(|file| {
+            let replaced = place.look()?;
+            if let Some(other) = replaced.as_ref().filter(|metadata| !metadata.is_file()) {
+                return Err(in_the_way(other));
+            }
+            let store = || {
+                if length > size {
+                    file.set_len(size)?;
+                }
+                let modified =
+                    modified.map_or_else(|| file.metadata().map(|now| disk::modified(&now)), Ok)?;
+                disk::dress(file, mode, modified)?;
+                file.sync_all()?;
+                fs::rename(&place.part, &place.path)
+            };
+            store().map_err(|error| Fault::of(&error))?;
+            Ok(replaced)
+        })?;
+        if let Some(quota) = &self.quota {
+            quota.give_back(self.length.saturating_sub(size));
+            if let Some(replaced) = replaced {
+                quota.give_back(replaced.len());
+                quota.give_back_entry();
+            }
+        }
+        self.length = size;
+        Ok(())
+    }
+
+    /// Two names of the folder differ only by case: nothing else may be finished at the same time.
+    pub fn is_alike(&self) -> bool {
+        self.place.alike
+    }
+}
+
+/// What an unfinished file has, or nothing if there is none.
+///
+/// # Errors
+/// Something else has its name.
+pub fn length_of(path: &Path) -> Result<Option<u64>, Fault> {
+    match look(path)? {
+        None => Ok(None),
+        Some(metadata) if metadata.is_file() => Ok(Some(metadata.len())),
+        Some(metadata) => Err(in_the_way(&metadata)),
+    }
+}
+
+/// Opens the unfinished file such that nothing that somebody put in its place is written to: no link is followed, no file
+/// with another name is touched, and no other process writes it.
+fn open(place: &Place, quota: Option<&Quota>) -> Result<File, Fault> {
+    let path = &place.part;
+    // It can be renamed by who finishes it between two looks; seldom twice.
+    for _ in 0..4 {
+        match disk::private(OpenOptions::new().read(true).write(true).create_new(true)).open(path) {
+            Ok(file) => {
+                if let Err(fault) = quota.map_or(Ok(()), Quota::take_entry) {
+                    drop(file);
+                    let _ = fs::remove_file(path);
+                    return Err(fault);
+                }
+                lock(&file)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Fault::of(&error)),
+        }
+        let Some(before) = look(path)? else { continue };
+        if !before.is_file() {
+            return Err(in_the_way(&before));
+        }
+        if !disk::has_one_name(&before) {
+            return Err(Fault::new(FaultKind::InTheWay, "a file that has a second name"));
+        }
+        // One that was about to get its name may be read-only already.
+        let _ = disk::make_writable(path, &before);
+        let file = match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Fault::of(&error)),
+        };
+        lock(&file)?;
+        // Whoever had the lock before may have renamed it.
+        let opened = file.metadata().map_err(|error| Fault::of(&error))?;
+        if look(path)?.is_some_and(|now| now.is_file() && disk::is_same_and_single(&now, &opened)) {
+            return Ok(file);
+        }
+    }
+    Err(FaultKind::Busy.into())
+}
+
+fn lock(file: &File) -> Result<(), Fault> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(FaultKind::Busy.into()),
+        // Some file systems have no locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) => Err(Fault::of(&error)),
+    }
+}

@@ -1,0 +1,65 @@
+//! The thread that writes to the sender.
+
+use crate::transfer::frames::FrameWriter;
+use crate::transfer::messages::{ToSender, VERSION};
+use crate::transfer::progress::Progress;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the sender hears how far the receiver is.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// Replies that wait for the stream.
+const WAITING: usize = 4096;
+
+/// Begins to write to `stream`: first a greeting, then what is put into the queue, and how far the transfer is. The thread
+/// ends when nobody can put anything into the queue any more, or the stream ends.
+pub fn begin<W: Write + Send + 'static>(
+    stream: W,
+    progress: &Arc<Progress>,
+) -> io::Result<(SyncSender<ToSender>, JoinHandle<io::Result<()>>)> {
+    let (sender, queue) = sync_channel(WAITING);
+    let progress = Arc::clone(progress);
+    let thread = std::thread::Builder::new()
+        .name("transfer-replies".to_owned())
+        .spawn(move || write(FrameWriter::new(stream), &queue, &progress))?;
+    Ok((sender, thread))
+}
+
+fn write<W: Write>(
+    mut stream: FrameWriter<W>,
+    queue: &Receiver<ToSender>,
+    progress: &Progress,
+) -> io::Result<()> {
+    stream.frame(&ToSender::Hello { version: VERSION })?;
+    stream.flush()?;
+    let (mut told, mut when) = (0, Instant::now());
+    loop {
+        let reply = match queue.try_recv() {
+            Ok(reply) => Ok(reply),
+            Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {
+                stream.flush()?;
+                queue.recv_timeout(INTERVAL)
+            }
+        };
+        let is_over = matches!(reply, Err(RecvTimeoutError::Disconnected));
+        if let Ok(reply) = reply {
+            // How far it is belongs before the end.
+            if matches!(reply, ToSender::Done) {
+                stream.frame(&ToSender::Progress { bytes: progress.bytes().get() })?;
+            }
+            stream.frame(&reply)?;
+        }
+        if is_over {
+            return stream.flush();
+        }
+        let bytes = progress.bytes().get();
+        if bytes != told && when.elapsed() >= INTERVAL {
+            stream.frame(&ToSender::Progress { bytes })?;
+            (told, when) = (bytes, Instant::now());
+        }
+    }
+}

@@ -1,0 +1,508 @@
+//! What a receiver does with what it is told: answers offers, keeps what is right, writes what comes.
+
+use super::finish::{Finished, Finishers, Results};
+use super::folder::{Folder, Place, in_the_way};
+use super::part::{self, Part};
+use super::{Destination, Target};
+use crate::transfer::disk;
+use crate::transfer::fault::{Error, Fault, FaultKind, printable};
+use crate::transfer::messages::{
+    DEEPEST, MOST_DIGESTS, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
+};
+use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::sync::Arc;
+use thalweg_proto::units::Bytes;
+
+/// The state of a receiver.
+pub struct Store {
+    destination: Option<Destination>,
+    output: Option<Box<dyn Write + Send>>,
+    checksum: bool,
+    results: Results,
+    finishers: Finishers,
+    /// The folder that everything goes to and those that the last offer is in.
+    levels: Vec<Level>,
+    next_id: u64,
+    /// Offers that were answered and have not begun.
+    pending: HashMap<u64, Pending>,
+    current: Option<Current>,
+    is_finished: bool,
+}
+
+struct Level {
+    /// Nothing if it could not be made.
+    folder: Option<Arc<Folder>>,
+    /// Its name, as it can be shown.
+    name: String,
+    /// The last name that was offered in it.
+    last: Vec<u8>,
+}
+
+/// An offer that the sender may begin.
+struct Pending {
+    name: String,
+    /// Nothing where contents go to an output.
+    place: Option<Place>,
+    /// Size and time, but for streams.
+    file: Option<(u64, Modified)>,
+    mode: u32,
+    /// What of an unfinished file may be right.
+    pieces: Pieces,
+}
+
+/// The offer whose contents come.
+struct Current {
+    id: u64,
+    name: String,
+    sink: Sink,
+    file: Option<(u64, Modified)>,
+    mode: u32,
+    pieces: Pieces,
+    hasher: TreeHasher,
+    position: u64,
+    /// Digests that the sender was told, and pieces that are shorter than they should be.
+    told: VecDeque<(Piece, Option<Digest>)>,
+    /// The number of the next piece to tell of.
+    next: u64,
+}
+
+enum Sink {
+    File(Part),
+    Output(Box<dyn Write + Send>),
+    /// It has failed, which the sender will hear.
+    Nowhere,
+}
+
+fn protocol<T>(what: &str) -> Result<T, Error> {
+    Err(Error::Protocol(what.to_owned()))
+}
+
+impl Store {
+    /// Before the first offer.
+    pub fn new(target: Target, checksum: bool, results: Results) -> io::Result<Self> {
+        let finishers = Finishers::new(&results)?;
+        let (destination, output) = match target {
+            Target::Folder(destination) => (Some(destination), None),
+            Target::Output(output) => (None, Some(output)),
+        };
+        let top = destination.as_ref().map(|destination| Folder::top(destination.top.clone()));
+        let levels = vec![Level { folder: top, name: String::new(), last: Vec::new() }];
+        Ok(Self {
+            destination,
+            output,
+            checksum,
+            results,
+            finishers,
+            levels,
+            next_id: 0,
+            pending: HashMap::new(),
+            current: None,
+            is_finished: false,
+        })
+    }
+
+    /// Does what the sender says.
+    pub fn frame(&mut self, frame: ToReceiver) -> Result<(), Error> {
+        match frame {
+            ToReceiver::Offer(offer) => self.offer(&offer),
+            ToReceiver::Same { id } => self.same(id),
+            ToReceiver::Begin { id } => self.begin(id),
+            ToReceiver::Verify { id, first, count } => self.verify(id, first, count),
+            ToReceiver::Keep => self.keep(),
+            ToReceiver::End { hash } => self.complete(&hash),
+            ToReceiver::Abandon { id, fault } => {
+                self.abandon(id, fault);
+                Ok(())
+            }
+            ToReceiver::Finish if self.current.is_none() && self.pending.is_empty() => {
+                self.is_finished = true;
+                Ok(())
+            }
+            ToReceiver::Finish => protocol("it ended before all was sent"),
+            ToReceiver::Hello { .. } => protocol("it greeted twice"),
+            ToReceiver::Total { .. } | ToReceiver::Data { .. } => Ok(()),
+        }
+    }
+
+    /// The stream has ended. Waits until all that is complete is stored.
+    pub fn end(mut self) -> Result<(), Error> {
+        if self.is_finished {
+            self.levels.drain(..).rev().for_each(Level::leave);
+        }
+        drop(self.current.take());
+        drop(self.finishers);
+        Ok(())
+    }
+
+    fn offer(&mut self, offer: &Offer) -> Result<(), Error> {
+        let id = self.next_id;
+        self.next_id += 1;
+        if self.pending.len() >= WINDOW {
+            return protocol("it offers too much at a time");
+        }
+        let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
+            return protocol("it offers something in no folder");
+        };
+        if depth >= DEEPEST && matches!(offer.kind, OfferKind::Folder { .. }) {
+            return protocol("its folders are too deep");
+        }
+        self.levels.drain(depth + 1..).rev().for_each(Level::leave);
+        let level = &mut self.levels[depth];
+        if level.last >= offer.name {
+            return protocol("it offers names out of order, or twice");
+        }
+        level.last.clone_from(&offer.name);
+        let folder = level.folder.clone();
+        let name = self.levels[1..].iter().map(|level| level.name.as_str());
+        let name = name.chain([&*printable(&offer.name)]).collect::<Vec<_>>().join("/");
+        let result = if self.destination.is_none() {
+            self.offer_output(id, offer, &name)
+        } else if let OfferKind::Folder { modified } = offer.kind {
+            let made = self.make_folder(folder, offer, modified);
+            let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
+            let shown = printable(&offer.name);
+            self.levels.push(Level { folder: made.ok(), name: shown, last: Vec::new() });
+            result
+        } else {
+            self.offer_file(id, folder, offer, &name)
+        };
+        self.results.say(result.unwrap_or_else(|fault| {
+            self.results.note(|report| report.fail(&name, fault.clone()));
+            if !matches!(offer.kind, OfferKind::Folder { .. }) {
+                self.results.progress.file_done();
+            }
+            ToSender::Failed { id, fault }
+        }));
+        Ok(())
+    }
+
+    /// Standard output takes one file.
+    fn offer_output(&mut self, id: u64, offer: &Offer, name: &str) -> Result<ToSender, Fault> {
+        let is_contents = !matches!(offer.kind, OfferKind::Folder { .. });
+        if !is_contents || self.output.is_none() || !self.pending.is_empty() {
+            return Err(Fault::new(FaultKind::Name, "the receiver takes one file, not more and no folder"));
+        }
+        Ok(self.want(id, offer, name, None, 0))
+    }
+
+    fn make_folder(
+        &self,
+        parent: Option<Arc<Folder>>,
+        offer: &Offer,
+        modified: Modified,
+    ) -> Result<Arc<Folder>, Fault> {
+        let (Some(parent), Some(destination)) = (parent, &self.destination) else {
+            return Err(FaultKind::Folder.into());
+        };
+        let place = parent.place(&offer.name, offer.alike)?;
+        let folder = place.make_folder(offer.mode, modified, destination)?;
+        self.results.note(|report| report.folders += 1);
+        Ok(folder)
+    }
+
+    fn offer_file(
+        &mut self,
+        id: u64,
+        folder: Option<Arc<Folder>>,
+        offer: &Offer,
+        name: &str,
+    ) -> Result<ToSender, Fault> {
+        let place = folder.ok_or(FaultKind::Folder)?.place(&offer.name, offer.alike)?;
+        let here = place.look()?;
+        if let Some(other) = here.as_ref().filter(|metadata| !metadata.is_file()) {
+            return Err(in_the_way(other));
+        }
+        let there = part::length_of(&place.part)?;
+        let OfferKind::File { size, modified } = offer.kind else {
+            return Ok(self.want(id, offer, name, Some(place), 0));
+        };
+        if let Some(here) = here.filter(|here| here.len() == size) {
+            if !self.checksum && disk::modified(&here).agrees_with(modified) {
+                if disk::mode(&here) != offer.mode {
+                    let _ = File::open(&place.path).and_then(|file| disk::dress(&file, offer.mode, modified));
+                }
+                self.count_unchanged(size);
+                return Ok(ToSender::Skip { id });
+            }
+            if self.checksum && there.is_none() {
+                let hash = hash(&place)?;
+                self.want(id, offer, name, Some(place), 0);
+                return Ok(ToSender::Hash { id, hash });
+            }
+        }
+        let there = there.unwrap_or(0).min(size);
+        if let Some(quota) = self.destination.as_ref().and_then(Destination::quota) {
+            quota.has_room(size - there)?;
+        }
+        Ok(self.want(id, offer, name, Some(place), there))
+    }
+
+    /// The sender may begin with an offer of which `length` bytes may be here.
+    fn want(&mut self, id: u64, offer: &Offer, name: &str, place: Option<Place>, length: u64) -> ToSender {
+        let file = match offer.kind {
+            OfferKind::File { size, modified } => Some((size, modified)),
+            OfferKind::Folder { .. } | OfferKind::Stream => None,
+        };
+        let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
+        let pending = Pending { name: name.to_owned(), place, file, mode: offer.mode, pieces };
+        self.pending.insert(id, pending);
+        if length > 0 { ToSender::Part { id, length } } else { ToSender::Want { id } }
+    }
+
+    fn same(&mut self, id: u64) -> Result<(), Error> {
+        let Some(Pending { place: Some(place), file: Some((size, modified)), mode, .. }) =
+            self.pending.remove(&id)
+        else {
+            return protocol("it compares what was not offered");
+        };
+        // The contents are what counts.
+        if place.look().is_ok_and(|here| here.is_some_and(|here| here.is_file())) {
+            let _ = File::open(&place.path).and_then(|file| disk::dress(&file, mode, modified));
+        }
+        self.count_unchanged(size);
+        Ok(())
+    }
+
+    fn begin(&mut self, id: u64) -> Result<(), Error> {
+        if self.current.is_some() {
+            return protocol("it begins a file within another");
+        }
+        let Some(pending) = self.pending.remove(&id) else {
+            return protocol("it begins what was not wanted");
+        };
+        let Pending { name, place, file, mode, pieces } = pending;
+        self.results.progress.set_current(name.as_bytes());
+        let sink = match (place, &self.destination) {
+            (Some(place), Some(to)) => {
+                // Others have taken room since it was offered; of a stream nobody knows how much it takes.
+                let missing = file.map_or(0, |(size, _)| size - pieces.length());
+                let room = to.quota().map_or(Ok(()), |quota| quota.has_room(missing));
+                let open = || Part::open(place, &to.claims, &to.owner, to.quota.clone());
+                room.and_then(|()| open()).map(Sink::File)
+            }
+            _ => self.output.take().map(Sink::Output).ok_or(FaultKind::Stopped.into()),
+        };
+        let mut current = Current {
+            id,
+            name,
+            sink: Sink::Nowhere,
+            file,
+            mode,
+            pieces,
+            hasher: TreeHasher::new(),
+            position: 0,
+            told: VecDeque::new(),
+            next: 0,
+        };
+        match sink {
+            Ok(sink) => current.sink = sink,
+            Err(fault) => current.fail(fault, &self.results),
+        }
+        self.current = Some(current);
+        Ok(())
+    }
+
+    fn verify(&mut self, id: u64, first: u64, count: u64) -> Result<(), Error> {
+        let Some(current) = self.current.as_mut().filter(|current| current.id == id) else {
+            return protocol("it asks for digests of what it has not begun");
+        };
+        let waiting = current.told.len() as u64;
+        if first != current.next || count == 0 || count > MOST_DIGESTS - waiting.min(MOST_DIGESTS) {
+            return protocol("it asks for digests out of order");
+        }
+        if first.saturating_add(count) > current.pieces.count() {
+            return protocol("it asks for digests of what is not there");
+        }
+        current.verify(count, &self.results);
+        Ok(())
+    }
+
+    fn keep(&mut self) -> Result<(), Error> {
+        match &mut self.current {
+            Some(current) => current.keep(&self.results),
+            None => protocol("it keeps what it has not begun"),
+        }
+    }
+
+    /// Contents of the current file.
+    pub fn contents(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match &mut self.current {
+            Some(current) => current.write(bytes, &self.results),
+            None => protocol("it sends contents of nothing"),
+        }
+    }
+
+    fn complete(&mut self, theirs: &Digest) -> Result<(), Error> {
+        let Some(current) = self.current.take() else {
+            return protocol("it ends what it has not begun");
+        };
+        let Current { id, name, sink, file, mode, hasher, position, .. } = current;
+        if matches!(sink, Sink::Nowhere) {
+            return Ok(());
+        }
+        if file.is_some_and(|(size, _)| size != position) {
+            return protocol("a file ends before its size");
+        }
+        let fault = match (hasher.finish(), sink) {
+            (Some(ours), Sink::File(part)) if ours == *theirs => {
+                let (size, modified) = (position, file.map(|(_, modified)| modified));
+                let finished = Finished { id, name, part, size, mode, modified };
+                self.finishers.finish(finished, &self.results);
+                return Ok(());
+            }
+            (Some(ours), Sink::Output(mut output)) if ours == *theirs => match output.flush() {
+                Ok(()) => {
+                    self.results.note(|report| report.files += 1);
+                    self.results.progress.file_done();
+                    self.results.say(ToSender::Stored { id });
+                    return Ok(());
+                }
+                Err(error) => Fault::of(&error),
+            },
+            _ => FaultKind::Mismatch.into(),
+        };
+        fail(id, &name, fault, &self.results);
+        Ok(())
+    }
+
+    fn abandon(&mut self, id: u64, fault: Fault) {
+        let name = match self.current.take_if(|current| current.id == id) {
+            // It has been reported.
+            Some(Current { sink: Sink::Nowhere, .. }) => return,
+            Some(current) => current.name,
+            None => match self.pending.remove(&id) {
+                Some(pending) => pending.name,
+                // The sender did not know yet that it had failed.
+                None => return,
+            },
+        };
+        self.results.note(|report| report.fail(&name, fault));
+        self.results.progress.file_done();
+    }
+
+    fn count_unchanged(&self, size: u64) {
+        self.results.note(|report| {
+            report.unchanged += 1;
+            report.skipped += Bytes::new(size);
+        });
+        self.results.progress.add_bytes(size);
+        self.results.progress.file_done();
+    }
+}
+
+impl Level {
+    /// All that is in the folder has been offered.
+    fn leave(self) {
+        self.folder.iter().for_each(|folder| folder.leave());
+    }
+}
+
+impl Current {
+    /// Gives the file up and says so, once.
+    fn fail(&mut self, fault: Fault, results: &Results) {
+        self.sink = Sink::Nowhere;
+        fail(self.id, &self.name, fault, results);
+    }
+
+    /// Tells the digests of the next pieces.
+    fn verify(&mut self, count: u64, results: &Results) {
+        let Sink::File(part) = &mut self.sink else { return };
+        let first = self.next;
+        let mut digests = Vec::new();
+        let mut buffer = vec![0; BLOCK as usize];
+        for number in first..first + count {
+            let Some(piece) = self.pieces.get(number) else { break };
+            let bytes = &mut buffer[..usize::try_from(piece.length).unwrap_or(0)];
+            let have = match part.read(piece.start, bytes) {
+                Ok(have) => have,
+                Err(fault) => return self.fail(fault, results),
+            };
+            let is_whole = have == bytes.len();
+            let digest = piece.digest(bytes);
+            // Another hash than any of this piece where the file has become shorter.
+            let told = if is_whole { digest } else { *blake3::hash(&digest).as_bytes() };
+            digests.push(told);
+            self.told.push_back((piece, is_whole.then_some(digest)));
+        }
+        self.next += digests.len() as u64;
+        results.say(ToSender::Digests { id: self.id, first, digests });
+    }
+
+    /// The sender found a piece right.
+    fn keep(&mut self, results: &Results) -> Result<(), Error> {
+        let Sink::File(part) = &mut self.sink else { return Ok(()) };
+        let Some((piece, Some(digest))) =
+            self.told.pop_front().filter(|(piece, _)| piece.start == self.position)
+        else {
+            return protocol("it keeps what it was not told of");
+        };
+        if piece.is_block {
+            self.hasher.push_block(digest);
+        } else {
+            let mut bytes = vec![0; usize::try_from(piece.length).unwrap_or(0)];
+            match part.read(piece.start, &mut bytes) {
+                Ok(have) => self.hasher.update(&bytes[..have]),
+                Err(fault) => {
+                    self.fail(fault, results);
+                    return Ok(());
+                }
+            }
+        }
+        self.position += piece.length;
+        results.progress.add_bytes(piece.length);
+        results.note(|report| report.resumed += Bytes::new(piece.length));
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8], results: &Results) -> Result<(), Error> {
+        let length = bytes.len() as u64;
+        let Some(end) = self.position.checked_add(length) else { return protocol("a file is too long") };
+        if self.file.is_some_and(|(size, _)| end > size) {
+            return protocol("a file goes on behind its size");
+        }
+        results.progress.add_moved(length);
+        let written = match &mut self.sink {
+            Sink::File(part) => part.write(self.position, bytes),
+            Sink::Output(output) => output.write_all(bytes).map_err(|error| Fault::of(&error)),
+            Sink::Nowhere => return Ok(()),
+        };
+        if let Err(fault) = written {
+            self.fail(fault, results);
+            return Ok(());
+        }
+        self.hasher.update(bytes);
+        self.position = end;
+        results.progress.add_bytes(length);
+        while self.told.front().is_some_and(|(piece, _)| piece.start < self.position) {
+            self.told.pop_front();
+        }
+        Ok(())
+    }
+}
+
+fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
+    results.note(|report| report.fail(name, fault.clone()));
+    results.progress.file_done();
+    results.say(ToSender::Failed { id, fault });
+}
+
+/// The hash of the file that is here.
+fn hash(place: &Place) -> Result<Digest, Fault> {
+    let read = || -> io::Result<Digest> {
+        let mut file = File::open(&place.path)?;
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => return Ok(*hasher.finalize().as_bytes()),
+                Ok(count) => hasher.update(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+        }
+    };
+    read().map_err(|error| Fault::of(&error))
+}

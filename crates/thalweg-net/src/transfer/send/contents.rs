@@ -1,0 +1,208 @@
+//! The contents of one file: what the receiver has is checked, the rest is sent.
+
+use super::inbox::Told;
+use super::{Sending, broken_stream, given_up, size_of};
+use crate::transfer::fault::{Error, Fault, FaultKind};
+use crate::transfer::messages::{MOST_DIGESTS, ToReceiver};
+use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
+use crate::transfer::walk::{Item, SourceFile};
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use thalweg_proto::units::Bytes;
+
+/// How much is read and sent at a time, in bytes.
+const CHUNK: usize = 256 << 10;
+/// How many digests are asked for at a time.
+const ASK: u64 = MOST_DIGESTS / 4;
+
+/// How sending a file ended.
+enum End {
+    /// All is sent; this is its hash.
+    Sent(Digest),
+    /// It cannot be sent.
+    Fault(Fault),
+    /// The receiver does not want it any more, and has said why.
+    Unwanted,
+}
+
+/// The hash of a file.
+pub(super) fn hash(item: &Item) -> Result<Digest, Fault> {
+    let mut file = SourceFile::open(item)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            count => hasher.update(&buffer[..count]),
+        };
+    }
+    file.check()?;
+    Ok(*hasher.finalize().as_bytes())
+}
+
+impl<W: Write> Sending<'_, W> {
+    /// Sends a file or stream of which the receiver may have `length` bytes.
+    pub(super) fn send_contents(&mut self, id: u64, length: u64) -> Result<(), Error> {
+        // Whoever is not known was given up here.
+        let Some(outstanding) = self.of(id) else { return Ok(()) };
+        self.progress.set_current(outstanding.name.as_bytes());
+        let end = match outstanding.item.clone() {
+            Some(item) => match SourceFile::open(&item) {
+                Ok(file) => self.send_file(id, file, size_of(&item), length)?,
+                Err(fault) => End::Fault(fault),
+            },
+            None => self.send_stream(id)?,
+        };
+        match end {
+            End::Sent(hash) => self.frame(&ToReceiver::End { hash }),
+            End::Fault(fault) => self.abandon(id, fault),
+            // The reason is still to be heard, and counts.
+            End::Unwanted => self.frame(&ToReceiver::Abandon { id, fault: given_up() }),
+        }
+    }
+
+    fn send_file(&mut self, id: u64, mut file: SourceFile, size: u64, length: u64) -> Result<End, Error> {
+        let mut hasher = TreeHasher::new();
+        let mut position = 0;
+        self.frame(&ToReceiver::Begin { id })?;
+        if length > 0 {
+            match self.resume(id, &mut file, Pieces::new(size, length), &mut hasher)? {
+                Ok(at) => position = at,
+                Err(end) => return Ok(end),
+            }
+        }
+        let mut buffer = vec![0; usize::try_from(size - position).unwrap_or(CHUNK).min(CHUNK)];
+        while position < size {
+            let most = usize::try_from(size - position).unwrap_or(CHUNK).min(buffer.len());
+            let count = match file.read(&mut buffer[..most]) {
+                Ok(0) => return Ok(End::Fault(FaultKind::Changed.into())),
+                Ok(count) => count,
+                Err(fault) => return Ok(End::Fault(fault)),
+            };
+            hasher.update(&buffer[..count]);
+            self.data(&buffer[..count])?;
+            position += count as u64;
+            if position < size && self.inbox.has_failed(id)? {
+                return Ok(End::Unwanted);
+            }
+        }
+        if let Err(fault) = file.check() {
+            return Ok(End::Fault(fault));
+        }
+        // The last block was read, so there is a hash.
+        Ok(hasher.finish().map_or_else(|| End::Fault(given_up()), End::Sent))
+    }
+
+    /// Goes through the pieces that the receiver may have: tells it to keep what is right, sends what is not. Gives the
+    /// position behind them.
+    fn resume(
+        &mut self,
+        id: u64,
+        file: &mut SourceFile,
+        pieces: Pieces,
+        hasher: &mut TreeHasher,
+    ) -> Result<Result<u64, End>, Error> {
+        let mut theirs = Digests { id, pieces: pieces.count(), asked: 0, came: VecDeque::new(), next: 0 };
+        let mut buffer = Vec::new();
+        let mut position = 0;
+        for number in 0..pieces.count() {
+            let Some(piece) = pieces.get(number) else { break };
+            buffer.resize(usize::try_from(piece.length).unwrap_or(BLOCK as usize), 0);
+            if let Err(fault) = file.read_all(&mut buffer) {
+                return Ok(Err(End::Fault(fault)));
+            }
+            let ours = piece.digest(&buffer);
+            match theirs.next(self)? {
+                None => return Ok(Err(End::Unwanted)),
+                Some(theirs) if theirs == ours => self.keep(piece, ours, &buffer, hasher)?,
+                Some(_) => {
+                    hasher.update(&buffer);
+                    for chunk in buffer.chunks(CHUNK) {
+                        self.data(chunk)?;
+                    }
+                }
+            }
+            position += piece.length;
+        }
+        Ok(Ok(position))
+    }
+
+    fn keep(
+        &mut self,
+        piece: Piece,
+        digest: Digest,
+        bytes: &[u8],
+        hasher: &mut TreeHasher,
+    ) -> Result<(), Error> {
+        if piece.is_block {
+            hasher.push_block(digest);
+        } else {
+            hasher.update(bytes);
+        }
+        self.report.resumed += Bytes::new(piece.length);
+        self.frame(&ToReceiver::Keep)
+    }
+
+    fn send_stream(&mut self, id: u64) -> Result<End, Error> {
+        let Some(mut stream) = self.stream.take() else { return Ok(End::Fault(given_up())) };
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; CHUNK];
+        self.frame(&ToReceiver::Begin { id })?;
+        loop {
+            // What is here goes on its way before anybody waits for more.
+            self.writer.flush().map_err(Error::Interrupted)?;
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(End::Sent(*hasher.finalize().as_bytes())),
+                Ok(count) => {
+                    hasher.update(&buffer[..count]);
+                    self.data(&buffer[..count])?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Ok(End::Fault(broken_stream(&error))),
+            }
+            if self.inbox.has_failed(id)? {
+                return Ok(End::Unwanted);
+            }
+        }
+    }
+
+    fn data(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let length = bytes.len() as u64;
+        self.progress.add_moved(length);
+        self.writer.data(&ToReceiver::Data { length }, bytes).map_err(Error::Interrupted)
+    }
+}
+
+/// The digests of the receiver's pieces, asked for some at a time.
+struct Digests {
+    id: u64,
+    pieces: u64,
+    asked: u64,
+    came: VecDeque<Digest>,
+    /// The number of the first piece in `came`.
+    next: u64,
+}
+
+impl Digests {
+    /// The next one, or nothing if the receiver gives up on the file.
+    fn next<W: Write>(&mut self, sending: &mut Sending<'_, W>) -> Result<Option<Digest>, Error> {
+        while self.asked < self.pieces && self.asked + ASK <= self.next + MOST_DIGESTS {
+            let count = ASK.min(self.pieces - self.asked);
+            sending.frame(&ToReceiver::Verify { id: self.id, first: self.asked, count })?;
+            self.asked += count;
+        }
+        if self.came.is_empty() {
+            sending.writer.flush().map_err(Error::Interrupted)?;
+            let Some(Told { first, digests }) = sending.inbox.wait_for_digests(self.id)? else {
+                return Ok(None);
+            };
+            let end = first.saturating_add(digests.len() as u64);
+            if first != self.next || digests.is_empty() || end > self.asked {
+                return Err(Error::Protocol("it sent digests that were not asked for".to_owned()));
+            }
+            self.came.extend(digests);
+        }
+        self.next += 1;
+        Ok(self.came.pop_front())
+    }
+}

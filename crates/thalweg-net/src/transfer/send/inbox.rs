@@ -1,0 +1,169 @@
+//! What the receiver says, read by a thread of its own so that the receiver never waits for a sender that is writing.
+
+use crate::transfer::fault::{Error, Fault, FaultKind};
+use crate::transfer::frames::FrameReader;
+use crate::transfer::messages::{MOST_DIGESTS, ToSender, VERSION, WINDOW};
+use crate::transfer::progress::Progress;
+use crate::transfer::tree::Digest;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::Duration;
+
+/// Each outstanding offer brings an answer and an end at most, and digests come when asked for. A receiver that says more
+/// than this before the sender listens is out of order.
+const MOST_UNHEARD: usize = 2 * WINDOW + MOST_DIGESTS as usize + 16;
+
+/// How long a sender that cannot write listens for the reason.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Digests of the receiver's pieces from `first` on.
+pub struct Told {
+    pub first: u64,
+    pub digests: Vec<Digest>,
+}
+
+/// What the receiver said, in order.
+pub struct Inbox {
+    frames: Receiver<Result<ToSender, Error>>,
+    /// What was looked at before its time.
+    later: VecDeque<ToSender>,
+}
+
+impl Inbox {
+    /// Listens to `stream` until it ends.
+    pub fn new<R: Read + Send + 'static>(stream: R, progress: Arc<Progress>) -> io::Result<Self> {
+        let (sender, frames) = sync_channel(MOST_UNHEARD);
+        // It ends with the stream: nobody waits for it.
+        std::thread::Builder::new()
+            .name("transfer-inbox".to_owned())
+            .spawn(move || listen(FrameReader::new(stream), &sender, &progress))?;
+        Ok(Self { frames, later: VecDeque::new() })
+    }
+
+    /// The next frame, when it comes.
+    pub fn wait(&mut self) -> Result<ToSender, Error> {
+        match self.later.pop_front() {
+            Some(frame) => Ok(frame),
+            None => self.frames.recv().unwrap_or_else(|_| Err(ended())),
+        }
+    }
+
+    /// The next frame if it is here.
+    pub fn look(&mut self) -> Result<Option<ToSender>, Error> {
+        match self.later.pop_front() {
+            Some(frame) => Ok(Some(frame)),
+            None => self.arrived(),
+        }
+    }
+
+    /// Whether the receiver has given up on an offer. All that it said so far stays to be heard.
+    pub fn has_failed(&mut self, id: u64) -> Result<bool, Error> {
+        while self.later.len() < MOST_UNHEARD
+            && let Some(frame) = self.arrived()?
+        {
+            self.later.push_back(frame);
+        }
+        Ok(self
+            .later
+            .iter()
+            .any(|frame| matches!(frame, ToSender::Failed { id: failed, .. } if *failed == id)))
+    }
+
+    /// The next digests, when they come; what else comes before them stays to be heard. Nothing if the receiver gives up
+    /// on the file before.
+    pub fn wait_for_digests(&mut self, id: u64) -> Result<Option<Told>, Error> {
+        loop {
+            if self.has_failed(id)? {
+                return Ok(None);
+            }
+            let is_digests =
+                |frame: &ToSender| matches!(frame, ToSender::Digests { id: of, .. } if *of == id);
+            if let Some(at) = self.later.iter().position(is_digests)
+                && let Some(ToSender::Digests { first, digests, .. }) = self.later.remove(at)
+            {
+                return Ok(Some(Told { first, digests }));
+            }
+            let frame = self.frames.recv().unwrap_or_else(|_| Err(ended()))?;
+            if self.later.len() >= MOST_UNHEARD {
+                return Err(Error::Protocol("it says more than it was asked".to_owned()));
+            }
+            self.later.push_back(frame);
+        }
+    }
+
+    /// Why the receiver may have stopped listening: its refusal if it sent one, else `error`.
+    pub fn reason(&mut self, error: Error) -> Error {
+        loop {
+            match self.frames.recv_timeout(LAST_WORDS) {
+                Ok(Ok(ToSender::Refuse { fault })) => return Error::Refused(fault),
+                Ok(Ok(_)) => {}
+                Ok(Err(Error::Interrupted(_)))
+                | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    return error;
+                }
+                Ok(Err(other)) => return other,
+            }
+        }
+    }
+
+    fn arrived(&mut self) -> Result<Option<ToSender>, Error> {
+        match self.frames.try_recv() {
+            Ok(frame) => frame.map(Some),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(ended()),
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::Interrupted(io::ErrorKind::UnexpectedEof.into())
+}
+
+fn listen<R: Read>(
+    mut stream: FrameReader<R>,
+    heard: &SyncSender<Result<ToSender, Error>>,
+    progress: &Progress,
+) {
+    let mut is_first = true;
+    loop {
+        let frame = match stream.next() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => {
+                let _ = heard.send(Err(ended()));
+                return;
+            }
+            Err(error) => {
+                let _ = heard.send(Err(error));
+                return;
+            }
+        };
+        let said = match frame {
+            ToSender::Progress { bytes } => {
+                progress.set_bytes(bytes);
+                continue;
+            }
+            ToSender::Hello { version } if is_first => {
+                is_first = false;
+                if version == VERSION {
+                    continue;
+                }
+                let text = format!("it speaks version {version}, this program {VERSION}");
+                Err(Error::Refused(Fault::new(FaultKind::Version, text)))
+            }
+            ToSender::Refuse { fault } => Err(Error::Refused(fault)),
+            _ if is_first => Err(Error::Protocol("it does not begin with a greeting".to_owned())),
+            frame => Ok(frame),
+        };
+        let is_over = said.is_err();
+        match heard.try_send(said) {
+            Ok(()) if !is_over => {}
+            Err(TrySendError::Full(_)) => {
+                let _ = heard.send(Err(Error::Protocol("it says more than it was asked".to_owned())));
+                return;
+            }
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The sender's side.
+
+mod contents;
+mod inbox;
+
+use super::Outcome;
+use super::fault::{Error, Fault, FaultKind, printable};
+use super::frames::FrameWriter;
+use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION, WINDOW};
+use super::progress::{Progress, Report};
+use super::walk::{Item, Met, Roots, Source, Walk};
+use inbox::Inbox;
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thalweg_proto::units::Bytes;
+
+/// How to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Take files for unchanged when their contents are the same; without, when size and time of change are.
+    pub checksum: bool,
+}
+
+/// Sends everything in `source` to whoever reads `to_peer` and writes `from_peer`. Blocks until the receiver has stored it or
+/// the streams end.
+pub fn send<R, W>(
+    source: Source,
+    options: Options,
+    from_peer: R,
+    to_peer: &mut W,
+    progress: &Arc<Progress>,
+) -> Outcome
+where
+    R: Read + Send + 'static,
+    W: Write,
+{
+    let inbox = match Inbox::new(from_peer, Arc::clone(progress)) {
+        Ok(inbox) => inbox,
+        Err(error) => {
+            return Outcome { report: Report::default(), result: Err(Error::Here(Fault::of(&error))) };
+        }
+    };
+    let mut sending = Sending {
+        writer: FrameWriter::new(to_peer),
+        inbox,
+        progress,
+        next_id: 0,
+        outstanding: HashMap::new(),
+        names: Vec::new(),
+        report: Report::default(),
+        stream: None,
+    };
+    let counting = Counting::begin(&source, progress);
+    let result = match source {
+        Source::Paths(roots) => sending.run(options, Offers::Walk(roots.walk())),
+        Source::Stream { name, bytes } => {
+            sending.stream = Some(bytes);
+            sending.run(options, Offers::Stream(Some(name)))
+        }
+    };
+    drop(counting);
+    // Whoever cannot write hears why.
+    let result = match result {
+        Err(error @ Error::Interrupted(_)) => Err(sending.inbox.reason(error)),
+        result => result,
+    };
+    sending.report.moved = progress.moved();
+    Outcome { report: sending.report, result }
+}
+
+/// What is to be offered.
+enum Offers {
+    Walk(Walk),
+    Stream(Option<Vec<u8>>),
+}
+
+/// An offer that the receiver has not done with.
+struct Outstanding {
+    /// What it is; nothing for a stream.
+    item: Option<Item>,
+    /// As it can be shown.
+    name: String,
+}
+
+struct Sending<'a, W: Write> {
+    writer: FrameWriter<&'a mut W>,
+    inbox: Inbox,
+    progress: &'a Progress,
+    next_id: u64,
+    outstanding: HashMap<u64, Outstanding>,
+    /// The names of the folders that the last offer is in.
+    names: Vec<String>,
+    report: Report,
+    /// The contents of what is not a file.
+    stream: Option<Box<dyn Read + Send>>,
+}
+
+impl<W: Write> Sending<'_, W> {
+    fn run(&mut self, options: Options, mut offers: Offers) -> Result<(), Error> {
+        self.frame(&ToReceiver::Hello { version: VERSION, checksum: options.checksum })?;
+        let (mut is_told, mut is_all) = (false, false);
+        loop {
+            if !is_told && let Some(total) = self.progress.total() {
+                self.frame(&ToReceiver::Total { files: total.files, bytes: total.bytes.get() })?;
+                is_told = true;
+            }
+            while !is_all && self.outstanding.len() < WINDOW {
+                is_all = !self.offer_next(&mut offers)?;
+            }
+            if is_all && self.outstanding.is_empty() {
+                break;
+            }
+            let frame = self.hear()?;
+            self.handle(frame)?;
+        }
+        self.frame(&ToReceiver::Finish)?;
+        match self.hear()? {
+            ToSender::Done => Ok(()),
+            frame => Err(out_of_order(&frame)),
+        }
+    }
+
+    /// What the receiver says next; what was written is on its way before anybody waits.
+    fn hear(&mut self) -> Result<ToSender, Error> {
+        match self.inbox.look()? {
+            Some(frame) => Ok(frame),
+            None => {
+                self.writer.flush().map_err(Error::Interrupted)?;
+                self.inbox.wait()
+            }
+        }
+    }
+
+    /// Offers the next thing; nothing is left if this is false.
+    fn offer_next(&mut self, offers: &mut Offers) -> Result<bool, Error> {
+        let met = match offers {
+            Offers::Walk(walk) => walk.next(),
+            Offers::Stream(name) => {
+                let Some(name) = name.take() else { return Ok(false) };
+                let shown = printable(&name);
+                let offer = Offer { depth: 0, name, alike: false, mode: 0o644, kind: OfferKind::Stream };
+                return self.offer(offer, None, shown).map(|()| true);
+            }
+        };
+        match met {
+            None => return Ok(false),
+            Some(Met::PassedBy(..)) => self.report.passed_by += 1,
+            Some(Met::Failed(path, fault)) => {
+                self.report.fail(&printable(path.as_os_str().as_encoded_bytes()), fault);
+            }
+            Some(Met::Item(item)) => {
+                self.names.truncate(usize::try_from(item.depth).unwrap_or(usize::MAX));
+                self.names.push(printable(&item.name));
+                let name = self.names.join("/");
+                let offer = Offer {
+                    depth: item.depth,
+                    name: item.name.clone(),
+                    alike: item.alike,
+                    mode: item.mode,
+                    kind: item.kind,
+                };
+                self.offer(offer, Some(item), name)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {
+        self.frame(&ToReceiver::Offer(offer))?;
+        self.outstanding.insert(self.next_id, Outstanding { item, name });
+        self.next_id += 1;
+        Ok(())
+    }
+
+    fn handle(&mut self, frame: ToSender) -> Result<(), Error> {
+        match frame {
+            ToSender::Want { id } => self.send_contents(id, 0),
+            ToSender::Part { id, length } => {
+                let size = self.of(id).and_then(|outstanding| outstanding.item.as_ref()).map(size_of);
+                if size.is_some_and(|size| length > size) {
+                    return Err(Error::Protocol("it has more than was offered".to_owned()));
+                }
+                self.send_contents(id, length)
+            }
+            ToSender::Skip { id } => {
+                if let Some(outstanding) = self.outstanding.remove(&id) {
+                    self.count_unchanged(&outstanding);
+                }
+                Ok(())
+            }
+            ToSender::Hash { id, hash } => self.compare(id, &hash),
+            ToSender::Stored { id } => {
+                // Whoever is not known was given up here.
+                if let Some(outstanding) = self.outstanding.remove(&id) {
+                    match outstanding.item.as_ref().map(|item| item.kind) {
+                        Some(OfferKind::Folder { .. }) => self.report.folders += 1,
+                        _ => self.report.files += 1,
+                    }
+                    self.count_file(&outstanding);
+                }
+                Ok(())
+            }
+            ToSender::Failed { id, fault } => {
+                if let Some(outstanding) = self.outstanding.remove(&id) {
+                    self.report.fail(&outstanding.name, fault);
+                    self.count_file(&outstanding);
+                }
+                Ok(())
+            }
+            // Digests that were asked for before the receiver gave up on their file.
+            ToSender::Digests { .. } => Ok(()),
+            ToSender::Hello { .. } | ToSender::Progress { .. } | ToSender::Done | ToSender::Refuse { .. } => {
+                Err(out_of_order(&frame))
+            }
+        }
+    }
+
+    /// Compares the hash of the receiver's file with that of the one here.
+    fn compare(&mut self, id: u64, theirs: &[u8; 32]) -> Result<(), Error> {
+        let Some(item) = self.of(id).and_then(|outstanding| outstanding.item.clone()) else { return Ok(()) };
+        match contents::hash(&item) {
+            Err(fault) => self.abandon(id, fault),
+            Ok(ours) if ours == *theirs => {
+                self.frame(&ToReceiver::Same { id })?;
+                if let Some(outstanding) = self.outstanding.remove(&id) {
+                    self.count_unchanged(&outstanding);
+                }
+                Ok(())
+            }
+            Ok(_) => self.send_contents(id, 0),
+        }
+    }
+
+    /// Tells the receiver that something will not come.
+    fn abandon(&mut self, id: u64, fault: Fault) -> Result<(), Error> {
+        self.frame(&ToReceiver::Abandon { id, fault: fault.clone() })?;
+        if let Some(outstanding) = self.outstanding.remove(&id) {
+            self.report.fail(&outstanding.name, fault);
+            self.count_file(&outstanding);
+        }
+        Ok(())
+    }
+
+    fn count_unchanged(&mut self, outstanding: &Outstanding) {
+        self.report.unchanged += 1;
+        self.report.skipped += Bytes::new(outstanding.item.as_ref().map_or(0, size_of));
+        self.count_file(outstanding);
+    }
+
+    fn count_file(&self, outstanding: &Outstanding) {
+        let kind = outstanding.item.as_ref().map(|item| item.kind);
+        if !matches!(kind, Some(OfferKind::Folder { .. })) {
+            self.progress.file_done();
+        }
+    }
+
+    fn of(&self, id: u64) -> Option<&Outstanding> {
+        self.outstanding.get(&id)
+    }
+
+    fn frame(&mut self, frame: &ToReceiver) -> Result<(), Error> {
+        self.writer.frame(frame).map_err(Error::Interrupted)
+    }
+}
+
+fn size_of(item: &Item) -> u64 {
+    match item.kind {
+        OfferKind::File { size, .. } => size,
+        OfferKind::Folder { .. } | OfferKind::Stream => 0,
+    }
+}
+
+fn out_of_order(frame: &ToSender) -> Error {
+    let name = match frame {
+        ToSender::Done => "an end",
+        ToSender::Hello { .. } => "a greeting",
+        _ => "an answer",
+    };
+    Error::Protocol(format!("it sent {name} out of order"))
+}
+
+/// Counts what there is while it is sent; stops when dropped.
+struct Counting(Arc<AtomicBool>);
+
+impl Counting {
+    fn begin(source: &Source, progress: &Arc<Progress>) -> Option<Self> {
+        let Source::Paths(roots) = source else { return None };
+        let (roots, progress): (Roots, _) = (roots.clone(), Arc::clone(progress));
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let count = move || {
+            let (mut files, mut bytes) = (0_u64, 0_u64);
+            for met in roots.walk() {
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                if let Met::Item(item) = met
+                    && matches!(item.kind, OfferKind::File { .. })
+                {
+                    files += 1;
+                    bytes = bytes.saturating_add(size_of(&item));
+                }
+            }
+            progress.set_total(files, bytes);
+        };
+        // Without it only the time that is left stays unknown.
+        std::thread::Builder::new().name("transfer-count".to_owned()).spawn(count).ok()?;
+        Some(Self(stop))
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a fault at the sender's own side means to whoever waits for the file.
+fn given_up() -> Fault {
+    FaultKind::Stopped.into()
+}
+
+/// An error of the stream that is sent, which is not a file.
+fn broken_stream(error: &io::Error) -> Fault {
+    Fault::new(FaultKind::Storage, error.to_string())
+}

@@ -1,0 +1,232 @@
+//! BLAKE3 of a file, block by block.
+//!
+//! BLAKE3 is a tree: the hash of a file is put together from the chaining values of its parts (the BLAKE3 paper,
+//! section 2.1). Cut at multiples of a power of two, those of [`BLOCK`] bytes are sub-trees, so one pass over a file
+//! gives both what resuming compares and the hash of the whole, which is what `b3sum` prints.
+
+use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
+
+/// What a resumed transfer compares at a time, in bytes: a power of two.
+pub const BLOCK: u64 = 1 << 20;
+
+/// A BLAKE3 hash, or the chaining value of a block.
+pub type Digest = [u8; 32];
+
+/// The hash of a file whose bytes, or the digests of whose blocks, come in order.
+#[derive(Debug)]
+pub struct TreeHasher {
+    /// Chaining values of complete sub-trees, the largest first: one for each bit that is set in `blocks`.
+    stack: Vec<Digest>,
+    /// Blocks that went into the stack.
+    blocks: u64,
+    /// The block that is being filled.
+    open: blake3::Hasher,
+    filled: u64,
+}
+
+impl Default for TreeHasher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TreeHasher {
+    /// Before the first byte.
+    pub fn new() -> Self {
+        Self { stack: Vec::new(), blocks: 0, open: blake3::Hasher::new(), filled: 0 }
+    }
+
+    /// The next bytes.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            self.close_block();
+            let room = usize::try_from(BLOCK - self.filled).unwrap_or(usize::MAX);
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            self.open.update(now);
+            self.filled += now.len() as u64;
+            bytes = later;
+        }
+    }
+
+    /// The next block by its [digest](block_digest). It must begin at a multiple of [`BLOCK`] and bytes must follow it,
+    /// as the last block of a file enters its hash differently.
+    pub fn push_block(&mut self, digest: Digest) {
+        self.close_block();
+        debug_assert_eq!(self.filled, 0, "a block begins in the middle of another");
+        self.push(digest);
+        self.open = Self::hasher(self.blocks);
+    }
+
+    /// The hash of the whole, or nothing if it ended with [`TreeHasher::push_block`].
+    pub fn finish(mut self) -> Option<Digest> {
+        let Some(first) = self.stack.first().copied() else {
+            return Some(*self.open.finalize().as_bytes());
+        };
+        if self.filled == 0 {
+            return None;
+        }
+        let mut right = self.open.finalize_non_root();
+        while self.stack.len() > 1
+            && let Some(left) = self.stack.pop()
+        {
+            right = merge_subtrees_non_root(&left, &right, Mode::Hash);
+        }
+        Some(*merge_subtrees_root(&first, &right, Mode::Hash).as_bytes())
+    }
+
+    /// Puts a full block away: called when something follows it.
+    fn close_block(&mut self) {
+        if self.filled == BLOCK {
+            let digest = self.open.finalize_non_root();
+            self.push(digest);
+            self.open = Self::hasher(self.blocks);
+            self.filled = 0;
+        }
+    }
+
+    fn push(&mut self, digest: Digest) {
+        self.stack.push(digest);
+        self.blocks += 1;
+        // Something follows, so no sub-tree here is the whole: those of equal size become one.
+        while self.stack.len() > self.blocks.count_ones() as usize
+            && let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop())
+        {
+            self.stack.push(merge_subtrees_non_root(&left, &right, Mode::Hash));
+        }
+    }
+
+    fn hasher(block: u64) -> blake3::Hasher {
+        let mut hasher = blake3::Hasher::new();
+        hasher.set_input_offset(block * BLOCK);
+        hasher
+    }
+}
+
+/// The chaining value of the full block number `block` of a longer file.
+pub fn block_digest(block: u64, bytes: &[u8]) -> Digest {
+    TreeHasher::hasher(block).update(bytes).finalize_non_root()
+}
+
+/// Of an unfinished file of `length` bytes, what will have `size`: the pieces that are compared when it is resumed.
+///
+/// All are full blocks that are not the file's last, but for the last piece, which is what is beyond them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    blocks: u64,
+    rest: u64,
+}
+
+/// One of [`Pieces`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Its number, from 0.
+    pub number: u64,
+    /// Where it begins, in bytes.
+    pub start: u64,
+    /// Bytes in it, at most [`BLOCK`].
+    pub length: u64,
+    /// It is a block that is not the file's last, so its digest is a part of the file's hash.
+    pub is_block: bool,
+}
+
+impl Pieces {
+    /// `length` is at most `size`.
+    pub fn new(size: u64, length: u64) -> Self {
+        let length = length.min(size);
+        let blocks = (length / BLOCK).min(size.saturating_sub(1) / BLOCK);
+        Self { blocks, rest: length - blocks * BLOCK }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> u64 {
+        self.blocks + u64::from(self.rest > 0)
+    }
+
+    /// Bytes in all of them.
+    pub fn length(self) -> u64 {
+        self.blocks * BLOCK + self.rest
+    }
+
+    /// Piece `number`, if there is one.
+    pub fn get(self, number: u64) -> Option<Piece> {
+        if number >= self.count() {
+            return None;
+        }
+        let is_block = number < self.blocks;
+        let length = if is_block { BLOCK } else { self.rest };
+        Some(Piece { number, start: number * BLOCK, length, is_block })
+    }
+}
+
+impl Piece {
+    /// What is compared, of the piece's bytes.
+    pub fn digest(self, bytes: &[u8]) -> Digest {
+        if self.is_block { block_digest(self.number, bytes) } else { *blake3::hash(bytes).as_bytes() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bytes(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at * 31 % 251) as u8).collect()
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_published_function() {
+        let block = BLOCK as usize;
+        for length in [
+            0,
+            1,
+            1024,
+            block - 1,
+            block,
+            block + 1,
+            2 * block,
+            3 * block,
+            4 * block,
+            5 * block + 17,
+            7 * block,
+        ] {
+            let bytes = bytes(length);
+            let mut tree = TreeHasher::new();
+            bytes.chunks(300_000).for_each(|chunk| tree.update(chunk));
+            assert_eq!(tree.finish(), Some(*blake3::hash(&bytes).as_bytes()), "{length} bytes");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn kept_blocks_and_bytes_mix(length in 0..6 * BLOCK as usize, kept in any::<u8>()) {
+            let bytes = bytes(length);
+            let mut tree = TreeHasher::new();
+            for (number, block) in bytes.chunks(BLOCK as usize).enumerate() {
+                let is_last = (number + 1) * BLOCK as usize >= length;
+                if kept >> number & 1 == 1 && !is_last {
+                    tree.push_block(block_digest(number as u64, block));
+                } else {
+                    tree.update(block);
+                }
+            }
+            prop_assert_eq!(tree.finish(), Some(*blake3::hash(&bytes).as_bytes()));
+        }
+
+        #[test]
+        fn pieces_cover_what_is_there(size in 0..10 * BLOCK, length in 0..12 * BLOCK) {
+            let pieces = Pieces::new(size, length);
+            let mut end = 0;
+            for number in 0..pieces.count() {
+                let piece = pieces.get(number).unwrap();
+                prop_assert_eq!(piece.start, end);
+                prop_assert!(piece.length > 0 && piece.length <= BLOCK);
+                end += piece.length;
+                prop_assert_eq!(piece.is_block, piece.length == BLOCK && end < size);
+            }
+            prop_assert_eq!(end, length.min(size));
+            prop_assert_eq!(pieces.get(pieces.count()), None);
+        }
+    }
+}

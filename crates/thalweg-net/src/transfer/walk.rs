@@ -1,0 +1,269 @@
+//! What a sender offers: files and folders, in the order that the protocol wants.
+
+use super::disk::{self, Stamp};
+use super::fault::{Fault, FaultKind, printable};
+use super::messages::{DEEPEST, OfferKind};
+use super::names;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// What is sent.
+pub enum Source {
+    /// Files and folders.
+    Paths(Roots),
+    /// Bytes whose number nobody knows yet, stored under a name.
+    Stream {
+        /// The name.
+        name: Vec<u8>,
+        /// Where they come from.
+        bytes: Box<dyn Read + Send>,
+    },
+}
+
+/// Files and folders to send; their last names differ.
+#[derive(Clone, Debug)]
+pub struct Roots(Vec<Child>);
+
+/// A file or folder before anybody looked at it.
+#[derive(Clone, Debug)]
+struct Child {
+    name: Vec<u8>,
+    path: PathBuf,
+    alike: bool,
+}
+
+/// A file or folder to offer.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Folders that it is in.
+    pub depth: u64,
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Another name in its folder differs from it only by case.
+    pub alike: bool,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Permission bits.
+    pub mode: u32,
+    /// Its kind, with size and time.
+    pub kind: OfferKind,
+    /// How it looked.
+    pub stamp: Stamp,
+}
+
+/// What a walk meets.
+#[derive(Debug)]
+pub enum Met {
+    /// Something to offer.
+    Item(Item),
+    /// Something that is not sent: a link, a device, an unfinished file.
+    PassedBy(PathBuf, &'static str),
+    /// Something that should be sent and cannot.
+    Failed(PathBuf, Fault),
+}
+
+impl Roots {
+    /// Looks whether all are there.
+    ///
+    /// # Errors
+    /// One is not, or two would have the same name at the receiver: the path and the reason.
+    pub fn new(paths: &[PathBuf]) -> Result<Self, (PathBuf, String)> {
+        let mut children = Vec::new();
+        for path in paths {
+            let failed = |why: String| (path.clone(), why);
+            let metadata = fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+            if !metadata.is_dir() && !metadata.is_file() {
+                return Err(failed("neither a file nor a folder".to_owned()));
+            }
+            let name = name_of(path).map_err(failed)?;
+            children.push(Child { name, path: path.clone(), alike: false });
+        }
+        sort(&mut children);
+        if let Some(two) = children.windows(2).find(|two| two[0].name == two[1].name) {
+            let first = two[0].path.display();
+            return Err((
+                two[1].path.clone(),
+                format!("would have the same name as {first} at the receiver"),
+            ));
+        }
+        Ok(Self(children))
+    }
+
+    /// Walks through everything: folders before what is in them, names in ascending order.
+    pub fn walk(&self) -> Walk {
+        Walk { levels: vec![self.0.clone().into_iter()], failed: None }
+    }
+}
+
+/// The last name of `path`, also where it ends with dots.
+fn name_of(path: &Path) -> Result<Vec<u8>, String> {
+    let named = |path: &Path| path.file_name().map(std::ffi::OsStr::to_owned);
+    let name = match named(path) {
+        Some(name) => Some(name),
+        None => named(&fs::canonicalize(path).map_err(|error| error.to_string())?),
+    };
+    let name = name.ok_or_else(|| "has no name; name what is in it".to_owned())?;
+    disk::bytes_of(&name).map(<[u8]>::to_vec).ok_or_else(|| "its name is not text".to_owned())
+}
+
+/// Sorts by name and marks names that differ only by case.
+fn sort(children: &mut [Child]) {
+    children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    let fold = |name: &[u8]| String::from_utf8_lossy(name).to_lowercase();
+    let mut folded: HashMap<String, usize> = HashMap::with_capacity(children.len());
+    for at in 0..children.len() {
+        if let Some(before) = folded.insert(fold(&children[at].name), at) {
+            children[before].alike = true;
+            children[at].alike = true;
+        }
+    }
+}
+
+/// An iterator over everything in some [`Roots`]. It holds the names of the folders on the way to where it is.
+#[derive(Debug)]
+pub struct Walk {
+    levels: Vec<std::vec::IntoIter<Child>>,
+    failed: Option<(PathBuf, Fault)>,
+}
+
+impl Iterator for Walk {
+    type Item = Met;
+
+    fn next(&mut self) -> Option<Met> {
+        if let Some((path, fault)) = self.failed.take() {
+            return Some(Met::Failed(path, fault));
+        }
+        let child = loop {
+            match self.levels.last_mut()?.next() {
+                Some(child) => break child,
+                None => self.levels.pop(),
+            };
+        };
+        Some(self.meet(child))
+    }
+}
+
+impl Walk {
+    fn meet(&mut self, child: Child) -> Met {
+        let depth = self.levels.len() - 1;
+        // Who names a link means what it leads to; links that are found are not followed.
+        let metadata = if depth == 0 { fs::metadata(&child.path) } else { fs::symlink_metadata(&child.path) };
+        let metadata = match metadata {
+            Ok(metadata) => metadata,
+            Err(error) => return Met::Failed(child.path, Fault::of(&error)),
+        };
+        let stamp = Stamp::of(&metadata);
+        let kind = if metadata.is_dir() {
+            if depth >= DEEPEST {
+                return Met::Failed(child.path, Fault::new(FaultKind::Name, "it is too deep"));
+            }
+            self.enter(&child.path);
+            OfferKind::Folder { modified: stamp.modified() }
+        } else if metadata.is_file() {
+            if child.name.ends_with(names::PART.as_bytes()) {
+                return Met::PassedBy(child.path, "an unfinished transfer");
+            }
+            OfferKind::File { size: stamp.size(), modified: stamp.modified() }
+        } else if metadata.is_symlink() {
+            return Met::PassedBy(child.path, "a symbolic link");
+        } else {
+            return Met::PassedBy(child.path, "neither a file nor a folder");
+        };
+        Met::Item(Item {
+            depth: depth as u64,
+            name: child.name,
+            alike: child.alike,
+            path: child.path,
+            mode: disk::mode(&metadata),
+            kind,
+            stamp,
+        })
+    }
+
+    /// The next things are those in a folder.
+    fn enter(&mut self, folder: &Path) {
+        let listed = list(folder).unwrap_or_else(|error| {
+            self.failed = Some((folder.to_owned(), Fault::of(&error)));
+            Vec::new()
+        });
+        self.levels.push(listed.into_iter());
+    }
+}
+
+fn list(folder: &Path) -> io::Result<Vec<Child>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = disk::bytes_of(&name).ok_or_else(|| {
+            let name = printable(name.as_encoded_bytes());
+            io::Error::new(io::ErrorKind::InvalidFilename, format!("{name} is not text"))
+        })?;
+        children.push(Child { name: name.to_vec(), path: entry.path(), alike: false });
+    }
+    sort(&mut children);
+    Ok(children)
+}
+
+/// A file that is being read, which must stay as it was.
+#[derive(Debug)]
+pub struct SourceFile {
+    file: File,
+    stamp: Stamp,
+}
+
+impl SourceFile {
+    /// Opens what a walk met.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no longer what it was.
+    pub fn open(item: &Item) -> Result<Self, Fault> {
+        let file = File::open(&item.path).map_err(|error| Fault::of(&error))?;
+        let opened = Self { file, stamp: item.stamp };
+        opened.check()?;
+        Ok(opened)
+    }
+
+    /// Reads the next bytes.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Fault> {
+        loop {
+            match self.file.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.map_err(|error| Fault::of(&error)),
+            }
+        }
+    }
+
+    /// Reads exactly so many bytes.
+    ///
+    /// # Errors
+    /// They cannot be read, or the file has become shorter.
+    pub fn read_all(&mut self, into: &mut [u8]) -> Result<(), Fault> {
+        let mut have = 0;
+        while have < into.len() {
+            match self.read(&mut into[have..])? {
+                0 => return Err(FaultKind::Changed.into()),
+                count => have += count,
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether the file is what it was.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check(&self) -> Result<(), Fault> {
+        let metadata = self.file.metadata().map_err(|error| Fault::of(&error))?;
+        if metadata.is_file() && Stamp::of(&metadata) == self.stamp {
+            Ok(())
+        } else {
+            Err(FaultKind::Changed.into())
+        }
+    }
+}

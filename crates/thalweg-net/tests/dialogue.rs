@@ -1,0 +1,56 @@
+//! Small messages to and fro, as protocols above have them, over every reliable scheme.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Socket, SocketConfig};
+
+/// A client asks; the server answers each 100 bytes with 30.
+fn talk(scheme: Scheme) {
+    let identity = |number: u8| Identity::from_secret([number; 32]);
+    let listen = Listen { trust: Trust::Anyone, services: vec!["talk".into()] };
+    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) };
+    let any = || "127.0.0.1:0".parse().unwrap();
+    let server = Socket::bind(SocketConfig::new(any(), endpoint)).unwrap();
+    let client = Socket::bind(SocketConfig::new(any(), EndpointConfig::client(identity(1)))).unwrap();
+    let connect = Connect { remote: server.local(), trust: Trust::Anyone, service: "talk".into(), scheme };
+    let (mut ask, mut hear) = client.connect(connect).unwrap().split();
+    let (mut answer, mut listen) = server.accept().unwrap().split();
+    let answering = std::thread::spawn(move || {
+        let mut question = [0; 100];
+        while listen.read_exact(&mut question).is_ok() {
+            answer.write_all(&question[..30]).unwrap();
+        }
+    });
+    for (number, questions) in [1, 1, 40, 1, 200, 1].into_iter().enumerate() {
+        ask.write_all(&vec![number as u8; questions * 100]).unwrap();
+        let mut answers = vec![0; questions * 30];
+        hear.read_exact(&mut answers).unwrap();
+        assert!(answers.iter().all(|byte| usize::from(*byte) == number));
+    }
+    drop((ask, hear));
+    answering.join().unwrap();
+}
+
+/// A window that is full of what the application has long read must open again, however small it is.
+#[test]
+fn nobody_waits_for_more_than_was_said() {
+    let mut stuck = Vec::new();
+    for name in Scheme::names() {
+        let scheme: Scheme = name.parse().unwrap();
+        if !scheme.is_reliable() {
+            continue;
+        }
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            talk(scheme);
+            let _ = done.send(());
+        });
+        if is_done.recv_timeout(Duration::from_secs(20)).is_err() {
+            stuck.push(name);
+        }
+    }
+    assert!(stuck.is_empty(), "{stuck:?} did not bring it all across");
+}

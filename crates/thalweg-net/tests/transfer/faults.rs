@@ -1,0 +1,262 @@
+//! Files that change, vanish or may not be read; names, links and quotas; each is one file's fault, not the transfer's.
+
+use crate::places::{Place, noise};
+use crate::{Ends, Transfer};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thalweg_net::transfer::{
+    Claims, Destination, FaultKind, Limits, Progress, Quota, Roots, Source, Target, receive, send,
+};
+use thalweg_proto::units::Bytes;
+
+/// Both ends name these files with these faults.
+#[track_caller]
+fn failures(ends: &Ends, expected: &[(&str, FaultKind)]) {
+    ends.end();
+    for report in [&ends.sender.report, &ends.receiver.report] {
+        let mut failures: Vec<_> =
+            report.failures.iter().map(|failure| (&*failure.name, failure.fault.kind)).collect();
+        failures.sort_by_key(|(name, _)| *name);
+        assert_eq!(failures, expected);
+        assert_eq!(report.failed, expected.len() as u64);
+    }
+}
+
+/// A stream that does something to the world once so many bytes have come through.
+struct Watched<R>(R, u64, Option<Box<dyn FnOnce() + Send>>);
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // Few at a time, so that the sender is still busy.
+        let most = into.len().min(10_000);
+        let count = self.0.read(&mut into[..most])?;
+        self.1 = self.1.saturating_sub(count as u64);
+        if self.1 == 0
+            && let Some(act) = self.2.take()
+        {
+            act();
+        }
+        Ok(count)
+    }
+}
+
+/// Sends `paths`; when the receiver has got `after` bytes, `act` happens.
+fn while_sending(paths: &[PathBuf], to: &Place, after: u64, act: impl FnOnce() + Send + 'static) -> Ends {
+    let (mut to_receiver, from_sender, to_sender, from_receiver) = crate::pipes(crate::Break::never());
+    let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
+    let source = Source::Paths(Roots::new(paths).unwrap());
+    let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
+    let at_sender = Arc::clone(&progress[0]);
+    let sender = std::thread::spawn(move || {
+        send(source, Default::default(), from_receiver, &mut to_receiver, &at_sender)
+    });
+    let mut from_sender = Watched(from_sender, after, Some(Box::new(act)));
+    let receiver = receive(Target::Folder(destination), &mut from_sender, to_sender, &progress[1]);
+    Ends { sender: sender.join().unwrap(), receiver, progress }
+}
+
+#[test]
+fn a_source_that_changes_while_it_is_sent_does_not_become_a_file() {
+    type Change = fn(&std::path::Path);
+    let changes: [Change; 4] = [
+        // In place, with its length and time put back.
+        |path| {
+            let file = OpenOptions::new().write(true).open(path).unwrap();
+            let time = file.metadata().unwrap().modified().unwrap();
+            (&file).write_all(b"other").unwrap();
+            file.set_modified(time).unwrap();
+        },
+        |path| OpenOptions::new().append(true).open(path).unwrap().write_all(b"more").unwrap(),
+        |path| OpenOptions::new().write(true).open(path).unwrap().set_len(1_000_000).unwrap(),
+        |path| OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap(),
+    ];
+    for change in changes {
+        let (from, to) = (Place::new("from"), Place::new("to"));
+        let paths = [from.write("a", &noise(1, 3_000_000)), from.write("b", b"b")];
+        to.write("a", b"older");
+        let path = paths[0].clone();
+        let ends = while_sending(&paths, &to, 500_000, move || change(&path));
+        failures(&ends, &[("a", FaultKind::Changed)]);
+        assert_eq!(to.read("a"), b"older");
+        assert_eq!(to.read("b"), b"b", "the others come through");
+        Transfer::default().run(&paths, &to).complete();
+        assert_eq!(to.tree(), from.tree());
+    }
+}
+
+#[test]
+fn files_that_vanish_or_change_before_their_turn() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    let names = ["a", "b", "c", "d"];
+    let paths = names.map(|name| from.write(name, &noise(1, 300_000)));
+    let [_, b, c, _] = paths.clone();
+    let ends = while_sending(&paths, &to, 50_000, move || {
+        fs::remove_file(b).unwrap();
+        fs::remove_file(&c).unwrap();
+        fs::write(&c, b"another file").unwrap();
+    });
+    failures(&ends, &[("b", FaultKind::Vanished), ("c", FaultKind::Changed)]);
+    assert_eq!(to.names(), ["a", "d"]);
+}
+
+#[test]
+fn things_in_the_way_stay_as_they_are() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    let outside = Place::new("outside");
+    outside.write("victim", b"untouched");
+    for name in ["a-link", "b-dangling", "c-folder", "d-part-link", "e-part-hard", "f-part-folder", "g"] {
+        from.write(&format!("set/{name}"), name.as_bytes());
+    }
+    from.write("set/h/file", b"below a file");
+    from.write("set/i/file", b"below a link");
+    from.write("set/j.thalweg.part", b"an unfinished file is not sent");
+    fs::create_dir_all(to.join("set/c-folder")).unwrap();
+    fs::create_dir_all(to.join("set/f-part-folder.thalweg.part")).unwrap();
+    symlink(outside.join("victim"), to.join("set/a-link")).unwrap();
+    symlink(outside.join("new"), to.join("set/b-dangling")).unwrap();
+    symlink(outside.join("victim"), to.join("set/d-part-link.thalweg.part")).unwrap();
+    fs::hard_link(outside.join("victim"), to.join("set/e-part-hard.thalweg.part")).unwrap();
+    to.write("set/h", b"a file");
+    symlink(outside.path(), to.join("set/i")).unwrap();
+
+    let ends = Transfer::default().run(&[from.join("set")], &to);
+    let in_the_way = ["a-link", "b-dangling", "c-folder", "d-part-link", "e-part-hard", "f-part-folder", "h"];
+    let mut expected: Vec<_> =
+        in_the_way.iter().map(|name| (format!("set/{name}"), FaultKind::InTheWay)).collect();
+    expected.push(("set/h/file".to_owned(), FaultKind::Folder));
+    expected.push(("set/i".to_owned(), FaultKind::InTheWay));
+    expected.push(("set/i/file".to_owned(), FaultKind::Folder));
+    let expected: Vec<_> = expected.iter().map(|(name, kind)| (&**name, *kind)).collect();
+    failures(&ends, &expected);
+    assert_eq!(outside.names(), ["victim"]);
+    assert_eq!(outside.read("victim"), b"untouched");
+    assert_eq!(to.read("set/g"), b"g");
+    assert_eq!(ends.sender.report.passed_by, 1);
+}
+
+#[test]
+fn a_quota_holds_for_all_that_a_sender_has() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    to.write("earlier", &[0; 1000]);
+    let limits = Limits { bytes: Bytes::new(500_000), entries: 4 };
+    let quota = Arc::new(Quota::of(to.path(), limits).unwrap());
+    let run = |paths: &[PathBuf]| {
+        let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
+        let target = Target::Folder(destination.with_quota(Arc::clone(&quota)));
+        Transfer::default().run_to(Source::Paths(Roots::new(paths).unwrap()), target)
+    };
+    let paths = ["a", "b", "c"].map(|name| from.write(name, &noise(1, 200_000)));
+    let ends = run(&paths);
+    failures(&ends, &[("c", FaultKind::Quota)]);
+    assert_eq!(quota.used().get(), 401_000);
+    // Room that is replaced is used once; what is the same needs none.
+    let smaller = from.write("a", &noise(2, 100));
+    run(&[smaller]).complete();
+    assert_eq!(quota.used().get(), 200_000 + 1000 + 100);
+    let third = from.write("c", &noise(3, 298_900));
+    run(&[third]).complete();
+    assert_eq!(quota.used().get(), 500_000);
+    let fourth = from.write("d", b"");
+    let ends = run(&[fourth]);
+    failures(&ends, &[("d", FaultKind::Quota)]);
+    assert_eq!(to.names(), ["a", "b", "c", "earlier"]);
+    assert_eq!(Quota::of(to.path(), limits).unwrap().used(), quota.used());
+}
+
+#[test]
+fn a_stream_stops_where_the_quota_does() {
+    let to = Place::new("to");
+    let limits = Limits { bytes: Bytes::new(1_000_000), entries: 10 };
+    let quota = Arc::new(Quota::of(to.path(), limits).unwrap());
+    let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
+    let target = Target::Folder(destination.with_quota(quota));
+    let source = Source::Stream { name: b"endless".to_vec(), bytes: Box::new(io::repeat(7)) };
+    let ends = Transfer::default().run_to(source, target);
+    ends.sender.result.as_ref().unwrap();
+    assert_eq!(ends.sender.report.failures[0].fault.kind, FaultKind::Quota);
+    assert_eq!(to.names(), ["endless.thalweg.part"]);
+    assert!(fs::metadata(to.join("endless.thalweg.part")).unwrap().len() <= 1_000_000);
+}
+
+/// `/dev/full` gives the error of a full disk, but only a device can be it: the output takes its place here. The error of
+/// a real file system is in the tests of the command.
+#[test]
+fn a_full_disk_is_said_to_be_one() {
+    let from = Place::new("from");
+    let file = from.write("file", &noise(1, 5_000_000));
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let source = Source::Paths(Roots::new(&[file]).unwrap());
+    let ends = Transfer::default().run_to(source, Target::Output(Box::new(full)));
+    ends.sender.result.as_ref().unwrap();
+    assert_eq!(ends.sender.report.failures[0].fault.kind, FaultKind::DiskFull);
+    assert!(ends.sender.report.moved.get() < 5_000_000, "what is not wanted is not sent");
+}
+
+#[test]
+fn a_sender_that_comes_back_takes_over_and_others_wait() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    let file = from.write("file", &noise(1, 2_000_000));
+    let claims = Claims::default();
+    let target = |owner: &str| Target::Folder(Destination::new(to.path(), claims.clone(), owner).unwrap());
+    // The old sender is gone, but its connection stands and says nothing.
+    let (dead, from_dead, ..) = crate::pipes(crate::Break::never());
+    let (old_to_receiver, from_old, to_old, from_receiver) =
+        crate::pipes(crate::Break { to_receiver: 1_000_000, ..crate::Break::never() });
+    let source = Source::Paths(Roots::new(std::slice::from_ref(&file)).unwrap());
+    let old = std::thread::spawn(move || {
+        let mut stream = old_to_receiver;
+        send(source, Default::default(), from_receiver, &mut stream, &Arc::new(Progress::new()))
+    });
+    let first = target("anna");
+    let hanging = std::thread::spawn(move || {
+        // What came before the break, then silence.
+        let mut stream = from_old.chain_silence(from_dead);
+        receive(first, &mut stream, to_old, &Arc::new(Progress::new()))
+    });
+    old.join().unwrap();
+    let part = to.join("file.thalweg.part");
+    let begun = Instant::now();
+    while fs::metadata(&part).map_or(0, |part| part.len()) < 900_000 {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+
+    let source = || Source::Paths(Roots::new(std::slice::from_ref(&file)).unwrap());
+    let other = Transfer::default().run_to(source(), target("bert"));
+    failures(&other, &[("file", FaultKind::Busy)]);
+    let again = Transfer::default().run_to(source(), target("anna"));
+    again.complete();
+    assert!(again.receiver.report.resumed.get() > 900_000);
+    assert_eq!(to.tree(), from.tree());
+    drop(dead);
+    let outcome = hanging.join().unwrap();
+    assert!(outcome.result.is_err());
+    assert_eq!(to.tree(), from.tree());
+}
+
+/// A stream that, when it breaks, goes on as another.
+struct Then<A, B>(A, Option<B>, bool);
+
+trait ChainSilence: Sized {
+    fn chain_silence<B>(self, then: B) -> Then<Self, B> {
+        Then(self, Some(then), false)
+    }
+}
+
+impl ChainSilence for crate::pipe::Reader {}
+
+impl<A: Read, B: Read> Read for Then<A, B> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if !self.2 {
+            match self.0.read(into) {
+                Ok(count @ 1..) => return Ok(count),
+                _ => self.2 = true,
+            }
+        }
+        self.1.as_mut().map_or(Ok(0), |then| then.read(into))
+    }
+}

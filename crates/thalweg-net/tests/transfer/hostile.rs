@@ -1,0 +1,247 @@
+//! Peers that say anything.
+
+use crate::places::Place;
+use crate::{Break, pipes};
+use proptest::prelude::*;
+use std::io::{self, Cursor, Read, Write};
+use std::sync::Arc;
+use thalweg_net::transfer::Frame;
+use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
+use thalweg_net::transfer::{
+    Claims, Destination, Error, FaultKind, Options, Outcome, Progress, Roots, Source, Target, receive, send,
+};
+
+fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for frame in frames {
+        frame.encode(&mut bytes);
+        if let ToReceiver::Data { length } = frame {
+            bytes.extend(vec![b'x'; *length as usize]);
+        }
+    }
+    bytes
+}
+
+fn hello() -> ToReceiver {
+    ToReceiver::Hello { version: VERSION, checksum: false }
+}
+
+fn file(depth: u64, name: &str, size: u64) -> ToReceiver {
+    let modified = Modified { seconds: 0, nanoseconds: 0 };
+    let kind = OfferKind::File { size, modified };
+    ToReceiver::Offer(Offer { depth, name: name.into(), alike: false, mode: 0o644, kind })
+}
+
+fn folder(depth: u64, name: &str) -> ToReceiver {
+    let kind = OfferKind::Folder { modified: Modified { seconds: 0, nanoseconds: 0 } };
+    ToReceiver::Offer(Offer { depth, name: name.into(), alike: false, mode: 0o755, kind })
+}
+
+/// What a receiver does with these bytes.
+fn receives(to: &Place, bytes: Vec<u8>) -> Outcome {
+    let destination = Destination::new(to.path(), Claims::default(), "mallory").unwrap();
+    let target = Target::Folder(destination);
+    receive(target, &mut Cursor::new(bytes), io::sink(), &Arc::new(Progress::new()))
+}
+
+#[track_caller]
+fn is_refused(frames: &[ToReceiver]) {
+    let to = Place::new("to");
+    let mut all = vec![hello()];
+    all.extend_from_slice(frames);
+    let outcome = receives(&to, bytes(&all));
+    assert!(matches!(outcome.result, Err(Error::Protocol(_))), "{:?}", outcome.result);
+    let tree = to.tree();
+    let finished = tree.iter().filter(|(name, (.., contents))| {
+        contents.is_some() && !name.to_string_lossy().ends_with(".thalweg.part")
+    });
+    assert_eq!(finished.count(), 0);
+}
+
+#[test]
+fn frames_out_of_order_end_the_transfer() {
+    let begin = |id| ToReceiver::Begin { id };
+    let data = |length| ToReceiver::Data { length };
+    let end = ToReceiver::End { hash: [0; 32] };
+    let verify = |first, count| ToReceiver::Verify { id: 0, first, count };
+    is_refused(&[hello()]);
+    is_refused(&[begin(0)]);
+    is_refused(&[data(5)]);
+    is_refused(std::slice::from_ref(&end));
+    is_refused(&[ToReceiver::Keep]);
+    is_refused(&[ToReceiver::Same { id: 0 }]);
+    is_refused(&[file(0, "a", 1), ToReceiver::Finish]);
+    is_refused(&[file(0, "a", 1), begin(0), begin(0)]);
+    is_refused(&[file(0, "a", 1), begin(1)]);
+    is_refused(&[folder(0, "a"), begin(0)]);
+    is_refused(&[file(0, "a", 10), begin(0), data(11)]);
+    is_refused(&[file(0, "a", 10), begin(0), data(9), end.clone()]);
+    is_refused(&[file(0, "a", 10), begin(0), ToReceiver::Keep]);
+    is_refused(&[file(0, "a", 10), begin(0), verify(0, 1)]);
+    is_refused(&[file(0, "a", 10), verify(0, 1)]);
+    is_refused(&[file(0, "a", 10), begin(0), verify(u64::MAX >> 2, 1)]);
+    // Names.
+    is_refused(&[file(1, "a", 1)]);
+    is_refused(&[file(0, "a", 1), file(1, "b", 1)]);
+    is_refused(&[file(0, "b", 1), file(0, "a", 1)]);
+    is_refused(&[file(0, "a", 1), file(0, "a", 1)]);
+    is_refused(&[folder(0, "a"), file(1, "x", 1), file(1, "x", 1)]);
+    is_refused(&(0..300).map(|depth| folder(depth, "d")).collect::<Vec<_>>());
+    is_refused(&(0..1100).map(|number| file(0, &format!("{number:04}"), 1)).collect::<Vec<_>>());
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_each_refused() {
+    let to = Place::new("to");
+    let above = to.path().parent().unwrap();
+    let before = std::fs::read_dir(above).unwrap().count();
+    let frames = [hello(), folder(0, ".."), file(1, "x", 0), file(0, "/", 0), file(0, "a/../../b", 0)];
+    let outcome = receives(&to, bytes(&frames));
+    assert_eq!(outcome.report.failed, 4);
+    assert_eq!(outcome.report.failures[0].fault.kind, FaultKind::Name);
+    assert_eq!(outcome.report.failures[1].fault.kind, FaultKind::Folder);
+    assert!(to.names().is_empty());
+    // Other tests may make places meanwhile; none is called x or b.
+    assert!(std::fs::read_dir(above).unwrap().count() >= before.min(1));
+    assert!(!above.join("x").exists() && !above.join("b").exists());
+}
+
+#[test]
+fn contents_that_do_not_have_their_hash_get_no_name() {
+    let to = Place::new("to");
+    let frames = [
+        hello(),
+        file(0, "a", 10),
+        ToReceiver::Begin { id: 0 },
+        ToReceiver::Data { length: 10 },
+        ToReceiver::End { hash: [0; 32] },
+        ToReceiver::Finish,
+    ];
+    let outcome = receives(&to, bytes(&frames));
+    outcome.result.unwrap();
+    assert_eq!(outcome.report.failures[0].fault.kind, FaultKind::Mismatch);
+    assert_eq!(to.names(), ["a.thalweg.part"]);
+}
+
+#[test]
+fn strangers_and_other_versions_are_told() {
+    for (begin, expected) in [
+        (b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n".to_vec(), FaultKind::Protocol),
+        (bytes(&[ToReceiver::Hello { version: 2, checksum: false }]), FaultKind::Version),
+        (bytes(&[folder(0, "a")]), FaultKind::Protocol),
+    ] {
+        let to = Place::new("to");
+        let (mut stranger, mut from_stranger, to_stranger, mut from_receiver) = pipes(Break::never());
+        stranger.write_all(&begin).unwrap();
+        let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());
+        let outcome = receive(target, &mut from_stranger, to_stranger, &Arc::new(Progress::new()));
+        assert!(outcome.result.is_err());
+        let mut heard = Vec::new();
+        from_receiver.read_to_end(&mut heard).unwrap();
+        let (kind, body) = (heard[11], &heard[13..]);
+        match ToSender::decode(kind, body) {
+            Ok(ToSender::Refuse { fault }) => assert_eq!(fault.kind, expected),
+            other => panic!("{other:?} in {heard:?}"),
+        }
+        assert!(to.names().is_empty());
+    }
+}
+
+/// What a sender does with a receiver that says this.
+fn sends_to(replies: &[ToSender], is_open: bool) -> Outcome {
+    let from = Place::new("from");
+    from.write("set/a", b"12345");
+    let (mut to_receiver, mut from_sender, mut to_sender, from_receiver) = pipes(Break::never());
+    let mut bytes = Vec::new();
+    replies.iter().for_each(|reply| reply.encode(&mut bytes));
+    let listener = std::thread::spawn(move || {
+        let _ = to_sender.write_all(&bytes);
+        let kept = is_open.then_some(to_sender);
+        let _ = io::copy(&mut from_sender, &mut io::sink());
+        drop(kept);
+    });
+    let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
+    let options = Options::default();
+    let outcome = send(source, options, from_receiver, &mut to_receiver, &Arc::new(Progress::new()));
+    drop(to_receiver);
+    listener.join().unwrap();
+    outcome
+}
+
+#[test]
+fn a_receiver_out_of_order_is_told_from_a_lost_one() {
+    let hello = || ToSender::Hello { version: VERSION };
+    let is_protocol = |replies: &[ToSender]| {
+        let result = sends_to(replies, true).result;
+        assert!(matches!(result, Err(Error::Protocol(_))), "{result:?}");
+    };
+    is_protocol(&[ToSender::Done]);
+    is_protocol(&[hello(), hello()]);
+    is_protocol(&[hello(), ToSender::Done]);
+    is_protocol(&[hello(), ToSender::Part { id: 1, length: 6 }]);
+    let unasked = ToSender::Digests { id: 1, first: 3, digests: vec![[0; 32]] };
+    is_protocol(&[hello(), ToSender::Part { id: 1, length: 3 }, unasked]);
+    let result = sends_to(&[ToSender::Hello { version: 3 }], true).result;
+    assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Version));
+    let result = sends_to(&[hello(), ToSender::Refuse { fault: FaultKind::Quota.into() }], true).result;
+    assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Quota));
+    let result = sends_to(&[hello()], false).result;
+    assert!(matches!(result, Err(Error::Interrupted(_))));
+    // Answers for what was never offered, and for a folder, do no harm.
+    let strange = [hello(), ToSender::Want { id: 77 }, ToSender::Want { id: 0 }, ToSender::Stored { id: 1 }];
+    let outcome = sends_to(&[&strange[..], &[ToSender::Done]].concat(), true);
+    outcome.result.unwrap();
+}
+
+#[test]
+fn a_receiver_that_never_stops_talking_is_cut_off() {
+    let mut replies = vec![ToSender::Hello { version: VERSION }];
+    replies.extend((0..50_000).map(|_| ToSender::Part { id: 1, length: 5 }).take(1));
+    replies.extend((0..50_000).map(|id| ToSender::Skip { id: id + 10 }));
+    let result = sends_to(&replies, true).result;
+    assert!(matches!(result, Err(Error::Protocol(_))), "{result:?}");
+}
+
+/// A frame, mostly one that fits.
+fn frame() -> impl Strategy<Value = ToReceiver> {
+    let id = 0..6u64;
+    let name = prop_oneof![Just("a"), Just("b"), Just("c"), Just(".."), Just("a/b")];
+    prop_oneof![
+        3 => (0..3u64, name.clone(), 0..50u64).prop_map(|(depth, name, size)| file(depth, name, size)),
+        2 => (0..3u64, name).prop_map(|(depth, name)| folder(depth, name)),
+        3 => id.clone().prop_map(|id| ToReceiver::Begin { id }),
+        3 => (1..60u64).prop_map(|length| ToReceiver::Data { length }),
+        2 => Just(ToReceiver::End { hash: [0; 32] }),
+        1 => id.clone().prop_map(|id| ToReceiver::Abandon { id, fault: FaultKind::Changed.into() }),
+        1 => (id.clone(), 0..3u64, 0..70u64)
+            .prop_map(|(id, first, count)| ToReceiver::Verify { id, first, count }),
+        1 => Just(ToReceiver::Keep),
+        1 => id.prop_map(|id| ToReceiver::Same { id }),
+        1 => Just(ToReceiver::Finish),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn no_order_of_frames_panics_hangs_or_stores(frames in prop::collection::vec(frame(), 0..25)) {
+        let to = Place::new("to");
+        let mut all = vec![hello()];
+        all.extend(frames);
+        receives(&to, bytes(&all));
+        for (name, (.., contents)) in to.tree() {
+            // None of these contents has the hash that was claimed.
+            prop_assert!(contents.is_none() || name.to_string_lossy().ends_with(".thalweg.part"));
+        }
+    }
+
+    #[test]
+    fn no_bytes_panic_or_hang(noise in prop::collection::vec(any::<u8>(), 0..600), greets in any::<bool>()) {
+        let to = Place::new("to");
+        let mut all = if greets { bytes(&[hello()]) } else { Vec::new() };
+        all.extend(noise);
+        let outcome = receives(&to, all);
+        prop_assert!(outcome.result.is_err() || outcome.report.files == 0);
+    }
+}

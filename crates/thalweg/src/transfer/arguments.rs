@@ -1,0 +1,157 @@
+//! What can be said on the command line about transfers.
+
+use clap::Args;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::str::FromStr;
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::PublicKey;
+use thalweg_proto::units::{Bytes, Rate};
+
+/// The port that is meant where none is said.
+pub const PORT: u16 = 4747;
+
+/// `thalweg send`.
+#[derive(Debug, Args)]
+#[command(override_usage = "thalweg send [OPTIONS] FILES... HOST[:PORT]")]
+pub struct SendArguments {
+    /// Files and folders to send, or `-` for standard input, and then the receiver
+    #[arg(value_name = "FILES... HOST[:PORT]", required = true, num_args = 2..)]
+    pub words: Vec<OsString>,
+    /// The transport scheme, with its options ("cubic", "sstp:rate=20Mbit/s")
+    #[arg(long, value_name = "SCHEME", default_value = "cubic", value_parser = scheme)]
+    pub scheme: Scheme,
+    /// Send no faster than this
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub rate: Option<Rate>,
+    /// Trust this key, or `new`: any key of a receiver that is not known yet. Known ones are trusted
+    #[arg(long, value_name = "KEY|new")]
+    pub trust: Vec<Trusted>,
+    /// Compare contents to find unchanged files; without, size and time
+    #[arg(long)]
+    pub checksum: bool,
+    /// What standard input is called at the receiver
+    #[arg(long, value_name = "NAME", default_value = "stdin")]
+    pub name: String,
+    /// Connect again whenever the connection is lost, until everything is sent
+    #[arg(long)]
+    pub keep_trying: bool,
+    /// Print one JSON document about the transfer
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What `thalweg recv` and `thalweg serve` have in common.
+#[derive(Debug, Args)]
+pub struct ListenArguments {
+    /// Where to listen; without an address, at all
+    #[arg(long, value_name = "[ADDRESS:]PORT", default_value = "4747")]
+    pub listen: Listen,
+    /// Trust the sender with this key, or `new`: any sender. Known ones are trusted
+    #[arg(long, value_name = "KEY|new")]
+    pub trust: Vec<Trusted>,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `thalweg recv`.
+#[derive(Debug, Args)]
+pub struct RecvArguments {
+    /// The folder that files go to, or `-` to write one file to standard output
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// How.
+    #[command(flatten)]
+    pub common: ListenArguments,
+    /// Print one JSON document about the transfer
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `thalweg serve`.
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// The folder in which each sender gets a folder
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// How.
+    #[command(flatten)]
+    pub common: ListenArguments,
+    /// What each sender may have in its folder, unfinished files included
+    #[arg(long, value_name = "SIZE", default_value = "100 GB", value_parser = bytes)]
+    pub quota: Bytes,
+    /// How many files and folders each sender may have
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    pub files: u64,
+    /// Transfers at a time
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub transfers: NonZeroU32,
+    /// Print one JSON document a line for each transfer that ended
+    #[arg(long)]
+    pub json_lines: bool,
+}
+
+/// Who is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trusted {
+    /// Who has this key.
+    Key(PublicKey),
+    /// Who is not known yet.
+    New,
+}
+
+impl FromStr for Trusted {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "new" {
+            return Ok(Self::New);
+        }
+        text.parse().map(Self::Key).map_err(|error| format!("{error}; expected one, or `new`"))
+    }
+}
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// At every address.
+    Everywhere(u16),
+    /// At this one.
+    At(SocketAddr),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(port) = text.trim_start_matches(':').parse() {
+            return Ok(Self::Everywhere(port));
+        }
+        if let Ok(address) = text.parse() {
+            return Ok(Self::At(SocketAddr::new(address, PORT)));
+        }
+        text.parse().map(Self::At).map_err(|_| "expected a port, or an address with a port".to_owned())
+    }
+}
+
+fn scheme(text: &str) -> Result<Scheme, String> {
+    let scheme: Scheme = text.parse().map_err(|error: thalweg_net::flow::SchemeError| error.to_string())?;
+    if scheme.is_reliable() {
+        Ok(scheme)
+    } else {
+        Err(format!("{} may lose data, and files may not", scheme.name()))
+    }
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let rate: Rate = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
+    if rate.as_bits_per_sec() >= 8000 { Ok(rate) } else { Err("expected 8 kbit/s or more".to_owned()) }
+}
+
+fn bytes(text: &str) -> Result<Bytes, thalweg_proto::units::UnitError> {
+    text.parse()
+}

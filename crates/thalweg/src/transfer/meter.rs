@@ -1,0 +1,180 @@
+//! How far a transfer is, on a terminal, and Ctrl-C.
+
+use super::ENDED;
+use crate::console::Console;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use thalweg_net::live::Connection;
+use thalweg_net::session::SessionStats;
+use thalweg_net::transfer::Progress;
+use thalweg_proto::units::{Bytes, Rate};
+
+/// How often the bar changes.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// The rate that is shown is that of so many intervals.
+const RECENT: usize = 15;
+
+/// Watches a transfer: shows how far it is, and closes its connection when somebody presses Ctrl-C.
+pub struct Meter {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a transfer is watched through.
+pub struct Watched {
+    /// How far it is.
+    pub progress: Arc<Progress>,
+    /// What it goes over.
+    pub connection: Connection,
+    /// This end sends files.
+    pub sends: bool,
+    /// Set when the user wants to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Meter {
+    /// Watches in a thread of its own; shows nothing if `console` is quiet or `is_shown` is false.
+    pub fn begin(watched: Watched, console: &Console, is_shown: bool) -> Self {
+        let is_drawn = is_shown && !console.is_quiet();
+        let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&over);
+        let watch = move || watched.watch(&bar, &ended);
+        // Without a thread there is nothing to see, but the transfer goes on.
+        let thread = std::thread::Builder::new().name("transfer-meter".to_owned()).spawn(watch).ok();
+        Self { over, thread }
+    }
+}
+
+impl Drop for Meter {
+    /// Takes the bar away.
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Watched {
+    fn watch(&self, bar: &ProgressBar, over: &AtomicBool) {
+        let begun = Instant::now();
+        let mut recent = VecDeque::from([(begun, self.progress.bytes().get())]);
+        while !over.load(Ordering::Relaxed) {
+            if self.stop.load(Ordering::Relaxed) {
+                self.connection.close(ENDED, "interrupted by its user");
+                break;
+            }
+            let (now, bytes) = (Instant::now(), self.progress.bytes());
+            recent.push_back((now, bytes.get()));
+            if recent.len() > RECENT {
+                recent.pop_front();
+            }
+            let rate = recent.front().map_or(Rate::ZERO, |(then, before)| {
+                rate(bytes.get() - before.min(&bytes.get()), now - *then)
+            });
+            self.draw(bar, rate);
+            std::thread::park_timeout(INTERVAL);
+        }
+        bar.finish_and_clear();
+    }
+
+    fn draw(&self, bar: &ProgressBar, rate: Rate) {
+        let bytes = self.progress.bytes();
+        let path = path(&self.connection.stats(), self.sends);
+        let template = match self.progress.total() {
+            Some(total) => {
+                bar.set_length(total.bytes.get());
+                bar.set_prefix(format!("{} of {} files", self.progress.files(), total.files));
+                "{prefix}, {decimal_bytes} of {decimal_total_bytes} {wide_bar} {percent}%  {msg}"
+            }
+            None => {
+                bar.set_prefix(format!("{} files", self.progress.files()));
+                "{spinner} {prefix}, {decimal_bytes}  {msg}"
+            }
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_position(bytes.get());
+        let left = self.progress.total().and_then(|total| left(total.bytes - bytes, rate));
+        let left = left.map_or_else(String::new, |left| format!(", {left} left"));
+        bar.set_message(format!("{}{left}{path}", human(rate)));
+    }
+}
+
+/// Bytes in a span of time.
+pub fn rate(bytes: u64, span: Duration) -> Rate {
+    let span = thalweg_proto::units::Duration::from_secs_f64(span.as_secs_f64().max(1e-9));
+    Rate::from_transfer(Bytes::new(bytes), span)
+}
+
+/// A rate for people, with three digits.
+pub fn human(rate: Rate) -> String {
+    let (value, unit) = match rate.as_f64() {
+        bits if bits >= 1e9 => (bits / 1e9, "Gbit/s"),
+        bits if bits >= 1e6 => (bits / 1e6, "Mbit/s"),
+        bits => (bits / 1e3, "kbit/s"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}
+
+/// How long it takes to move so much.
+fn left(bytes: Bytes, rate: Rate) -> Option<String> {
+    if rate.is_zero() {
+        return None;
+    }
+    let seconds = bytes.as_bits_f64() / rate.as_f64();
+    Some(match seconds as u64 {
+        0..=99 => format!("{seconds:.0} s"),
+        100..=5999 => format!("{:.0} min", seconds / 60.0),
+        6000..=359_999 => format!("{:.1} h", seconds / 3600.0),
+        _ => "days".to_owned(),
+    })
+}
+
+/// What is known of the path, and what holds the sender back.
+fn path(stats: &SessionStats, sends: bool) -> String {
+    let mut words = String::new();
+    if sends && stats.sending.sent > 0 {
+        let loss = stats.sending.retransmissions as f64 / stats.sending.sent as f64;
+        words.push_str(&format!(", {:.1} % sent again", 100.0 * loss));
+    }
+    if let Some(rtt) = stats.sending.smoothed_rtt {
+        words.push_str(&format!(", RTT {:.1} ms", rtt.as_millis_f64()));
+    }
+    if let Some(limit) = stats.limit.filter(|_| sends) {
+        words.push_str(&format!(", limited by {}", limit.name()));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_three_digits() {
+        let human = |bits| human(Rate::from_bits_per_sec(bits));
+        assert_eq!(human(3_176_017_135), "3.18 Gbit/s");
+        assert_eq!(human(99_900_000), "99.9 Mbit/s");
+        assert_eq!(human(512_345), "512 kbit/s");
+    }
+
+    #[test]
+    fn the_time_left_is_in_words() {
+        let left = |bytes: u64, rate: u64| left(Bytes::new(bytes), Rate::from_bits_per_sec(rate));
+        assert_eq!(left(1000, 0), None);
+        assert_eq!(left(1000, 800).as_deref(), Some("10 s"));
+        assert_eq!(left(1000, 8).as_deref(), Some("17 min"));
+        assert_eq!(left(7200, 8).as_deref(), Some("2.0 h"));
+        assert_eq!(left(u64::MAX, 1).as_deref(), Some("days"));
+    }
+}

@@ -1,0 +1,88 @@
+//! `thalweg send`, `thalweg recv` and `thalweg serve`: files over the deployed engines.
+
+pub mod arguments;
+mod meter;
+mod peers;
+mod receive;
+mod send;
+mod summary;
+mod throttle;
+
+use crate::Done;
+use crate::console::{Console, Error};
+use peers::Keys;
+pub use receive::{recv, serve};
+pub use send::send;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::EndpointConfig;
+use thalweg_net::live::{Connection, Socket, SocketConfig};
+use thalweg_net::session::code;
+
+/// What a sender asks a receiver for.
+const SERVICE: &str = "transfer";
+
+/// The transfer was ended by one side's user or program, for the reason that is said.
+const ENDED: u16 = code::APPLICATION;
+
+/// How long a connection may take to close.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Prints this user's key.
+pub fn key(console: &Console) -> Done {
+    let identity = Keys::find()?.identity()?;
+    console.print(&format!("{}\n", identity.public()))
+}
+
+fn bind(address: SocketAddr, endpoint: EndpointConfig) -> Result<Socket, Error> {
+    Socket::bind(SocketConfig::new(address, endpoint))
+        .map_err(|error| Error::Failed(format!("cannot use {address}: {error}")))
+}
+
+/// Closes a connection whose streams are done with, and waits until the socket's thread knows.
+fn close(connection: &Connection, code: u16, reason: &str) {
+    connection.close(code, reason);
+    let begun = Instant::now();
+    while connection.closed().is_none() && begun.elapsed() < CLOSING {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A stream that somebody else holds, and that one can wait for being let go.
+struct Lent<S> {
+    stream: S,
+    /// After the stream: fields are dropped in order.
+    _held: Sender<()>,
+}
+
+/// Waits for a stream that was lent.
+struct Return(Receiver<()>);
+
+fn lend<S>(stream: S) -> (Lent<S>, Return) {
+    let (held, returned) = channel();
+    (Lent { stream, _held: held }, Return(returned))
+}
+
+impl Return {
+    /// Waits until nobody holds the stream any more, for some time.
+    fn wait(&self) {
+        let _ = self.0.recv_timeout(CLOSING);
+    }
+}
+
+impl<S: std::io::Read> std::io::Read for Lent<S> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.stream.read(into)
+    }
+}
+
+impl<S: std::io::Write> std::io::Write for Lent<S> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.stream.flush()
+    }
+}

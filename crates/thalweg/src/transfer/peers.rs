@@ -1,0 +1,181 @@
+//! Who this user is to others, and whom it knows.
+//!
+//! Both are small text files in the user's configuration: `identity` holds the secret key, `known-receivers` and
+//! `known-senders` a name and a public key a line.
+
+use crate::console::Error;
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
+
+/// Where keys are.
+#[derive(Debug)]
+pub struct Keys {
+    folder: PathBuf,
+}
+
+/// Peers of one kind that are known.
+#[derive(Debug)]
+pub struct Peers {
+    path: PathBuf,
+    known: Vec<(String, PublicKey)>,
+}
+
+impl Keys {
+    /// In `$XDG_CONFIG_HOME/thalweg`, or `~/.config/thalweg`.
+    pub fn find() -> Result<Self, Error> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
+        let config = config.ok_or_else(|| {
+            Error::Failed("neither XDG_CONFIG_HOME nor HOME says where keys are".to_owned())
+        })?;
+        Ok(Self { folder: config.join("thalweg") })
+    }
+
+    /// This user's key pair, made when first needed.
+    pub fn identity(&self) -> Result<Identity, Error> {
+        let path = self.folder.join("identity");
+        let cannot = |error: io::Error| Error::Failed(format!("{}: {error}", path.display()));
+        if !path.exists() {
+            self.make_identity(&path).map_err(cannot)?;
+        }
+        let text = fs::read_to_string(&path).map_err(cannot)?;
+        Identity::from_text(&text).ok_or_else(|| Error::Failed(format!("{} holds no key", path.display())))
+    }
+
+    /// Under its name at once, so that nobody reads half of it; who comes second finds the first one's.
+    fn make_identity(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let identity = Identity::generate(&mut SystemEntropy::new());
+        let draft = self.folder.join(format!("identity.{}", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let written = options.open(&draft).and_then(|mut file| {
+            writeln!(file, "{}", identity.to_text())?;
+            file.sync_all()
+        });
+        let linked = written.and_then(|()| match fs::hard_link(&draft, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        });
+        let _ = fs::remove_file(&draft);
+        linked
+    }
+
+    /// Receivers, by the name with which they were called.
+    pub fn receivers(&self) -> Result<Peers, Error> {
+        Peers::read(self.folder.join("known-receivers"))
+    }
+
+    /// Senders.
+    pub fn senders(&self) -> Result<Peers, Error> {
+        Peers::read(self.folder.join("known-senders"))
+    }
+}
+
+impl Peers {
+    fn read(path: PathBuf) -> Result<Self, Error> {
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(Error::Failed(format!("{}: {error}", path.display()))),
+        };
+        let mut known = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let entry = line.split_once(char::is_whitespace);
+            let entry = entry.and_then(|(name, key)| Some((name.to_owned(), key.trim().parse().ok()?)));
+            known.push(entry.ok_or_else(|| {
+                let (path, number) = (path.display(), number + 1);
+                Error::Failed(format!("{path}:{number}: expected a name and a key of 64 hexadecimal digits"))
+            })?);
+        }
+        Ok(Self { path, known })
+    }
+
+    /// The key of the peer with this name: the last one that was written.
+    pub fn key_of(&self, name: &str) -> Option<PublicKey> {
+        self.known.iter().rev().find(|(known, _)| known == name).map(|(_, key)| *key)
+    }
+
+    /// The name of the peer with this key.
+    pub fn name_of(&self, key: &PublicKey) -> Option<&str> {
+        self.known.iter().rev().find(|(_, known)| known == key).map(|(name, _)| &**name)
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = PublicKey> {
+        self.known.iter().map(|(_, key)| *key)
+    }
+
+    /// The file, for people.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Knows a peer from now on.
+    pub fn remember(&mut self, name: &str, key: PublicKey) -> Result<(), Error> {
+        let append = || {
+            if let Some(folder) = self.path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            // One call, so that lines of two processes do not mix.
+            OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(&self.path)?
+                .write_all(format!("{name} {key}\n").as_bytes())
+        };
+        append().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
+        self.known.push((name.to_owned(), key));
+        Ok(())
+    }
+}
+
+/// What a sender is called that nobody gave a name.
+pub fn name_for(key: &PublicKey) -> String {
+    format!("sender-{}", &key.to_string()[..16])
+}
+
+/// Somebody can be asked.
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a question that only "yes" answers.
+pub fn ask(question: &str) -> bool {
+    eprint!("{question} [yes/no] ");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_remembered_and_the_last_word_counts() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers-test");
+        let _ = fs::remove_dir_all(&folder);
+        let keys = Keys { folder: folder.clone() };
+        let (a, b) = (PublicKey([1; 32]), PublicKey([2; 32]));
+        let mut peers = keys.receivers().unwrap();
+        assert_eq!(peers.key_of("host:1"), None);
+        peers.remember("host:1", a).unwrap();
+        keys.receivers().unwrap().remember("host:1", b).unwrap();
+        let peers = keys.receivers().unwrap();
+        assert_eq!((peers.key_of("host:1"), peers.name_of(&a)), (Some(b), Some("host:1")));
+        fs::write(peers.path(), "# a comment\n\nhost").unwrap();
+        let Err(Error::Failed(message)) = keys.receivers() else { panic!("no error") };
+        assert!(message.contains("known-receivers:3: expected a name"), "{message}");
+        let made = keys.identity().unwrap().public();
+        assert_eq!(keys.identity().unwrap().public(), made);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

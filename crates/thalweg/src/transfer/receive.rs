@@ -1,0 +1,307 @@
+//! `thalweg recv` and `thalweg serve`.
+
+use super::arguments::{Listen, ListenArguments, RecvArguments, ServeArguments, Trusted};
+use super::meter::{Meter, Watched};
+use super::peers::{self, Keys, Peers, ask, name_for};
+use super::summary::{Facts, Summary};
+use super::{ENDED, SERVICE, bind, close};
+use crate::Done;
+use crate::console::{Console, Error};
+use crate::run::interruptible;
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{self, EndpointConfig, Trust};
+use thalweg_net::identity::PublicKey;
+use thalweg_net::live::{Connection, Socket};
+use thalweg_net::session::code;
+use thalweg_net::transfer::{
+    self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
+    Report, Target,
+};
+
+/// How often Ctrl-C and the end of transfers are looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Receives from one sender.
+pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
+    let is_output = arguments.folder.as_os_str() == "-";
+    if !is_output {
+        make_folder(&arguments.folder)?;
+    }
+    let mut door = Door::open(&arguments.common, console)?;
+    let claims = Claims::default();
+    let (ended, ends) = channel();
+    let mut open = 0_u32;
+    loop {
+        if let Some((connection, key)) = door.next()? {
+            // An output cannot be begun anew by a second sender, nor by the first one again.
+            if is_output && open > 0 {
+                connection.close(code::BUSY, "another transfer is being received");
+                continue;
+            }
+            let target = if is_output {
+                Target::Output(Box::new(io::stdout()))
+            } else {
+                let destination = Destination::new(&arguments.folder, claims.clone(), key.to_string());
+                let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
+                Target::Folder(destination.map_err(cannot)?)
+            };
+            open += 1;
+            let peer = door.name(&key, &connection);
+            let session = Session { connection, target, peer, command: "recv", stop: Arc::clone(&door.stop) };
+            session.begin(console, &ended, true);
+        }
+        if let Ok(end) = ends.try_recv() {
+            let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+            if is_lost && !is_output && !door.stop.load(Ordering::Relaxed) {
+                // Whoever was cut off comes back.
+                console.say(&format!("{}: {}; waiting for it to come back", end.peer, reason(&end.outcome)));
+                open -= 1;
+                continue;
+            }
+            return Summary::new(end).tell(console, arguments.json);
+        }
+        if door.is_stopped() && open == 0 {
+            return Err(Error::Lost("interrupted before anything was received".to_owned()));
+        }
+    }
+}
+
+/// Receives from many.
+pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
+    make_folder(&arguments.folder)?;
+    let mut door = Door::open(&arguments.common, console)?;
+    let claims = Claims::default();
+    let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
+    let limits = Limits { bytes: arguments.quota, entries: arguments.files };
+    let mut quotas: HashMap<PathBuf, Weak<Quota>> = HashMap::new();
+    let open = Arc::new(AtomicU32::new(0));
+    loop {
+        if let Some((connection, key)) = door.next()? {
+            if open.load(Ordering::Relaxed) >= arguments.transfers.get() {
+                connection.close(code::BUSY, "there are too many transfers; try again later");
+                continue;
+            }
+            let name = door.folder_name(&key);
+            let folder = arguments.folder.join(&name);
+            let quota = quotas.get(&folder).and_then(Weak::upgrade);
+            let target = sender_folder(&folder, limits, quota, &claims, &key);
+            let (target, quota) = match target {
+                Ok(target) => target,
+                Err(error) => {
+                    console.complain(&format!("{}: {error}", folder.display()));
+                    connection.close(ENDED, "the receiver cannot store anything");
+                    continue;
+                }
+            };
+            quotas.retain(|_, quota| quota.strong_count() > 0);
+            quotas.insert(folder, Arc::downgrade(&quota));
+            open.fetch_add(1, Ordering::Relaxed);
+            let peer = door.name(&key, &connection);
+            console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
+            let session =
+                Session { connection, target, peer, command: "serve", stop: Arc::clone(&door.stop) };
+            session.begin(console, &ended, false);
+        }
+        for end in ends.try_iter() {
+            open.fetch_sub(1, Ordering::Relaxed);
+            let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
+            let summary = Summary::new(end);
+            if arguments.json_lines {
+                console.print(&summary.line())?;
+            }
+            let why = why.map_or_else(String::new, |why| format!("; then {why}"));
+            console.say(&format!("{peer}: {}{why}", summary.sentence()));
+        }
+        if door.is_stopped() && open.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// The folder of one sender, with what it may have there.
+fn sender_folder(
+    folder: &Path,
+    limits: Limits,
+    quota: Option<Arc<Quota>>,
+    claims: &Claims,
+    key: &PublicKey,
+) -> io::Result<(Target, Arc<Quota>)> {
+    match fs::symlink_metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+        Err(_) => fs::create_dir(folder)?,
+    }
+    let quota = match quota {
+        Some(quota) => quota,
+        None => Arc::new(Quota::of(folder, limits)?),
+    };
+    let destination = Destination::new(folder, claims.clone(), key.to_string())?;
+    Ok((Target::Folder(destination.with_quota(Arc::clone(&quota))), quota))
+}
+
+fn make_folder(folder: &Path) -> Done {
+    fs::create_dir_all(folder).map_err(|error| Error::Failed(format!("{}: {error}", folder.display())))
+}
+
+fn reason(outcome: &Outcome) -> String {
+    outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
+}
+
+/// Where senders come in.
+struct Door<'a> {
+    socket: Socket,
+    senders: Peers,
+    trust: &'a [Trusted],
+    console: &'a Console,
+    stop: Arc<AtomicBool>,
+}
+
+impl<'a> Door<'a> {
+    fn open(arguments: &'a ListenArguments, console: &'a Console) -> Result<Self, Error> {
+        let stop = interruptible()?;
+        let keys = Keys::find()?;
+        let (identity, senders) = (keys.identity()?, keys.senders()?);
+        let is_open = arguments.trust.contains(&Trusted::New) || peers::can_ask();
+        let known = arguments.trust.iter().filter_map(|trusted| match trusted {
+            Trusted::Key(key) => Some(*key),
+            Trusted::New => None,
+        });
+        // Strangers are turned away before they cost anything, unless somebody may let them in.
+        let trust = if is_open { Trust::Anyone } else { Trust::Keys(known.chain(senders.keys()).collect()) };
+        if trust == Trust::Keys([].into()) {
+            let path = senders.path().display();
+            return Err(Error::Failed(format!(
+                "no sender is known. `thalweg key` prints a sender's key: give it with --trust KEY, write it into {path} \
+                 with a name, or take any sender with --trust new"
+            )));
+        }
+        let listen = endpoint::Listen { trust, services: vec![SERVICE.to_owned()] };
+        let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity.clone()) };
+        let socket = match arguments.listen {
+            Listen::At(address) => bind(address, config)?,
+            Listen::Everywhere(port) => {
+                let v6 = bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), config.clone());
+                // Not every host has IPv6.
+                v6.or_else(|_| bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), config))?
+            }
+        };
+        console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));
+        Ok(Self { socket, senders, trust: &arguments.trust, console, stop })
+    }
+
+    /// The next sender that may come in, if one comes soon.
+    fn next(&mut self) -> Result<Option<(Connection, PublicKey)>, Error> {
+        if self.is_stopped() {
+            std::thread::sleep(TICK);
+            return Ok(None);
+        }
+        let arrived = self.socket.accept_within(TICK);
+        let Some(connection) = arrived.map_err(|error| Error::Failed(error.to_string()))? else {
+            return Ok(None);
+        };
+        let key = connection.peer();
+        if self.may_enter(key, &connection)? {
+            return Ok(Some((connection, key)));
+        }
+        connection.close(code::UNAUTHORIZED, "the receiver does not take files from this key");
+        Ok(None)
+    }
+
+    fn may_enter(&mut self, key: PublicKey, connection: &Connection) -> Result<bool, Error> {
+        if self.trust.contains(&Trusted::Key(key)) || self.senders.name_of(&key).is_some() {
+            return Ok(true);
+        }
+        if self.trust.contains(&Trusted::New) {
+            let name = name_for(&key);
+            self.console.say(&format!("{} at {} is new; its key is {key}", name, connection.remote()));
+            self.senders.remember(&name, key)?;
+            return Ok(true);
+        }
+        let question =
+            format!("{} wants to send. Its key, {key}, is not known. Trust it?", connection.remote());
+        let is_trusted = peers::can_ask() && ask(&question);
+        if is_trusted {
+            self.senders.remember(&name_for(&key), key)?;
+        }
+        Ok(is_trusted)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Who it is, for people.
+    fn name(&self, key: &PublicKey, connection: &Connection) -> String {
+        format!("{} at {}", self.folder_name(key), connection.remote())
+    }
+
+    /// The name of a sender if it can be that of a folder.
+    fn folder_name(&self, key: &PublicKey) -> String {
+        let is_plain = |name: &&str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+            !name.starts_with('.') && name.len() <= 100 && name.bytes().all(plain)
+        };
+        self.senders.name_of(key).filter(is_plain).map_or_else(|| name_for(key), str::to_owned)
+    }
+}
+
+/// A transfer that is being received.
+struct Session {
+    connection: Connection,
+    target: Target,
+    peer: String,
+    command: &'static str,
+    stop: Arc<AtomicBool>,
+}
+
+impl Session {
+    /// Receives in a thread of its own, which tells how it ended.
+    fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) {
+        let progress = Arc::new(Progress::new());
+        let Self { connection, target, peer, command, stop } = self;
+        let watch = connection.another();
+        let watched =
+            Watched { progress: Arc::clone(&progress), connection: connection.another(), sends: false, stop };
+        let meter = Meter::begin(watched, console, is_shown);
+        let (at_end, peer_at_end) = (ended.clone(), peer.clone());
+        let begun = Instant::now();
+        let receive = move || {
+            let (to_peer, mut from_peer) = connection.split();
+            let outcome = transfer::receive(target, &mut from_peer, to_peer, &progress);
+            drop(meter);
+            let (stats, span) = (watch.stats(), begun.elapsed());
+            match &outcome.result {
+                Ok(()) => close(&watch, code::DONE, ""),
+                Err(error) => close(&watch, ENDED, &error.to_string()),
+            }
+            let facts =
+                Facts { command, peer, outcome, span, connections: 1, stats: Some(stats), scheme: None };
+            drop((from_peer, watch));
+            let _ = at_end.send(facts);
+        };
+        let spawned = std::thread::Builder::new().name("transfer".to_owned()).spawn(receive);
+        if let Err(error) = spawned {
+            let fault = Fault::new(FaultKind::Storage, error.to_string());
+            let outcome = Outcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
+            let span = begun.elapsed();
+            let facts = Facts {
+                command,
+                peer: peer_at_end,
+                outcome,
+                span,
+                connections: 1,
+                stats: None,
+                scheme: None,
+            };
+            let _ = ended.send(facts);
+        }
+    }
+}

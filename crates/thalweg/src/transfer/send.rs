@@ -1,0 +1,294 @@
+//! `thalweg send`.
+
+use super::arguments::{PORT, SendArguments, Trusted};
+use super::meter::{Meter, Watched};
+use super::peers::{self, Keys, Peers};
+use super::summary::{Facts, Summary, add};
+use super::throttle::Throttle;
+use super::{SERVICE, bind, close, lend};
+use crate::Done;
+use crate::console::{Console, Error};
+use crate::run::interruptible;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Connection, NetError, Socket};
+use thalweg_net::session::{Closed, SessionStats, code};
+use thalweg_net::transfer::{self, Options, Outcome, Progress, Report, Roots, Source};
+
+/// How long to wait before the next attempt, at first and at most.
+const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+
+/// What is to be sent.
+enum What {
+    Paths(Roots),
+    Input(Vec<u8>),
+}
+
+/// Sends files.
+pub fn send(arguments: &SendArguments, console: &Console) -> Done {
+    let Some((host, paths)) = arguments.words.split_last() else {
+        return Err(Error::Usage("expected files and a receiver".to_owned()));
+    };
+    let host = host.to_str().ok_or_else(|| Error::Usage("the receiver's name is not text".to_owned()))?;
+    let name = with_port(host)?;
+    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+    let what = what(&paths, arguments)?;
+    let keys = Keys::find()?;
+    let mut sender = Sender {
+        identity: keys.identity()?,
+        receivers: keys.receivers()?,
+        stop: interruptible()?,
+        name,
+        arguments,
+        console,
+    };
+    let begun = Instant::now();
+    let mut earlier = Report::default();
+    let mut pause = PAUSE[0];
+    for connections in 1.. {
+        let attempt = sender.attempt(&what);
+        let is_input = matches!(what, What::Input(_));
+        let goes_on = arguments.keep_trying && !is_input && !sender.stop.load(Ordering::Relaxed);
+        let why = match attempt {
+            Ok((outcome, stats, ended)) => match outcome.result {
+                Err(transfer::Error::Interrupted(error)) if goes_on => {
+                    if outcome.report.moved.get() > 0 {
+                        pause = PAUSE[0];
+                    }
+                    add(&mut earlier, &outcome.report);
+                    error.to_string()
+                }
+                _ => {
+                    let mut outcome = outcome;
+                    add(&mut outcome.report, &earlier);
+                    let facts = Facts {
+                        command: "send",
+                        peer: sender.name,
+                        outcome,
+                        span: ended - begun,
+                        connections,
+                        stats: Some(stats),
+                        scheme: Some(arguments.scheme.to_string()),
+                    };
+                    return Summary::new(facts).tell(console, arguments.json);
+                }
+            },
+            Err(Error::Lost(why)) if goes_on => why,
+            Err(error) => return Err(error),
+        };
+        console.say(&format!("{why}; trying again in {} s", pause.as_secs()));
+        let until = Instant::now() + pause;
+        while Instant::now() < until && !sender.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        pause = (2 * pause).min(PAUSE[1]);
+    }
+    Ok(())
+}
+
+fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
+    if paths.iter().any(|path| path.as_os_str() == "-") {
+        if paths.len() > 1 {
+            return Err(Error::Usage("standard input is sent alone".to_owned()));
+        }
+        return Ok(What::Input(arguments.name.clone().into_bytes()));
+    }
+    let roots = Roots::new(paths);
+    roots.map(What::Paths).map_err(|(path, why)| Error::Usage(format!("{}: {why}", path.display())))
+}
+
+/// `HOST:PORT`, also where no port is said.
+fn with_port(host: &str) -> Result<String, Error> {
+    let is_v6 = |host: &str| host.parse::<Ipv6Addr>().is_ok();
+    if is_v6(host) {
+        return Ok(format!("[{host}]:{PORT}"));
+    }
+    let named = match host.rsplit_once(':') {
+        Some((name, port)) if !name.is_empty() && port.parse::<u16>().is_ok() => return Ok(host.to_owned()),
+        Some((name, "")) => name,
+        Some(_) if !host.ends_with(']') => {
+            return Err(Error::Usage(format!("`{host}` is not HOST:PORT")));
+        }
+        _ => host,
+    };
+    if named.is_empty() || named.contains(char::is_whitespace) || named.contains('/') {
+        return Err(Error::Usage(format!("`{host}` is not HOST:PORT; the receiver comes last")));
+    }
+    Ok(format!("{named}:{PORT}"))
+}
+
+struct Sender<'a> {
+    identity: Identity,
+    receivers: Peers,
+    stop: Arc<AtomicBool>,
+    name: String,
+    arguments: &'a SendArguments,
+    console: &'a Console,
+}
+
+impl Sender<'_> {
+    /// Connects and sends, once; gives how it ended, what the connection did, and when.
+    fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats, Instant), Error> {
+        let source = match what {
+            What::Paths(roots) => Source::Paths(roots.clone()),
+            What::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },
+        };
+        let (_socket, connection) = self.connect()?;
+        let watch = connection.another();
+        let progress = Arc::new(Progress::new());
+        let watched = Watched {
+            progress: Arc::clone(&progress),
+            connection: connection.another(),
+            sends: true,
+            stop: Arc::clone(&self.stop),
+        };
+        let meter = Meter::begin(watched, self.console, true);
+        let (to_peer, from_peer) = connection.split();
+        let (from_peer, returned) = lend(from_peer);
+        let mut to_peer = Throttle::new(to_peer, self.arguments.rate);
+        let options = Options { checksum: self.arguments.checksum };
+        let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
+        drop(meter);
+        let stats = watch.stats();
+        if let Some(refused) = self.refused(&watch) {
+            return Err(refused);
+        }
+        if outcome.result.is_ok() {
+            // The receiver closes when it has heard this; then there is nothing to wait for.
+            let _ = to_peer.stream().finish();
+        }
+        let ended = Instant::now();
+        drop(to_peer);
+        close(&watch, code::DONE, "");
+        drop(watch);
+        returned.wait();
+        Ok((outcome, stats, ended))
+    }
+
+    fn connect(&mut self) -> Result<(Socket, Connection), Error> {
+        let lost = |error: io::Error| Error::Lost(format!("{}: {error}", self.name));
+        let addresses: Vec<SocketAddr> = self.name.to_socket_addrs().map_err(lost)?.collect();
+        let trust = self.trust()?;
+        let mut why = Error::Lost(format!("{} has no address", self.name));
+        for remote in addresses {
+            let any: IpAddr =
+                if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+            let socket = bind(SocketAddr::new(any, 0), EndpointConfig::client(self.identity.clone()))?;
+            let scheme = self.arguments.scheme.clone();
+            let connect = Connect { remote, trust: trust.clone(), service: SERVICE.to_owned(), scheme };
+            match socket.connect(connect) {
+                Ok(connection) => {
+                    self.know(&connection)?;
+                    return Ok((socket, connection));
+                }
+                Err(error) => why = self.explain(&error),
+            }
+        }
+        Err(why)
+    }
+
+    /// Whose key the receiver may have.
+    fn trust(&self) -> Result<Trust, Error> {
+        let given: Vec<_> = self
+            .arguments
+            .trust
+            .iter()
+            .filter_map(|trusted| match trusted {
+                Trusted::Key(key) => Some(*key),
+                Trusted::New => None,
+            })
+            .collect();
+        if !given.is_empty() {
+            return Ok(Trust::Keys(given.into_iter().collect()));
+        }
+        if let Some(key) = self.receivers.key_of(&self.name) {
+            return Ok(Trust::only(key));
+        }
+        if self.arguments.trust.contains(&Trusted::New) || peers::can_ask() {
+            return Ok(Trust::Anyone);
+        }
+        Err(Error::Failed(format!(
+            "the key of {} is not known. `thalweg recv` and `thalweg serve` print theirs: give it with --trust KEY, \
+             or take the one that answers with --trust new",
+            self.name
+        )))
+    }
+
+    /// Remembers who answered, if that is new and wanted.
+    fn know(&mut self, connection: &Connection) -> Done {
+        let key = connection.peer();
+        let is_given = self.arguments.trust.contains(&Trusted::Key(key));
+        if is_given || self.receivers.key_of(&self.name).is_some() {
+            return Ok(());
+        }
+        if !self.arguments.trust.contains(&Trusted::New) {
+            let question = format!("{} has the key {key}, which is not known. Trust it?", self.name);
+            if !peers::ask(&question) {
+                return Err(Error::Failed("not trusted: nothing was sent".to_owned()));
+            }
+        }
+        self.receivers.remember(&self.name, key)?;
+        self.console.say(&format!("From now on {} is known by the key {key}", self.name));
+        Ok(())
+    }
+
+    /// The receiver turned this sender away before anything was sent.
+    fn refused(&self, connection: &Connection) -> Option<Error> {
+        let Some(Closed::Peer { code, reason }) = connection.closed() else { return None };
+        let name = &self.name;
+        match code {
+            code::UNAUTHORIZED => Some(Error::Failed(format!(
+                "{name} takes nothing from this key, which is {}; its owner can let it in with --trust",
+                self.identity.public()
+            ))),
+            code::BUSY => Some(Error::Lost(format!("{name}: {reason}"))),
+            code::SERVICE => Some(Error::Failed(format!("{name} does not receive files"))),
+            code::SCHEME => {
+                Some(Error::Failed(format!("{name} does not know the scheme {}", self.arguments.scheme)))
+            }
+            _ => None,
+        }
+    }
+
+    fn explain(&self, error: &NetError) -> Error {
+        let name = &self.name;
+        match error {
+            NetError::Connect(ConnectError::WrongKey(key)) => Error::Failed(format!(
+                "{name} answers with the key {key}, which is not the one that it should have. Somebody may be in \
+                 between. If it has changed, correct {}",
+                self.receivers.path().display()
+            )),
+            NetError::Connect(ConnectError::Unspeakable) => Error::Failed(format!("{name}: {error}")),
+            _ => Error::Lost(format!("{name}: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receivers_have_ports() {
+        for (given, meant) in [
+            ("host", "host:4747"),
+            ("host:", "host:4747"),
+            ("host:99", "host:99"),
+            ("192.0.2.1", "192.0.2.1:4747"),
+            ("2001:db8::1", "[2001:db8::1]:4747"),
+            ("[2001:db8::1]", "[2001:db8::1]:4747"),
+            ("[2001:db8::1]:99", "[2001:db8::1]:99"),
+        ] {
+            assert_eq!(with_port(given).unwrap(), meant, "{given}");
+        }
+        for given in ["", ":99", "host:port", "a file", "folder/file"] {
+            assert!(with_port(given).is_err(), "{given}");
+        }
+    }
+}

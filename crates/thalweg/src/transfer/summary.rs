@@ -1,0 +1,203 @@
+//! What came of a transfer: a sentence for people, a document for programs, an exit code.
+
+use super::meter::{human, rate};
+use crate::Done;
+use crate::console::{Console, Error};
+use serde::Serialize;
+use std::time::Duration;
+use thalweg_net::flow::FlowStats;
+use thalweg_net::session::SessionStats;
+use thalweg_net::transfer::{self, Outcome, Report};
+
+/// Failures that are shown one by one.
+const SHOWN: usize = 20;
+
+/// What came of a transfer.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    command: &'static str,
+    /// `complete`, `failures`, `interrupted`, `refused` or `broken`.
+    result: &'static str,
+    /// Why, where the transfer did not come to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    peer: String,
+    files: u64,
+    folders: u64,
+    unchanged: u64,
+    passed_by: u64,
+    failed: u64,
+    /// Through the connection.
+    moved_bytes: u64,
+    resumed_bytes: u64,
+    skipped_bytes: u64,
+    seconds: f64,
+    rate_bps: u64,
+    connections: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<Path>,
+    failures: Vec<Failure>,
+}
+
+/// What the connection did.
+#[derive(Debug, Serialize)]
+struct Path {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<String>,
+    rtt_ms: Option<f64>,
+    min_rtt_ms: Option<f64>,
+    packets_sent: u64,
+    packets_sent_again: u64,
+    timeouts: u64,
+    datagram_bytes: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct Failure {
+    name: String,
+    kind: &'static str,
+    message: String,
+}
+
+/// What a summary is made of.
+pub struct Facts {
+    /// `send`, `recv` or `serve`.
+    pub command: &'static str,
+    /// Who is at the other end.
+    pub peer: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub span: Duration,
+    /// Connections that were made for it.
+    pub connections: u32,
+    /// What the last connection did.
+    pub stats: Option<SessionStats>,
+    /// How the sender sent, if this is it.
+    pub scheme: Option<String>,
+}
+
+/// Adds what an earlier connection brought to the report of a later one. What the later one found unchanged, the earlier
+/// had stored.
+pub fn add(report: &mut Report, earlier: &Report) {
+    report.moved += earlier.moved;
+}
+
+impl Summary {
+    /// Of a transfer.
+    pub fn new(facts: Facts) -> Self {
+        let Facts { command, peer, outcome, span, connections, stats, scheme } = facts;
+        let Outcome { report, result } = outcome;
+        let (result, reason) = match result {
+            Ok(()) if report.failed == 0 => ("complete", None),
+            Ok(()) => ("failures", None),
+            Err(error) => (name(&error), Some(error.to_string())),
+        };
+        let failures = report.failures.into_iter().map(|failure| Failure {
+            name: failure.name,
+            kind: failure.fault.kind.name(),
+            message: failure.fault.to_string(),
+        });
+        Self {
+            command,
+            result,
+            reason,
+            peer,
+            files: report.files,
+            folders: report.folders,
+            unchanged: report.unchanged,
+            passed_by: report.passed_by,
+            failed: report.failed,
+            moved_bytes: report.moved.get(),
+            resumed_bytes: report.resumed.get(),
+            skipped_bytes: report.skipped.get(),
+            seconds: span.as_secs_f64(),
+            rate_bps: rate(report.moved.get(), span).as_bits_per_sec(),
+            connections,
+            path: stats.map(|stats| Path::new(&stats, scheme)),
+            failures: failures.collect(),
+        }
+    }
+
+    /// One line of JSON.
+    pub fn line(&self) -> String {
+        // Numbers, strings and lists are always JSON.
+        serde_json::to_string(self).unwrap_or_default() + "\n"
+    }
+
+    /// Shows it, as JSON on standard output if asked for; the command ends as it says.
+    pub fn tell(&self, console: &Console, json: bool) -> Done {
+        for failure in self.failures.iter().take(SHOWN) {
+            console.complain(&format!("{}: {}", failure.name, failure.message));
+        }
+        if self.failed > SHOWN as u64 {
+            console.complain(&format!("and {} more", self.failed - SHOWN as u64));
+        }
+        if json {
+            let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
+            console.print(&text)?;
+        }
+        console.say(&self.sentence());
+        match self.result {
+            "complete" => Ok(()),
+            "failures" => Err(Error::Failed(format!("{} of the files did not come through", self.failed))),
+            "interrupted" => {
+                let reason = self.reason.as_deref().unwrap_or_default();
+                Err(Error::Lost(format!("{reason}; the same command goes on where it stopped")))
+            }
+            _ => Err(Error::Failed(self.reason.clone().unwrap_or_default())),
+        }
+    }
+
+    /// For people.
+    pub fn sentence(&self) -> String {
+        let verb = if self.command == "send" { "Sent" } else { "Received" };
+        let bytes = |count: u64| indicatif::DecimalBytes(count);
+        let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
+        let mut text = format!("{verb} {files}, {} in {:.1} s", bytes(self.moved_bytes), self.seconds);
+        if self.moved_bytes > 0 {
+            let rate = human(thalweg_proto::units::Rate::from_bits_per_sec(self.rate_bps));
+            text.push_str(&format!(" ({rate})"));
+        }
+        if self.unchanged > 0 {
+            text.push_str(&format!(
+                "; {} were there already ({})",
+                self.unchanged,
+                bytes(self.skipped_bytes)
+            ));
+        }
+        if self.resumed_bytes > 0 {
+            text.push_str(&format!("; {} were left from before", bytes(self.resumed_bytes)));
+        }
+        if self.passed_by > 0 {
+            text.push_str(&format!("; {} links and other things are not sent", self.passed_by));
+        }
+        text
+    }
+}
+
+impl Path {
+    fn new(stats: &SessionStats, scheme: Option<String>) -> Self {
+        let FlowStats { sent, retransmissions, timeouts, smoothed_rtt, min_rtt, .. } = stats.sending;
+        let millis = |span: Option<thalweg_proto::units::Duration>| {
+            span.map(thalweg_proto::units::Duration::as_millis_f64)
+        };
+        Self {
+            scheme,
+            rtt_ms: millis(smoothed_rtt),
+            min_rtt_ms: millis(min_rtt),
+            packets_sent: sent,
+            packets_sent_again: retransmissions,
+            timeouts,
+            datagram_bytes: stats.datagram,
+        }
+    }
+}
+
+fn name(error: &transfer::Error) -> &'static str {
+    match error {
+        transfer::Error::Interrupted(_) => "interrupted",
+        transfer::Error::Refused(_) => "refused",
+        transfer::Error::Protocol(_) | transfer::Error::Here(_) => "broken",
+    }
+}

@@ -1,0 +1,67 @@
+//! A stream that takes bytes no faster than told.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+use thalweg_proto::units::{Bytes, Rate};
+
+/// Writes to another stream, at most at a rate.
+#[derive(Debug)]
+pub struct Throttle<W> {
+    stream: W,
+    rate: Option<Rate>,
+    /// What has been written is paid for then.
+    paid: Instant,
+}
+
+/// What may be written at once after a pause, in time at the rate.
+const BURST: Duration = Duration::from_millis(50);
+
+impl<W> Throttle<W> {
+    /// A stream; without `rate` as fast as it is.
+    pub fn new(stream: W, rate: Option<Rate>) -> Self {
+        Self { stream, rate, paid: Instant::now() }
+    }
+
+    /// The stream itself.
+    pub fn stream(&mut self) -> &mut W {
+        &mut self.stream
+    }
+}
+
+impl<W: Write> Write for Throttle<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(rate) = self.rate else { return self.stream.write(bytes) };
+        let now = Instant::now();
+        if self.paid > now + BURST {
+            std::thread::sleep(self.paid - now - BURST);
+        }
+        self.paid = self.paid.max(now);
+        // At least a packet, so that small rates make no small packets.
+        let most = (rate.as_f64() / 8.0 * BURST.as_secs_f64()).max(1200.0) as usize;
+        let count = self.stream.write(&bytes[..bytes.len().min(most)])?;
+        let time = rate.transmission_time(Bytes::new(count as u64));
+        self.paid += Duration::from_secs_f64(time.as_secs_f64());
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_takes_its_time() {
+        let begun = Instant::now();
+        let mut stream = Throttle::new(io::sink(), Some("8 Mbit/s".parse().unwrap()));
+        stream.write_all(&[0; 300_000]).unwrap();
+        // 0.3 s at a megabyte a second, less the burst that is ahead and the last piece; never faster.
+        assert!(begun.elapsed() >= Duration::from_millis(190), "{:?}", begun.elapsed());
+        let begun = Instant::now();
+        Throttle::new(io::sink(), None).write_all(&[0; 300_000]).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,330 @@
+//! Files between real processes over real sockets, which are killed.
+
+mod processes;
+
+use processes::{Place, Receiver, exit, sends, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Bytes that look like no others.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2) + 1;
+    let step = |_| {
+        // Steele and Vigna's multiplier for linear congruential generators of 64 bits.
+        state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..length).map(step).collect()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+const NEW: [&str; 2] = ["--trust", "new"];
+
+#[test]
+fn a_folder_arrives_and_both_ends_say_so() {
+    let place = Place::new("arrives");
+    place.write("set/a", b"a");
+    place.write("set/b/large", &noise(1, 3_000_000));
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let sent = sends(&place, &["set", &receiver.address, "--json", "--trust", "new", "--rate", "400 Mbit/s"]);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    let address = receiver.address.clone();
+    let received = receiver.end();
+    assert_eq!(exit(&received), 0, "{}", received.stderr);
+    let [ours, theirs] = [json(&sent.stdout), json(&received.stdout)];
+    for document in [&ours, &theirs] {
+        assert_eq!(document["result"], "complete");
+        assert_eq!((&document["files"], &document["moved_bytes"]), (&2.into(), &3_000_001.into()));
+    }
+    assert_eq!((&ours["command"], &ours["path"]["scheme"]), (&"send".into(), &"cubic".into()));
+    // Whoever says so limits it.
+    assert!(ours["seconds"].as_f64().unwrap() > 0.9 * 3_000_000.0 * 8.0 / 400e6 - 0.05, "{ours}");
+    assert!(theirs["path"]["rtt_ms"].as_f64().unwrap() > 0.0);
+    assert!(place.read("to/set/b/large") == noise(1, 3_000_000));
+    assert!(
+        sent.stderr.contains("From now on") && sent.stderr.contains("Sent 2 files, 3.00 MB"),
+        "{}",
+        sent.stderr
+    );
+    assert!(received.stderr.contains("Received 2 files"), "{}", received.stderr);
+
+    // They know each other now, and what is there is not sent again.
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &[]);
+    let again = sends(&place, &["set", &receiver.address, "--json", "--quiet", "--checksum"]);
+    assert_eq!(exit(&again), 0, "{}", again.stderr);
+    assert_eq!(again.stderr, "");
+    let document = json(&again.stdout);
+    assert_eq!((&document["unchanged"], &document["moved_bytes"]), (&2.into(), &0.into()));
+    assert_eq!(exit(&receiver.end()), 0);
+}
+
+#[test]
+fn every_reliable_scheme_carries_files() {
+    let place = Place::new("schemes");
+    let bytes = noise(5, 400_000);
+    place.write("file", &bytes);
+    for scheme in ["newreno", "vegas", "sscop", "adaptive-ack", "sstp"] {
+        let receiver = Receiver::begin(&place, "recv", &[scheme], &NEW);
+        let sent = sends(&place, &["file", &receiver.address, "--trust", "new", "--scheme", scheme]);
+        assert_eq!(exit(&sent), 0, "{scheme}: {}", sent.stderr);
+        assert_eq!(exit(&receiver.end()), 0, "{scheme}");
+        assert!(place.read(&format!("{scheme}/file")) == bytes, "{scheme}");
+    }
+}
+
+#[test]
+fn a_sender_that_is_killed_goes_on_where_it_was() {
+    let place = Place::new("killed-sender");
+    let bytes = noise(2, 12_000_000);
+    place.write("file", &bytes);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s"];
+    let mut least = 0;
+    for part in 1..=3 {
+        let mut sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+        // 12 MB take 1.6 s at this rate.
+        wait_until("more of the file has come", || place.length("to/file.thalweg.part") > least + 1_000_000);
+        sender.kill().unwrap();
+        sender.wait().unwrap();
+        assert!(!place.join("to/file").exists(), "killed {part} times, and it has its name");
+        least = place.length("to/file.thalweg.part");
+    }
+    let last = sends(&place, &["file", &receiver.address, "--json"]);
+    assert_eq!(exit(&last), 0, "{}", last.stderr);
+    let received = receiver.end();
+    assert_eq!(exit(&received), 0, "{}", received.stderr);
+    let document = json(&last.stdout);
+    assert!(document["resumed_bytes"].as_u64().unwrap() >= least, "{document}");
+    let all = document["resumed_bytes"].as_u64().unwrap() + document["moved_bytes"].as_u64().unwrap();
+    assert_eq!(all, 12_000_000);
+    assert!(place.read("to/file") == bytes);
+    assert_eq!(place.names("to"), ["file"]);
+}
+
+#[test]
+fn a_receiver_that_is_killed_is_found_again() {
+    let place = Place::new("killed-receiver");
+    let bytes = noise(3, 12_000_000);
+    place.write("set/file", &bytes);
+    (0..300).for_each(|number| drop(place.write(&format!("set/small/{number}"), &noise(number, 100))));
+    let mut receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments =
+        ["set", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s", "--keep-trying", "--json"];
+    let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    let mut least = 0;
+    for _ in 0..2 {
+        let part = "to/set/file.thalweg.part";
+        wait_until("more of the file has come", || place.length(part) > least + 1_000_000);
+        let address = receiver.address.clone();
+        receiver.kill();
+        least = place.length(part);
+        receiver = Receiver::at(&place, &address, "recv", &["to", "--json"], &NEW);
+    }
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert!(sent.stderr.contains("trying again"), "{}", sent.stderr);
+    assert_eq!(json(&sent.stdout)["connections"], 3);
+    assert_eq!(exit(&receiver.end()), 0);
+    assert!(place.read("to/set/file") == bytes);
+    assert_eq!(place.names("to/set/small").len(), 300);
+    assert_eq!(place.names("to/set"), ["file", "small"]);
+}
+
+#[test]
+fn ctrl_c_ends_one_side_and_the_other_hears_why() {
+    let place = Place::new("ctrl-c");
+    place.write("file", &noise(4, 5_000_000));
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.length("to/file.thalweg.part") > 100_000);
+    processes::interrupt(&sender);
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert!(sent.stderr.contains("the same command goes on"), "{}", sent.stderr);
+    // The receiver waits for its sender to come back; it does, and now the receiver goes.
+    let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    let least = place.length("to/file.thalweg.part");
+    wait_until("more of the file has come", || place.length("to/file.thalweg.part") > least + 100_000);
+    let received = receiver.interrupt();
+    assert_eq!(exit(&received), 3, "{}", received.stderr);
+    assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert!(sent.stderr.contains("interrupted by its user"), "{}", sent.stderr);
+}
+
+#[test]
+fn standard_input_goes_to_standard_output() {
+    let place = Place::new("streams");
+    let bytes = noise(6, 1_500_000);
+    let receiver = Receiver::begin(&place, "recv", &["-"], &NEW);
+    let arguments = ["-", &receiver.address, "--trust", "new"];
+    let mut sender =
+        processes::thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    let (first, rest) = bytes.split_at(10);
+    let (first, rest) = (first.to_vec(), rest.to_vec());
+    input.write_all(&first).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let writer = std::thread::spawn(move || input.write_all(&rest).unwrap());
+    let received = receiver.end_bytes();
+    writer.join().unwrap();
+    assert_eq!(exit(&processes::end(sender)), 0);
+    assert!(received == bytes);
+
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let arguments = ["-", &receiver.address, "--trust", "new", "--name", "notes.txt"];
+    let mut sender =
+        processes::thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    sender.stdin.take().unwrap().write_all(b"some notes").unwrap();
+    assert_eq!(exit(&processes::end(sender)), 0);
+    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(place.read("to/notes.txt"), b"some notes");
+}
+
+#[test]
+fn nobody_is_trusted_without_being_told() {
+    let place = Place::new("trust");
+    place.write("file", b"file");
+    let key = |who: &str| {
+        let output = processes::thalweg(&place, who, "key", &[]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let (sender, stranger) = (key("sender"), key("stranger"));
+    assert_eq!(sender, key("sender"), "a key stays");
+    // A receiver that would take nothing says so at once.
+    let output =
+        processes::thalweg(&place, "receiver", "recv", &["to", "--listen", "127.0.0.1:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no sender is known"));
+
+    let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", &sender]);
+    // A sender that does not know whom it talks to sends nothing.
+    let unknown = sends(&place, &["file", &receiver.address]);
+    assert_eq!(exit(&unknown), 1);
+    assert!(unknown.stderr.contains("is not known"), "{}", unknown.stderr);
+    // Nor to somebody with another key.
+    let wrong = sends(&place, &["file", &receiver.address, "--trust", &stranger]);
+    assert_eq!(exit(&wrong), 1);
+    assert!(wrong.stderr.contains("Somebody may be in between"), "{}", wrong.stderr);
+    // A receiver takes nothing from strangers.
+    let arguments = ["file", &receiver.address, "--trust", &receiver.key];
+    let strange = processes::thalweg(&place, "stranger", "send", &arguments).output().unwrap();
+    assert_eq!(strange.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&strange.stderr).into_owned();
+    assert!(message.contains(&stranger), "{message}");
+    assert!(place.names("to").is_empty());
+    let good = sends(&place, &["file", &receiver.address, "--trust", &receiver.key]);
+    assert_eq!(exit(&good), 0, "{}", good.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(place.read("to/file"), b"file");
+}
+
+#[test]
+fn a_full_disk_has_its_own_words_and_leaves_no_wrong_file() {
+    // A file system of 3 MB, where the user may make one.
+    let can = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
+    if !can {
+        eprintln!("skipped: unshare cannot make a namespace here");
+        return;
+    }
+    let place = Place::new("full-disk");
+    place.write("set/a", &noise(1, 1000));
+    place.write("set/b", &noise(2, 6_000_000));
+    fs::create_dir(place.join("to")).unwrap();
+    let script = "mount -t tmpfs -o size=3m none to && \"$@\"; code=$?; find to -type f; exit $code";
+    let receiver = Receiver::within(&place, &["unshare", "-rm", "sh", "-c", script, "sh"], &["to"], &NEW);
+    let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
+    assert_eq!(exit(&sent), 1, "{}", sent.stderr);
+    assert!(sent.stderr.contains("set/b: the receiver's disk is full"), "{}", sent.stderr);
+    let document = json(&sent.stdout);
+    assert_eq!((&document["result"], &document["files"]), (&"failures".into(), &1.into()));
+    assert_eq!(document["failures"][0]["kind"], "disk-full");
+    let received = receiver.end();
+    assert_eq!(exit(&received), 1);
+    let mut files: Vec<_> = received.stdout.lines().collect();
+    files.sort_unstable();
+    assert_eq!(files, ["to/set/a", "to/set/b.thalweg.part"]);
+}
+
+#[test]
+fn what_cannot_be_done_has_an_exit_code() {
+    let place = Place::new("exit-codes");
+    place.write("file", b"file");
+    let code = |arguments: &[&str]| {
+        let output = sends(&place, arguments);
+        assert_eq!(output.stdout, "");
+        (exit(&output), output.stderr)
+    };
+    assert_eq!(code(&["file"]).0, 2);
+    assert_eq!(code(&["missing", "localhost:1"]).0, 2);
+    assert_eq!(code(&["file", "file", "localhost:1"]).0, 2);
+    assert_eq!(code(&["-", "file", "localhost:1"]).0, 2);
+    assert_eq!(code(&["file", "localhost:1", "--scheme", "udp"]).0, 2);
+    assert_eq!(code(&["file", "localhost:1", "--scheme", "nothing"]).0, 2);
+    assert_eq!(code(&["file", "localhost:1", "--trust", "somebody"]).0, 2);
+    assert_eq!(code(&["file", "localhost:1", "--rate", "5"]).0, 2);
+    let (exit, message) = code(&["file", "a file"]);
+    assert!(exit == 2 && message.contains("the receiver comes last"), "{message}");
+    // Nobody is there.
+    let (exit, message) = code(&["file", "127.0.0.1:9", "--trust", "new"]);
+    assert!(exit == 3 && message.contains("nobody answered"), "{message}");
+}
+
+#[test]
+fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
+    let place = Place::new("serve");
+    place.write("one", &noise(1, 300_000));
+    place.write("two", &noise(2, 300_000));
+    place.write("big", &noise(3, 700_000));
+    let arguments = ["to", "--quota", "1 MB", "--json-lines"];
+    let server = Receiver::begin(&place, "serve", &arguments, &NEW);
+    let send = |who: &str, files: &[&str]| {
+        let mut arguments = files.to_vec();
+        arguments.extend([&*server.address, "--trust", "new", "--rate", "20 Mbit/s"]);
+        processes::thalweg(&place, who, "send", &arguments).spawn().unwrap()
+    };
+    // Both at a time.
+    let both = [send("anna", &["one", "two"]), send("bert", &["one"])];
+    for sender in both {
+        assert_eq!(exit(&processes::end(sender)), 0);
+    }
+    let over = processes::end(send("anna", &["big"]));
+    assert_eq!(exit(&over), 1);
+    assert!(over.stderr.contains("big: the receiver gives this sender no more room"), "{}", over.stderr);
+    assert_eq!(exit(&processes::end(send("bert", &["big"]))), 0);
+    let ended = server.interrupt();
+    assert_eq!(exit(&ended), 0, "{}", ended.stderr);
+    let lines: Vec<_> = ended.stdout.lines().map(json).collect();
+    assert_eq!(lines.len(), 4);
+    assert!(lines.iter().all(|line| line["command"] == "serve"));
+    let folders = place.names("to");
+    assert_eq!(folders.len(), 2);
+    let mut held: Vec<_> = folders.iter().map(|folder| place.names(&format!("to/{folder}"))).collect();
+    held.sort();
+    assert_eq!(held, [vec!["big", "one"], vec!["one", "two"]]);
+}
+
+#[test]
+fn keys_are_for_their_user_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new("keys");
+    let output = processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
+    let mut key = String::new();
+    output.stdout.as_slice().read_to_string(&mut key).unwrap();
+    assert_eq!(key.trim().len(), 64);
+    let identity = place.join("keys/sender/thalweg/identity");
+    assert_eq!(fs::metadata(&identity).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!fs::read_to_string(&identity).unwrap().contains(key.trim()));
+    fs::write(&identity, "nonsense").unwrap();
+    let output = processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("holds no key"));
+}

@@ -1,0 +1,190 @@
+//! Senders and receivers as processes, each user with keys of its own.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder of a test's own.
+pub struct Place(PathBuf);
+
+impl Place {
+    pub fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transfer").join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn write(&self, name: &str, contents: &[u8]) -> PathBuf {
+        let path = self.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, contents).unwrap();
+        path
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub fn length(&self, name: &str) -> u64 {
+        fs::metadata(self.join(name)).map_or(0, |metadata| metadata.len())
+    }
+
+    pub fn names(&self, name: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.join(name)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// What a process printed, and how it ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+pub fn exit(ended: &Ended) -> i32 {
+    ended.code.unwrap_or(-1)
+}
+
+/// A call in the test's folder by `user`.
+pub fn thalweg(place: &Place, user: &str, command: &str, arguments: &[&str]) -> Command {
+    let mut call = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    call.arg(command).args(arguments);
+    dress(&mut call, place, user);
+    call
+}
+
+fn dress(call: &mut Command, place: &Place, user: &str) {
+    call.current_dir(&place.0).env("XDG_CONFIG_HOME", place.join("keys").join(user));
+    call.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+}
+
+/// Sends as the user `sender`.
+pub fn sends(place: &Place, arguments: &[&str]) -> Ended {
+    end(thalweg(place, "sender", "send", arguments).spawn().unwrap())
+}
+
+/// Waits for a process; kills it when it takes too long.
+pub fn end(child: Child) -> Ended {
+    let id = child.id();
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    let guard = std::thread::spawn(move || {
+        if is_done.recv_timeout(TOO_LONG) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            signal("KILL", id);
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(done);
+    guard.join().unwrap();
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn signal(name: &str, process: u32) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
+    assert!(sent.unwrap().success() || name == "KILL");
+}
+
+/// Ctrl-C.
+pub fn interrupt(child: &Child) {
+    signal("INT", child.id());
+}
+
+#[track_caller]
+pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < TOO_LONG, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A receiver that listens.
+pub struct Receiver {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    pub address: String,
+    pub key: String,
+}
+
+impl Receiver {
+    /// At a port that is free.
+    pub fn begin(place: &Place, command: &str, arguments: &[&str], trust: &[&str]) -> Self {
+        Self::at(place, "127.0.0.1:0", command, arguments, trust)
+    }
+
+    pub fn at(place: &Place, address: &str, command: &str, arguments: &[&str], trust: &[&str]) -> Self {
+        let arguments = [arguments, trust, &["--listen", address]].concat();
+        Self::spawn(&mut thalweg(place, "receiver", command, &arguments))
+    }
+
+    /// As an argument of another program.
+    pub fn within(place: &Place, program: &[&str], arguments: &[&str], trust: &[&str]) -> Self {
+        let mut call = Command::new(program[0]);
+        call.args(&program[1..]).arg(env!("CARGO_BIN_EXE_thalweg")).arg("recv");
+        call.args(arguments).args(trust).args(["--listen", "127.0.0.1:0"]);
+        dress(&mut call, place, "receiver");
+        Self::spawn(&mut call)
+    }
+
+    fn spawn(call: &mut Command) -> Self {
+        let mut child = call.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        let words = line.trim().strip_prefix("Listening on ").unwrap_or_else(|| {
+            let mut rest = String::new();
+            let _ = stderr.read_to_string(&mut rest);
+            panic!("{line}{rest}")
+        });
+        let (address, key) = words.split_once(", key ").unwrap();
+        let (address, key) = (address.to_owned(), key.to_owned());
+        Self { child, stderr, address, key }
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub fn interrupt(self) -> Ended {
+        interrupt(&self.child);
+        self.end()
+    }
+
+    pub fn end(self) -> Ended {
+        let mut stderr = self.stderr;
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _ = stderr.read_to_string(&mut text);
+            text
+        });
+        let mut ended = end(self.child);
+        ended.stderr = reader.join().unwrap();
+        ended
+    }
+
+    /// What it writes to standard output, which is not text.
+    pub fn end_bytes(mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+        assert_eq!(exit(&self.end()), 0);
+        bytes
+    }
+}
+
+/// Nothing here takes so long unless it hangs.
+const TOO_LONG: Duration = Duration::from_secs(60);
