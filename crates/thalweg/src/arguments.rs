@@ -154,6 +154,9 @@ pub struct Options {
     /// Write a picture for papers and slides, into the results folder, FILE, or a file named like the scenario
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub svg: Option<Option<PathBuf>>,
+    /// Write the same picture as PNG, for programs that do not take SVG; with --trace sequence, its diagrams as well
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub png: Option<Option<PathBuf>>,
     /// Capture packets for Wireshark, into the results folder or this file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub pcap: Option<Option<PathBuf>>,
@@ -337,7 +340,8 @@ pub struct ReportArguments {
     /// A folder that `--out` wrote
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Where the page goes; without, into the folder as report.html. A name that ends in .svg gets a picture
+    /// Where the page goes; without, into the folder as report.html. A name that ends in .svg or .png gets a
+    /// picture
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Print nothing but errors

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use thalweg_lab::output::{FolderError, Style};
+use thalweg_lab::output::{FolderError, PngError, Style};
 use thalweg_lab::results::Document;
 use thalweg_lab::scenario::Diagnostic;
 
@@ -35,6 +35,12 @@ impl From<FolderError> for Error {
             FolderError::Io(..) => Self::Failed(error.to_string()),
             _ => Self::Usage(error.to_string()),
         }
+    }
+}
+
+impl From<PngError> for Error {
+    fn from(error: PngError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 

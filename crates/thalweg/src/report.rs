@@ -7,12 +7,12 @@ use crate::version::version;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use thalweg_lab::output::{Folder, REPORT, Stored};
+use thalweg_lab::output::{Folder, REPORT, Stored, png};
 use thalweg_lab::paper;
 use thalweg_lab::report::{AllSeries, figure, paper_report, report as page};
 use thalweg_lab::scenario;
 
-/// Where the page of `--report` or the picture of `--svg` goes.
+/// Where the page of `--report` or the picture of `--svg` or `--png` goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Into the results folder, under this name.
@@ -40,12 +40,12 @@ impl Place {
     }
 
     /// Writes it.
-    pub fn write(&self, page: &str, folder: Option<&Folder>, console: &Console) -> Done {
+    pub fn write(&self, page: impl AsRef<[u8]>, folder: Option<&Folder>, console: &Console) -> Done {
         match (self, folder) {
             (Self::Folder(name), Some(folder)) => Ok(folder.write(name, page)?),
             (Self::Folder(_), None) => Ok(()),
             (Self::File(path), _) => {
-                write(path, page)?;
+                write(path, page.as_ref())?;
                 console.say(&format!("Written: {}", path.display()));
                 Ok(())
             }
@@ -53,7 +53,7 @@ impl Place {
     }
 }
 
-fn write(path: &Path, page: &str) -> Done {
+fn write(path: &Path, page: &[u8]) -> Done {
     fs::write(path, page)
         .map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
 }
@@ -62,7 +62,9 @@ fn write(path: &Path, page: &str) -> Done {
 pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     let folder = &arguments.folder;
     let path = arguments.file.clone().unwrap_or_else(|| folder.join(REPORT));
-    let is_picture = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
+    let ends_in = |kind| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(kind));
+    let is_image = ends_in("png");
+    let is_picture = is_image || ends_in("svg");
     let page = match Folder::paper_results(folder)? {
         Some(_) if is_picture => {
             return Err(Error::Usage(
@@ -77,7 +79,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
         }
         None => page_of_runs(folder, is_picture, console)?,
     };
-    write(&path, &page)?;
+    write(&path, &if is_image { png(&page)? } else { page.into_bytes() })?;
     console.say(&format!("Written: {}", path.display()));
     Ok(())
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_lab::output::{FIGURE, Folder, REPORT, summary};
+use thalweg_lab::output::{FIGURE, Folder, IMAGE, REPORT, png, summary};
 use thalweg_lab::report::{figure, report};
 use thalweg_lab::results::{Document, Header, Scenario};
 use thalweg_lab::scenario::{Loaded, is_random};
@@ -98,6 +98,7 @@ fn execute(
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
     let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name());
     let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name());
+    let image = Place::of(options.png.as_ref(), IMAGE, folder.is_some(), &source.name());
     let qlogs = Qlogs::new(options, folder.as_ref(), &source.name(), &loaded.scenario.title, runs > 1);
     let sequences = match options.trace {
         Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
@@ -119,7 +120,7 @@ fn execute(
         lines: lines.clone(),
         verify: options.verify,
         folder: folder.as_ref(),
-        keep_series: place.is_some() || picture.is_some(),
+        keep_series: place.is_some() || picture.is_some() || image.is_some(),
         replay: place.as_ref().and_then(|_| Replays::new(options.replay, loaded.spec())),
         stop,
     };
@@ -128,8 +129,14 @@ fn execute(
         let page = report(&document, &series, Some(loaded.spec()), &replays);
         place.write(&page, folder.as_ref(), console)?;
     }
-    if let Some(place) = picture {
-        place.write(&figure(&document, &series), folder.as_ref(), console)?;
+    if picture.is_some() || image.is_some() {
+        let svg = figure(&document, &series);
+        if let Some(place) = picture {
+            place.write(&svg, folder.as_ref(), console)?;
+        }
+        if let Some(place) = image {
+            place.write(&png(&svg)?, folder.as_ref(), console)?;
+        }
     }
     if let Some(folder) = folder {
         folder.write_results(&document, &loaded.expanded())?;

@@ -1,11 +1,12 @@
-//! `--trace sequence`: sequence diagrams of a batch, a picture and a text for each run.
+//! `--trace sequence`: sequence diagrams of a batch, a picture and a text for each run, and with `--png` the picture in pixels.
 
 use crate::arguments::Options;
 use crate::capture::file_name;
 use crate::console::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thalweg_lab::output::sequence::{Sequence, View};
+use thalweg_lab::output::png;
+use thalweg_lab::output::sequence::{MOST_IN_PIXELS, Sequence, View};
 use thalweg_lab::scenario::nearest;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::spec::Spec;
@@ -19,6 +20,8 @@ pub struct Sequences {
     title: String,
     /// There is more than one run, so that each needs a name of its own.
     several: bool,
+    /// They are wanted in pixels as well.
+    in_pixels: bool,
 }
 
 /// The diagram of one run.
@@ -28,6 +31,7 @@ pub struct FileSequence {
     pub sequence: Sequence,
     path: PathBuf,
     title: String,
+    in_pixels: bool,
 }
 
 impl Sequences {
@@ -44,12 +48,20 @@ impl Sequences {
         if until <= from {
             return Err(Error::Usage(format!("--trace-until {until} is not after --trace-from {from}")));
         }
+        let in_pixels = options.png.is_some();
+        if in_pixels && options.trace_packets.get() > MOST_IN_PIXELS {
+            return Err(Error::Usage(format!(
+                "--png draws {MOST_IN_PIXELS} packets of a sequence at most, not the {} of --trace-packets; leave --png \
+                 out for them all as SVG",
+                options.trace_packets
+            )));
+        }
         let view = View {
             flow: flow(options.trace_flow.as_deref(), spec)?,
             times: Time::ZERO + from..Time::ZERO + until,
             most: options.trace_packets.get() as usize,
         };
-        Ok(Self { view, path: path.to_owned(), title: title.to_owned(), several })
+        Ok(Self { view, path: path.to_owned(), title: title.to_owned(), several, in_pixels })
     }
 
     /// Begins the diagram of one run.
@@ -59,23 +71,28 @@ impl Sequences {
             sequence: Sequence::new(self.view.clone()),
             path: if self.several { file_name(&self.path, scheme, seed, "") } else { self.path.clone() },
             title: format!("{}{scheme_title}", self.title),
+            in_pixels: self.in_pixels,
         }
     }
 }
 
 impl FileSequence {
-    /// Writes the picture and the text.
+    /// Writes the pictures and the text.
     pub fn finish(self) -> Result<(), Error> {
-        let write = |ending: &str, text: String| {
+        let write = |ending: &str, content: &[u8]| {
             // Not `with_extension`, which would take a part of the name for one.
             let mut path = self.path.clone().into_os_string();
             path.push(ending);
-            fs::write(&path, text).map_err(|error| {
+            fs::write(&path, content).map_err(|error| {
                 Error::Failed(format!("cannot write {}: {error}", Path::new(&path).display()))
             })
         };
-        write(".svg", self.sequence.svg(&self.title))?;
-        write(".txt", self.sequence.text())
+        let svg = self.sequence.svg(&self.title);
+        write(".svg", svg.as_bytes())?;
+        if self.in_pixels {
+            write(".png", &png(&svg)?)?;
+        }
+        write(".txt", self.sequence.text().as_bytes())
     }
 }
 

@@ -290,7 +290,8 @@ fn an_interrupted_run_keeps_what_there_is() {
 #[test]
 fn a_folder_with_every_output_is_written_again() {
     let place = place("again");
-    let everything = ["--out", "out", "--pcap", "--qlog", "--report", "--svg", "--trace", "sequence"];
+    let everything =
+        ["--out", "out", "--pcap", "--qlog", "--report", "--svg", "--png", "--trace", "sequence"];
     for (run, picture) in [
         (&["run", "two-flows"][..], "sequence.svg"),
         (&["run", "two-flows", "--reps", "2"], "sequence-2.svg"),

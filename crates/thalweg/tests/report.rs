@@ -65,6 +65,52 @@ fn a_folder_gives_the_same_report_afterwards() {
     assert!(page(&place.join("results/report.html")).contains("Dumbbell"));
 }
 
+/// The width and height of a PNG file.
+#[track_caller]
+fn png_size(path: &Path) -> (u32, u32) {
+    let bytes = fs::read(path).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{}", path.display());
+    let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    (word(16), word(20))
+}
+
+#[test]
+fn a_picture_in_pixels_is_that_in_svg_twice_as_large() {
+    let place = place("report-png");
+    let call = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "2", "--set", "duration=1 s"];
+    succeeds(&place, &[&call[..], &["--out", "results", "--svg", "--png"]].concat());
+    let svg = fs::read_to_string(place.join("results/figure.svg")).unwrap();
+    let (width, height) = png_size(&place.join("results/figure.png"));
+    let head = format!("width=\"{}\" height=\"{}\">", width / 2, height / 2);
+    assert!(svg.lines().next().unwrap().ends_with(&head), "{head}");
+    assert!(fs::read_to_string(place.join("results/README.txt")).unwrap().contains("figure.png"));
+    // Afterwards, and at another time, the same bytes.
+    succeeds(&place, &["report", "results", "again.PNG"]);
+    let image = fs::read(place.join("results/figure.png")).unwrap();
+    assert!(fs::read(place.join("again.PNG")).unwrap() == image);
+    succeeds(&place, &[&call[..], &["--png=alone.png"]].concat());
+    assert!(fs::read(place.join("alone.png")).unwrap() == image);
+    assert!(!place.join("alone.svg").exists());
+    let paper = ["paper", "liang91", "--quick", "--experiment", "table-5.7/exp-1", "--out", "paper"];
+    succeeds(&place, &paper);
+    assert!(fails(&place, &["report", "paper", "again.png"]).contains("no picture"));
+}
+
+#[test]
+fn sequence_diagrams_are_drawn_in_pixels_too() {
+    let place = place("report-png-sequence");
+    let run = ["run", "recovery", "--trace", "sequence"];
+    succeeds(&place, &[&run[..], &["--png"]].concat());
+    assert_eq!(png_size(&place.join("recovery.png")).0, 2 * 860);
+    assert_eq!(png_size(&place.join("recovery-sequence.png")).0, 2 * 760);
+    let error = fails(&place, &[&run[..], &["--png", "--trace-packets", "501"]].concat());
+    assert!(error.contains("500 packets") && error.contains("not the 501"), "{error}");
+    succeeds(&place, &[&run[..], &["--svg=picture.svg", "--trace-packets", "501"]].concat());
+    let output = thalweg(&place, &["run", "recovery", "--png=nowhere/picture.png"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write `nowhere/picture.png`"));
+}
+
 #[test]
 fn a_report_without_a_folder_is_named_like_the_scenario() {
     let place = place("report-named");

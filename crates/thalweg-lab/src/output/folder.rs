@@ -107,9 +107,9 @@ impl Folder {
     }
 
     /// Writes a whole file.
-    pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Result<(), FolderError> {
         let path = self.staging.join(name);
-        fs::write(&path, text).map_err(|error| FolderError::Io(path, error))
+        fs::write(&path, content).map_err(|error| FolderError::Io(path, error))
     }
 
     /// Writes what every folder has: the results, the `scenario` with every default written out, the seeds, the
@@ -303,7 +303,7 @@ fn is_numbered(name: &str) -> bool {
 
 fn is_sequence(name: &str) -> bool {
     let ending = name.strip_prefix("sequence").filter(|rest| rest.starts_with(['.', '-']));
-    ending.is_some_and(|ending| ending.ends_with(".svg") || ending.ends_with(".txt"))
+    ending.is_some_and(|ending| [".svg", ".png", ".txt"].iter().any(|kind| ending.ends_with(kind)))
 }
 
 fn is_qlog(name: &str) -> bool {
@@ -319,6 +319,8 @@ const RUNS: &str = "runs";
 const RESULTS: &str = "results.json";
 /// The picture of a folder.
 pub const FIGURE: &str = "figure.svg";
+/// The same in pixels.
+pub const IMAGE: &str = "figure.png";
 /// The page of a folder.
 pub const REPORT: &str = "report.html";
 const SCENARIO: &str = "scenario.toml";
@@ -339,6 +341,7 @@ const FILES: &[(&str, &str)] = &[
     ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
     ("series.parquet", "the same table in the Parquet format"),
     (FIGURE, "a picture for papers and slides"),
+    (IMAGE, "the same in pixels"),
     (REPORT, "plots, tables and who won, for the browser; one file that needs nothing else"),
 ];
 
@@ -358,8 +361,8 @@ trace*.qlog     packets, windows, bytes in flight and round-trip times of the se
 ";
 
 const SEQUENCES: &str = "\
-sequence*.svg   who sent what, and when it arrived, as a picture; sequence*.txt is the same as text;
-                with several runs, two files each, named by scheme and seed.
+sequence*.svg   who sent what, and when it arrived, as a picture; sequence*.txt is the same as text, sequence*.png (if
+                asked for) in pixels; with several runs, files for each, named by scheme and seed.
 ";
 
 const CAPTURES: &str = "\

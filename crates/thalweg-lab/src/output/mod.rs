@@ -6,6 +6,7 @@ mod folder;
 pub mod mahimahi;
 mod parquet;
 pub mod pcap;
+mod png;
 mod qlog;
 pub mod sequence;
 mod series;
@@ -15,8 +16,9 @@ mod table;
 mod text;
 mod verdict;
 
-pub use folder::{FIGURE, Folder, FolderError, REPORT, Stored};
+pub use folder::{FIGURE, Folder, FolderError, IMAGE, REPORT, Stored};
 pub use parquet::ParquetSeries;
+pub use png::{PngError, png};
 pub use qlog::{QlogPackets, write_qlog};
 pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};

@@ -210,6 +210,8 @@ fn plain(value: f64) -> String {
 
 fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
     let words = Style { unicode: true, colour: false }.clean(words);
+    // XML has no way to write these two.
+    let words = words.replace(['\u{fffe}', '\u{ffff}'], "?");
     let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>")
 }

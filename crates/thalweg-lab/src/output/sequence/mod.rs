@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
 
+/// So many packets fit into a picture in pixels, however far apart in time they are.
+pub const MOST_IN_PIXELS: u32 = svg::MOST_IN_PIXELS;
+
 /// What is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {

@@ -8,10 +8,19 @@ const WIDTH: u32 = 760;
 const LEFT: u32 = 150;
 const RIGHT: u32 = WIDTH - LEFT;
 const TOP: f64 = 84.0;
+/// What is below the last moment.
+const BELOW: f64 = 64.0;
 
 /// Moments are at least so far apart on the page, and at most.
 const LEAST_GAP: f64 = 13.0;
 const MOST_GAP: f64 = 44.0;
+
+/// So many packets, each with two moments, are sure to fit into `MOST_PIXELS` with a pixel for each unit.
+pub const MOST_IN_PIXELS: u32 = 500;
+const _: () = assert!(
+    (TOP + BELOW + 2.0 * MOST_GAP * MOST_IN_PIXELS as f64) * WIDTH as f64
+        <= crate::output::png::MOST_PIXELS as f64
+);
 
 const GREY: &str = "#7d8590";
 const BLUE: &str = "#3b82f6";
@@ -23,7 +32,7 @@ const FONT: &str = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Ari
 pub fn svg(title: &str, messages: &[Message], left_out: u64) -> String {
     let places = Places::of(messages);
     let bottom = places.bottom();
-    let height = bottom + 64.0;
+    let height = bottom + BELOW;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" \
          style=\"{FONT}\" font-size=\"12\">\n<title>{}</title>\n",
@@ -229,7 +238,8 @@ fn words(x: f64, y: f64, anchor: &str, colour: &str, size: u32, text: &str) -> S
 
 fn escaped(text: &str) -> String {
     text.chars()
-        .filter(|c| !c.is_control())
+        // XML has no way to write the last two.
+        .filter(|c| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}'))
         .map(|c| match c {
             '&' => "&amp;".to_owned(),
             '<' => "&lt;".to_owned(),

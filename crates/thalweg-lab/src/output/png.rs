@@ -1,0 +1,193 @@
+//! Pictures in pixels, for programs that do not take SVG.
+//!
+//! They are drawn with a font that is part of the program (`assets/font`) and never with one of the system, so that the
+//! same picture has the same bytes on every machine. The background is white: style sheets for dark screens are not
+//! looked at.
+
+use core::fmt;
+use resvg::tiny_skia::{Color, Pixmap, Transform};
+use resvg::usvg::{Options, Tree};
+
+/// Why a picture cannot be drawn in pixels.
+#[derive(Debug)]
+pub enum PngError {
+    /// It would be too large: its width and height in units of the SVG.
+    TooLarge(f32, f32),
+    /// It is no SVG that can be drawn, or cannot be encoded.
+    Picture(String),
+}
+
+impl fmt::Display for PngError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge(width, height) => write!(
+                f,
+                "a picture of {width:.0} by {height:.0} pixels is too large for PNG, which takes {MOST_PIXELS} pixels; \
+                 as SVG it may have any size"
+            ),
+            Self::Picture(why) => write!(f, "cannot draw the picture as PNG: {why}"),
+        }
+    }
+}
+
+impl core::error::Error for PngError {}
+
+/// Draws an SVG as PNG, each of its units as two pixels; large pictures get fewer, but never less than one, so that they have
+/// no more than some 33 million pixels in all.
+///
+/// # Errors
+/// Where one pixel a unit is too many, and where `svg` is none.
+pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
+    let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
+    let tree = Tree::from_str(svg, &options()).map_err(|error| picture(&error))?;
+    let (width, height) = (tree.size().width(), tree.size().height());
+    let too_large = PngError::TooLarge(width, height);
+    // Rounded down, so that the edge of the last row and column is no mixture with what is beyond.
+    let Some(scale) = scale(width, height) else { return Err(too_large) };
+    let pixels = |length: f32| (length * scale) as u32;
+    let Some(mut pixmap) = Pixmap::new(pixels(width).max(1), pixels(height).max(1)) else {
+        return Err(too_large);
+    };
+    pixmap.fill(Color::WHITE);
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixmap.as_mut());
+    pixmap.encode_png().map_err(|error| picture(&error))
+}
+
+/// Pixels a unit.
+fn scale(width: f32, height: f32) -> Option<f32> {
+    let fits = (MOST_PIXELS as f32 / width / height).sqrt();
+    (fits >= 1.0).then_some(fits.min(SCALE))
+}
+
+/// What is used for all text, whatever font it asks for.
+fn options() -> Options<'static> {
+    let mut options = Options { font_family: FAMILY.to_owned(), ..Options::default() };
+    let fonts = options.fontdb_mut();
+    fonts.load_font_data(FONT.to_vec());
+    // The selector ends with this family when those that are named are not there.
+    fonts.set_serif_family(FAMILY);
+    fonts.set_sans_serif_family(FAMILY);
+    options
+}
+
+const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
+const FAMILY: &str = "DejaVu Sans Condensed";
+/// Pixels a unit, for text that is sharp on paper and on dense screens.
+const SCALE: f32 = 2.0;
+/// A picture takes four bytes a pixel, twice while it is encoded.
+pub(super) const MOST_PIXELS: u32 = 1 << 25;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::svg::{Bar, BarPanel, Figure};
+
+    fn figure(title: &str) -> String {
+        let bar = |label: &str, mean| Bar {
+            label: label.to_owned(),
+            colour: 1,
+            mean,
+            half: Some(0.5),
+            words: "1 ± 0.5 Mbit/s".to_owned(),
+        };
+        let bars = vec![bar("vegas", 1.0), bar("cubic", 3.0)];
+        let bars = vec![BarPanel { title: "Goodput".to_owned(), bars }];
+        Figure { title: title.to_owned(), bars, ..Figure::default() }.render()
+    }
+
+    fn drawn(svg: &str) -> Pixmap {
+        Pixmap::decode_png(&png(svg).unwrap()).unwrap()
+    }
+
+    /// Pixels of a rectangle, in units of the SVG, that are darker than half.
+    fn dark(pixmap: &Pixmap, x: (u32, u32), y: (u32, u32)) -> usize {
+        let rows = (2 * y.0)..(2 * y.1);
+        let pixels = rows.flat_map(|y| ((2 * x.0)..(2 * x.1)).map(move |x| pixmap.pixel(x, y).unwrap()));
+        pixels.filter(|of| of.red() < 128 && of.green() < 128 && of.blue() < 128).count()
+    }
+
+    #[test]
+    fn a_picture_has_its_size_twice_and_a_white_ground() {
+        let bytes = png(&figure("Title")).unwrap();
+        assert_eq!(bytes[..8], *b"\x89PNG\r\n\x1a\n");
+        let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        // 34 above the panel, 34 and twice 22 for it, 12 below.
+        assert_eq!((word(16), word(20)), (2 * 860, 2 * 124));
+        let pixmap = Pixmap::decode_png(&bytes).unwrap();
+        let white = |x, y| {
+            let of = pixmap.pixel(x, y).unwrap();
+            [of.red(), of.green(), of.blue(), of.alpha()] == [255; 4]
+        };
+        assert!(white(0, 0) && white(1719, 0) && white(0, 247) && white(1719, 247));
+        assert!(pixmap.pixels().iter().all(|of| of.alpha() == 255), "it reads on any ground");
+        let coloured = pixmap.pixels().iter().filter(|of| of.red() > 180 && of.blue() < 80).count();
+        assert!(coloured > 10_000, "bars of {coloured} pixels");
+    }
+
+    #[test]
+    fn an_svg_without_a_ground_gets_one() {
+        let pixmap = drawn("<svg xmlns='http://www.w3.org/2000/svg' width='5' height='3'/>");
+        assert_eq!((pixmap.width(), pixmap.height()), (10, 6));
+        assert!(pixmap.data().iter().all(|byte| *byte == 255));
+    }
+
+    #[test]
+    fn text_is_drawn_where_it_belongs() {
+        let (with, without) = (drawn(&figure("Two users meet")), drawn(&figure("")));
+        let place = ((16, 200), (10, 30));
+        let pixels = dark(&with, place.0, place.1);
+        assert!((200..4000).contains(&pixels), "{pixels}");
+        assert_eq!(dark(&without, place.0, place.1), 0);
+        // Twice the letters take about twice the room.
+        assert_eq!(dark(&with, (200, 860), (0, 30)), 0);
+        let longer = drawn(&figure("Two users meet Two users meet"));
+        assert!(dark(&longer, (120, 300), (10, 30)) > pixels / 3);
+    }
+
+    #[test]
+    fn letters_differ_and_what_the_font_lacks_is_a_box() {
+        let all = ["Greek: αβγ Ω", "Кириллица", "→ ± ≤ µs × –", "日", "A", "B"].map(|title| {
+            let pixmap = drawn(&figure(title));
+            assert!(dark(&pixmap, (16, 200), (6, 34)) > 10, "{title}");
+            pixmap.take()
+        });
+        for (at, one) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other != one));
+        }
+        assert_eq!(drawn(&figure("日")).take(), drawn(&figure("月")).take());
+    }
+
+    /// The bytes depend on nothing but the picture and the versions of the crates that draw and encode; with others
+    /// this sum may change.
+    #[test]
+    fn the_same_picture_has_the_same_bytes() {
+        let bytes = png(&figure("Same bytes")).unwrap();
+        assert_eq!(bytes, png(&figure("Same bytes")).unwrap());
+        let sum = drawn(&figure("Same bytes")).data().iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+            (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        assert_eq!(sum, 0x076a_4ced_d95f_f08b, "{sum:#x}");
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_said() {
+        assert!(png("no picture").unwrap_err().to_string().contains("cannot draw the picture"));
+        let empty = "<svg xmlns='http://www.w3.org/2000/svg' width='800' height='1e9'/>";
+        let error = png(empty).unwrap_err().to_string();
+        assert!(error.contains("800 by 1000000000"), "{error}");
+    }
+
+    #[test]
+    fn large_pictures_have_fewer_pixels_a_unit() {
+        assert_eq!(scale(860.0, 1000.0), Some(2.0));
+        assert_eq!(scale(8192.0, 4096.0), Some(1.0));
+        let between = scale(1000.0, 20_000.0).unwrap();
+        assert!((1.2..1.3).contains(&between), "{between}");
+        assert_eq!(scale(8192.0, 4097.0), None);
+    }
+
+    #[test]
+    fn names_with_what_xml_forbids_are_drawn() {
+        drawn(&figure("a\u{ffff}b\u{fffe}\u{0}\u{1b}[<&\"'>"));
+    }
+}
