@@ -227,7 +227,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                [nagle, fine_timer, freezes_timer, waits_for_timer],
+                [nagle, fine_timer, ecn, freezes_timer, waits_for_timer],
                 max_retransmissions,
             )| {
                 SenderConfig {
@@ -240,6 +240,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     idle_restart,
                     nagle,
                     fine_timer,
+                    ecn,
                     max_retransmissions,
                     pause: PauseConfig { freezes_timer, waits_for_timer },
                 }

@@ -128,7 +128,7 @@ fn every_discipline_keeps_the_rules_under_overload() {
                 let policy = PolicySpec::SourceQuench(QuenchSpec::default());
                 let told = FeedbackSpec { policy, message: 28, audience: Audience::All };
                 let feedback = watched.then_some(told);
-                let link = DirectionSpec { queue: queue.clone(), feedback, ..link };
+                let link = DirectionSpec { queue, feedback, ..link };
                 let groups = groups.clone();
                 let result = run(&Spec { groups, duration: Duration::from_secs(10), ..pipe(link) });
                 let dropped = result.links[0].drops_full + result.links[0].drops_early;
