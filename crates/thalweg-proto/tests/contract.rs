@@ -217,7 +217,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 4]>(), most)
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 5]>(), most)
         .prop_map(
             |(
                 recovery,
@@ -227,7 +227,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                [nagle, fine_timer, freezes_timer, waits_for_timer],
+                [nagle, fine_timer, ecn, freezes_timer, waits_for_timer],
                 max_retransmissions,
             )| {
                 SenderConfig {
@@ -240,6 +240,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     idle_restart,
                     nagle,
                     fine_timer,
+                    ecn,
                     max_retransmissions,
                     pause: PauseConfig { freezes_timer, waits_for_timer },
                 }

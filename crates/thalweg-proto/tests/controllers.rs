@@ -265,3 +265,22 @@ fn cubic_does_not_grow_while_it_is_not_used() {
     cubic.on_ack(&ack(20_000), ());
     near(cubic.decision().window, before + 0.529 / 700.0, 1e-4);
 }
+
+/// RFC 3168, section 6.1.2, and RFC 9438, section 4.6: a mark cuts the window as a lost packet would, and no slow start follows,
+/// also not for Tahoe. The others are as for three duplicates.
+#[test]
+fn a_mark_cuts_without_a_slow_start() {
+    let mut tahoe = SlowStart::new(16.0, f64::INFINITY, Growth::Fractional);
+    tahoe.on_loss(&loss(LossKind::Mark, 16));
+    assert_eq!((tahoe.decision().window, tahoe.threshold()), (8.0, Some(8.0)));
+    for kind in [LossKind::Duplicates, LossKind::Mark] {
+        let mut reno = NewReno::new(20.0, f64::INFINITY);
+        let mut cubic = Cubic::new(20.0, f64::INFINITY, 0.4, 0.7, true);
+        let mut vegas = Vegas::new(20.0, f64::INFINITY, 1.0, 3.0, 1.0);
+        reno.on_loss(&loss(kind, 20));
+        cubic.on_loss(&loss(kind, 20));
+        vegas.on_loss(&loss(kind, 20));
+        let windows = [reno.decision(), cubic.decision(), vegas.decision()].map(|decision| decision.window);
+        assert_eq!(windows, [10.0, 14.0, 15.0], "{kind:?}");
+    }
+}

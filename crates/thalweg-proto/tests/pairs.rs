@@ -42,19 +42,22 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let segment = prop_oneof![Just(1000u32), 1u32..1500];
     let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
-    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 2]>()).prop_map(
-        |(recovery, counting, segment, max_window, floor, idle_restart, [nagle, fine_timer])| SenderConfig {
-            segment,
-            max_window,
-            counting,
-            recovery,
-            duplicate_threshold: 3,
-            rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
-            idle_restart,
-            nagle,
-            fine_timer,
-            max_retransmissions: None,
-            pause: PauseConfig::default(),
+    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 3]>()).prop_map(
+        |(recovery, counting, segment, max_window, floor, idle_restart, [nagle, fine_timer, ecn])| {
+            SenderConfig {
+                segment,
+                max_window,
+                counting,
+                recovery,
+                duplicate_threshold: 3,
+                rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
+                idle_restart,
+                nagle,
+                fine_timer,
+                ecn,
+                max_retransmissions: None,
+                pause: PauseConfig::default(),
+            }
         },
     )
 }

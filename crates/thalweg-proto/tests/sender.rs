@@ -288,6 +288,44 @@ fn small_segments_wait_for_an_answer() {
     }
 }
 
+/// RFC 3168, section 6.1.2: a mark halves the window and nothing goes again; further marks, and losses, of the same window of
+/// data do nothing more. Without the option marks change nothing.
+#[test]
+fn a_mark_cuts_once_a_window() {
+    for ecn in [true, false] {
+        let mut t = Trace::new(SenderConfig { ecn, ..config(Recovery::Sack) }, &new_reno(8.0));
+        assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
+        t.at(100);
+        assert_eq!(t.ack_marked(1), if ecn { "!mark" } else { "!mark 8" });
+        if !ecn {
+            assert_eq!((t.stats().window, t.stats().mark_cuts), (8.125, 0));
+            continue;
+        }
+        assert_eq!(t.stats().window, 4.0);
+        for segment in 2..=4 {
+            // Sent before the cut: these marks tell of the same queue, and the window does not grow either.
+            assert_eq!(t.ack_marked(segment), "!mark");
+            assert_eq!(t.stats().window, 4.0);
+        }
+        // Four on the way: from now on one for one.
+        assert_eq!(t.ack(5), "8");
+        let window = t.stats().window;
+        // A loss in the window that was cut is repaired, and no second reason to cut.
+        assert_eq!(t.sack(5, &[(6, 7)]), "9");
+        assert_eq!(t.sack(5, &[(6, 8)]), "10");
+        assert_eq!(t.sack(5, &[(6, 9)]), "!duplicates r5 11");
+        assert_eq!(t.stats().window, window);
+        assert_eq!((t.stats().mark_cuts, t.stats().retransmissions), (1, 1));
+        t.at(200);
+        // During the repair marks say nothing new; of what was sent after it, one cuts again.
+        assert_eq!(t.ack_marked(9), "!mark 12");
+        assert_eq!(t.ack(11), "13 14");
+        assert_eq!(t.stats().mark_cuts, 1);
+        assert_eq!(t.ack_marked(13), "!mark");
+        assert_eq!((t.stats().mark_cuts, t.stats().window), (2, 2.0));
+    }
+}
+
 /// RFC 9293, section 3.8.6.1: a closed window is probed with a byte after a time-out, then less and less often. A probe
 /// is not a loss. When the window opens, the byte goes again at once.
 #[test]

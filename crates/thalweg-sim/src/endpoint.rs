@@ -1,13 +1,13 @@
 //! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
 
 use crate::gate::NO_GATE;
-use crate::packet::NONE;
+use crate::packet::{Class, NONE};
 use crate::pdu::Pdu;
 use crate::prefetch::{prefetch_all, prefetch_at};
 use crate::segments::{SegmentTimes, TimedSender};
 use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
-use thalweg_proto::congestion::Any;
+use thalweg_proto::congestion::{Any, FeedbackKind};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -403,8 +403,8 @@ pub(crate) struct Endpoint {
     pub watched: bool,
     /// Its outputs are being taken.
     pub draining: bool,
-    /// The priority of its flow.
-    pub priority: u8,
+    /// The priority of its flow, and whether what it sends for the first time may be marked in place of being dropped.
+    pub class: Class,
     /// The gate that it sends behind.
     pub gate: u16,
 }
@@ -435,7 +435,7 @@ impl Endpoint {
         waiting: false,
         watched: false,
         draining: false,
-        priority: LOWEST_PRIORITY,
+        class: Class::new(LOWEST_PRIORITY, false),
         gate: NO_GATE,
     };
 
@@ -578,6 +578,16 @@ impl Transport {
             Self::Sscop { config, header } => {
                 (*header + config.segment.next_multiple_of(4) - config.segment + 4, *header)
             }
+        }
+    }
+
+    /// Its senders do something about marks, so that a queue that can mark need not drop.
+    pub fn heeds_marks(&self) -> bool {
+        match self {
+            Self::Window { sender, controller, .. } => {
+                sender.ecn || controller.feedback() == Some(FeedbackKind::DecBit)
+            }
+            Self::Datagram(_) | Self::AdaptiveAck { .. } | Self::Sscop { .. } | Self::Sstp { .. } => false,
         }
     }
 

@@ -136,10 +136,11 @@ impl<T: Tracer> Simulation<T> {
         if mark && !is_dropped {
             self.mark(packet, &spec, link);
         }
+        self.discard_dropped(link);
         if goes {
             self.transmit(link, packet, arrival.size);
         } else {
-            self.settle(link);
+            self.tell_change(link);
         }
         self.post(link, outbox, &spec);
     }
@@ -157,8 +158,9 @@ impl<T: Tracer> Simulation<T> {
         if let Some(entry) = entry.filter(|_| mark) {
             self.mark(entry.packet, &spec, link);
         }
+        self.discard_dropped(link);
         self.serve(link, entry, left);
-        self.settle(link);
+        self.tell_change(link);
         self.post(link, outbox, &spec);
     }
 

@@ -3,6 +3,7 @@
 use crate::endpoint::{AnyEngine, Command, Endpoint, EndpointId, SenderCounts, Way};
 use crate::gate::NO_GATE;
 use crate::measure::Histogram;
+use crate::packet::Class;
 use crate::reader::{READS, Reader};
 use crate::simulation::{Kind, Simulation};
 use crate::trace::Tracer;
@@ -208,6 +209,7 @@ impl<T: Tracer> Simulation<T> {
         let group = &self.groups[state.group as usize];
         let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
         let (header, control) = transport.overheads();
+        let markable = transport.heeds_marks();
         let (mut there, mut back) = (state.forward, state.backward);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
@@ -228,7 +230,8 @@ impl<T: Tracer> Simulation<T> {
                 control,
                 serial,
                 incarnation,
-                priority,
+                // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
+                class: Class::new(priority, markable && id % 2 == 0),
                 ..Endpoint::VACANT
             };
         }

@@ -31,7 +31,7 @@ impl<T: Tracer> Simulation<T> {
     /// A connection begins at its sender's gate, if there is one.
     pub(crate) fn join_gate(&mut self, connection: u32) {
         let endpoint = &self.endpoints[connection as usize * 2];
-        let input = GateInput::Join { flow: connection, priority: endpoint.priority };
+        let input = GateInput::Join { flow: connection, priority: endpoint.class.priority() };
         self.tell_gate(endpoint.gate, input);
     }
 

@@ -213,9 +213,14 @@ impl<T: Tracer> Simulation<T> {
     /// A queue has changed: does away with what it dropped.
     #[inline]
     pub(crate) fn settle(&mut self, link: u32) {
-        let watched = self.network.transmitters[link as usize].watched;
         self.discard_dropped(link);
-        if watched {
+        self.tell_change(link);
+    }
+
+    /// A link has changed: records it, where somebody looks.
+    #[inline]
+    pub(crate) fn tell_change(&mut self, link: u32) {
+        if self.network.transmitters[link as usize].watched {
             self.record_link_change(link);
         }
     }
@@ -240,8 +245,10 @@ impl<T: Tracer> Simulation<T> {
         match self.network.transmitters[link as usize].wait {
             Wait::Queue => {
                 let (entry, left) = self.dequeue(link);
+                // What was dropped on this occasion was before the one that goes.
+                self.discard_dropped(link);
                 self.serve(link, entry, left);
-                self.settle(link);
+                self.tell_change(link);
             }
             Wait::Line => self.serve_line(link),
             Wait::Watched => self.serve_watched(link),
@@ -296,10 +303,14 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    fn discard_dropped(&mut self, link: u32) {
-        if self.network.dropped.is_empty() {
-            return;
+    #[inline]
+    pub(crate) fn discard_dropped(&mut self, link: u32) {
+        if !self.network.dropped.is_empty() {
+            self.discard_all_dropped(link);
         }
+    }
+
+    fn discard_all_dropped(&mut self, link: u32) {
         let mut dropped = core::mem::take(&mut self.network.dropped);
         for victim in dropped.drain(..) {
             if let Some(waiting) = &mut self.network.transmitters[link as usize].queue {

@@ -102,6 +102,22 @@ pub(crate) enum SscopCargo {
     },
 }
 
+/// What the packets of an endpoint have in common: the priority of their flow, and whether they may be marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class(u8);
+
+impl Class {
+    const MARKABLE: u8 = 1 << 7;
+
+    pub const fn new(priority: u8, markable: bool) -> Self {
+        Self(priority | if markable { Self::MARKABLE } else { 0 })
+    }
+
+    pub const fn priority(self) -> u8 {
+        self.0 & !Self::MARKABLE
+    }
+}
+
 /// A header's flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u16);
@@ -110,7 +126,7 @@ impl Flags {
     /// Goes ahead of others.
     pub const URGENT: Self = Self(1);
     /// May be marked instead of dropped.
-    pub const MARKABLE: Self = Self(2);
+    pub const MARKABLE: Self = Self(1 << 15);
     /// Has been marked.
     pub const MARKED: Self = Self(4);
     /// Its receiver will drop it.
@@ -122,14 +138,14 @@ impl Flags {
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
 
-    /// No flags, and a flow's priority in the upper byte.
-    pub const fn of_priority(priority: u8) -> Self {
-        Self((priority as u16) << 8)
+    /// What all packets of a class have, in the upper byte.
+    pub const fn of_class(class: Class) -> Self {
+        Self((class.0 as u16) << 8)
     }
 
     /// The priority of the packet's flow.
     pub const fn priority(self) -> u8 {
-        (self.0 >> 8) as u8
+        Class((self.0 >> 8) as u8).priority()
     }
 
     pub const fn has(self, flag: Self) -> bool {
@@ -138,6 +154,10 @@ impl Flags {
 
     pub fn set(&mut self, flag: Self) {
         self.0 |= flag.0;
+    }
+
+    pub fn clear(&mut self, flag: Self) {
+        self.0 &= !flag.0;
     }
 }
 

@@ -17,6 +17,7 @@ use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
 use thalweg_proto::sstp;
 use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::window;
 
 /// Whether a simulation has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,7 +328,7 @@ impl<T: Tracer> Simulation<T> {
         let endpoint = &mut self.endpoints[id as usize];
         let (way, gate) = (endpoint.way, endpoint.gate);
         let size = endpoint.wire_size(pdu);
-        let mut flags = Flags::of_priority(endpoint.priority);
+        let mut flags = Flags::of_class(endpoint.class);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
             if let Pdu::Sstp(sstp::Pdu::Pack(report)) = pdu {
@@ -335,6 +336,9 @@ impl<T: Tracer> Simulation<T> {
             }
         }
         let endpoint = &mut self.endpoints[id as usize];
+        if flags.has(Flags::MARKABLE) && !is_first_time(pdu) {
+            flags.clear(Flags::MARKABLE);
+        }
         let packet = Packet {
             hop: way.route,
             exit: way.exit,
@@ -451,6 +455,7 @@ impl<T: Tracer> Simulation<T> {
             },
             flow: self.endpoints[header.connection as usize * 2].flow,
             reply: self.connections[header.connection as usize].role == Role::Reply,
+            markable: header.flags.has(Flags::MARKABLE),
             marked: header.flags.has(Flags::MARKED),
             size: header.size,
             pdu: &pdu,
@@ -466,6 +471,11 @@ impl<T: Tracer> Simulation<T> {
             bytes -= u64::from(piece);
         }
     }
+}
+
+/// Whether a PDU is data that has not been sent before: retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+fn is_first_time(pdu: &Pdu) -> bool {
+    matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
 }
 
 /// The link of an event that is an arrival.

@@ -57,6 +57,8 @@ pub struct Record<'a> {
     pub flow: u32,
     /// Its connection leads from the flow's sink to its source: the answers of requests and responses.
     pub reply: bool,
+    /// The network may mark it in place of dropping it (ECN-capable, RFC 3168).
+    pub markable: bool,
     /// The network has marked it.
     pub marked: bool,
     /// Its size on the wire in bytes.

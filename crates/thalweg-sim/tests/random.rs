@@ -177,6 +177,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             sender: SenderConfig {
                 segment,
                 recovery,
+                ecn: segment % 2 == 0,
                 counting: if count_bytes { Counting::Bytes } else { Counting::Packets },
                 ..SenderConfig::default()
             },

@@ -58,6 +58,7 @@ impl Feed {
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: false },
             flow: 0,
             reply: false,
+            markable: false,
             marked: false,
             size,
             pdu: &Pdu::Datagram(Length(size)),

@@ -133,11 +133,11 @@ impl Controller for Cubic {
         };
         self.prior = self.window;
         self.epoch = None;
-        // Section 4.6: of what is outstanding; section 4.8 for the time-out.
+        // Section 4.6: of what is outstanding, for a mark as for a loss; section 4.8 for the time-out.
         let outstanding = f64::from(sample.path.outstanding).min(self.window);
         self.threshold = (outstanding * self.beta).max(MIN_THRESHOLD);
         match sample.kind {
-            LossKind::Duplicates => self.window = self.threshold,
+            LossKind::Duplicates | LossKind::Mark => self.window = self.threshold,
             LossKind::Timeout => {
                 self.window = 1.0;
                 // Section 4.8: the next growth starts at K = 0 with the window that slow start leaves as the maximum.

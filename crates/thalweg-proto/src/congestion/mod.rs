@@ -106,23 +106,26 @@ pub struct AckSample {
     pub app_limited: bool,
 }
 
-/// How a loss was noticed.
+/// How a loss was noticed, or that one was spared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossKind {
     /// The third duplicate acknowledgement, or three segments selectively acknowledged above it.
     Duplicates,
     /// The retransmission timer.
     Timeout,
+    /// The network marked a packet in place of dropping it (RFC 3168), and the receiver echoed that: nothing is missing. Only
+    /// for controllers that [answer marks so](ControllerSpec::answers_marks), where the sender heeds them.
+    Mark,
 }
 
-/// The first loss of an episode. Further losses of the same window of data are not reported again.
+/// The first loss of an episode, or a mark in place of one. Further losses of the same window of data are not reported again.
 #[derive(Clone, Copy, Debug)]
 pub struct LossSample {
     /// The state when the loss was noticed.
     pub path: Path,
     /// How it was noticed.
     pub kind: LossKind,
-    /// When the lost segment had been sent last.
+    /// When the lost segment had been sent last; of a mark, when the newest acknowledged segment had.
     pub sent_at: Time,
     /// The timer expired before for the same segment (RFC 5681, section 3.1, keeps the threshold then).
     pub repeated: bool,

@@ -59,7 +59,8 @@ impl Controller for NewReno {
             self.threshold = (outstanding / 2.0).max(MIN_THRESHOLD);
         }
         self.window = match sample.kind {
-            LossKind::Duplicates => self.threshold,
+            // RFC 3168, section 6.1.2: a mark cuts as a loss does, to half.
+            LossKind::Duplicates | LossKind::Mark => self.threshold,
             LossKind::Timeout => 1.0,
         };
     }

@@ -4,10 +4,10 @@
 //!            window < threshold            window >= threshold
 //!   start -> slow start (+1 an ack) -----> congestion avoidance (+1 a window)
 //!               ^                                   |
-//!               +----- any loss: threshold = half, window = 1
+//!               +----- any loss: threshold = half, window = 1 (a mark: window = half)
 //! ```
 
-use super::{AckSample, Controller, Decision, LossSample, Path};
+use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
 
 /// How the window grows in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -69,10 +69,11 @@ impl Controller for SlowStart {
         }
     }
 
-    fn on_loss(&mut self, _sample: &LossSample) {
-        // Jacobson 1988, section 3: on any loss, half the window is remembered and the clock is started anew.
+    fn on_loss(&mut self, sample: &LossSample) {
+        // Jacobson 1988, section 3: on any loss, half the window is remembered and the clock is started anew. A mark leaves the
+        // clock running, and no slow start follows it (RFC 3168, section 6.1.2).
         self.threshold = (self.window / 2.0).max(MIN_THRESHOLD);
-        self.window = 1.0;
+        self.window = if sample.kind == LossKind::Mark { self.threshold } else { 1.0 };
         self.acks = 0;
     }
 

@@ -70,6 +70,15 @@ pub enum ControllerSpec {
 }
 
 impl ControllerSpec {
+    /// Whether it takes a mark for a loss ([`LossKind::Mark`](super::LossKind::Mark)), as RFC 3168 asks: those of TCP. The DEC
+    /// bit's source has an answer of its own; others know of no marks.
+    pub const fn answers_marks(&self) -> bool {
+        matches!(
+            self,
+            Self::SlowStart { .. } | Self::NewReno { .. } | Self::Vegas { .. } | Self::Cubic { .. }
+        )
+    }
+
     /// What routers should tell flows of this controller; `None` where they would not be understood.
     pub const fn feedback(&self) -> Option<FeedbackKind> {
         match self {

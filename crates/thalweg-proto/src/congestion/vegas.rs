@@ -10,6 +10,7 @@
 //! | --- | --- | --- | --- |
 //! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_timer`](crate::window::SenderConfig::fine_timer)), off by default | loss detection is not a controller's task here | without it a lone loss in a small window may wait for the timer |
 //! | repair as in Reno | selective acknowledgement by default | as all schemes here | fewer time-outs |
+//! | says nothing of marks, which are younger | a mark of RFC 3168 cuts as a loss found by duplicates | that is what RFC 3168 asks for | none without `ecn` |
 //! | slow start ends without a change of the window (section 3.3) | with seven eighths of it | as in ns-2 and Linux | less overshoot |
 //! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noise on shared queues; ns-2 does the same | smoother |
 
@@ -111,8 +112,8 @@ impl Controller for Vegas {
     fn on_loss(&mut self, sample: &LossSample) {
         match sample.kind {
             // Section 3.1: a segment sent before the last cut says nothing of the window after it.
-            LossKind::Duplicates if sample.sent_at < self.cut_at => return,
-            LossKind::Duplicates => {
+            LossKind::Duplicates | LossKind::Mark if sample.sent_at < self.cut_at => return,
+            LossKind::Duplicates | LossKind::Mark => {
                 self.window = (self.window * LOSS_FACTOR).max(MIN_WINDOW);
                 self.threshold = MIN_WINDOW;
             }

@@ -89,6 +89,9 @@ pub struct SenderConfig {
     /// acknowledgement and at the two acknowledgements of new data after a retransmission, so that a loss need not wait
     /// for further duplicates or the timer (Brakmo and Peterson 1995, section 3.1).
     pub fine_timer: bool,
+    /// Heed the network's marks (RFC 3168): one that the receiver echoes counts as a loss of which nothing goes again, at most
+    /// once for each window of data. Whoever puts the packets into the network lets it mark those of new data.
+    pub ecn: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
     /// What a pause does to the retransmission timer.
@@ -117,6 +120,7 @@ impl Default for SenderConfig {
             idle_restart: true,
             nagle: false,
             fine_timer: false,
+            ecn: false,
             max_retransmissions: None,
             pause: PauseConfig::default(),
         }

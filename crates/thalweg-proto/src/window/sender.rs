@@ -1,6 +1,9 @@
 //! The sending end.
 
 mod digest;
+mod marks;
+
+use marks::Marks;
 
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
 use super::pause::Pause;
@@ -47,6 +50,8 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// Episodes of loss found by duplicate or selective acknowledgements.
     pub recoveries: u64,
+    /// Cuts of the window that a mark brought about.
+    pub mark_cuts: u64,
     /// Acknowledgements that made no sense and were dropped.
     pub invalid_acks: u64,
     /// How long each of [`Limit::ALL`] has held the sender back.
@@ -115,6 +120,7 @@ pub struct Sender<P: Payload, C: Controller> {
     failed: Option<Failure>,
     failure_told: bool,
     pause: Pause,
+    marks: Marks,
     sent: u64,
     retransmissions: u64,
     timeouts: u32,
@@ -155,6 +161,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             finished: false,
             failed: None,
             failure_told: false,
+            marks: Marks::default(),
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -182,6 +189,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             retransmissions: self.retransmissions,
             timeouts: u64::from(self.timeouts),
             recoveries: u64::from(self.recoveries),
+            mark_cuts: u64::from(self.marks.cuts()),
             invalid_acks: u64::from(self.invalid_acks),
             limits,
         }
@@ -252,7 +260,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
-        if ack.marked || marked {
+        let marked = ack.marked || marked;
+        if marked {
             self.signal = Some(Signal::Mark);
         }
         if news.segments > 0 {
@@ -262,8 +271,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 acked_bytes: news.bytes,
                 cumulative: self.unacknowledged,
                 rtt,
-                marked: ack.marked || marked,
-                recovering: matches!(self.phase, Phase::Recovery { .. }) || !advanced,
+                marked,
+                recovering: matches!(self.phase, Phase::Recovery { .. })
+                    || !advanced
+                    || marked && self.config.ecn,
                 app_limited: matches!(
                     self.limit,
                     Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
@@ -271,6 +282,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             };
             let info = news.newest.map(|(_, info)| info).unwrap_or_default();
             self.controller.on_ack(&sample, info);
+        }
+        if marked && self.config.ecn {
+            self.on_mark(now, &news);
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
         self.repair(now, advanced, duplicate, news.segments);
@@ -383,7 +397,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path = self.path(now);
         let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
         let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
-        self.controller.on_loss(&sample);
+        if self.cuts_for_loss() {
+            self.controller.on_loss(&sample);
+        }
         self.repair_now = true;
         self.phase = match self.config.recovery {
             Recovery::GoBackN => {
@@ -428,6 +444,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
         self.controller.on_loss(&sample);
+        self.note_timeout();
         // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
         // (RFC 2018, section 8; RFC 6675, section 5.1).
         let keep_sacked = self.config.recovery == Recovery::Sack && fate != Fate::Sacked;

@@ -62,6 +62,12 @@ impl Trace {
         self.take(Ack { cumulative: segments * SEGMENT, window: 1 << 30, sack, marked: false })
     }
 
+    /// Everything below this segment has arrived, some of it marked.
+    pub fn ack_marked(&mut self, segments: u64) -> String {
+        let ack = Ack { cumulative: segments * SEGMENT, window: 1 << 30, marked: true, ..Ack::default() };
+        self.take(ack)
+    }
+
     fn take(&mut self, ack: Ack) -> String {
         self.tell(Input::Pdu { pdu: Pdu::Ack(ack), marked: false })
     }

@@ -15,7 +15,8 @@ fn row(
     let mut cell =
         keys.iter().fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()));
     cell.published = published.then(|| json!(value));
-    let row = Row { cell, value: Some(value), ci95: None };
+    let ci95 = (metric == GAIN).then_some(1.0);
+    let row = Row { cell, value: Some(value), ci95 };
     match results.experiments.iter_mut().find(|of| of.id == id) {
         Some(of) => of.rows.push(row),
         None => {
@@ -68,6 +69,9 @@ fn ideal() -> Results {
     for (patience, delivered) in [("1 s", 15.0), ("10 s", 5.0), ("100 s", 3.0), ("off", 2.0)] {
         let keys = [("patience", json!(patience)), ("source", json!("PATIENT"))];
         row(&mut results, "ours/newcomers", "congestion", DELIVERED, &keys, delivered, false);
+        let starved = if patience == "off" { 60.0 } else { 0.0 };
+        row(&mut results, "ours/newcomers", "congestion", STARVED, &keys, starved, false);
+        row(&mut results, "ours/newcomers", "congestion", GAIN, &keys, delivered - 2.0, false);
     }
     for (slot, resent) in
         [("500 us", 8.0), ("1 ms", 5.0), ("2 ms", 3.0), ("4 ms", 2.0), ("10 ms", 1.0), ("20 ms", 1.0)]
@@ -117,7 +121,9 @@ fn each_claim_can_fail() {
         ("5", changed("table-II/be/be", "be/be", TIME, &source("UDP4"), 150.0)),
         ("6", changed("table-II/cc/be", "cc/be", TIME, &source("TCP3"), 100.0)),
         ("7a", changed("ours/ageing", "ts/ts", TIME, &("ageing", json!("off")), 100.0)),
-        ("7b", changed("ours/newcomers", "congestion", DELIVERED, &("patience", json!("off")), 14.0)),
+        ("7b", changed("ours/newcomers", "congestion", GAIN, &("patience", json!("1 s")), 0.9)),
+        ("7b", changed("ours/newcomers", "congestion", STARVED, &("patience", json!("off")), 50.0)),
+        ("7b", changed("ours/newcomers", "congestion", STARVED, &("patience", json!("1 s")), 5.0)),
         ("8", changed("ours/slot-length", "ts/ts", RESENT, &("slot", json!("500 us")), 1.5)),
         ("9", changed("ours/figure-3/ratio", "ts/ts", TIME, &("tcp_flows", json!(98)), 900.0)),
         ("near", changed("table-II/ts/ts", "ts/ts", TIME, &("discipline", json!("DRR")), 2000.0)),

@@ -15,6 +15,10 @@ pub const RESENT: &str = "resent_percent";
 pub const FIRST_COME: &str = "start_order_correlation";
 /// How much of the 1 MB of each flow of a class has arrived by the end of the run, of a hundred.
 pub const DELIVERED: &str = "delivered_percent";
+/// How much more that is than in the run with the same seed and without ageing: the seeds differ far more than ageing does.
+pub const GAIN: &str = "gained_percent";
+/// Of a hundred runs, those in which it is less than a hundredth.
+pub const STARVED: &str = "starved_percent";
 
 /// The classes of the paper.
 pub const CLASSES: [&str; 6] = ["TCP1", "TCP2", "TCP3", "TCP4", "UDP3", "UDP4"];
@@ -29,10 +33,11 @@ pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         }
         DELIVERED => {
             let class = class()?;
-            case.each(|run| {
-                let delivered = of_class(run, &class).map(|flow| flow.delivered_total.get() as f64 / 1e4);
-                mean(&delivered.collect::<Vec<f64>>())
-            })
+            case.each(|run| delivered(run, &class))
+        }
+        STARVED => {
+            let class = class()?;
+            case.each(|run| Some(if delivered(run, &class)? < 1.0 { 100.0 } else { 0.0 }))
         }
         RESENT => case.each(resent),
         FIRST_COME => case.each(first_come),
@@ -52,7 +57,9 @@ pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
         };
         let mut wanted = Vec::new();
         if runs.id == "ours/newcomers" {
-            wanted.push(cell(DELIVERED).with("source", "PATIENT"));
+            wanted.extend([DELIVERED, STARVED].map(|metric| cell(metric).with("source", "PATIENT")));
+            let gain = cell(GAIN).with("source", "PATIENT");
+            cells.extend(gained(runs, case).map(|values| (gain, values)));
         } else if !is_table {
             wanted.extend(CLASSES.map(|class| cell(TIME).with("source", class)));
         }
@@ -63,6 +70,21 @@ pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
         cells.extend(wanted.into_iter().filter_map(|cell| value(&cell, case).map(|values| (cell, values))));
     }
     cells
+}
+
+/// The percentage of their 1 MB that has arrived of the flows of a group, on average.
+fn delivered(run: &RunResult, class: &str) -> Option<f64> {
+    let shares = of_class(run, class).map(|flow| flow.delivered_total.get() as f64 / 1e4);
+    mean(&shares.collect::<Vec<f64>>())
+}
+
+/// What ageing has brought to the patient flows in each replication.
+fn gained(runs: &Runs<'_>, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+    let patience = |case: &CaseRuns<'_>| case.keys().get("patience").and_then(Value::as_str) == Some("off");
+    let without = runs.cases.iter().find(|case| patience(case)).filter(|_| !patience(case))?;
+    case.each_with(without, |with, without| {
+        Some(delivered(with, "patient")? - delivered(without, "patient")?)
+    })
 }
 
 /// The flows of a group.

@@ -34,6 +34,9 @@ pub fn entries(transport: &TransportSpec) -> Entries {
             if matches!(controller, ControllerSpec::Vegas { .. }) {
                 entries.put("fine-timer", sender.fine_timer.to_string());
             }
+            if controller.answers_marks() {
+                entries.put("ecn", sender.ecn.to_string());
+            }
             size("segment", sender.segment, &mut entries);
             size("header", *header, &mut entries);
             size("ack", *ack, &mut entries);

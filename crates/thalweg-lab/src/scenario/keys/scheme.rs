@@ -40,6 +40,10 @@ table! {
         idle_restart: bool = "idle-restart" or "true";
         /// A packet that is not full waits while something is unacknowledged (RFC 896).
         nagle: bool = "nagle";
+        /// Packets that are sent for the first time may be marked by a queue in place of being dropped, and the sender takes a
+        /// mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For slow-start, newreno, vegas and
+        /// cubic; those of other schemes are never marked by a queue, but for dec-bit's, which always may be.
+        ecn: bool = "ecn" or "false";
         /// Give up after the same segment was sent so many times more; never without.
         max_retransmissions: u32 = "max-retransmissions";
         /// How much the receiver accepts beyond what it delivered.

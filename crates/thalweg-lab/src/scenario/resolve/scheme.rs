@@ -10,7 +10,9 @@ use super::super::table::{At, Fields};
 use super::Resolver;
 use super::line::small;
 use thalweg_proto::aack;
-use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Growth, SeifSpec, TriSSpec};
+use thalweg_proto::congestion::{
+    BbnSpec, ControllerSpec, DecBitSpec, FeedbackKind, Growth, SeifSpec, TriSSpec,
+};
 use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
 use thalweg_proto::window::{DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
@@ -74,6 +76,7 @@ impl Resolver<'_> {
             table => table,
         };
         let mut common = table.common()?.clone();
+        let own_ecn = common.ecn.as_ref().filter(|ecn| ecn.value).map(|ecn| ecn.span);
         if let Some(shared) = shared {
             common.complete(shared);
         }
@@ -87,6 +90,9 @@ impl Resolver<'_> {
         // What is wrong with either is told before giving up.
         let header = sizes.map_or(0, |(_, header)| header);
         let (controller, recovery) = self.controller(table, &common, header)?;
+        if let Some(span) = own_ecn.filter(|_| !controller.answers_marks()) {
+            self.answers_no_marks(&scheme, &controller, span);
+        }
         let (segment, header) = sizes?;
         let ack = match &common.ack {
             Some(at) => small(at.value).or_else(|| self.bad_size(at, "an acknowledgement")),
@@ -95,9 +101,23 @@ impl Resolver<'_> {
         let recovery = common.recovery.as_deref().map_or(recovery, |&RecoveryName(recovery)| recovery);
         // Quenches and the rule against small packets are one memorandum's (RFC 896).
         let nagle = common.nagle.as_deref().copied().unwrap_or(is_quenched);
-        let sender = SenderConfig { nagle, fine_timer, ..self.sender(&common, segment, recovery, span)? };
+        let sender = self.sender(&common, segment, recovery, span)?;
+        // From shared settings the option is for those who can.
+        let ecn = sender.ecn && controller.answers_marks();
+        let sender = SenderConfig { nagle, fine_timer, ecn, ..sender };
         let receiver = self.receiver(&common, segment, recovery)?;
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
+    }
+
+    /// `ecn` at a scheme that does not take marks for losses.
+    fn answers_no_marks(&mut self, scheme: &str, controller: &ControllerSpec, span: Span) {
+        let message = format!("`{scheme}` does not take marks for losses");
+        let help = if controller.feedback() == Some(FeedbackKind::DecBit) {
+            "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
+        } else {
+            "slow-start, newreno, vegas and cubic do; packets of others are never marked by a queue"
+        };
+        self.report.error("scenario.scheme", span, message).help(help);
     }
 
     fn adaptive_ack(
@@ -341,6 +361,7 @@ impl Resolver<'_> {
             idle_restart: common.idle_restart.as_ref()?.value,
             nagle: false,
             fine_timer: false,
+            ecn: common.ecn.as_ref()?.value,
             max_retransmissions: common.max_retransmissions.as_deref().copied(),
         })
     }

@@ -44,6 +44,7 @@ where
             failed,
             failure_told,
             pause,
+            marks,
             sent: _,
             retransmissions: _,
             timeouts: _,
@@ -58,6 +59,7 @@ where
         feed(into, (until(*timer, now), silent));
         // What is due already is due, however long.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
+        feed(into, marks.state());
         feed(into, (limit, signal, writable, finishing, finished, failed, failure_told));
     }
 }

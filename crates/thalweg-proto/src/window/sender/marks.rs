@@ -1,0 +1,84 @@
+//! Explicit congestion notification (RFC 3168), the sender's part.
+//!
+//! # Differences from the specification
+//!
+//! | RFC 3168 | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | ends agree on ECN when they connect (section 6.1.1) | both are told by their configuration | connections open without a handshake | none |
+//! | the receiver echoes a mark until the sender tells that it has cut its window (section 6.1.3, CWR) | each mark is echoed by the one acknowledgement that follows it | schemes that count marks need each (the DEC bit) | where that acknowledgement is lost, so is the mark; a queue that stays long marks again |
+//! | with a window of one segment, a mark makes the sender wait for its retransmission timer (section 6.1.2) | the least threshold of a controller is two segments | as after a loss | many flows at a small queue keep two segments each on the way |
+
+use super::{News, Phase, Sender};
+use crate::congestion::{Controller, LossKind, LossSample, Path};
+use crate::payload::Payload;
+use crate::units::Time;
+
+/// Which window of data was answered last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    /// What was sent below this left before the last cut.
+    until: u64,
+    /// A mark was the reason of that cut.
+    by_mark: bool,
+    cuts: u32,
+}
+
+impl Marks {
+    pub fn cuts(&self) -> u32 {
+        self.cuts
+    }
+
+    /// What decides the future.
+    pub fn state(&self) -> (u64, bool) {
+        (self.until, self.by_mark)
+    }
+
+    /// A mark, where all below `unacknowledged` has arrived and `next` is sent next: whether it is one of a new window.
+    fn begin_mark(&mut self, unacknowledged: u64, next: u64) -> bool {
+        if self.until > 0 && unacknowledged <= self.until {
+            return false;
+        }
+        (self.until, self.by_mark) = (next, true);
+        self.cuts = self.cuts.saturating_add(1);
+        true
+    }
+
+    /// A loss: whether it cuts. One in a window that a mark has cut already does not (RFC 3168, section 6.1.2).
+    fn begin_loss(&mut self, unacknowledged: u64, next: u64) -> bool {
+        if self.by_mark && unacknowledged <= self.until {
+            return false;
+        }
+        (self.until, self.by_mark) = (next, false);
+        true
+    }
+}
+
+impl<P: Payload, C: Controller> Sender<P, C> {
+    /// The receiver echoes a mark with an acknowledgement that brought this news.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_mark(&mut self, now: Time, news: &News<C::PacketInfo>) {
+        // What is being repaired has cut the window of this data.
+        if self.phase != Phase::Open || !self.marks.begin_mark(self.unacknowledged, self.next) {
+            return;
+        }
+        let path = self.path(now);
+        // Before the acknowledgement, as what came with it was part of the window that is to be cut.
+        let path = Path { outstanding: path.outstanding + news.segments, ..path };
+        let sent_at = news.newest.map_or(now, |(sent_at, _)| sent_at);
+        self.controller.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
+    }
+
+    /// A loss is found: whether the controller is to cut for it.
+    #[inline(never)]
+    pub(super) fn cuts_for_loss(&mut self) -> bool {
+        !self.config.ecn || self.marks.begin_loss(self.unacknowledged, self.next)
+    }
+
+    /// The timer expired, for which the controller cuts always.
+    pub(super) fn note_timeout(&mut self) {
+        if self.config.ecn {
+            (self.marks.until, self.marks.by_mark) = (self.next, false);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Explicit congestion notification: queues that can mark do so in place of dropping, and senders slow down without a loss.
+
+mod net;
+
+use net::{direction, group, pipe, run, window};
+use thalweg_proto::congestion::{ControllerSpec, DecBitSpec};
+use thalweg_proto::units::{Duration, Rate};
+use thalweg_queue::{
+    CoDelConfig, DisciplineSpec, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig, RedConfig,
+};
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::*;
+
+const LIMIT: Limit = Limit::Packets(1000);
+
+/// Every discipline that marks, set so that it does before it is full.
+fn marking() -> [DisciplineSpec; 5] {
+    let red = RedConfig { ecn: true, gentle: true, max_threshold: 100.0, ..RedConfig::default() };
+    let fair = FairQueueingConfig { mark_above: Some(0.1), ..FairQueueingConfig::default() };
+    [
+        DisciplineSpec::Red { limit: LIMIT, config: red },
+        DisciplineSpec::CoDel { limit: LIMIT, config: CoDelConfig::default() },
+        DisciplineSpec::FqCoDel { limit: LIMIT, config: FqCoDelConfig::default() },
+        DisciplineSpec::Pie { limit: LIMIT, config: PieConfig::default() },
+        DisciplineSpec::FairQueueing { limit: LIMIT, config: fair },
+    ]
+}
+
+fn transport(controller: ControllerSpec, heeds: bool) -> TransportSpec {
+    let mut transport = window(controller);
+    if let TransportSpec::Window { sender, .. } = &mut transport {
+        sender.ecn = heeds;
+    }
+    transport
+}
+
+/// Four flows over 10 Mbit/s and a round trip of 20 ms for 20 s, under the eyes of the verifier.
+fn share(queue: DisciplineSpec, transport: TransportSpec) -> RunResult {
+    let flows = GroupSpec { count: 4, ..group("window", 1, transport, WorkloadSpec::Bulk) };
+    let link = direction(Rate::from_mbits_per_sec(10), Duration::from_millis(10), LIMIT);
+    let link = DirectionSpec { queue, ..link };
+    run(&Spec { groups: vec![flows], duration: Duration::from_secs(20), ..pipe(link) })
+}
+
+fn controllers() -> [ControllerSpec; 4] {
+    let (initial_window, initial_threshold) = (4.0, 16.0);
+    [
+        ControllerSpec::NewReno { initial_window, initial_threshold },
+        ControllerSpec::SlowStart { initial_window, initial_threshold, growth: Default::default() },
+        ControllerSpec::Cubic {
+            initial_window,
+            initial_threshold,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+        },
+        ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 60.0, beta: 80.0, gamma: 60.0 },
+    ]
+}
+
+#[test]
+fn queues_mark_and_nothing_goes_again() {
+    for queue in marking() {
+        for controller in controllers() {
+            let result = share(queue, transport(controller, true));
+            let link = &result.links[0];
+            let resent: u64 = result.flows.iter().map(|flow| flow.retransmissions).sum();
+            let what = format!("{queue:?}, {controller:?}: {} marks", link.marks);
+            assert!(link.marks > 20, "{what}");
+            assert_eq!((link.drops_early, link.drops_full, resent), (0, 0, 0), "{what}");
+            assert!(link.utilisation > 0.9, "{what}, {}", link.utilisation);
+            // Who does not heed marks is never marked.
+            let deaf = share(queue, transport(controller, false));
+            assert_eq!(deaf.links[0].marks, 0, "{what}");
+            assert_eq!(deaf.links[0].drops_early > 0, queue.drops_early(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_mark_does_what_a_loss_does() {
+    // The queue that CoDel leaves is as short with marks as with drops.
+    let queue = DisciplineSpec::CoDel { limit: LIMIT, config: CoDelConfig::default() };
+    let [controller, ..] = controllers();
+    let mean = |heeds| {
+        let result = share(queue, transport(controller, heeds));
+        result.links[0].queue.mean_packets
+    };
+    let (marked, dropped) = (mean(true), mean(false));
+    assert!((marked / dropped - 1.0).abs() < 0.5, "{marked} and {dropped} packets");
+    // With nothing to slow it down the same window fills all there is.
+    let deaf = DisciplineSpec::Fcfs { limit: LIMIT };
+    assert!(share(deaf, transport(controller, true)).links[0].queue.mean_packets > 10.0 * marked);
+}
+
+#[test]
+fn the_dec_bit_is_set_by_any_queue_that_marks() {
+    let controller = ControllerSpec::DecBit(DecBitSpec {
+        initial_window: 1.0,
+        max_window: 1000.0,
+        increase: 1.0,
+        decrease: 0.875,
+        share: 0.5,
+    });
+    let config = FairQueueingConfig { mark_above: Some(0.02), ..FairQueueingConfig::default() };
+    let marks = share(DisciplineSpec::FairQueueing { limit: LIMIT, config }, window(controller));
+    let link = &marks.links[0];
+    assert!(link.marks > 100 && link.drops_full == 0, "{} marks", link.marks);
+    // Its windows turn around the threshold of each flow's queue.
+    assert!(link.queue.max_packets < 100, "{}", link.queue.max_packets);
+}
