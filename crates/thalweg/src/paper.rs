@@ -42,7 +42,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         for (id, title) in prepared.listing().chain(named) {
             table.row(vec![id.to_owned(), title.to_owned()]);
         }
-        return Ok(console.print(&table.render(console.style))?);
+        return console.print(&table.render(console.style));
     }
     if cfg!(debug_assertions) {
         console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
