@@ -10,9 +10,10 @@ use thalweg_lab::paper::{Choice, Results, Row, find, prepare, tables};
 use thalweg_sim::trace::NoTrace;
 
 /// Run once for all tests of this file.
-static RESULTS: LazyLock<Results> = LazyLock::new(|| {
-    let prepared =
-        prepare(find("liang91").unwrap(), &Choice::default()).unwrap_or_else(|error| panic!("{error}"));
+static RESULTS: LazyLock<Results> = LazyLock::new(|| results(&Choice::default()));
+
+fn results(choice: &Choice) -> Results {
+    let prepared = prepare(find("liang91").unwrap(), choice).unwrap_or_else(|error| panic!("{error}"));
     let jobs = prepared.jobs();
     let progress = Progress::new(&jobs, Arc::default());
     let mut runs = Vec::with_capacity(jobs.len());
@@ -20,7 +21,7 @@ static RESULTS: LazyLock<Results> = LazyLock::new(|| {
     batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
     assert!(runs.iter().all(|run| run.conservation.holds()));
     prepared.results(runs)
-});
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -53,6 +54,37 @@ fn every_cell_has_a_value_and_every_claim_holds() {
     assert_eq!(RESULTS.claims.len(), 11);
     let failed: Vec<_> = RESULTS.failed().collect();
     assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// A claim is decided by what is so, not by the seeds: here the two claims in which schemes come near to each other.
+#[test]
+fn claims_hold_with_other_seeds() {
+    let experiments = ["table-4.2", "table-4.3", "table-5.7", "table-5.9"].map(str::to_owned);
+    for seed in [11, 101, 303] {
+        let choice = Choice { experiments: experiments.to_vec(), seed: Some(seed), ..Choice::default() };
+        let results = results(&choice);
+        let judged: Vec<&str> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
+        assert_eq!(judged, ["1", "8"]);
+        let failed: Vec<_> = results.failed().collect();
+        assert!(failed.is_empty(), "seed {seed}: {failed:#?}");
+    }
+}
+
+/// A figure and a table of further values of an experiment are names for it.
+#[test]
+fn figures_and_further_tables_name_their_experiments() {
+    let chosen = |name: &str| -> Vec<String> {
+        let choice = Choice { experiments: vec![name.to_owned()], ..Choice::default() };
+        let prepared = prepare(find("liang91").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+        prepared.listing().map(|(id, _)| id.to_owned()).collect()
+    };
+    assert_eq!(chosen("figure-4.3"), ["table-4.2/exp-1"]);
+    assert_eq!(chosen("figure-5.2").len(), 6);
+    // Variances of more than one user.
+    assert_eq!(chosen("table-5.8"), ["table-5.7/exp-2", "table-5.7/exp-3", "table-5.7/exp-4"]);
+    let choice = Choice { experiments: vec!["figure-4.9".to_owned()], ..Choice::default() };
+    let error = prepare(find("liang91").unwrap(), &choice).unwrap_err().to_string();
+    assert!(error.contains("did you mean `figure-4."), "{error}");
 }
 
 /// How near the network throughputs are, in percent: the mean of the absolute differences, and the largest.

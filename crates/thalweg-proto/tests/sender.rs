@@ -5,7 +5,7 @@ mod signals;
 mod steered;
 mod trace;
 
-use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::congestion::{ControllerSpec, Follow, Growth, SeifSpec};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate};
@@ -25,6 +25,18 @@ fn new_reno(initial_window: f64) -> ControllerSpec {
 /// Slow Start in congestion avoidance from the start.
 fn tahoe(initial_window: f64, growth: Growth) -> ControllerSpec {
     ControllerSpec::SlowStart { initial_window, initial_threshold: 2.0, growth }
+}
+
+/// SEIF in its stable state.
+fn seif(initial_window: f64) -> ControllerSpec {
+    ControllerSpec::Seif(SeifSpec {
+        initial_window,
+        initial_threshold: 2.0,
+        max_window: 30.0,
+        cut_back: 0.5,
+        growth_windows: 1,
+        follow: Follow::All,
+    })
 }
 
 fn fixed(window: f64) -> ControllerSpec {
@@ -433,17 +445,33 @@ fn pacing_follows_a_new_rate_at_once() {
     assert_eq!(t.poll(), "2");
 }
 
-/// A router says that it dropped a segment: it goes again at once, and only once.
+/// A router says that it dropped a segment: for a controller that takes this for a loss it goes again at once, and only
+/// once.
 #[test]
 fn what_a_router_dropped_goes_again() {
-    let mut t = Trace::new(config(Recovery::Sack), &fixed(4.0));
-    assert_eq!(t.write(10), "0 1 2 3");
+    let mut t = Trace::new(config(Recovery::Sack), &seif(8.0));
+    assert_eq!(t.write(4), "0 1 2 3");
     let dropped =
         |segment: u64| Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None, queue: 0 });
     t.at(50);
     assert_eq!(t.tell(dropped(1)), "!feedback r1");
     assert_eq!(t.tell(dropped(1)), "!feedback");
     assert_eq!(t.tell(dropped(77)), "!feedback");
+}
+
+/// Others are not told of repairs that they had no part in: the loss is noticed as any other, and cuts the window.
+#[test]
+fn what_a_router_dropped_is_a_loss_to_those_who_do_not_listen() {
+    let mut t = Trace::new(config(Recovery::NewReno), &new_reno(4.0));
+    assert_eq!(t.write(10), "0 1 2 3");
+    t.at(50);
+    let dropped = Feedback { dropped: Some(0), rate: None, queue: 0 };
+    assert_eq!(t.tell(Input::Feedback(dropped)), "!feedback");
+    t.at(60);
+    t.ack(0);
+    t.ack(0);
+    let third = t.ack(0);
+    assert!(third.contains("r0"), "{third}");
 }
 
 /// A pause stops data and nothing else: acknowledgements are taken, and a timer that expires during it is not a new

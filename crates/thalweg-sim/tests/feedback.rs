@@ -56,6 +56,18 @@ fn drops_are_told_to_their_owners() {
     assert_eq!(messages(&result), slow.feedback);
 }
 
+/// Messages to flows that do not listen take room on the way back and change nothing else: losses stay losses, or the
+/// sources would never slow down.
+#[test]
+fn those_who_do_not_listen_are_still_controlled() {
+    let told = dumbbell(seif(SeifPolicy::Static), vec![greedy("a"), greedy("b"), greedy("c")]);
+    let mut untold = told.clone();
+    untold.links[1].forward.feedback = None;
+    let (told, untold) = (run(&told), run(&untold));
+    let drops = |result: &RunResult| result.links[2].drops_full;
+    assert!(messages(&told) > 0 && drops(&told) < 2 * drops(&untold), "{} {}", drops(&told), drops(&untold));
+}
+
 /// The queue's threshold is at 8000 bytes: nine packets. Each source is warned once before the queue has fallen below.
 #[test]
 fn a_threshold_warns_all_sources_before_the_queue_overflows() {

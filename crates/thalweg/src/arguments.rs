@@ -304,6 +304,9 @@ pub struct PaperArguments {
     /// Only this experiment, or all of a table or figure; may be repeated
     #[arg(long = "experiment", value_name = "ID")]
     pub experiments: Vec<String>,
+    /// Run nothing, and show the experiments with their titles
+    #[arg(long)]
+    pub list: bool,
     /// Print one JSON document in place of tables
     #[arg(long)]
     pub json: bool,

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thalweg_lab::batch::{self, Progress};
-use thalweg_lab::output::{Folder, REPORT, Style};
+use thalweg_lab::output::{Align, Folder, REPORT, Style, Table};
 use thalweg_lab::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
 use thalweg_lab::report::paper_report;
 use thalweg_lab::results::{Document, Header, Run, Scenario};
@@ -36,6 +36,14 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         // The files are part of the program, so this is its fault.
         PaperError::Plan(_) | PaperError::Scenario { .. } => Error::Failed(error.to_string()),
     })?;
+    if arguments.list {
+        let mut table = Table::with_columns([("Experiment", Align::Left), ("Shows", Align::Left)]);
+        let named = prepared.left_out.iter().map(|id| (id.as_str(), "takes long; run only when named"));
+        for (id, title) in prepared.listing().chain(named) {
+            table.row(vec![id.to_owned(), title.to_owned()]);
+        }
+        return console.print(&table.render(console.style));
+    }
     if cfg!(debug_assertions) {
         console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
@@ -119,6 +127,8 @@ fn run(
 
 /// Writes the results of a case as `thalweg run --out` would.
 fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Error> {
+    // Chance may have no part in a run although it could have had: then one run says all.
+    let results = paper::distinct(results);
     let folder = folder.run(&case.name)?;
     if case.series {
         let mut series = SeriesFiles::new(&folder)?;
@@ -130,7 +140,7 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
         scenario: Scenario { title: case.scenario.title.clone(), file: format!("{}.toml", case.name) },
         duration: case.spec.duration,
         warmup: case.spec.warmup,
-        seeds: case.seeds.clone(),
+        seeds: case.seeds[..results.len()].to_vec(),
     };
     let document = Document::of_runs(header, results.iter().map(Run::of).collect());
     Ok(folder.write_results(&document, &expand(&case.scenario))?)

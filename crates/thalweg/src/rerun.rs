@@ -94,6 +94,15 @@ fn events(document: &Document) -> Vec<u64> {
 /// Where two documents first differ, apart from runs that one of them never began.
 fn first_difference(stored: &Document, again: &Document) -> Result<Option<String>, Error> {
     for ((scheme, was), (_, is)) in stored.runs().zip(again.runs()) {
+        // It was complete and now stops earlier: what follows from that says less than that.
+        if was.complete && !is.complete {
+            let scheme = scheme.map(|name| format!("{name}, ")).unwrap_or_default();
+            return Ok(Some(format!(
+                "{scheme}seed {}: the stored run ended after {} events, and after as many this one is not at its end; the \
+                 scenario in the folder was changed, or this is another version",
+                was.seed, was.events
+            )));
+        }
         let (was_value, is_value) = (value(was)?, value(is)?);
         if let Some(difference) = difference("", &was_value, &is_value) {
             let scheme = scheme.map(|name| format!("{name}, ")).unwrap_or_default();

@@ -133,6 +133,14 @@ fn a_results_folder_explains_itself_and_runs_again() {
     fs::write(folder.join("results.json"), forged).unwrap();
     let error = fails(&place, &["rerun", "results"], 1);
     assert!(error.contains("seed 1: hops was 1"), "{error}");
+    // A changed scenario needs another number of events: that it ends elsewhere is said, and why that may be.
+    fs::write(folder.join("results.json"), results).unwrap();
+    let scenario = fs::read_to_string(folder.join("scenario.toml")).unwrap();
+    let longer = scenario.replacen("duration = \"", "duration = \"1", 1);
+    assert_ne!(scenario, longer);
+    fs::write(folder.join("scenario.toml"), longer).unwrap();
+    let error = fails(&place, &["rerun", "results"], 1);
+    assert!(error.contains("seed 1") && error.contains("scenario in the folder was changed"), "{error}");
 }
 
 #[test]

@@ -67,8 +67,21 @@ fn what_does_not_exist_is_answered_with_the_nearest() {
     assert!(error.contains("no paper `liang19`") && error.contains("did you mean `liang91`?"), "{error}");
     let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.2/exp2"]);
     assert!(error.contains("did you mean `table-5.2/exp-2`?"), "{error}");
+    let error = refuses(&place, &["paper", "liang91", "--experiment", "table-5.99"]);
+    assert!(error.contains("did you mean `table-5.9"), "{error}");
     assert!(refuses(&place, &one(&["--seed", "18446744073709551615"])).contains("too large"));
     assert!(refuses(&place, &one(&["--reps", "4294967295"])).contains("at most 10000"));
+}
+
+#[test]
+fn a_list_names_the_experiments_and_runs_none() {
+    let text = prints(&place("list"), &["paper", "liang91", "--list"]);
+    assert!(
+        text.lines().any(|line| line.starts_with("table-5.2/exp-2") && line.ends_with("one way, 2 users")),
+        "{text}"
+    );
+    let some = prints(&place("list"), &["paper", "liang91", "--list", "--experiment", "figure-4.5"]);
+    assert!(some.contains("table-4.5/exp-1") && some.lines().count() == 3, "{some}");
 }
 
 /// Each run of a paper is a folder as `thalweg run --out` writes it: it can be run again, and gives the same numbers.
@@ -79,6 +92,14 @@ fn a_folder_holds_each_run_ready_to_run_again() {
     let text = prints(&place, &call);
     let folder = place.join("results");
     assert_eq!(fs::read_to_string(folder.join("summary.txt")).unwrap(), text);
+    // Where nothing random happened one run says all.
+    let single = fs::read_to_string(folder.join("runs/table-5.2-exp-2-seif/results.json")).unwrap();
+    let single: Value = serde_json::from_str(&single).unwrap();
+    assert_eq!((single["runs"].as_array().unwrap().len(), &single["seeds"]), (1, &serde_json::json!([1])));
+    assert!(
+        prints(&place, &["rerun", "results/runs/table-5.2-exp-2-seif", "--quiet"])
+            .starts_with("Identical: 1 run")
+    );
     let run = "results/runs/table-5.2-exp-2-slow-start";
     assert!(prints(&place, &["rerun", run, "--quiet"]).starts_with("Identical"));
     assert!(place.join(run).join("series.csv").exists() && place.join(run).join("series.parquet").exists());

@@ -25,7 +25,7 @@ mod runs;
 mod tables;
 mod yang01;
 
-pub use prepare::{Case, Choice, PaperError, Prepared, prepare};
+pub use prepare::{Case, Choice, PaperError, Prepared, distinct, prepare};
 pub use published::{Cell, Experiment, Published};
 pub use results::{Claim, ExperimentResults, Results, Row};
 pub use runs::{CaseRuns, Runs};

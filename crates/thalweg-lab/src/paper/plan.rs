@@ -9,6 +9,9 @@
 //! [choice.threshold]
 //! "*" = ["defaults.link.queue.feedback.threshold={}"]
 //!
+//! [figure]                            # what --experiment runs for a figure: the experiments that it was drawn from
+//! "figure-4.3" = ["table-4.1"]
+//!
 //! [[experiment]]
 //! id = "table-4.1"                    # an id of the published values, or one that begins with `ours/`
 //! title = "What the table shows"
@@ -41,6 +44,8 @@ pub struct Plan {
     pub replications: u32,
     #[serde(default)]
     pub choice: BTreeMap<String, Map<String, Value>>,
+    #[serde(default)]
+    pub figure: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     pub quick: Quick,
     #[serde(default)]

@@ -9,6 +9,7 @@ use crate::batch::Job;
 use crate::scenario::{self, Diagnostic, Scenario, is_random, nearest};
 use core::fmt;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
@@ -16,8 +17,8 @@ use thalweg_sim::spec::Spec;
 /// What of a paper is run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Ids of experiments, or what they begin with before a `/`; without, all that the plan does not keep for when they are
-    /// named.
+    /// Ids of experiments, what they begin with before a `/`, tables that hold values of them, or figures that were drawn
+    /// from them; without, all that the plan does not keep for when they are named.
     pub experiments: Vec<String>,
     /// Shorter, as the plan says.
     pub quick: bool,
@@ -59,7 +60,7 @@ impl fmt::Display for PaperError {
                 write!(f, "there is no experiment `{name}`")?;
                 match nearest {
                     Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
-                    None => write!(f, "; without `--experiment` all are run and named"),
+                    None => write!(f, "; `--list` shows them"),
                 }
             }
             Self::Seeds => write!(f, "the last seeds are too large"),
@@ -138,7 +139,7 @@ pub fn prepare(paper: &'static dyn Paper, choice: &Choice) -> Result<Prepared, P
             experiments.push(Experiment { id: planned.id.clone(), cells: Vec::new() });
         }
     }
-    let mut experiments = chosen(experiments, &choice.experiments)?;
+    let mut experiments = chosen(experiments, &plan.figure, &choice.experiments)?;
     let mut left_out = Vec::new();
     experiments.retain(|of| {
         let is_long = plan.experiment.iter().any(|planned| planned.id == of.id && planned.only_named);
@@ -184,19 +185,39 @@ pub fn prepare(paper: &'static dyn Paper, choice: &Choice) -> Result<Prepared, P
     Ok(prepared)
 }
 
-/// The experiments that were asked for.
-fn chosen(all: Vec<Experiment>, asked: &[String]) -> Result<Vec<Experiment>, PaperError> {
-    let is_asked =
+/// The experiments that were asked for: by id, by what it begins with, by a table that some of their values stand in, or
+/// by a figure.
+fn chosen(
+    all: Vec<Experiment>,
+    figures: &BTreeMap<String, Vec<String>>,
+    asked: &[String],
+) -> Result<Vec<Experiment>, PaperError> {
+    let begins =
         |id: &str, name: &str| id == name || id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
-    let ids = || all.iter().map(|of| of.id.as_str());
+    let tables = |of: &Experiment| -> Vec<String> {
+        of.cells.iter().filter_map(|cell| cell.text("table")).map(|table| format!("table-{table}")).collect()
+    };
+    let is_asked = |of: &Experiment, name: &str| {
+        let of_figure = figures.get(name).is_some_and(|ids| ids.iter().any(|id| begins(&of.id, id)));
+        of_figure || begins(&of.id, name) || tables(of).iter().any(|table| table == name)
+    };
     for name in asked {
-        if !ids().any(|id| is_asked(id, name)) {
-            let nearest = nearest(name, ids()).map(str::to_owned);
+        if !all.iter().any(|of| is_asked(of, name)) {
+            let ids = all.iter().map(|of| of.id.as_str());
+            let stems = all.iter().filter_map(|of| Some(of.id.split_once('/')?.0));
+            let names = ids.chain(stems).chain(figures.keys().map(String::as_str));
+            let nearest = nearest(name, names).map(str::to_owned);
             return Err(PaperError::NoExperiment { name: name.clone(), nearest });
         }
     }
-    let wanted = |of: &Experiment| asked.is_empty() || asked.iter().any(|name| is_asked(&of.id, name));
+    let wanted = |of: &Experiment| asked.is_empty() || asked.iter().any(|name| is_asked(of, name));
     Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// The runs of a case that tell something: one where all are alike to the last packet, as nothing random happened.
+pub fn distinct(runs: &[RunResult]) -> &[RunResult] {
+    let alike = runs.windows(2).all(|two| two[0].fingerprint == two[1].fingerprint);
+    if alike { &runs[..runs.len().min(1)] } else { runs }
 }
 
 fn case_name(id: &str, keys: &Map<String, Value>) -> String {
@@ -214,6 +235,11 @@ impl Prepared {
     /// The paper.
     pub fn paper(&self) -> &'static dyn Paper {
         self.paper
+    }
+
+    /// The id of each experiment, and what it shows.
+    pub fn listing(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.experiments.iter().zip(&self.titles).map(|(of, title)| (of.id.as_str(), title.as_str()))
     }
 
     /// All simulations: the seeds of each case in turn.
@@ -245,8 +271,7 @@ impl Prepared {
                 continue;
             };
             rest = others;
-            let alike = own.iter().all(|run| run.fingerprint == own[0].fingerprint);
-            measured.push(Some(if alike { &own[..1] } else { own }));
+            measured.push(Some(distinct(own)));
         }
         let mut results = Results {
             paper: self.paper.name(),

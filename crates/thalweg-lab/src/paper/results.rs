@@ -104,12 +104,17 @@ impl Results {
 
     /// Our value of a metric of a scheme in an experiment, told by further keys from others where it must be.
     pub fn value(&self, id: &str, scheme: &str, metric: &str, keys: &[(&str, Value)]) -> Option<f64> {
+        self.row(id, scheme, metric, keys)?.value
+    }
+
+    /// The same with its interval and what was published.
+    pub fn row(&self, id: &str, scheme: &str, metric: &str, keys: &[(&str, Value)]) -> Option<&Row> {
         let has = |row: &&Row| {
             row.cell.scheme == scheme
                 && row.cell.metric == metric
                 && keys.iter().all(|(key, value)| row.cell.keys.get(*key).is_some_and(|own| same(own, value)))
         };
-        self.experiment(id)?.rows.iter().find(has)?.value
+        self.experiment(id)?.rows.iter().find(has)
     }
 
     /// One JSON document.

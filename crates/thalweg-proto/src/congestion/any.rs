@@ -91,6 +91,10 @@ impl Controller for Any {
         each!(self, controller => controller.on_feedback(sample));
     }
 
+    fn heeds_drops(&self) -> bool {
+        each!(self, controller => controller.heeds_drops())
+    }
+
     fn on_idle(&mut self, path: &Path) {
         each!(self, controller => controller.on_idle(path));
     }

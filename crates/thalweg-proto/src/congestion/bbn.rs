@@ -9,6 +9,7 @@
 //! | --- | --- | --- | --- |
 //! | the boundary router enforces the rations | the source paces itself | a window transport's own pacing is at the boundary | none where the source is honest |
 //! | rations are flooded to all nodes, which know the route | messages reach the sources of a queue; one not renewed in time is forgotten | sources do not know routes | after a change of route the old ration holds a little longer |
+//! | before the first renewal a ration is that of an idle network, `R(0) = T` | before the first message the source is not paced at all | `T` is known to routers only, and a source does not know its route | in the first interval a source sends as fast as its window lets it: with the default of 1 s and large windows a burst that overflows small buffers. A smaller `interval` or `window` shortens it |
 
 use super::{AckSample, Controller, Decision, FeedbackSample, LossSample, Path, SentSample};
 use crate::units::{Bytes, Duration, Rate, Time};

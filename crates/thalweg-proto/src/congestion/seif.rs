@@ -189,6 +189,10 @@ impl Controller for Seif {
         }
     }
 
+    fn heeds_drops(&self) -> bool {
+        true
+    }
+
     fn decision(&self) -> Decision {
         Decision::window(self.window)
     }

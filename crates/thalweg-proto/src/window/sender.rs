@@ -459,7 +459,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.signal = Some(Signal::Feedback);
         let path = self.path(now);
         let mut known = false;
-        if let Some(sequence) = feedback.dropped {
+        // Sent again at once, the packet would never be missed: a controller that does not know of such messages would
+        // be told of no loss at all.
+        if let Some(sequence) = feedback.dropped.filter(|_| self.controller.heeds_drops()) {
             // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
             known = !self.outstanding.mark_dropped(sequence, now);
             if !known && self.is_first(sequence) {

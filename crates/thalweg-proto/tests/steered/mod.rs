@@ -49,6 +49,10 @@ impl Controller for Steered {
         self.inner.on_feedback(sample);
     }
 
+    fn heeds_drops(&self) -> bool {
+        self.inner.heeds_drops()
+    }
+
     fn on_idle(&mut self, path: &Path) {
         assert!(path.outstanding == 0, "idle with something outstanding");
         self.inner.on_idle(path);

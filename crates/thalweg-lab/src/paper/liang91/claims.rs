@@ -2,10 +2,14 @@
 //!
 //! A claim asks for values by experiment, scheme and metric; where one of them is missing, because its experiment was
 //! not run, the claim is left out.
+//!
+//! Limits are those of the thesis, or of the words that it uses, never near what we measured: a claim is to be decided the
+//! same by nearly any seeds. Where two schemes are so near that chance decides which is ahead, the interval does: a step
+//! is refuted by a difference that is surely the other way, and one that is neither is said to be undecided.
 
 use super::super::evidence::Evidence;
-use super::super::{Claim, Results};
-use super::metrics::{MOVEMENT_CORRELATION, VARIANCE_PER_RUN};
+use super::super::{Claim, Results, Row};
+use super::metrics::{MOVEMENT_CORRELATION, VARIANCE_PER_RUN, WINDOW_CORRELATION};
 use serde_json::{Value, json};
 
 /// The claims that the results decide.
@@ -34,6 +38,11 @@ impl Study<'_> {
         self.0.value(id, scheme, metric, &[])
     }
 
+    /// The value with half of its interval, zero where nothing is random.
+    fn interval(&self, id: &str, scheme: &str, metric: &str, keys: &[(&str, Value)]) -> Option<Interval> {
+        Interval::of(self.0.row(id, scheme, metric, keys)?)
+    }
+
     fn throughput(&self, id: &str, scheme: &str) -> Option<f64> {
         self.get(id, scheme, THROUGHPUT)
     }
@@ -48,19 +57,61 @@ impl Study<'_> {
     }
 }
 
+/// A mean, and half of its 95 % interval.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    mean: f64,
+    half: f64,
+}
+
+impl Interval {
+    fn of(row: &Row) -> Option<Self> {
+        Some(Self { mean: row.value?, half: row.ci95.unwrap_or(0.0) })
+    }
+
+    /// Of the difference of two independent means.
+    fn minus(self, other: Self) -> Self {
+        let half = libm::sqrt(self.half * self.half + other.half * other.half);
+        Self { mean: self.mean - other.mean, half }
+    }
+
+    fn is_surely_above(self, limit: f64) -> bool {
+        self.mean - self.half > limit
+    }
+
+    fn is_surely_below(self, limit: f64) -> bool {
+        self.mean + self.half < limit
+    }
+}
+
 fn avoidance_beats_reaction(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    for id in ["4.2/exp-1", "4.2/exp-2", "4.2/exp-3", "4.3/exp-1", "4.3/exp-2", "4.3/exp-3"] {
+    let mut all = Interval { mean: 0.0, half: 0.0 };
+    let set_ups = ["4.2/exp-1", "4.2/exp-2", "4.2/exp-3", "4.3/exp-1", "4.3/exp-2", "4.3/exp-3"];
+    for id in set_ups {
         let table = format!("table-{id}");
         let (seif, reacting) =
             (study.throughput(&table, "seif")?, study.throughput(&table, "reacting-feedback")?);
-        let drops = |scheme| study.get(&table, scheme, "packets_dropped");
+        let gain = study.interval(&table, "seif-over-reacting", "throughput_improvement_percent", &[])?;
+        let drops = |scheme| study.interval(&table, scheme, "packets_dropped", &[]);
         let (few, many) = (drops("seif")?, drops("reacting-feedback")?);
-        evidence.say(format!("{id}: {seif:.2} > {reacting:.2} kbit/s, {few:.0} and {many:.1} drops"));
-        evidence.must(seif > reacting, format!("{id} in throughput"));
-        // "Almost no": the thesis has a few in one of the six.
-        evidence.must(few <= 5.0 && few < many, format!("{id} in drops"));
+        let undecided = !gain.is_surely_above(0.0) && !gain.is_surely_below(0.0);
+        let mark = if undecided { " (undecided)" } else { "" };
+        evidence.say(format!(
+            "{id}: {seif:.2} and {reacting:.2} kbit/s, a gain of {:.2} +/- {:.2} %{mark}, {:.1} and {:.1} drops",
+            gain.mean, gain.half, few.mean, many.mean
+        ));
+        evidence.must(!gain.is_surely_below(0.0), format!("{id} in throughput"));
+        let packets = seif * COUNTED_SECONDS * 1e3 / PACKET_BITS;
+        evidence.must(few.mean <= ALMOST_NONE * packets, format!("{id}: more than almost no drops"));
+        evidence.must(few.minus(many).is_surely_below(0.0), format!("{id} in drops"));
+        all.mean += gain.mean;
+        all.half = libm::hypot(all.half, gain.half);
     }
+    let count = set_ups.len() as f64;
+    let mean = Interval { mean: all.mean / count, half: all.half / count };
+    evidence.say(format!("on average a gain of {:.2} +/- {:.2} %", mean.mean, mean.half));
+    evidence.must(mean.is_surely_above(0.0), "on average in throughput".to_owned());
     Some(evidence.claim(
         "1",
         "Congestion avoidance (feedback at 80 %) has more throughput than feedback on drops in all six set-ups, with (almost) no drops",
@@ -132,25 +183,44 @@ fn bytes_beat_packets_when_buffers_are_scarce(study: &Study<'_>) -> Option<Claim
 
 fn half_is_a_good_cut(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
+    let of = |id: &str, metric: &str| -> Option<Vec<Interval>> {
+        CUTS.iter().map(|&cut| study.interval(id, "seif", metric, &[("cut_back", json!(cut))])).collect()
+    };
+    let list = |values: &[Interval], decimals: usize| {
+        let words: Vec<String> = values.iter().map(|of| format!("{:.decimals$}", of.mean)).collect();
+        words.join(", ")
+    };
     for id in ["table-4.7/exp-1", "table-4.8/exp-2", "table-4.10/exp-3"] {
-        let of = |metric, cut: Value| study.with(id, "seif", metric, "cut_back", cut);
-        let messages = |cut| of("feedback_messages", cut);
-        let (half, most) = (messages(json!(0.5))?, messages(json!(0.9))?);
-        let deep = messages(json!(0))?;
-        evidence.say(format!("{id}: {deep:.0}, {half:.0} and {most:.0} messages for 0, 0.5 and 0.9"));
-        evidence.must(half <= 1.5 * deep, format!("{id}: many messages at 0.5"));
+        let messages = of(id, "feedback_messages")?;
+        evidence.say(format!("{id}: {} messages for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9", list(&messages, 0)));
+        let (deep, rest) = messages.split_at(HALF);
+        let (half, most) = (rest[0].mean, rest[rest.len() - 1].mean);
+        let modest = deep.iter().all(|deeper| half <= 1.5 * deeper.mean);
+        evidence.must(modest, format!("{id}: many messages at 0.5"));
+        for (place, pair) in rest.windows(2).enumerate() {
+            let falls = pair[1].minus(pair[0]).is_surely_below(0.0);
+            evidence.must(!falls, format!("{id}: fewer messages above {}", CUTS[HALF + place]));
+        }
+        // Steep: the last two steps bring more than the two before, and twice as many as at 0.5 in all.
+        let [.., at_07, _, at_09] = rest else { return None };
+        evidence.must(at_09.mean - at_07.mean > at_07.mean - half, format!("{id}: no growth that steepens"));
         evidence.must(most >= 2.0 * half, format!("{id}: no steep growth to 0.9"));
     }
     for id in ["table-4.7/exp-1", "table-4.8/exp-2"] {
-        let of = |cut: f64| study.with(id, "seif", THROUGHPUT, "cut_back", json!(cut));
-        let (half, most) = (of(0.5)?, of(0.9)?);
-        evidence.say(format!("{id}: {half:.2} and {most:.2} kbit/s for 0.5 and 0.9"));
-        evidence.must(half > 0.995 * most, format!("{id}: 0.5 loses throughput"));
+        let throughput = of(id, THROUGHPUT)?;
+        evidence.say(format!("{id}: {} kbit/s", list(&throughput, 2)));
+        let best = throughput.iter().map(|of| of.mean).fold(0.0, f64::max);
+        evidence.must(throughput[HALF].mean > 0.995 * best, format!("{id}: 0.5 loses throughput"));
     }
-    let two_way = |cut: Value| study.with("table-4.10/exp-3", "seif", THROUGHPUT, "cut_back", cut);
-    let (deep, half, most) = (two_way(json!(0))?, two_way(json!(0.5))?, two_way(json!(0.9))?);
-    evidence.say(format!("two ways: {deep:.2}, {half:.2}, {most:.2} kbit/s"));
-    evidence.must(deep < half && half < most, "two-way throughput does not grow".to_owned());
+    let two_way = of("table-4.10/exp-3", THROUGHPUT)?;
+    evidence.say(format!("two ways: {} kbit/s", list(&two_way, 2)));
+    for (place, pair) in two_way.windows(2).enumerate() {
+        let falls = pair[1].minus(pair[0]).is_surely_below(0.0);
+        evidence.must(!falls, format!("two-way throughput falls above {}", CUTS[place]));
+    }
+    let grows = two_way[HALF].minus(two_way[0]).is_surely_above(0.0)
+        && two_way[CUTS.len() - 1].minus(two_way[HALF]).is_surely_above(0.0);
+    evidence.must(grows, "two-way throughput does not grow".to_owned());
     Some(evidence.claim(
         "6",
         "A cut to one half keeps the throughput at a modest number of messages, which grows steeply towards 0.9; two-way throughput grows with the parameter",
@@ -204,7 +274,7 @@ fn seif_wins_two_ways(study: &Study<'_>) -> Option<Claim> {
         let (seif, dec, slow) = (of("seif")?, of("dec-bit")?, of("slow-start")?);
         let share = dec / seif;
         let mut line = format!("{id}: {seif:.1} > {slow:.1} kbit/s, DEC bit {:.0} %", 100.0 * share);
-        evidence.must(share <= ABOUT_HALF, format!("{id}: DEC bit has more than about half"));
+        evidence.must(share <= ABOUT_HALF, format!("{id}: DEC bit is nearer to all than to half"));
         if id == MOST_USERS {
             evidence.say(format!("{line} (excepted)"));
             continue;
@@ -229,14 +299,20 @@ fn windows_move_together(study: &Study<'_>) -> Option<Claim> {
     for id in ["5.2/exp-2", "5.3/exp-3", "5.4/exp-4", "5.6/exp-6"] {
         let of = |scheme| study.get(&format!("ours/table-{id}"), scheme, MOVEMENT_CORRELATION);
         let (seif, dec, slow) = (of("seif")?, of("dec-bit")?, of("slow-start")?);
-        evidence.say(format!("{id}: {seif:.2}, against {dec:.2} (DEC bit) and {slow:.2} (Slow Start)"));
+        let levels = |scheme| study.get(&format!("ours/table-{id}"), scheme, WINDOW_CORRELATION);
+        evidence.say(format!(
+            "{id}: {seif:.2}, against {dec:.2} (DEC bit) and {slow:.2} (Slow Start); of the windows themselves {:.2}, {:.2} and {:.2}",
+            levels("seif")?,
+            levels("dec-bit")?,
+            levels("slow-start")?
+        ));
         evidence.must(seif > 0.7, format!("{id}: SEIF's windows do not"));
         evidence.must(dec < 0.3, format!("{id}: DEC bit's do too"));
         evidence.must(slow < 0.3, format!("{id}: Slow Start's do too"));
     }
     Some(evidence.claim(
         "9",
-        "The windows of competing SEIF sources move together (correlation of their movements), those of Slow Start and DEC bit do not",
+        "The windows of competing SEIF sources move together (correlation of what they do at a time, not of the windows themselves, which follow one cycle under DEC bit too), those of Slow Start and DEC bit do not",
     ))
 }
 
@@ -264,24 +340,43 @@ fn telnet(study: &Study<'_>) -> Option<Claim> {
 
 fn at_least_tri_s(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
+    let of = |id: &str, scheme| study.get(&format!("table-{id}"), scheme, "network_throughput_kbytes_per_s");
     for (id, published) in [("5.17/exp-1", 57.9), ("5.17/exp-2", 58.54)] {
-        let of = |scheme| study.get(&format!("table-{id}"), scheme, "network_throughput_kbytes_per_s");
-        let (seif, ours) = (of("seif")?, of("tri-s")?);
+        let (seif, ours) = (of(id, "seif")?, of(id, "tri-s")?);
         evidence.say(format!("{id}: {seif:.2} >= {published} kB/s published for Tri-S; our Tri-S {ours:.2}"));
         evidence.must(seif >= published, id.to_string());
     }
-    Some(
-        evidence
-            .claim("11", "SEIF at least matches the published throughput of Tri-S on the networks of Tri-S"),
-    )
+    // What Tri-S has there is not known to us: ours takes its place.
+    for id in ["5.17/exp-3", "5.17/exp-4"] {
+        let (seif, ours) = (of(id, "seif")?, of(id, "tri-s")?);
+        let variance = |scheme| study.get(&format!("table-{id}"), scheme, "fairness_variance");
+        let (uneven, less) = (variance("seif")?, variance("tri-s")?);
+        evidence.say(format!(
+            "{id}: {seif:.2} >= {ours:.2} kB/s of our Tri-S, with a variance of {uneven:.0} against {less:.0} (not judged)"
+        ));
+        evidence.must(seif >= ours, format!("{id} against our Tri-S"));
+    }
+    Some(evidence.claim(
+        "11",
+        "SEIF at least matches the published throughput of Tri-S on the networks of Tri-S, and our own Tri-S where none is known",
+    ))
 }
 
 const THROUGHPUT: &str = "network_throughput_kbps";
 /// A gain that does not count, in percent.
 const SMALL_PERCENT: f64 = 1.0;
-/// The thesis has 48 to 61 % where it gives both, and by its text about two thirds in the last set-up, where SEIF is below
-/// Slow Start.
-const ABOUT_HALF: f64 = 2.0 / 3.0;
+/// Nearer to a half than to the whole. The thesis has 48 to 61 % in the six set-ups whose values are known.
+const ABOUT_HALF: f64 = 0.75;
+/// Of the packets delivered. The thesis says no drops but in one set-up.
+const ALMOST_NONE: f64 = 0.01;
+/// From 20 s to 80 s.
+const COUNTED_SECONDS: f64 = 60.0;
+/// Of 512 bytes.
+const PACKET_BITS: f64 = 4096.0;
+/// The cut-back parameters of tables 4.7, 4.8 and 4.10.
+const CUTS: [f64; 7] = [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9];
+/// Where 0.5 is among them.
+const HALF: usize = 2;
 /// Where the thesis has SEIF below Slow Start: three against two sources and the small buffer.
 const MOST_USERS: &str = "5.9/exp-8";
 
@@ -327,6 +422,8 @@ mod tests {
                 Row::new(Cell::ours(scheme, MOVEMENT_CORRELATION), Some(&[value]))
             };
             of.rows.extend([("seif", 0.9), ("dec-bit", -0.2), ("slow-start", 0.1)].map(row));
+            let levels = |scheme: &str| Row::new(Cell::ours(scheme, WINDOW_CORRELATION), Some(&[0.5]));
+            of.rows.extend(["seif", "dec-bit", "slow-start"].map(levels));
         }
         results
     }
@@ -385,7 +482,13 @@ mod tests {
         };
         type Change = (&'static str, &'static str, Box<dyn Fn(&Cell) -> bool>, f64);
         let changes: Vec<Change> = vec![
-            ("1", "table-4.3/exp-2", Box::new(plain("reacting-feedback", THROUGHPUT)), 70.0),
+            (
+                "1",
+                "table-4.3/exp-2",
+                Box::new(plain("seif-over-reacting", "throughput_improvement_percent")),
+                -3.0,
+            ),
+            ("1", "table-4.3/exp-1", Box::new(plain("reacting-feedback", "packets_dropped")), 0.0),
             ("1", "table-4.3/exp-1", Box::new(plain("seif", "packets_dropped")), 12.0),
             ("2", "table-4.1", Box::new(keyed("seif", THROUGHPUT, "threshold", json!(0.9))), 101.0),
             ("4", "table-4.5/exp-1", Box::new(plain("seif", "feedback_messages_20s_80s")), 15.0),
@@ -408,6 +511,19 @@ mod tests {
                 Box::new(keyed("seif", "feedback_messages", "cut_back", json!(0.9))),
                 8.0,
             ),
+            (
+                "6",
+                "table-4.10/exp-3",
+                Box::new(keyed("seif", "feedback_messages", "cut_back", json!(0.7))),
+                19.0,
+            ),
+            (
+                "6",
+                "table-4.8/exp-2",
+                Box::new(keyed("seif", "feedback_messages", "cut_back", json!(0.3))),
+                12.0,
+            ),
+            ("6", "table-4.10/exp-3", Box::new(keyed("seif", THROUGHPUT, "cut_back", json!(0.6))), 90.0),
             ("6", "table-4.8/exp-2", Box::new(keyed("seif", THROUGHPUT, "cut_back", json!(0.5))), 60.0),
             ("6", "table-4.10/exp-3", Box::new(keyed("seif", THROUGHPUT, "cut_back", json!(0.9))), 90.0),
             ("7", "table-5.5/exp-5", Box::new(plain("dec-bit", THROUGHPUT)), 63.0),
@@ -424,6 +540,7 @@ mod tests {
             ("9", "ours/table-5.6/exp-6", Box::new(plain("dec-bit", MOVEMENT_CORRELATION)), 0.9),
             ("10", "table-5.15/exp-5", Box::new(plain("dec-bit", THROUGHPUT)), 15.0),
             ("10", "table-5.13/exp-4", Box::new(plain("slow-start", THROUGHPUT)), 110.0),
+            ("11", "table-5.17/exp-4", Box::new(plain("tri-s", "network_throughput_kbytes_per_s")), 63.0),
             ("11", "table-5.17/exp-2", Box::new(plain("seif", "network_throughput_kbytes_per_s")), 58.0),
         ];
         for (claim, id, of, value) in changes {
@@ -442,6 +559,28 @@ mod tests {
             );
         }
         assert_eq!(broken(&results), ["3"]);
+    }
+
+    /// Chance does not refute a claim, and does not bear it out alone.
+    #[test]
+    fn what_lies_within_the_interval_is_undecided() {
+        let gain = |cell: &Cell| cell.metric == "throughput_improvement_percent";
+        let at = |results: &mut Results, id: &str, values: &[f64]| {
+            let experiment = results.experiments.iter_mut().find(|of| of.id == id).unwrap();
+            let row = experiment.rows.iter_mut().find(|row| gain(&row.cell)).unwrap();
+            *row = Row::new(row.cell.clone(), Some(values));
+        };
+        let mut results = results();
+        at(&mut results, "table-4.3/exp-1", &[-2.0, 1.0, 0.0]);
+        assert!(broken(&results).is_empty());
+        let evidence = claims(&results).remove(0).evidence;
+        assert_eq!(evidence.matches("(undecided)").count(), 1, "{evidence}");
+        for id in ["4.2/exp-1", "4.2/exp-2", "4.2/exp-3", "4.3/exp-1", "4.3/exp-2", "4.3/exp-3"]
+            .map(|id| format!("table-{id}"))
+        {
+            at(&mut results, &id, &[-2.0, 1.0, 2.0]);
+        }
+        assert_eq!(broken(&results), ["1"]);
     }
 
     #[test]

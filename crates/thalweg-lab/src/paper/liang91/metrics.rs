@@ -223,7 +223,7 @@ fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
 /// Of ours: the mean of the runs' fairness variances.
 pub const VARIANCE_PER_RUN: &str = "fairness_variance_per_run";
 /// Of ours: how far competing windows are high and low together.
-const WINDOW_CORRELATION: &str = "window_correlation";
+pub const WINDOW_CORRELATION: &str = "window_correlation";
 /// Of ours: how far competing windows move together.
 pub const MOVEMENT_CORRELATION: &str = "window_movement_correlation";
 /// The direction in which most sources send.

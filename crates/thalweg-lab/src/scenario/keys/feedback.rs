@@ -45,7 +45,7 @@ table! {
     Messages "messages" {
         /// The size of a message on the wire.
         message: Bytes = "message" or r#""50 B""#;
-        /// Who is told: "listening" for flows whose scheme listens to this kind, or "all".
+        /// Who is told: "listening" for flows whose scheme listens to this kind, or "all". Those that do not listen ignore it, but the messages take room on the way back.
         to: AudienceName = "to" or r#""listening""#;
     }
 }
@@ -55,13 +55,13 @@ table! {
     SeifFeedback "seif feedback" {
         /// When all sources are told: "static" (above a threshold), "reacting" (on a drop) or "dynamic" (when more is to come than there is room for).
         policy: SeifRuleName = "policy" or r#""static""#;
-        /// The share of the buffer above which "static" tells, and below which "static" and "reacting" are ready again (80 %).
+        /// The share of the buffer above which "static" tells, and below which "static" and "reacting" are ready again, above 0 (80 %).
         threshold: Share = "threshold";
         /// Of "dynamic": the part of the free buffer that may fill until sources react, above 0 up to 1 (0.8).
         alpha: Number = "alpha";
         /// Of "dynamic": the time from a message to its effect without a queue; without one, the longest of all sources.
         response: Duration = "response";
-        /// Of "dynamic": the arrival rate is measured over the last time of this length (1 s).
+        /// Of "dynamic": the arrival rate is measured over the last time of this length, above 0 (1 s).
         window: Duration = "window";
         /// Do not tell all sources again before the queue was all right again.
         filter: bool = "filter" or "true";

@@ -1,7 +1,7 @@
 //! Schemes: a transport with its controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::{Name, Number, Packets, Probability, Segments, name_fault};
+use super::super::quantity::{Name, Number, Packets, Probability, Segments, Share, name_fault};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, choice, decode_tag, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -161,8 +161,8 @@ table! {
         initial_window: Packets = "initial-window" or r#""1 pkt""#;
         /// The first threshold, up to which each acknowledgement adds a packet; half of `max-window` without.
         initial_threshold: Packets = "initial-threshold";
-        /// What a signal multiplies the window by, from 0 to 1; the window is never below a packet.
-        cut_back: Number = "cut-back" or "0.5";
+        /// What a signal multiplies the window by, from 0 to below 1; the window is never below a packet.
+        cut_back: Share = "cut-back" or "0.5";
         /// Above the threshold the window grows by a packet for so many windows of acknowledgements.
         growth_windows: u32 = "growth-windows" or "1";
         /// Which queues' messages cut the window: "all", or only those of the "loudest", which has sent most.
@@ -202,7 +202,7 @@ table! {
     SourceQuench "source-quench scheme" {
         /// The window.
         window: Packets = "window" or r#""32 pkt""#;
-        /// So many acknowledgements open the window again.
+        /// So many acknowledgements open the window again, at least 1.
         resume_after: u32 = "resume-after" or "10";
         ..common: Common;
     }

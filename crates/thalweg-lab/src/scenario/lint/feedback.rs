@@ -54,7 +54,7 @@ pub(super) fn speakers(checked: &Checked<'_>, report: &mut Report) {
                     link.name,
                     feedback.policy.kind().name()
                 );
-                let help = "a scheme that listens, or to = \"all\", makes it speak";
+                let help = "give a flow a scheme that listens; to = \"all\" sends messages that other schemes ignore";
                 report.warn("scenario.feedback", origin.queue[back], message).help(help);
                 break;
             }

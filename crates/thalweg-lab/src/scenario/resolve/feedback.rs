@@ -191,6 +191,13 @@ fn seif(
     if let Some(at) = alpha.as_ref().filter(|_| !(alpha_value > 0.0 && alpha_value <= 1.0)) {
         report.error("scenario.range", at.span, "alpha is above 0, and at most 1");
     }
+    if let Some(at) = window.as_ref().filter(|at| at.value.is_zero()) {
+        report.error("scenario.range", at.span, "arrivals are measured over some time").help("1 s without");
+    }
+    if let Some(at) = table.threshold.as_ref().filter(|at| at.value.0 <= 0.0) {
+        let help = "at 0 % every packet that waits would be over it; the thesis has 80 %";
+        report.error("scenario.range", at.span, "a threshold is above 0").help(help);
+    }
     let window = window.as_ref().map_or(Duration::from_secs(1), |at| at.value);
     let policy = match rule {
         SeifRule::Static => SeifPolicy::Static,

@@ -247,11 +247,10 @@ impl Resolver<'_> {
                     threshold => self.window(threshold)?,
                 };
                 let (cut_back, growth) = (table.cut_back.as_ref()?, table.growth_windows.as_ref()?);
-                if !(0.0..=1.0).contains(&cut_back.value.0) {
-                    let help = "the thesis cuts to 0.5 of the window; 0 leaves one packet";
-                    self.report
-                        .error("scenario.range", cut_back.span, "cut-back lies from 0 to 1")
-                        .help(help);
+                if cut_back.value.0 >= 1.0 {
+                    let help =
+                        "the thesis cuts to 0.5 of the window; 0 leaves one packet, and 1 would be no cut";
+                    self.report.error("scenario.range", cut_back.span, "cut-back is below 1").help(help);
                 }
                 if growth.value == 0 {
                     self.report.error("scenario.range", growth.span, "growth-windows is at least 1");
@@ -288,6 +287,13 @@ impl Resolver<'_> {
             SchemeTable::TriS(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (decrease, increase) = (table.ntg_d.as_ref()?, table.ntg_i.as_ref()?);
+                for ntg in [decrease, increase] {
+                    if ntg.value.0 < 0.0 {
+                        let help = "the gradient is 1 while a packet more brings what the first brought, 0 when it brings nothing";
+                        let message = "a threshold of the normalised throughput gradient is not negative";
+                        self.report.error("scenario.range", ntg.span, message).help(help);
+                    }
+                }
                 let controller = ControllerSpec::TriS(TriSSpec {
                     max_window,
                     decrease_below: decrease.value.0,
@@ -298,7 +304,12 @@ impl Resolver<'_> {
             SchemeTable::SourceQuench(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let window = self.window(&table.window)?;
-                let acks = table.resume_after.as_ref()?.value;
+                let acks = table.resume_after.as_ref()?;
+                if acks.value == 0 {
+                    let help = "with 0 a quench would close nothing; Nagle waits for 10 acknowledgements";
+                    self.report.error("scenario.range", acks.span, "resume-after is at least 1").help(help);
+                }
+                let acks = acks.value;
                 (ControllerSpec::SourceQuench { window, acks }, Recovery::GoBackN)
             }
             SchemeTable::Bbn(mut table) => {
