@@ -119,10 +119,10 @@ impl Folder {
         let results = File::create(self.path(RESULTS)).and_then(|file| document.write_json(file));
         results.map_err(|error| FolderError::Io(self.path(RESULTS), error))?;
         self.write(SCENARIO, scenario)?;
-        self.write("seeds.txt", &lines(&document.seeds))?;
-        self.write("version.txt", &format!("{} {}\n", document.tool.name, document.tool.version))?;
-        self.write("summary.txt", &summary(document, Style::PLAIN))?;
-        self.write(README, &self.readme(document))
+        self.write("seeds.txt", lines(&document.seeds))?;
+        self.write("version.txt", format!("{} {}\n", document.tool.name, document.tool.version))?;
+        self.write("summary.txt", summary(document, Style::PLAIN))?;
+        self.write(README, self.readme(document))
     }
 
     /// Writes what the folder of a paper has beside its `runs`.
@@ -135,7 +135,7 @@ impl Folder {
     ) -> Result<(), FolderError> {
         self.write(RESULTS, json)?;
         self.write("summary.txt", tables)?;
-        self.write("version.txt", &format!("thalweg {version}\n"))?;
+        self.write("version.txt", format!("thalweg {version}\n"))?;
         let title = Style::PLAIN.clean(title);
         let mut text = format!("{MARK}\n{}\n\nPaper: {title}\n\nFiles\n-----\n", "=".repeat(MARK.len()));
         for (name, about) in PAPER_FILES {
