@@ -55,7 +55,7 @@ fn all_regimes_have_their_values() {
 }
 
 #[test]
-fn the_corrected_form_is_continuous_and_the_printed_one_is_not() {
+fn the_corrected_form_meets_the_next_regime_and_the_printed_one_does_not() {
     let w_a = SMALL.round_trip_window();
     for p in [1e-5, 1e-4, 1e-3] {
         let step = |form, at: f64| the(p, at + 1e-9, form) - the(p, at - 1e-9, form);
@@ -91,15 +91,19 @@ fn limits_are_the_obvious_ones() {
     let hopeless = SMALL.analyse(1.0, 100.0, Form::Corrected).unwrap();
     assert_eq!((hopeless.efficiency, hopeless.sender_delay), (0.0, f64::INFINITY));
     assert_eq!(the(1.0, 1.0, Form::Corrected), 0.0);
-    assert!(the(1.0, 12.0, Form::Corrected).is_finite());
+    for window in [0.5, 12.0, 25.0, 47.0, 48.0] {
+        assert_eq!(the(1.0, window, Form::Corrected), 0.0, "{window}");
+    }
+    assert!(the(1.0, 12.0, Form::Printed).is_finite());
 }
 
 #[test]
 fn efficiency_grows_with_the_window_and_falls_with_loss() {
-    for p in [0.0, 1e-6, 1e-4, 1e-3, 1e-2] {
+    for p in [0.0, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 0.9, 0.99, 1.0] {
         let windows: Vec<f64> = (4..280).map(|quarter| f64::from(quarter) / 4.0).collect();
         for pair in windows.windows(2) {
             let (less, more) = (the(p, pair[0], Form::Corrected), the(p, pair[1], Form::Corrected));
+            assert!(more <= 1.0 - p, "{p}: {more} at {}", pair[1]);
             // At the joints the formulas meet only up to the time of a segment.
             assert!(more >= less - 0.01, "{p}: {} at {}, {} at {}", less, pair[0], more, pair[1]);
         }

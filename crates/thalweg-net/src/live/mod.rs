@@ -1,7 +1,7 @@
 //! Connections over real sockets: one thread for each socket, blocking and asynchronous handles for applications.
 //!
 //! The thread owns the socket and its [`Endpoint`](crate::endpoint::Endpoint). Handles and thread share a
-//! [pipe](pipe) for each connection, which is bounded both ways: a writer waits for the network, a peer for the reader.
+//! pipe for each connection, which is bounded both ways: a writer waits for the network, a peer for the reader.
 
 mod clock;
 mod connection;

@@ -7,8 +7,8 @@
 //! same by nearly any seeds. Where two schemes are so near that chance decides which is ahead, the interval does: a step
 //! is refuted by a difference that is surely the other way, and one that is neither is said to be undecided.
 
-use super::super::evidence::Evidence;
-use super::super::{Claim, Results, Row};
+use super::super::evidence::{Evidence, Interval};
+use super::super::{Claim, Results};
 use super::metrics::{MOVEMENT_CORRELATION, VARIANCE_PER_RUN, WINDOW_CORRELATION};
 use serde_json::{Value, json};
 
@@ -54,33 +54,6 @@ impl Study<'_> {
     /// The mean of the runs' own variances: that of averages over runs says little of what users meet in one.
     fn variance(&self, table: &str, scheme: &str, sources: &str) -> Option<f64> {
         self.with(&format!("ours/{table}"), scheme, VARIANCE_PER_RUN, "sources", json!(sources))
-    }
-}
-
-/// A mean, and half of its 95 % interval.
-#[derive(Clone, Copy, Debug)]
-struct Interval {
-    mean: f64,
-    half: f64,
-}
-
-impl Interval {
-    fn of(row: &Row) -> Option<Self> {
-        Some(Self { mean: row.value?, half: row.ci95.unwrap_or(0.0) })
-    }
-
-    /// Of the difference of two independent means.
-    fn minus(self, other: Self) -> Self {
-        let half = libm::sqrt(self.half * self.half + other.half * other.half);
-        Self { mean: self.mean - other.mean, half }
-    }
-
-    fn is_surely_above(self, limit: f64) -> bool {
-        self.mean - self.half > limit
-    }
-
-    fn is_surely_below(self, limit: f64) -> bool {
-        self.mean + self.half < limit
     }
 }
 
