@@ -208,6 +208,7 @@ mod tests {
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: false },
             flow: 2,
             reply: false,
+            markable: false,
             marked: false,
             size: 1000,
             pdu: &Pdu::Datagram(Length(1000)),

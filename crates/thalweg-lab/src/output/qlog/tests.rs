@@ -58,6 +58,7 @@ fn step(at: u64, step: Step, backward: bool, serial: u32, pdu: &Pdu) -> Record<'
         packet: PacketId { connection: 0, incarnation: 0, backward, serial, router: false },
         flow: 0,
         reply: false,
+        markable: false,
         marked: false,
         size: if backward { 40 } else { 1040 },
         pdu,
