@@ -318,6 +318,11 @@ impl Decode for Number {
         };
         match parsed.filter(|number| number.is_finite()) {
             Some(number) => Some(Self(number)),
+            // `nan` and `inf` are numbers to TOML.
+            None if parsed.is_some() => {
+                report.error("scenario.range", value.span, "expected a finite number");
+                None
+            }
             None => {
                 wrong_type::<Self>(value, report);
                 None

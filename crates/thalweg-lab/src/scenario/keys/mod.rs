@@ -141,8 +141,8 @@ impl Decode for Interval {
                 let interval = Duration::decode(value, report)?;
                 if interval.is_zero() {
                     report
-                        .error("scenario.range", value.span, "the interval is zero")
-                        .help("\"off\" records no series");
+                        .error("scenario.range", value.span, "this time must be above zero")
+                        .help("to do without, say \"off\"");
                     return None;
                 }
                 Some(Self(Some(interval)))

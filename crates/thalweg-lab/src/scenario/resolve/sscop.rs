@@ -100,7 +100,7 @@ impl Resolver<'_> {
         }
         for (count, what, least) in [(&table.max_cc, "max-cc", 1), (&table.max_pd, "max-pd", 1)] {
             if let Some(at) = count.as_ref().filter(|at| at.value < least) {
-                self.report.error("scenario.range", at.span, format!("{what} is at least {least}"));
+                self.report.error("scenario.range", at.span, format!("{what} must be at least {least}"));
             }
         }
         let max_stat = table.max_stat.as_ref()?;
@@ -122,7 +122,7 @@ impl Resolver<'_> {
             &table.timer_idle,
         ];
         for at in durations.into_iter().flatten().filter(|at| at.value.is_zero()) {
-            self.report.error("scenario.range", at.span, "a timer runs longer than 0");
+            self.report.error("scenario.range", at.span, "a timer must be above zero");
         }
         if timers.no_response <= timers.poll.max(timers.keep_alive) {
             let span = table.timer_no_response.as_ref()?.span;
