@@ -119,7 +119,15 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
         if kind.is_dir() {
             let hidden = name.starts_with('.') && name != ".ci";
             if !hidden
-                && !["target", "thalweg-results", "__pycache__", "proptest-regressions"].contains(&&*name)
+                && ![
+                    "target",
+                    "thalweg-results",
+                    "__pycache__",
+                    "proptest-regressions",
+                    "corpus",
+                    "artifacts",
+                ]
+                .contains(&&*name)
             {
                 walk(&entry.path(), paths);
             }
