@@ -276,12 +276,12 @@ mod tests {
                 (TABLE, RATE, "fairness_index", None, 0.99),
             ];
             for scheme in [
-        "sscop-credit-32",
-        "sscop-credit-64",
-        "sscop-credit-128",
-        "sscop-credit-48-polled",
-        "sscop-credit-128-polled",
-    ] {
+                "sscop-credit-32",
+                "sscop-credit-64",
+                "sscop-credit-128",
+                "sscop-credit-48-polled",
+                "sscop-credit-128-polled",
+            ] {
                 rows.push(("ours/variants", scheme, "throughput_percent", None, used));
                 rows.push(("ours/variants", scheme, "fairness_index", None, 0.9));
             }
