@@ -1,6 +1,7 @@
 //! The sending end.
 
 mod digest;
+mod feedback;
 mod marks;
 
 use marks::Marks;
@@ -8,10 +9,10 @@ use marks::Marks;
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
 use super::pause::Pause;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
-use crate::congestion::{AckSample, Controller, FeedbackSample, LossKind, LossSample, Path, SentSample};
+use crate::congestion::{AckSample, Controller, LossKind, LossSample, Path, SentSample};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Failure, Feedback, Input, Limit, Signal};
+use crate::transport::{Event, Failure, Input, Limit, Signal};
 use crate::units::{Bytes, Duration, Rate, Time};
 use std::sync::Arc;
 
@@ -453,22 +454,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.duplicates = 0;
         self.departed = 0;
         self.repair_now = true;
-    }
-
-    fn on_feedback(&mut self, now: Time, feedback: Feedback) {
-        self.signal = Some(Signal::Feedback);
-        let path = self.path(now);
-        let mut known = false;
-        // Sent again at once, the packet would never be missed: a controller that does not know of such messages would
-        // be told of no loss at all.
-        if let Some(sequence) = feedback.dropped.filter(|_| self.controller.heeds_drops()) {
-            // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
-            known = !self.outstanding.mark_dropped(sequence, now);
-            if !known && self.is_first(sequence) {
-                self.timer = now + self.rtt.timeout();
-            }
-        }
-        self.controller.on_feedback(&FeedbackSample { path, feedback, known });
     }
 
     /// True if the segment that starts at or holds byte `sequence` is the oldest outstanding.

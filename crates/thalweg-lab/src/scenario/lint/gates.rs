@@ -25,12 +25,25 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
                 .help("flows with `access` begin at hosts of their own");
             continue;
         }
+        let mut priorities = behind.clone().map(|(group, _)| group.priority);
+        let first = priorities.next();
+        let is_congestion =
+            matches!(place.gate.as_ref().map(|gate| &gate.config), Some(GateConfig::Congestion(_)));
+        if is_congestion && priorities.all(|other| Some(other) == first) {
+            let message = format!(
+                "all flows that begin at `{}` have one priority, so its gate lets all pass",
+                place.name
+            );
+            report
+                .warn("scenario.gate", span, message)
+                .help("give those that matter more a `priority` from 1, the highest, to 6");
+        }
         let Some(GateConfig::Slots(slots)) = place.gate.as_ref().map(|gate| &gate.config) else { continue };
         let short = behind.find_map(|(group, path)| {
             let turn = slots.slot
                 * u64::from(slots.slots[usize::from(group.priority.clamp(1, LOWEST_PRIORITY)) - 1]);
             let rtt = path.as_ref()?.rtt;
-            let waits = matches!(group.transport, TransportSpec::Window { .. });
+            let waits = !matches!(group.transport, TransportSpec::Datagram { .. });
             (waits && turn < rtt).then_some((group, turn, rtt))
         });
         if let Some((group, turn, rtt)) = short {

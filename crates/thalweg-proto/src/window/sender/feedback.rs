@@ -1,0 +1,26 @@
+//! Routers' messages, the sender's part.
+
+use super::Sender;
+use crate::congestion::{Controller, FeedbackSample};
+use crate::payload::Payload;
+use crate::transport::{Feedback, Signal};
+use crate::units::Time;
+
+impl<P: Payload, C: Controller> Sender<P, C> {
+    /// A router speaks of this flow.
+    pub(super) fn on_feedback(&mut self, now: Time, feedback: Feedback) {
+        self.signal = Some(Signal::Feedback);
+        let path = self.path(now);
+        let mut known = false;
+        // Sent again at once, the packet would never be missed: a controller that does not know of such messages would
+        // be told of no loss at all.
+        if let Some(sequence) = feedback.dropped.filter(|_| self.controller.heeds_drops()) {
+            // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
+            known = !self.outstanding.mark_dropped(sequence, now);
+            if !known && self.is_first(sequence) {
+                self.timer = now + self.rtt.timeout();
+            }
+        }
+        self.controller.on_feedback(&FeedbackSample { path, feedback, known });
+    }
+}
