@@ -3,7 +3,7 @@
 //! Endpoints of every protocol family share this vocabulary, so that one driver runs them all, and a gate at the
 //! source node or a router's feedback reaches any of them in the same way.
 
-use crate::units::Rate;
+use crate::units::{Duration, Rate, Time};
 
 /// An input of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,5 +142,43 @@ impl Limit {
             Self::Network => "network",
             Self::Paused => "paused",
         }
+    }
+}
+
+/// What holds a sender back now, and for how long each limit has.
+#[derive(Clone, Debug, Default)]
+pub struct LimitClock {
+    now: Option<Limit>,
+    since: Time,
+    /// Without the time since `since`.
+    held: [Duration; 6],
+}
+
+impl LimitClock {
+    /// What holds the sender back; `None` before the first change, and when all is done.
+    pub const fn current(&self) -> Option<Limit> {
+        self.now
+    }
+
+    /// Another limit holds from `now` on, or none any more: the time since the last change belongs to the one that held
+    /// then.
+    #[inline]
+    pub fn change(&mut self, now: Time, limit: Option<Limit>) {
+        if self.now == limit {
+            return;
+        }
+        if let Some(last) = self.now {
+            self.held[last.index()] += now.since(self.since);
+        }
+        (self.now, self.since) = (limit, now);
+    }
+
+    /// How long each of [`Limit::ALL`] has held the sender back, up to `now`.
+    pub fn held(&self, now: Time) -> [Duration; 6] {
+        let mut held = self.held;
+        if let Some(limit) = self.now {
+            held[limit.index()] += now.since(self.since);
+        }
+        held
     }
 }

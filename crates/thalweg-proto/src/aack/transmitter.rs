@@ -4,7 +4,7 @@ use super::{Config, Data, Pdu, Report};
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Feedback, Input, Limit, Signal};
+use crate::transport::{Event, Feedback, Input, Limit, LimitClock, Signal};
 use crate::units::{Duration, Time};
 use crate::window::{RttConfig, RttEstimator};
 use core::hash::{Hash, Hasher};
@@ -68,9 +68,7 @@ pub struct Transmitter<P: Payload> {
     rtt: RttEstimator,
     /// When silence has lasted too long; [`Time::MAX`] with nothing outstanding.
     timer: Time,
-    limit: Option<Limit>,
-    limit_since: Time,
-    limits: [Duration; 6],
+    limits: LimitClock,
     signal: Option<Signal>,
     writable: bool,
     finishing: bool,
@@ -93,9 +91,7 @@ impl<P: Payload> Transmitter<P> {
             resend: VecDeque::new(),
             rtt: RttEstimator::new(&RttConfig::default()),
             timer: Time::MAX,
-            limit: None,
-            limit_since: Time::ZERO,
-            limits: [Duration::ZERO; 6],
+            limits: LimitClock::default(),
             signal: None,
             writable: false,
             finishing: false,
@@ -110,10 +106,6 @@ impl<P: Payload> Transmitter<P> {
 
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> TransmitterStats {
-        let mut limits = self.limits;
-        if let Some(limit) = self.limit {
-            limits[limit.index()] += now.since(self.limit_since);
-        }
         TransmitterStats {
             window: self.config.window,
             // Both are at most the window.
@@ -125,13 +117,13 @@ impl<P: Payload> Transmitter<P> {
             retransmissions: self.retransmissions,
             timeouts: self.timeouts,
             invalid_acks: self.invalid_acks,
-            limits,
+            limits: self.limits.held(now),
         }
     }
 
     /// What holds the transmitter back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
-        self.limit
+        self.limits.current()
     }
 
     /// Bytes written and not yet sent.
@@ -253,18 +245,6 @@ impl<P: Payload> Transmitter<P> {
         self.writable |= self.queue.is_empty() && !self.finishing;
         Ok(Data { sequence, payload })
     }
-
-    /// Another limit holds from `now` on: the time since the last change belongs to the one that held then.
-    fn account(&mut self, now: Time, limit: Option<Limit>) {
-        if self.limit == limit {
-            return;
-        }
-        if let Some(last) = self.limit {
-            self.limits[last.index()] += now.since(self.limit_since);
-        }
-        self.limit = limit;
-        self.limit_since = now;
-    }
 }
 
 impl<P: Payload<Queue: Hash> + Hash> Digest for Transmitter<P> {
@@ -316,7 +296,7 @@ impl<P: Payload> Engine for Transmitter<P> {
             return Output::Event(event);
         }
         if self.finished {
-            self.account(now, None);
+            self.limits.change(now, None);
             return Output::Idle;
         }
         match self.next_packet(now) {
@@ -328,7 +308,7 @@ impl<P: Payload> Engine for Transmitter<P> {
                 Output::Transmit(Pdu::Data(data))
             }
             Err(limit) => {
-                self.account(now, Some(limit));
+                self.limits.change(now, Some(limit));
                 if self.timer == Time::MAX {
                     Output::Idle
                 } else {

@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Input, Limit};
+use crate::transport::{Event, Input, Limit, LimitClock};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// The settings of a [`Source`].
@@ -34,9 +34,7 @@ pub struct Source<P: Payload> {
     finished: bool,
     paused: bool,
     sent: u64,
-    limit: Option<Limit>,
-    limit_since: Time,
-    limits: [Duration; 6],
+    limits: LimitClock,
 }
 
 impl<P: Payload> Source<P> {
@@ -51,9 +49,7 @@ impl<P: Payload> Source<P> {
             finished: false,
             paused: false,
             sent: 0,
-            limit: None,
-            limit_since: Time::ZERO,
-            limits: [Duration::ZERO; 6],
+            limits: LimitClock::default(),
         }
     }
 
@@ -64,11 +60,7 @@ impl<P: Payload> Source<P> {
 
     /// How long each of [`Limit::ALL`] has held the source back, up to `now`.
     pub fn limits(&self, now: Time) -> [Duration; 6] {
-        let mut limits = self.limits;
-        if let Some(limit) = self.limit {
-            limits[limit.index()] += now.since(self.limit_since);
-        }
-        limits
+        self.limits.held(now)
     }
 
     /// Bytes written and not yet sent.
@@ -78,15 +70,7 @@ impl<P: Payload> Source<P> {
 
     /// What holds the source back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
-        self.limit
-    }
-
-    fn wait(&mut self, now: Time, limit: Option<Limit>) {
-        if let Some(last) = self.limit {
-            self.limits[last.index()] += now.since(self.limit_since);
-        }
-        self.limit = limit;
-        self.limit_since = now;
+        self.limits.current()
     }
 }
 
@@ -120,15 +104,15 @@ impl<P: Payload> Engine for Source<P> {
                 return Output::Event(Event::Finished);
             }
             // A source that has sent everything is not held back any more.
-            self.wait(now, (!self.finished).then_some(Limit::Application));
+            self.limits.change(now, (!self.finished).then_some(Limit::Application));
             return Output::Idle;
         }
         if self.paused {
-            self.wait(now, Some(Limit::Paused));
+            self.limits.change(now, Some(Limit::Paused));
             return Output::Idle;
         }
         if self.config.rate.is_some() && self.next_send > now {
-            self.wait(now, Some(Limit::Pacing));
+            self.limits.change(now, Some(Limit::Pacing));
             return Output::Timeout { at: self.next_send, reason: SourceReason::Pacing };
         }
         let Some(payload) = self.queue.take(self.config.segment) else { return Output::Idle };

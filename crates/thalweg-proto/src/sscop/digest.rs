@@ -67,8 +67,6 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             paused,
             unconsumed,
             consumed,
-            limit: _,
-            limit_since: _,
             limits: _,
         } = self;
         sscop.digest(now, into);

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{self, Event, Failure, Input, Limit};
+use crate::transport::{self, Event, Failure, Input, Limit, LimitClock};
 use crate::units::{Duration, Rate, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -59,9 +59,7 @@ pub struct Endpoint<P: Payload> {
     /// Delivered messages that the application has not consumed, and how much of the first it has.
     pub(super) unconsumed: VecDeque<u32>,
     pub(super) consumed: u64,
-    pub(super) limit: Option<Limit>,
-    pub(super) limit_since: Time,
-    pub(super) limits: [Duration; 6],
+    pub(super) limits: LimitClock,
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -82,9 +80,7 @@ impl<P: Payload> Endpoint<P> {
             paused: false,
             unconsumed: VecDeque::new(),
             consumed: 0,
-            limit: None,
-            limit_since: Time::ZERO,
-            limits: [Duration::ZERO; 6],
+            limits: LimitClock::default(),
         }
     }
 
@@ -95,10 +91,6 @@ impl<P: Payload> Endpoint<P> {
 
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> EndpointStats {
-        let mut limits = self.limits;
-        if let Some(limit) = self.limit {
-            limits[limit.index()] += now.since(self.limit_since);
-        }
         EndpointStats {
             window: self.sscop.window(),
             in_flight: self.sscop.outstanding(),
@@ -106,7 +98,7 @@ impl<P: Payload> Endpoint<P> {
             smoothed_rtt: self.sscop.rtt().smoothed(),
             min_rtt: self.sscop.rtt().min(),
             sscop: self.sscop.stats(),
-            limits,
+            limits: self.limits.held(now),
         }
     }
 
@@ -117,7 +109,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// What holds the endpoint back since the last poll; `None` before the first, and when all is done.
     pub const fn held_by(&self) -> Option<Limit> {
-        self.limit
+        self.limits.current()
     }
 
     /// True when everything that was written has been acknowledged.
@@ -189,13 +181,6 @@ impl<P: Payload> Endpoint<P> {
             self.failed = Some(failure);
             self.queue = P::Queue::default();
         }
-    }
-
-    fn wait(&mut self, now: Time, limit: Option<Limit>) {
-        if let Some(last) = self.limit {
-            self.limits[last.index()] += now.since(self.limit_since);
-        }
-        (self.limit, self.limit_since) = (limit, now);
     }
 
     /// What holds the endpoint back when the engine has nothing to send.
@@ -292,12 +277,12 @@ impl<P: Payload> Engine for Endpoint<P> {
                 }
                 Output::Timeout { at, reason } => {
                     let limit = self.limit(reason == Reason::Pacing || self.sscop.is_paced());
-                    self.wait(now, limit);
+                    self.limits.change(now, limit);
                     return Output::Timeout { at, reason };
                 }
                 Output::Idle => {
                     let limit = self.limit(self.sscop.is_paced());
-                    self.wait(now, limit);
+                    self.limits.change(now, limit);
                     return Output::Idle;
                 }
             }

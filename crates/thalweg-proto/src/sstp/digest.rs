@@ -29,8 +29,7 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
             finishing,
             finished,
             paused,
-            limit: _,
-            limit_since: _,
+            limits: _,
             stats,
         } = self;
         clock.digest(now, into);

@@ -5,7 +5,7 @@ use super::rate::BurstClock;
 use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Input, Limit};
+use crate::transport::{Event, Input, Limit, LimitClock};
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -106,8 +106,7 @@ pub struct Sender<P: Payload> {
     pub(super) finishing: bool,
     pub(super) finished: bool,
     pub(super) paused: bool,
-    pub(super) limit: Option<Limit>,
-    pub(super) limit_since: Time,
+    pub(super) limits: LimitClock,
     pub(super) stats: SenderStats,
 }
 
@@ -131,8 +130,7 @@ impl<P: Payload> Sender<P> {
             finishing: false,
             finished: false,
             paused: false,
-            limit: None,
-            limit_since: Time::ZERO,
+            limits: LimitClock::default(),
             stats: SenderStats {
                 sent: 0,
                 retransmissions: 0,
@@ -163,9 +161,7 @@ impl<P: Payload> Sender<P> {
     /// Counters and state.
     pub fn stats(&self, now: Time) -> SenderStats {
         let mut stats = self.stats;
-        if let Some(limit) = self.limit {
-            stats.limits[limit.index()] += now.since(self.limit_since);
-        }
+        stats.limits = self.limits.held(now);
         stats.window = u32::try_from(self.high + 1 - self.low).unwrap_or(u32::MAX);
         stats.outstanding = self.records.len() as u32;
         stats
@@ -178,7 +174,7 @@ impl<P: Payload> Sender<P> {
 
     /// What holds the sender back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
-        self.limit
+        self.limits.current()
     }
 
     /// The shipment number of the next data packet.
@@ -435,14 +431,6 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    fn wait(&mut self, now: Time, limit: Option<Limit>) {
-        if let Some(last) = self.limit {
-            self.stats.limits[last.index()] += now.since(self.limit_since);
-        }
-        self.limit = limit;
-        self.limit_since = now;
-    }
-
     /// What keeps a sender with nothing that it may send.
     fn idle_limit(&self) -> Option<Limit> {
         if !self.queue.is_empty() {
@@ -459,7 +447,7 @@ impl<P: Payload> Sender<P> {
 
     /// Nothing may be sent now.
     fn poll_idle(&mut self, now: Time, limit: Option<Limit>) -> Output<Pdu<P>, Event<P>, SenderReason> {
-        self.wait(now, limit);
+        self.limits.change(now, limit);
         // A receiver that has everything needs to hear nothing, unless it keeps the window closed. A position also says
         // that no packets are under way, which is not so where a gate holds them back.
         let ends = self.finishing && self.queue.is_empty() && !self.finished;
@@ -524,7 +512,7 @@ impl<P: Payload> Engine for Sender<P> {
             return self.poll_idle(now, Some(Limit::Paused));
         }
         if let Err(at) = self.clock.ready(now) {
-            self.wait(now, Some(Limit::Pacing));
+            self.limits.change(now, Some(Limit::Pacing));
             return Output::Timeout { at, reason: SenderReason::Rate };
         }
         match self.ship(now, group) {

@@ -12,7 +12,7 @@ use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
 use crate::congestion::{AckSample, Controller, LossKind, LossSample, Path, SentSample};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Failure, Input, Limit, Signal};
+use crate::transport::{Event, Failure, Input, Limit, LimitClock, Signal};
 use crate::units::{Bytes, Duration, Rate, Time};
 use std::sync::Arc;
 
@@ -111,9 +111,7 @@ pub struct Sender<P: Payload, C: Controller> {
     /// Pacing: the earliest time of the next transmission without a burst.
     next_send: Time,
     last_sent: Time,
-    limit: Option<Limit>,
-    limit_since: Time,
-    limits: [Duration; 6],
+    limits: LimitClock,
     signal: Option<Signal>,
     writable: bool,
     finishing: bool,
@@ -153,9 +151,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             silent: 0,
             next_send: Time::ZERO,
             last_sent: Time::ZERO,
-            limit: None,
-            limit_since: Time::ZERO,
-            limits: [Duration::ZERO; 6],
+            limits: LimitClock::default(),
             signal: None,
             writable: false,
             finishing: false,
@@ -173,10 +169,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> SenderStats {
-        let mut limits = self.limits;
-        if let Some(limit) = self.limit {
-            limits[limit.index()] += now.since(self.limit_since);
-        }
         let decision = self.controller.decision();
         SenderStats {
             window: decision.window.min(f64::from(self.config.max_window)),
@@ -192,7 +184,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             recoveries: u64::from(self.recoveries),
             mark_cuts: u64::from(self.marks.cuts()),
             invalid_acks: u64::from(self.invalid_acks),
-            limits,
+            limits: self.limits.held(now),
         }
     }
 
@@ -203,7 +195,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// What holds the sender back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
-        self.limit
+        self.limits.current()
     }
 
     /// Segments are at most so many bytes long from now on (at least 1): the path takes more than it was known to, or less.
@@ -277,7 +269,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                     || !advanced
                     || marked && self.config.ecn,
                 app_limited: matches!(
-                    self.limit,
+                    self.limits.current(),
                     Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
                 ),
             };
@@ -593,19 +585,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Pdu::Segment(segment)
     }
 
-    /// Another limit holds from `now` on, or none any more: the time since the last change belongs to the one that held
-    /// then.
-    fn account(&mut self, now: Time, limit: Option<Limit>) {
-        if self.limit == limit {
-            return;
-        }
-        if let Some(last) = self.limit {
-            self.limits[last.index()] += now.since(self.limit_since);
-        }
-        self.limit = limit;
-        self.limit_since = now;
-    }
-
     fn next_event(&mut self) -> Option<Event<P>> {
         if let Some(signal) = self.signal.take() {
             return Some(Event::Congestion(signal));
@@ -658,7 +637,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             return Output::Event(event);
         }
         if self.failed.is_some() || self.finished {
-            self.account(now, None);
+            self.limits.change(now, None);
             return Output::Idle;
         }
         let (limit, until) = match self.next_action(now) {
@@ -672,7 +651,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             },
             Action::Wait { limit, until } => (limit, until),
         };
-        self.account(now, Some(limit));
+        self.limits.change(now, Some(limit));
         if limit == Limit::ReceiverWindow && self.outstanding.is_empty() && self.timer == Time::MAX {
             self.timer = now + self.rtt.timeout();
         }

@@ -34,9 +34,7 @@ where
             silent,
             next_send,
             last_sent,
-            limit,
-            limit_since: _,
-            limits: _,
+            limits,
             signal,
             writable,
             finishing,
@@ -60,6 +58,6 @@ where
         // What is due already is due, however long.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
         feed(into, marks.state());
-        feed(into, (limit, signal, writable, finishing, finished, failed, failure_told));
+        feed(into, (limits.current(), signal, writable, finishing, finished, failed, failure_told));
     }
 }
