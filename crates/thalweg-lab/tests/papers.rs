@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use thalweg_lab::paper::{Choice, PAPERS, Paper, PaperError, prepare};
 use thalweg_lab::scenario::load_text;
 
-fn all(paper: &'static dyn Paper) -> thalweg_lab::paper::Prepared {
-    prepare(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name()))
+fn all(paper: &'static Paper) -> thalweg_lab::paper::Prepared {
+    prepare(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name))
 }
 
 /// What a result is of: all its keys but the values.
@@ -20,13 +20,13 @@ fn keys(result: &Value, values: &[&str]) -> Map<String, Value> {
 #[test]
 fn every_published_value_has_its_place_exactly_once() {
     for paper in PAPERS {
-        let published: Value = serde_json::from_str(paper.published()).unwrap();
-        let ours: Value = serde_json::from_str(&all(*paper).results(Vec::new()).to_json()).unwrap();
-        assert_eq!(ours["paper"], paper.name());
+        let published: Value = serde_json::from_str(paper.files.published).unwrap();
+        let ours: Value = serde_json::from_str(&all(paper).results(Vec::new()).to_json()).unwrap();
+        assert_eq!(ours["paper"], paper.name);
         let of = |document: &Value| document["experiments"].as_array().unwrap().clone();
         let (published, mut ours) = (of(&published), of(&ours));
         ours.retain(|experiment| !experiment["id"].as_str().unwrap().starts_with("ours/"));
-        assert_eq!(ours.len(), published.len(), "{}", paper.name());
+        assert_eq!(ours.len(), published.len(), "{}", paper.name);
         for (ours, published) in ours.iter().zip(&published) {
             assert_eq!(ours["id"], published["id"]);
             let of = |experiment: &Value, values: &[&str]| -> Vec<Map<String, Value>> {
@@ -68,10 +68,10 @@ fn long_experiments_run_only_when_they_are_named() {
 #[test]
 fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
     for paper in PAPERS {
-        let prepared = all(*paper);
+        let prepared = all(paper);
         let mut names: Vec<&str> = prepared.cases.iter().map(|case| case.name.as_str()).collect();
         names.sort_unstable();
-        assert!(names.windows(2).all(|two| two[0] != two[1]), "{}: {names:?}", paper.name());
+        assert!(names.windows(2).all(|two| two[0] != two[1]), "{}: {names:?}", paper.name);
         assert_eq!(prepared.jobs().len(), prepared.cases.iter().map(|case| case.seeds.len()).sum::<usize>());
         for case in &prepared.cases {
             assert!(!case.scenario.title.is_empty(), "{}", case.name);
@@ -86,15 +86,14 @@ fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
 #[test]
 fn every_scenario_file_of_a_paper_is_built_in_and_right() {
     for paper in PAPERS {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../scenarios/papers")
-            .join(paper.name());
+        let folder =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/papers").join(paper.name);
         for entry in std::fs::read_dir(&folder).unwrap() {
             let name = entry.unwrap().file_name().to_string_lossy().into_owned();
             if name == "experiments.toml" {
                 continue;
             }
-            assert!(paper.scenarios().iter().any(|(known, _)| *known == name), "{name} is not built in");
+            assert!(paper.files.scenarios.iter().any(|(known, _)| *known == name), "{name} is not built in");
             let loaded = thalweg_lab::scenario::load(&folder.join(&name), &[]);
             assert!(loaded.is_ok(), "{name}: {loaded:?}");
         }
@@ -105,7 +104,7 @@ fn every_scenario_file_of_a_paper_is_built_in_and_right() {
 fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
     let choose = |names: &[&str]| {
         let experiments = names.iter().map(|&name| name.to_owned()).collect();
-        prepare(PAPERS[0], &Choice { experiments, ..Choice::default() })
+        prepare(&PAPERS[0], &Choice { experiments, ..Choice::default() })
     };
     let ids = |names: &[&str]| -> Vec<String> {
         choose(names).unwrap().experiments.iter().map(|of| of.id.clone()).collect()
@@ -124,7 +123,7 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
 fn seeds_are_counted_from_the_one_that_is_asked_for() {
     let choose = |seed| {
         let experiments = vec!["table-5.2/exp-2".to_owned()];
-        prepare(PAPERS[0], &Choice { experiments, seed: Some(seed), replications: Some(3), quick: false })
+        prepare(&PAPERS[0], &Choice { experiments, seed: Some(seed), replications: Some(3), quick: false })
     };
     let seeds: Vec<u64> = choose(11).unwrap().jobs().iter().map(|job| job.seed).take(3).collect();
     assert_eq!(seeds, [11, 12, 13]);

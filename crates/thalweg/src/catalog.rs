@@ -30,7 +30,7 @@ pub fn list(what: Kind, console: &Console) -> Done {
         Kind::Losses => choices("loss", "model"),
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
-        Kind::Papers => PAPERS.iter().map(|of| (of.name().to_owned(), of.title().to_owned())).collect(),
+        Kind::Papers => PAPERS.iter().map(|of| (of.name.to_owned(), of.title.to_owned())).collect(),
     };
     let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
     rows.into_iter().for_each(|(name, about)| table.row([name, about]));

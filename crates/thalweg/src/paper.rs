@@ -59,13 +59,13 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         )));
     }
     let results = prepared.results(runs);
-    if let Some(place) = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name()) {
-        let page = paper_report(paper.title(), version(), &results.to_json()).map_err(Error::Failed)?;
+    if let Some(place) = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name) {
+        let page = paper_report(paper.title, version(), &results.to_json()).map_err(Error::Failed)?;
         place.write(&page, folder.as_ref(), console)?;
     }
     if let Some(folder) = folder {
         let tables = paper::tables(&results, Style::PLAIN);
-        folder.write_paper(paper.title(), version(), &results.to_json(), &tables)?;
+        folder.write_paper(paper.title, version(), &results.to_json(), &tables)?;
         console.say(&format!("Results are in {}", folder.commit()?.display()));
     }
     if arguments.json {
@@ -79,9 +79,9 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     if arguments.check { check(&results, console) } else { Ok(()) }
 }
 
-fn find(name: &str) -> Result<&'static dyn Paper, Error> {
+fn find(name: &str) -> Result<&'static Paper, Error> {
     paper::find(name).ok_or_else(|| {
-        let names = || PAPERS.iter().map(|paper| paper.name());
+        let names = || PAPERS.iter().map(|paper| paper.name);
         let help = match nearest(name, names()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),

@@ -72,7 +72,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
             ));
         }
         Some((name, json)) => {
-            let title = paper::find(&name).map_or(name.as_str(), |paper| paper.title());
+            let title = paper::find(&name).map_or(name.as_str(), |paper| paper.title);
             paper_report(title, version(), &json).map_err(|error| {
                 Error::Usage(format!("`{}`: not the results of a paper: {error}", folder.display()))
             })?

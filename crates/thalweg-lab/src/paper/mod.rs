@@ -5,10 +5,17 @@
 //! All else is here and the same for all: [`prepare`] makes the runs, [`Prepared::results`] joins what they measured
 //! with the published values by key.
 
-/// The scenario files of a paper, which lie in `scenarios/papers/NAME`.
-macro_rules! scenario_files {
-    ($paper:literal: $($file:literal),+ $(,)?) => {
-        &[$(($file, include_str!(concat!("../../../../../scenarios/papers/", $paper, "/", $file)))),+]
+/// The files of a paper: its published values and what lies in `scenarios/papers/NAME`, the scenarios by name.
+macro_rules! paper_files {
+    (@ours $paper:literal, $file:expr) => {
+        include_str!(concat!("../../../../../scenarios/papers/", $paper, "/", $file))
+    };
+    ($paper:literal: $($scenario:literal),+ $(,)?) => {
+        $crate::paper::Files {
+            published: include_str!(concat!("../../../papers/", $paper, ".json")),
+            plan: paper_files!(@ours $paper, "experiments.toml"),
+            scenarios: &[$(($scenario, paper_files!(@ours $paper, $scenario))),+],
+        }
     };
 }
 
@@ -32,44 +39,44 @@ pub use runs::{CaseRuns, Runs};
 pub use tables::tables;
 pub(crate) use tables::{SILENT, metric_words, number};
 
+/// A cell and its values, one for each replication.
+pub type Measured = (Cell, Vec<f64>);
+
 /// A study that can be reproduced.
-pub trait Paper: Sync {
+#[derive(Debug)]
+pub struct Paper {
     /// The name on the command line.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// Author, year and title.
-    fn title(&self) -> &'static str;
-
-    /// The published values: JSON with `experiments`, each with an `id` and `results`; a result has `scheme`,
-    /// `metric`, `value` (null where none was published) and further keys.
-    fn published(&self) -> &'static str;
-
-    /// Which runs each experiment consists of: TOML in the format that `plan.rs` describes.
-    fn plan(&self) -> &'static str;
-
-    /// The scenario files that the plan and these files themselves name, with their texts.
-    fn scenarios(&self) -> &'static [(&'static str, &'static str)];
-
+    pub title: &'static str,
+    /// What it reads.
+    pub files: Files,
     /// The value of a cell: one number for each replication, or a single one where nothing is random. `None` where
     /// the experiment has no run for it.
-    fn values(&self, cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>>;
-
+    pub values: fn(&Cell, &Runs<'_>) -> Option<Vec<f64>>,
     /// What the runs of an experiment show beyond the published cells. It is reported under an id that begins with
     /// `ours/`.
-    fn further(&self, runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
-        let _ = runs;
-        Vec::new()
-    }
-
+    pub further: fn(&Runs<'_>) -> Vec<Measured>,
     /// The claims that the results can decide. A claim whose experiments were not run is left out.
-    fn claims(&self, results: &Results) -> Vec<Claim>;
+    pub claims: fn(&Results) -> Vec<Claim>,
+}
+
+/// The files of a paper, which are built in.
+#[derive(Debug)]
+pub struct Files {
+    /// The published values: JSON with `experiments`, each with an `id` and `results`; a result has `scheme`,
+    /// `metric`, `value` (null where none was published) and further keys.
+    pub published: &'static str,
+    /// Which runs each experiment consists of: TOML in the format that `plan.rs` describes.
+    pub plan: &'static str,
+    /// The scenario files that the plan and these files themselves name, with their texts.
+    pub scenarios: &'static [(&'static str, &'static str)],
 }
 
 /// All papers.
-pub const PAPERS: &[&dyn Paper] =
-    &[&liang91::Liang91, &chen99::Chen99, &yang01::Yang01, &lee97::Lee97, &gong92::Gong92];
+pub const PAPERS: &[Paper] = &[liang91::PAPER, chen99::PAPER, yang01::PAPER, lee97::PAPER, gong92::PAPER];
 
 /// The paper of this name.
-pub fn find(name: &str) -> Option<&'static dyn Paper> {
-    PAPERS.iter().copied().find(|paper| paper.name() == name)
+pub fn find(name: &str) -> Option<&'static Paper> {
+    PAPERS.iter().find(|paper| paper.name == name)
 }

@@ -99,7 +99,7 @@ pub struct Case {
 
 /// A paper ready to run.
 pub struct Prepared {
-    paper: &'static dyn Paper,
+    paper: &'static Paper,
     /// The chosen experiments: those published, in the order of their file, then those of our own.
     pub experiments: Vec<Experiment>,
     /// The experiments that are run only when they are named, and were not.
@@ -112,10 +112,7 @@ pub struct Prepared {
 
 impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prepared")
-            .field("paper", &self.paper.name())
-            .field("cases", &self.cases.len())
-            .finish()
+        f.debug_struct("Prepared").field("paper", &self.paper.name).field("cases", &self.cases.len()).finish()
     }
 }
 
@@ -123,12 +120,12 @@ impl fmt::Debug for Prepared {
 ///
 /// # Errors
 /// An experiment that does not exist, or a fault in the paper's own files.
-pub fn prepare(paper: &'static dyn Paper, choice: &Choice) -> Result<Prepared, PaperError> {
+pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, PaperError> {
     if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MOST_REPLICATIONS) {
         return Err(PaperError::Replications(wanted));
     }
-    let published = Published::read(paper.published()).map_err(PaperError::Plan)?;
-    let plan = Plan::read(paper.plan()).map_err(PaperError::Plan)?;
+    let published = Published::read(paper.files.published).map_err(PaperError::Plan)?;
+    let plan = Plan::read(paper.files.plan).map_err(PaperError::Plan)?;
     let mut experiments = published.experiments;
     for planned in &plan.experiment {
         if !experiments.iter().any(|of| of.id == planned.id) {
@@ -162,7 +159,7 @@ pub fn prepare(paper: &'static dyn Paper, choice: &Choice) -> Result<Prepared, P
             });
             for (keys, changes) in plan.runs(planned, choice.quick).map_err(PaperError::Plan)? {
                 let name = case_name(&experiment.id, &keys);
-                let loaded = scenario::load_built_in(file, paper.scenarios(), &changes);
+                let loaded = scenario::load_built_in(file, paper.files.scenarios, &changes);
                 let loaded =
                     loaded.map_err(|diagnostics| PaperError::Scenario { case: name.clone(), diagnostics })?;
                 let spec = Arc::new(loaded.spec().clone());
@@ -233,7 +230,7 @@ fn case_name(id: &str, keys: &Map<String, Value>) -> String {
 
 impl Prepared {
     /// The paper.
-    pub fn paper(&self) -> &'static dyn Paper {
+    pub fn paper(&self) -> &'static Paper {
         self.paper
     }
 
@@ -274,7 +271,7 @@ impl Prepared {
             measured.push(Some(distinct(own)));
         }
         let mut results = Results {
-            paper: self.paper.name(),
+            paper: self.paper.name,
             complete: measured.iter().all(Option::is_some),
             experiments: Vec::new(),
             claims: Vec::new(),
@@ -284,9 +281,10 @@ impl Prepared {
             let cases = self.cases.iter().zip(&measured).filter(|(case, _)| case.experiment == number);
             let cases = cases.filter_map(|(case, results)| results.map(|results| CaseRuns { case, results }));
             let runs = Runs { id: &experiment.id, cases: cases.collect() };
-            let row = |cell: &super::Cell| Row::new(cell.clone(), self.paper.values(cell, &runs).as_deref());
+            let row =
+                |cell: &super::Cell| Row::new(cell.clone(), (self.paper.values)(cell, &runs).as_deref());
             let rows: Vec<Row> = experiment.cells.iter().map(row).collect();
-            let more = self.paper.further(&runs).into_iter();
+            let more = (self.paper.further)(&runs).into_iter();
             let more: Vec<Row> = more.map(|(cell, values)| Row::new(cell, Some(&values))).collect();
             let title = self.titles[number].clone();
             let of = |id: String, rows| ExperimentResults { id, title: title.clone(), rows };
@@ -300,7 +298,7 @@ impl Prepared {
             }
         }
         results.experiments.extend(further);
-        results.claims = self.paper.claims(&results);
+        results.claims = (self.paper.claims)(&results);
         results
     }
 }

@@ -4,7 +4,7 @@
 //! rate counts as a second. The fairness index is Jain's over the goodput of the five sources. Both are also given for each
 //! second and for the steady part of each phase of the bottleneck, from samples at every 10 ms.
 
-use super::super::{CaseRuns, Cell, Runs};
+use super::super::{CaseRuns, Cell, Measured, Runs};
 use crate::statistics::mean;
 use thalweg_sim::fairness::jain;
 use thalweg_sim::spec::Framing;
@@ -52,7 +52,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 }
 
 /// All that is measured of each case beside the published cells.
-pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
+pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let published = !runs.id.starts_with("ours/");
     let of_case = |case: &CaseRuns<'_>| {
         let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();

@@ -4,7 +4,7 @@
 //! share of the connection's rate that delivered packets have. Delays are from the start of a segment's first
 //! transmission to its acceptance at the receiver.
 
-use super::super::{CaseRuns, Cell, Runs};
+use super::super::{CaseRuns, Cell, Measured, Runs};
 use crate::model::gong92::{Form, Path};
 use serde_json::Value;
 use thalweg_proto::units::Bytes;
@@ -49,7 +49,7 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
 }
 
 /// What the runs show beyond the published cells: all points of the figures, and the analysis beside them.
-pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
+pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let mut rows = Vec::new();
     for case in &runs.cases {
         let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or("two-level");

@@ -4,7 +4,7 @@
 //! each of its processing times (121.2 us), since sending takes less and goes on meanwhile. (The paper says "throughput
 //! with no error"; that this is the limit follows from its optimum of 40 ms, see `docs/papers/lee97.md`.)
 
-use super::super::{CaseRuns, Cell, Runs};
+use super::super::{CaseRuns, Cell, Measured, Runs};
 use crate::scenario::path::packet_sizes;
 use crate::statistics::mean;
 use serde_json::Value;
@@ -21,7 +21,7 @@ const LOW: f64 = 1e-4;
 const HIGH: f64 = 0.1;
 
 /// The efficiency of every case.
-pub fn efficiencies(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
+pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
     let of = |case: &CaseRuns<'_>| {
         let scheme = text(case, "scheme").unwrap_or_default();
         // What only says how long a run is, is no key of its result.
@@ -30,7 +30,7 @@ pub fn efficiencies(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
             .fold(Cell::ours(scheme, EFFICIENCY), |cell, (key, value)| cell.with(name(key), value.clone()));
         (cell, efficiency(case))
     };
-    let mut cells: Vec<(Cell, Vec<f64>)> = runs.cases.iter().map(of).collect();
+    let mut cells: Vec<Measured> = runs.cases.iter().map(of).collect();
     if let Some(best) = best(runs, "T_normal_ms", |case| number(case, "T_error_ms") == Some(5.0), |_| true)
         && runs.cases.iter().any(|case| number(case, "T_normal_ms") == Some(48.0))
     {

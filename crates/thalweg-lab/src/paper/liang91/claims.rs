@@ -359,12 +359,12 @@ mod tests {
     //! one claim breaks.
 
     use super::super::super::{Cell, Choice, ExperimentResults, Row, prepare};
-    use super::super::Liang91;
+    use super::super::PAPER;
     use super::*;
 
     /// What was published, and numbers that fit it where nothing was.
     fn results() -> Results {
-        let prepared = prepare(&Liang91, &Choice::default()).unwrap();
+        let prepared = prepare(&PAPER, &Choice::default()).unwrap();
         let mut results = prepared.results(Vec::new());
         for experiment in &mut results.experiments {
             let id = experiment.id.clone();

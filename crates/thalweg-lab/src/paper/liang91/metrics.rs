@@ -3,7 +3,7 @@
 //! Throughput counts whole data packets that reached their sink, each once, after the warm-up; the network's is the sum
 //! over the sources. Messages and drops are those of all routers in the same time.
 
-use super::super::{CaseRuns, Cell, Runs};
+use super::super::{CaseRuns, Cell, Measured, Runs};
 use crate::statistics::{fairness_variance, mean};
 use thalweg_proto::units::Time;
 use thalweg_sim::{FlowResult, Quantity, RunResult};
@@ -38,7 +38,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 
 /// What the runs show beside the published cells: of each case the throughputs, drops and messages that were not
 /// published, and whether the windows of competing sources move together.
-pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
+pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let of_case = |case: &CaseRuns<'_>| {
         let cell = |metric: &str| {
             let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The metrics of the paper: mean times to complete of each class of the first source's flows.
 
-use super::super::{CaseRuns, Cell, Runs};
+use super::super::{CaseRuns, Cell, Measured, Runs};
 use crate::statistics::mean;
 use serde_json::Value;
 use thalweg_proto::units::Time;
@@ -46,7 +46,7 @@ pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 }
 
 /// What is measured of runs of which nothing was published.
-pub fn further(runs: &Runs<'_>) -> Vec<(Cell, Vec<f64>)> {
+pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let is_table = runs.id.starts_with("table-II/");
     let mut cells = Vec::new();
     for case in &runs.cases {
