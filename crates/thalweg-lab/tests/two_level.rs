@@ -124,7 +124,7 @@ fn soft_acknowledgement_never_recovers_from_one_loss() {
             assert!((part - steady).abs() < 0.01, "{buffer}: {:?}", measured.course);
         }
         assert_eq!(measured.receiver.gaps, 1, "one packet was lost");
-        assert!(measured.evictions > 2_000 && measured.sender.retransmissions > 2_000);
+        assert!(measured.evictions > 2_000 && measured.sender.common.retransmissions > 2_000);
         for other in [Acknowledgement::Hard, Acknowledgement::Firm] {
             let measured = black_box(58, buffer, other, Losses::Single(20_000));
             assert!(

@@ -235,11 +235,11 @@ fn marks_reach_the_scheme_that_listens_to_them() {
     let mut pair = Pair::new(14, Channel { marks: 1.0, ..Channel::default() });
     pair.transfer("dec-bit", 14, [200_000, 0], MINUTE * 5);
     let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
-    let marked = pair.ends[0].endpoint.session(handle).unwrap().stats(now).sending.window;
+    let marked = pair.ends[0].endpoint.session(handle).unwrap().stats(now).sending.sender.window.unwrap();
     let mut pair = Pair::new(14, Channel::default());
     pair.transfer("dec-bit", 14, [200_000, 0], MINUTE * 5);
     let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
-    let unmarked = pair.ends[0].endpoint.session(handle).unwrap().stats(now).sending.window;
+    let unmarked = pair.ends[0].endpoint.session(handle).unwrap().stats(now).sending.sender.window.unwrap();
     assert!(marked < unmarked / 2.0, "{marked} with marks, {unmarked} without");
 }
 

@@ -145,6 +145,36 @@ impl Limit {
     }
 }
 
+/// What senders of every family have counted and believe. What one does not know is zero or `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SenderStats {
+    /// Packets that may be outstanding; `None` where there is no bound.
+    pub window: Option<f64>,
+    /// Packets that are outstanding, as far as the sender knows.
+    pub in_flight: u32,
+    /// The rate at which packets are spaced, where there is one.
+    pub pacing_rate: Option<Rate>,
+    /// The smoothed round-trip time, once it is known.
+    pub smoothed_rtt: Option<Duration>,
+    /// The shortest round-trip time, once it is known.
+    pub min_rtt: Option<Duration>,
+    /// Data packets sent, retransmissions included.
+    pub sent: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Expiries of the timer that a sender falls back upon.
+    pub timeouts: u64,
+    /// How long each of [`Limit::ALL`] has held the sender back.
+    pub limits: [Duration; 6],
+}
+
+impl SenderStats {
+    /// The round-trip time: smoothed, or the shortest of a sender that does not smooth.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.smoothed_rtt.or(self.min_rtt)
+    }
+}
+
 /// What holds a sender back now, and for how long each limit has.
 #[derive(Clone, Debug, Default)]
 pub struct LimitClock {

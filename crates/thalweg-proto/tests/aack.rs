@@ -71,7 +71,7 @@ fn run(weather: &Weather, config: Config) -> (TransmitterStats, ReceiverStats) {
     let config = Arc::new(config);
     let transmitter = Transmitter::<Slice>::new(Arc::clone(&config));
     let (transmitter, receiver, now) = Channel::new(weather, transmitter, Receiver::new(config)).run();
-    assert_eq!(transmitter.stats(now).outstanding, 0);
+    assert_eq!(transmitter.stats(now).common.in_flight, 0);
     (transmitter.stats(now), receiver.stats())
 }
 
@@ -90,8 +90,8 @@ proptest! {
         // A window may have to wait for a report, so a stream of very many windows takes minutes.
         let bytes = bytes.min(200 * config.window * config.segment);
         let (sent, got) = run(&Weather { seed, ..calm(bytes) }, config);
-        prop_assert_eq!(sent.sent, u64::from(bytes.div_ceil(config.segment)));
-        prop_assert_eq!((sent.retransmissions, sent.timeouts, sent.invalid_acks), (0, 0, 0));
+        prop_assert_eq!(sent.common.sent, u64::from(bytes.div_ceil(config.segment)));
+        prop_assert_eq!((sent.common.retransmissions, sent.common.timeouts, sent.invalid_acks), (0, 0, 0));
         prop_assert_eq!((got.requests, got.duplicates, got.error_phases), (0, 0, 0));
     }
 }
@@ -105,9 +105,9 @@ fn requests_repair_what_is_lost_in_the_middle() {
         let (sent, got) = run(&weather, config);
         // Of 2000 packets and their repetitions 105 are lost on average. Each is repeated once; a few packets are
         // repeated although they have arrived, where the timer expired while a repetition was on its way.
-        let lost = sent.retransmissions - got.duplicates;
+        let lost = sent.common.retransmissions - got.duplicates;
         assert!((60..160).contains(&lost) && got.duplicates < 50, "{sent:?} {got:?}");
-        assert!(sent.timeouts <= 2, "{sent:?}");
+        assert!(sent.common.timeouts <= 2, "{sent:?}");
     }
 }
 

@@ -458,7 +458,7 @@ proptest! {
             }
             let stats = transmitter.stats(now);
             let window = config.window.max(1);
-            prop_assert!(stats.outstanding <= window && stats.to_resend <= window);
+            prop_assert!(stats.common.in_flight <= window && stats.to_resend <= window);
             let written = format!("{transmitter:?}").len();
             prop_assert!(written < 2_000 + 200 * window as usize, "{}", written);
         }
@@ -586,7 +586,7 @@ proptest! {
             for _ in 0..100 {
                 let _ = sender.poll(now);
             }
-            prop_assert!(sender.stats(now).in_flight <= config.max_window);
+            prop_assert!(sender.stats(now).common.in_flight <= config.max_window);
             // The state, written out, is bounded too: a few hundred letters a segment, and as much again for ranges.
             let written = format!("{sender:?}").len();
             prop_assert!(written < 4_000 + 500 * config.max_window as usize, "{}", written);

@@ -162,8 +162,8 @@ fn a_perfect_channel_sees_each_byte_once() {
                 ..Plan::calm()
             };
             let stats = Pair::<Slice>::new(&plan).run();
-            assert_eq!(stats.sent, 250, "{recovery:?} {controller:?}");
-            assert_eq!((stats.retransmissions, stats.timeouts, stats.recoveries), (0, 0, 0));
+            assert_eq!(stats.common.sent, 250, "{recovery:?} {controller:?}");
+            assert_eq!((stats.common.retransmissions, stats.common.timeouts, stats.recoveries), (0, 0, 0));
         }
     }
 }
@@ -185,7 +185,7 @@ fn lazy_drivers_do_not_look_like_losses() {
                 };
                 let stats = Pair::<Length>::new(&plan).run();
                 assert_eq!(
-                    (stats.retransmissions, stats.recoveries),
+                    (stats.common.retransmissions, stats.recoveries),
                     (0, 0),
                     "{recovery:?} {outputs_at_once}"
                 );

@@ -42,8 +42,8 @@ fn segments_are_accepted_one_by_one() {
     assert_eq!(pair.accepted(), [(13, 0), (17, 1), (21, 2)]);
     assert_eq!(pair.requests(), []);
     let stats = pair.sender.stats(pair.now);
-    assert_eq!((stats.sent, stats.retransmissions, stats.buffered), (12, 0, 0));
-    assert_eq!(stats.min_rtt, Duration::from_millis(20));
+    assert_eq!((stats.common.sent, stats.common.retransmissions, stats.buffered), (12, 0, 0));
+    assert_eq!(stats.common.min_rtt, Some(Duration::from_millis(20)));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn the_window_stops_the_sender_and_a_report_moves_it() {
     pair.run(LONG);
     assert_eq!(pair.packets()[8], (23, 2, 0, false));
     let stats = pair.sender.stats(pair.now);
-    assert!(stats.limits[Limit::ReceiverWindow.index()] >= Duration::from_millis(15));
+    assert!(stats.common.limits[Limit::ReceiverWindow.index()] >= Duration::from_millis(15));
     assert_eq!((stats.buffered_peak, pair.finished), (2, true));
 }
 
@@ -289,7 +289,7 @@ fn a_slow_application_slows_the_sender_down_without_retransmission() {
     assert!(pair.finished);
     assert_eq!(pair.delivered, text(20 * SEGMENT));
     let (sender, receiver) = (pair.sender.stats(pair.now), pair.receiver.stats());
-    assert_eq!((sender.retransmissions, receiver.refused), (0, 0));
+    assert_eq!((sender.common.retransmissions, receiver.refused), (0, 0));
     assert!(receiver.buffered_peak <= 3 && sender.buffered_peak <= 3, "{receiver:?}");
     // 800 bytes at 2 a millisecond.
     assert!(pair.now >= Time::ZERO + Duration::from_millis(390), "{}", pair.now);
@@ -341,7 +341,7 @@ fn firm_acknowledgement_asks_when_there_is_room() {
         pair.finish();
         pair.run(LONG);
         assert_eq!((pair.finished, &pair.delivered), (true, &text(12 * SEGMENT)), "{acknowledgement:?}");
-        pair.sender.stats(pair.now).retransmissions
+        pair.sender.stats(pair.now).common.retransmissions
     };
     let (hard, firm) = (resent(Acknowledgement::Hard), resent(Acknowledgement::Firm));
     // Each of the 12 segments is sent again at most once.
@@ -360,7 +360,7 @@ fn reordering_within_the_tolerance_is_no_loss() {
         pair.finish();
         pair.run(LONG);
         assert_eq!((pair.finished, &pair.delivered), (true, &text(3 * SEGMENT)));
-        pair.sender.stats(pair.now).retransmissions
+        pair.sender.stats(pair.now).common.retransmissions
     };
     // Packet 1 comes after packet 3, the segment's last.
     assert_eq!((run(0), run(1), run(2), run(3)), (1, 1, 0, 0));
@@ -375,7 +375,7 @@ fn old_and_doubled_packets_change_nothing() {
     pair.run(LONG);
     assert_eq!((pair.finished, &pair.delivered), (true, &text(5 * SEGMENT)));
     let sender = pair.sender.stats(pair.now);
-    assert_eq!((sender.retransmissions, pair.receiver.stats().duplicates), (0, 20));
+    assert_eq!((sender.common.retransmissions, pair.receiver.stats().duplicates), (0, 20));
     // Each report came twice; the second is dropped by its control number.
     assert_eq!(sender.refused, sender.reports);
 }

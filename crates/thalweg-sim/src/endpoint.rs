@@ -9,7 +9,7 @@ use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::{Any, FeedbackKind};
 use thalweg_proto::payload::Length;
-use thalweg_proto::transport::{Event, Feedback, Input};
+use thalweg_proto::transport::{Event, Feedback, Input, SenderStats};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 
@@ -196,123 +196,44 @@ impl AnyEngine {
         }
     }
 
-    /// What a sending engine has counted; zero for others.
-    pub fn sender_counts(&self, now: Time) -> SenderCounts {
+    /// What a sending engine has counted and believes; `None` for others.
+    pub fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         match self {
-            Self::WindowSender(engine) => {
-                let stats = engine.stats(now);
-                SenderCounts {
-                    sent: stats.sent,
-                    retransmissions: stats.retransmissions,
-                    timeouts: stats.timeouts,
-                    min_rtt: stats.min_rtt,
-                    smoothed_rtt: stats.smoothed_rtt,
-                    limits: stats.limits,
-                    ..SenderCounts::default()
-                }
-            }
-            Self::Source(engine) => {
-                SenderCounts { sent: engine.sent(), limits: engine.limits(now), ..SenderCounts::default() }
-            }
-            Self::AdaptiveTransmitter(engine) => {
-                let stats = engine.stats(now);
-                SenderCounts {
-                    sent: stats.sent,
-                    retransmissions: stats.retransmissions,
-                    timeouts: stats.timeouts,
-                    min_rtt: stats.min_rtt,
-                    smoothed_rtt: stats.smoothed_rtt,
-                    limits: stats.limits,
-                    ..SenderCounts::default()
-                }
-            }
-            Self::Sscop(engine) => {
-                let stats = engine.stats(now);
-                SenderCounts {
-                    sent: stats.sscop.sent,
-                    retransmissions: stats.sscop.retransmissions,
-                    timeouts: stats.sscop.timeouts,
-                    min_rtt: stats.min_rtt,
-                    smoothed_rtt: stats.smoothed_rtt,
-                    limits: stats.limits,
-                    ..SenderCounts::default()
-                }
-            }
-            Self::SstpSender(sender) => {
-                let (stats, delay) = (sender.engine.stats(now), sender.times.delay());
-                SenderCounts {
-                    sent: stats.sent,
-                    retransmissions: stats.retransmissions,
-                    min_rtt: stats.min_rtt,
-                    segments: delay.count,
-                    segment_delays: sender.times.sum(),
-                    longest_segment_delay: delay.max,
-                    limits: stats.limits,
-                    ..SenderCounts::default()
-                }
-            }
+            Self::WindowSender(engine) => Some(engine.stats(now).common),
+            Self::Source(engine) => Some(engine.stats(now)),
+            Self::AdaptiveTransmitter(engine) => Some(engine.stats(now).common),
+            Self::Sscop(engine) => Some(engine.stats(now).common),
+            Self::SstpSender(sender) => Some(sender.engine.stats(now).common),
             Self::WindowReceiver(_)
             | Self::Sink(_)
             | Self::AdaptiveReceiver(_)
             | Self::SstpReceiver(_)
-            | Self::Vacant => SenderCounts::default(),
+            | Self::Vacant => None,
         }
     }
 
-    /// The state that series show; `None` for engines without one.
-    pub fn beliefs(&self, now: Time) -> Option<Beliefs> {
-        match self {
-            Self::WindowSender(engine) => {
-                let stats = engine.stats(now);
-                Some(Beliefs {
-                    window: stats.window,
-                    in_flight: stats.in_flight,
-                    smoothed_rtt: stats.smoothed_rtt,
-                    pacing_rate: stats.pacing_rate,
-                })
-            }
-            Self::AdaptiveTransmitter(engine) => {
-                let stats = engine.stats(now);
-                Some(Beliefs {
-                    window: f64::from(stats.window),
-                    in_flight: stats.outstanding,
-                    smoothed_rtt: stats.smoothed_rtt,
-                    pacing_rate: None,
-                })
-            }
-            Self::Sscop(engine) => {
-                let stats = engine.stats(now);
-                Some(Beliefs {
-                    window: f64::from(stats.window),
-                    in_flight: stats.in_flight,
-                    smoothed_rtt: stats.smoothed_rtt,
-                    pacing_rate: stats.pacing_rate,
-                })
-            }
+    /// What a sending engine has counted since its flow began; zero for others.
+    pub fn sender_counts(&self, now: Time) -> SenderCounts {
+        let Some(stats) = self.sender_stats(now) else { return SenderCounts::default() };
+        let (segments, segment_delays, longest_segment_delay) = match self {
             Self::SstpSender(sender) => {
-                let (stats, config) = (sender.engine.stats(now), sender.engine.config());
-                let packets = u32::from(config.segment);
-                let known = stats.min_rtt < Duration::MAX;
-                Some(Beliefs {
-                    window: f64::from(stats.window) * f64::from(packets),
-                    in_flight: stats.outstanding.saturating_mul(packets),
-                    smoothed_rtt: if known { stats.min_rtt } else { Duration::ZERO },
-                    pacing_rate: Some(config.rate.average()),
-                })
+                let delay = sender.times.delay();
+                (delay.count, sender.times.sum(), delay.max)
             }
-            _ => None,
+            _ => Default::default(),
+        };
+        SenderCounts {
+            sent: stats.sent,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            min_rtt: stats.min_rtt.unwrap_or(Duration::MAX),
+            smoothed_rtt: stats.smoothed_rtt.unwrap_or(Duration::ZERO),
+            segments,
+            segment_delays,
+            longest_segment_delay,
+            limits: stats.limits,
         }
     }
-}
-
-/// What a sending engine believes at one moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Beliefs {
-    /// In packets.
-    pub window: f64,
-    pub in_flight: u32,
-    pub smoothed_rtt: Duration,
-    pub pacing_rate: Option<Rate>,
 }
 
 /// What sending engines count, over their whole life.

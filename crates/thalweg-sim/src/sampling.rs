@@ -81,11 +81,12 @@ impl<T: Tracer> Simulation<T> {
         if main == NO_CONNECTION {
             return;
         }
-        let Some(stats) = self.endpoints[main as usize * 2].engine.beliefs(now) else { return };
+        let Some(stats) = self.endpoints[main as usize * 2].engine.sender_stats(now) else { return };
+        let Some(window) = stats.window else { return };
         let recorders: &mut [Recorder] = &mut self.recorders[recorders..recorders + FLOW_SERIES.len()];
-        recorders[0].offer(now, stats.window);
+        recorders[0].offer(now, window);
         recorders[1].offer(now, f64::from(stats.in_flight));
-        recorders[2].offer(now, stats.smoothed_rtt.as_secs_f64());
+        recorders[2].offer(now, stats.rtt().unwrap_or_default().as_secs_f64());
         if let Some(rate) = stats.pacing_rate {
             recorders[3].offer(now, rate.as_f64());
         }

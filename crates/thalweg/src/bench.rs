@@ -193,7 +193,7 @@ fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> V
     let gigabytes = bytes as f64 / 1e9;
     let mut limits = serde_json::Map::new();
     for limit in Limit::ALL {
-        let share = stats.sending.limits[limit.index()].as_secs_f64();
+        let share = stats.sending.sender.limits[limit.index()].as_secs_f64();
         if share > 0.0 {
             limits.insert(limit.name().to_owned(), json!(share));
         }
@@ -207,10 +207,10 @@ fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> V
         "datagram_bytes": stats.datagram,
         "packets_sent": stats.packets_sent,
         "packets_received": stats.packets_received,
-        "segments_sent": stats.sending.sent,
-        "retransmissions": stats.sending.retransmissions,
-        "timeouts": stats.sending.timeouts,
-        "smoothed_rtt_seconds": stats.sending.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+        "segments_sent": stats.sending.sender.sent,
+        "retransmissions": stats.sending.sender.retransmissions,
+        "timeouts": stats.sending.sender.timeouts,
+        "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
         "limited_by_seconds": limits,
     })
 }
@@ -341,9 +341,9 @@ fn watch(
         let record = json!({
             "second": seconds,
             "bytes": bytes - last,
-            "retransmissions": stats.sending.retransmissions,
-            "window_packets": stats.sending.window,
-            "smoothed_rtt_seconds": stats.sending.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
+            "retransmissions": stats.sending.sender.retransmissions,
+            "window_packets": stats.sending.sender.window,
+            "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
             "limited_by": stats.limit.map(Limit::name),
         });
         console.print(&format!("{record}\n"))?;
@@ -359,10 +359,10 @@ fn add(mut sum: SessionStats, other: SessionStats) -> SessionStats {
     sum.packets_received += other.packets_received;
     sum.bytes_sent += other.bytes_sent;
     sum.bytes_received += other.bytes_received;
-    sum.sending.sent += other.sending.sent;
-    sum.sending.retransmissions += other.sending.retransmissions;
-    sum.sending.timeouts += other.sending.timeouts;
-    for (limit, others) in sum.sending.limits.iter_mut().zip(other.sending.limits) {
+    sum.sending.sender.sent += other.sending.sender.sent;
+    sum.sending.sender.retransmissions += other.sending.sender.retransmissions;
+    sum.sending.sender.timeouts += other.sending.sender.timeouts;
+    for (limit, others) in sum.sending.sender.limits.iter_mut().zip(other.sending.sender.limits) {
         *limit += others;
     }
     sum

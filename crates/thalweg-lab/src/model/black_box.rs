@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use thalweg_proto::payload::Length;
 use thalweg_proto::random::Stream;
-use thalweg_proto::sstp::{Pdu, Receiver, ReceiverConfig, ReceiverStats, Sender, SenderConfig, SenderStats};
+use thalweg_proto::sstp::{Pdu, Receiver, ReceiverConfig, ReceiverStats, SegmentStats, Sender, SenderConfig};
 use thalweg_proto::transport::Input;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
@@ -57,7 +57,7 @@ pub struct Measured {
     /// The efficiency of each twentieth of the run's packets, from its start: what becomes of it over time.
     pub course: Vec<f64>,
     /// The sender's counters.
-    pub sender: SenderStats,
+    pub sender: SegmentStats,
     /// The receiver's counters.
     pub receiver: ReceiverStats,
 }

@@ -1,12 +1,12 @@
 //! The engine of a flow, whichever it is.
 
 use super::others;
-use super::{FlowStats, PDU, PathHints, Role, Scheme};
+use super::{PDU, PathHints, Role, Scheme};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::transport::{Event, Input, Limit};
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::transport::{Event, Input, Limit, SenderStats};
+use thalweg_proto::units::Time;
 use thalweg_proto::window::wire as window_wire;
 use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 
@@ -230,86 +230,27 @@ impl Machine {
         }
     }
 
-    pub fn smoothed_rtt(&self) -> Option<Duration> {
-        self.stats(Time::ZERO).smoothed_rtt
-    }
-
-    pub fn stats(&self, now: Time) -> FlowStats {
+    /// What a sender has counted and believes; of a receiver all is zero.
+    pub fn sender_stats(&self, now: Time) -> SenderStats {
         match self {
-            Self::WindowSender(engine) => {
-                let stats = engine.stats(now);
-                FlowStats {
-                    sent: stats.sent,
-                    retransmissions: stats.retransmissions,
-                    timeouts: stats.timeouts,
-                    smoothed_rtt: known(stats.smoothed_rtt),
-                    min_rtt: known(stats.min_rtt),
-                    window: stats.window,
-                    in_flight: stats.in_flight,
-                    pacing_rate: stats.pacing_rate,
-                    limits: stats.limits,
-                    ..FlowStats::default()
-                }
+            Self::WindowSender(engine) => engine.stats(now).common,
+            Self::Source(engine) => engine.stats(now),
+            Self::AdaptiveTransmitter(engine) => engine.stats(now).common,
+            Self::Sscop(engine) => engine.stats(now).common,
+            Self::SstpSender(engine) => engine.stats(now).common,
+            Self::WindowReceiver(_) | Self::Sink(_) | Self::AdaptiveReceiver(_) | Self::SstpReceiver(_) => {
+                SenderStats::default()
             }
-            Self::WindowReceiver(engine) => duplicates(engine.stats().duplicates),
-            Self::Source(engine) => {
-                FlowStats { sent: engine.sent(), limits: engine.limits(now), ..FlowStats::default() }
-            }
-            Self::Sink(_) => FlowStats::default(),
-            Self::AdaptiveTransmitter(engine) => {
-                let stats = engine.stats(now);
-                FlowStats {
-                    sent: stats.sent,
-                    retransmissions: stats.retransmissions,
-                    timeouts: stats.timeouts,
-                    smoothed_rtt: known(stats.smoothed_rtt),
-                    min_rtt: known(stats.min_rtt),
-                    window: f64::from(stats.window),
-                    in_flight: stats.outstanding,
-                    limits: stats.limits,
-                    ..FlowStats::default()
-                }
-            }
-            Self::AdaptiveReceiver(engine) => duplicates(engine.stats().duplicates),
-            Self::Sscop(engine) => {
-                let stats = engine.stats(now);
-                FlowStats {
-                    sent: stats.sscop.sent,
-                    retransmissions: stats.sscop.retransmissions,
-                    timeouts: stats.sscop.timeouts,
-                    smoothed_rtt: known(stats.smoothed_rtt),
-                    min_rtt: known(stats.min_rtt),
-                    window: f64::from(stats.window),
-                    in_flight: stats.in_flight,
-                    pacing_rate: stats.pacing_rate,
-                    limits: stats.limits,
-                    ..FlowStats::default()
-                }
-            }
-            Self::SstpSender(engine) => {
-                let (stats, config) = (engine.stats(now), engine.config());
-                FlowStats {
-                    sent: stats.sent,
-                    retransmissions: stats.retransmissions,
-                    smoothed_rtt: known(stats.min_rtt),
-                    min_rtt: known(stats.min_rtt),
-                    window: f64::from(stats.window) * f64::from(config.segment),
-                    in_flight: stats.outstanding.saturating_mul(u32::from(config.segment)),
-                    pacing_rate: Some(config.rate.average()),
-                    limits: stats.limits,
-                    ..FlowStats::default()
-                }
-            }
-            Self::SstpReceiver(engine) => duplicates(engine.stats().duplicates),
         }
     }
-}
 
-fn duplicates(duplicates: u64) -> FlowStats {
-    FlowStats { duplicates, ..FlowStats::default() }
-}
-
-/// Engines say zero or the longest time before the first measurement.
-fn known(time: Duration) -> Option<Duration> {
-    Some(time).filter(|time| !time.is_zero() && *time < Duration::MAX)
+    /// Data packets that came a second time.
+    pub fn duplicates(&self) -> u64 {
+        match self {
+            Self::WindowReceiver(engine) => engine.stats().duplicates,
+            Self::AdaptiveReceiver(engine) => engine.stats().duplicates,
+            Self::SstpReceiver(engine) => engine.stats().duplicates,
+            _ => 0,
+        }
+    }
 }

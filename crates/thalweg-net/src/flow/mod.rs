@@ -38,8 +38,8 @@ use ending::{Ending, Hearing, Telling};
 use machine::{Command, Machine, Polled};
 use std::collections::VecDeque;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::transport::{Event, Limit};
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::transport::{Event, Limit, SenderStats};
+use thalweg_proto::units::Time;
 
 /// Bytes that a flow puts before each PDU of its engine.
 pub const FLOW_HEADER: u32 = 1;
@@ -105,15 +105,11 @@ pub enum FlowOutput {
     Idle,
 }
 
-/// What a flow has counted and believes. What a scheme does not know is zero or `None`.
+/// What a flow has counted and believes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowStats {
-    /// Data packets sent, retransmissions included.
-    pub sent: u64,
-    /// Data packets sent again.
-    pub retransmissions: u64,
-    /// Expiries of a retransmission timer.
-    pub timeouts: u64,
+    /// What the sending engine has; all zero where the flow receives.
+    pub sender: SenderStats,
     /// Bytes that the application wrote and did not take back.
     pub written: u64,
     /// Bytes delivered to the application.
@@ -124,18 +120,6 @@ pub struct FlowStats {
     pub malformed: u64,
     /// Datagrams dropped because the application does not read, of schemes that have no window for that.
     pub refused: u64,
-    /// The smoothed round-trip time, once it is known.
-    pub smoothed_rtt: Option<Duration>,
-    /// The shortest round-trip time, once it is known.
-    pub min_rtt: Option<Duration>,
-    /// Packets that may be outstanding.
-    pub window: f64,
-    /// Packets that are.
-    pub in_flight: u32,
-    /// The rate at which packets are spaced, where there is one.
-    pub pacing_rate: Option<Rate>,
-    /// How long each of [`Limit::ALL`] has held the sender back.
-    pub limits: [Duration; 6],
 }
 
 /// One end of one direction of a stream.
@@ -297,7 +281,7 @@ impl Flow {
                     let is_sent = self.machine.backlog() == 0;
                     if telling.is_due(now, is_sent) {
                         buffer.push(END);
-                        telling.say(now, self.machine.smoothed_rtt(), buffer);
+                        telling.say(now, self.machine.sender_stats(now).rtt(), buffer);
                         return FlowOutput::Transmit;
                     }
                     if telling.take_finished() {
@@ -339,7 +323,8 @@ impl Flow {
             delivered: self.delivered,
             malformed: self.malformed,
             refused: self.refused,
-            ..self.machine.stats(now)
+            sender: self.machine.sender_stats(now),
+            duplicates: self.machine.duplicates(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::options::Takes;
 use super::*;
 use proptest::prelude::*;
-use thalweg_proto::units::Bytes;
+use thalweg_proto::units::{Bytes, Duration, Rate};
 
 fn scheme(text: &str) -> Scheme {
     text.parse().unwrap()

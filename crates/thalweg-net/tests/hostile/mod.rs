@@ -246,7 +246,7 @@ impl<'a> Transfer<'a> {
             time: now.since(Time::ZERO),
             sent: self.path.sent,
             dropped: self.path.dropped,
-            retransmissions: stats.retransmissions,
+            retransmissions: stats.sender.retransmissions,
         }
     }
 

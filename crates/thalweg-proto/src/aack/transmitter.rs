@@ -4,7 +4,7 @@ use super::{Config, Data, Pdu, Report};
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Feedback, Input, Limit, LimitClock, Signal};
+use crate::transport::{Event, Feedback, Input, Limit, LimitClock, SenderStats, Signal};
 use crate::units::{Duration, Time};
 use crate::window::{RttConfig, RttEstimator};
 use core::hash::{Hash, Hasher};
@@ -19,28 +19,15 @@ pub enum TransmitterReason {
 }
 
 /// What a transmitter has counted and believes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransmitterStats {
-    /// The window in packets.
-    pub window: u32,
-    /// Packets sent and not acknowledged.
-    pub outstanding: u32,
+    /// What all senders have. Round-trip times are those from a packet to the report on it, time-outs the times that silence
+    /// made it send its oldest packet again.
+    pub common: SenderStats,
     /// Packets that wait to be sent again.
     pub to_resend: u32,
-    /// The smoothed time from a packet to the report on it; zero before the first.
-    pub smoothed_rtt: Duration,
-    /// The shortest; [`Duration::MAX`] before the first.
-    pub min_rtt: Duration,
-    /// Packets sent, repetitions included.
-    pub sent: u64,
-    /// Packets sent again.
-    pub retransmissions: u64,
-    /// Times that silence made it send its oldest packet again.
-    pub timeouts: u64,
     /// Reports that made no sense and were dropped.
     pub invalid_acks: u64,
-    /// How long each of [`Limit::ALL`] has held the transmitter back.
-    pub limits: [Duration; 6],
 }
 
 /// A packet in the transmission buffer.
@@ -106,18 +93,22 @@ impl<P: Payload> Transmitter<P> {
 
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> TransmitterStats {
+        let (smoothed_rtt, min_rtt) = self.rtt.measured();
         TransmitterStats {
-            window: self.config.window,
-            // Both are at most the window.
-            outstanding: self.kept.len() as u32,
+            common: SenderStats {
+                window: Some(f64::from(self.config.window)),
+                // At most the window, as what is to be sent again.
+                in_flight: self.kept.len() as u32,
+                pacing_rate: None,
+                smoothed_rtt,
+                min_rtt,
+                sent: self.sent,
+                retransmissions: self.retransmissions,
+                timeouts: self.timeouts,
+                limits: self.limits.held(now),
+            },
             to_resend: self.resend.len() as u32,
-            smoothed_rtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.min(),
-            sent: self.sent,
-            retransmissions: self.retransmissions,
-            timeouts: self.timeouts,
             invalid_acks: self.invalid_acks,
-            limits: self.limits.held(now),
         }
     }
 
@@ -361,7 +352,7 @@ mod tests {
         // A report releases all below its cumulative number, and so many new ones may go.
         tell(&mut transmitter, 40, (3, 3), 3);
         assert_eq!(sends(&mut transmitter, 40), (vec![5, 6], Some(200)));
-        assert_eq!(transmitter.stats(at(40)).outstanding, 4);
+        assert_eq!(transmitter.stats(at(40)).common.in_flight, 4);
     }
 
     #[test]
@@ -376,7 +367,7 @@ mod tests {
         // Sent again, it may be asked for again.
         tell(&mut transmitter, 6, (3, 4), 3);
         assert_eq!(sends(&mut transmitter, 6).0, [3]);
-        assert_eq!(transmitter.stats(at(6)).retransmissions, 4);
+        assert_eq!(transmitter.stats(at(6)).common.retransmissions, 4);
     }
 
     #[test]
@@ -407,7 +398,7 @@ mod tests {
         assert_eq!(sends(&mut transmitter, 168), (vec![4], Some(328)));
         tell(&mut transmitter, 170, (5, 5), 5);
         assert_eq!(sends(&mut transmitter, 170), (vec![], None));
-        assert_eq!(transmitter.stats(at(170)).timeouts, 1);
+        assert_eq!(transmitter.stats(at(170)).common.timeouts, 1);
     }
 
     #[test]
@@ -419,7 +410,7 @@ mod tests {
         // A packet that was sent twice measures nothing: RFC 6298, section 3.
         assert_eq!(sends(&mut transmitter, 500), (vec![2], Some(900)));
         tell(&mut transmitter, 501, (3, 3), 3);
-        assert_eq!(transmitter.stats(at(501)).smoothed_rtt, Duration::from_millis(100));
+        assert_eq!(transmitter.stats(at(501)).common.smoothed_rtt, Some(Duration::from_millis(100)));
     }
 
     #[test]
@@ -447,7 +438,7 @@ mod tests {
         assert_eq!(sends(&mut transmitter, 3), (vec![], Some(163)));
         // The silence has a reason, and comes round again.
         assert_eq!(sends(&mut transmitter, 163), (vec![], Some(323)));
-        assert_eq!(transmitter.stats(at(163)).timeouts, 0);
+        assert_eq!(transmitter.stats(at(163)).common.timeouts, 0);
         transmitter.handle(at(200), Input::Resume);
         assert_eq!(sends(&mut transmitter, 200).0, [1]);
     }

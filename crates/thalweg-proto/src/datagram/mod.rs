@@ -2,8 +2,8 @@
 
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Input, Limit, LimitClock};
-use crate::units::{Bytes, Duration, Rate, Time};
+use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
+use crate::units::{Bytes, Rate, Time};
 
 /// The settings of a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +53,9 @@ impl<P: Payload> Source<P> {
         }
     }
 
-    /// Datagrams sent.
-    pub fn sent(&self) -> u64 {
-        self.sent
-    }
-
-    /// How long each of [`Limit::ALL`] has held the source back, up to `now`.
-    pub fn limits(&self, now: Time) -> [Duration; 6] {
-        self.limits.held(now)
+    /// Counters and beliefs at `now`.
+    pub fn stats(&self, now: Time) -> SenderStats {
+        SenderStats { sent: self.sent, limits: self.limits.held(now), ..SenderStats::default() }
     }
 
     /// Bytes written and not yet sent.

@@ -5,8 +5,8 @@ use super::{
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{self, Event, Failure, Input, Limit, LimitClock};
-use crate::units::{Duration, Rate, Time};
+use crate::transport::{self, Event, Failure, Input, Limit, LimitClock, SenderStats};
+use crate::units::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -22,20 +22,11 @@ pub struct EndpointConfig {
 /// What an endpoint has counted and believes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndpointStats {
-    /// SDs that may be outstanding: the peer's credit.
-    pub window: u32,
-    /// SDs outstanding: VT(S) - VT(A).
-    pub in_flight: u32,
-    /// The rate, where there is rate control.
-    pub pacing_rate: Option<Rate>,
-    /// The smoothed round-trip time of POLLs; zero before the first answer.
-    pub smoothed_rtt: Duration,
-    /// The shortest one; [`Duration::MAX`] before the first.
-    pub min_rtt: Duration,
+    /// What all senders have. The window is the peer's credit, in flight is VT(S) - VT(A), round-trip times are those of
+    /// POLLs.
+    pub common: SenderStats,
     /// What the engine has counted.
     pub sscop: super::Stats,
-    /// How long each of [`Limit::ALL`] has held the endpoint back.
-    pub limits: [Duration; 6],
 }
 
 /// One end of a connection that opens itself when there is something to send, and closes itself when all has arrived. What
@@ -91,14 +82,21 @@ impl<P: Payload> Endpoint<P> {
 
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> EndpointStats {
+        let sscop = self.sscop.stats();
+        let (smoothed_rtt, min_rtt) = self.sscop.rtt().measured();
         EndpointStats {
-            window: self.sscop.window(),
-            in_flight: self.sscop.outstanding(),
-            pacing_rate: self.sscop.rate(),
-            smoothed_rtt: self.sscop.rtt().smoothed(),
-            min_rtt: self.sscop.rtt().min(),
-            sscop: self.sscop.stats(),
-            limits: self.limits.held(now),
+            common: SenderStats {
+                window: Some(f64::from(self.sscop.window())),
+                in_flight: self.sscop.outstanding(),
+                pacing_rate: self.sscop.rate(),
+                smoothed_rtt,
+                min_rtt,
+                sent: sscop.sent,
+                retransmissions: sscop.retransmissions,
+                timeouts: sscop.timeouts,
+                limits: self.limits.held(now),
+            },
+            sscop,
         }
     }
 

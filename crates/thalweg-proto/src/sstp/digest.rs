@@ -34,7 +34,7 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
         } = self;
         clock.digest(now, into);
         feed(into, (queue, origin.segment(*low), origin.segment(*high), records.len(), resends.len()));
-        let min_rtt = stats.min_rtt;
+        let min_rtt = stats.common.min_rtt.unwrap_or(Duration::MAX);
         for Record { packets, whole, accepted, wanted, queued, resent, began: _, shipped } in records {
             // Beyond the shortest round trip all ages are the same: no request is early, no sample shorter. What is gone
             // for good has none.

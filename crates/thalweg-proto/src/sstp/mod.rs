@@ -70,4 +70,4 @@ pub use origin::Origin;
 pub use pdu::{Data, Pdu, Position, Report, Request};
 pub use rate::{RateError, RateSpec, Resume};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
-pub use sender::{Sender, SenderReason, SenderStats};
+pub use sender::{SegmentStats, Sender, SenderReason};

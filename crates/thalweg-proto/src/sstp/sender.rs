@@ -5,7 +5,7 @@ use super::rate::BurstClock;
 use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Input, Limit, LimitClock};
+use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,12 +20,11 @@ pub enum SenderReason {
 }
 
 /// What a sender has counted and believes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SenderStats {
-    /// Data packets sent, retransmissions included.
-    pub sent: u64,
-    /// Data packets sent again.
-    pub retransmissions: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SegmentStats {
+    /// What all senders have. The shortest round-trip time is that from the last packet of a segment to its
+    /// acknowledgement; there are no smoothed one and no time-outs.
+    pub common: SenderStats,
     /// Keep-alive and end-of-stream packets sent.
     pub keep_alives: u64,
     /// Reports taken.
@@ -44,16 +43,12 @@ pub struct SenderStats {
     pub window: u32,
     /// Segments begun and not acknowledged.
     pub outstanding: u32,
-    /// The shortest time from the last packet of a segment to its acknowledgement; [`Duration::MAX`] before the first.
-    pub min_rtt: Duration,
     /// Segments acknowledged for good: with soft acknowledgement when all before them are too.
     pub acknowledged: u64,
     /// The sum of their times from the start of the first transmission to that acknowledgement.
     pub delays: Duration,
     /// The longest of those times.
     pub longest_delay: Duration,
-    /// How long each of [`Limit::ALL`] has held the sender back.
-    pub limits: [Duration; 6],
 }
 
 /// A segment that has been begun.
@@ -107,7 +102,7 @@ pub struct Sender<P: Payload> {
     pub(super) finished: bool,
     pub(super) paused: bool,
     pub(super) limits: LimitClock,
-    pub(super) stats: SenderStats,
+    pub(super) stats: SegmentStats,
 }
 
 impl<P: Payload> Sender<P> {
@@ -131,24 +126,7 @@ impl<P: Payload> Sender<P> {
             finished: false,
             paused: false,
             limits: LimitClock::default(),
-            stats: SenderStats {
-                sent: 0,
-                retransmissions: 0,
-                keep_alives: 0,
-                reports: 0,
-                early_requests: 0,
-                refused: 0,
-                buffered: 0,
-                buffered_peak: 0,
-                buffered_bytes: 0,
-                window: u32::from(window),
-                outstanding: 0,
-                min_rtt: Duration::MAX,
-                acknowledged: 0,
-                delays: Duration::ZERO,
-                longest_delay: Duration::ZERO,
-                limits: [Duration::ZERO; 6],
-            },
+            stats: SegmentStats::default(),
             config,
         }
     }
@@ -159,12 +137,18 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Counters and state.
-    pub fn stats(&self, now: Time) -> SenderStats {
-        let mut stats = self.stats;
-        stats.limits = self.limits.held(now);
-        stats.window = u32::try_from(self.high + 1 - self.low).unwrap_or(u32::MAX);
-        stats.outstanding = self.records.len() as u32;
-        stats
+    pub fn stats(&self, now: Time) -> SegmentStats {
+        let window = u32::try_from(self.high + 1 - self.low).unwrap_or(u32::MAX);
+        let outstanding = self.records.len() as u32;
+        let packets = u32::from(self.config.segment);
+        let common = SenderStats {
+            window: Some(f64::from(window) * f64::from(packets)),
+            in_flight: outstanding.saturating_mul(packets),
+            pacing_rate: Some(self.config.rate.average()),
+            limits: self.limits.held(now),
+            ..self.stats.common
+        };
+        SegmentStats { common, window, outstanding, ..self.stats }
     }
 
     /// Bytes written and not yet sent.
@@ -248,7 +232,8 @@ impl<P: Payload> Sender<P> {
             }
         }
         if let Some(sample) = sample {
-            self.stats.min_rtt = self.stats.min_rtt.min(sample);
+            let min_rtt = &mut self.stats.common.min_rtt;
+            *min_rtt = Some(min_rtt.map_or(sample, |min| min.min(sample)));
         }
     }
 
@@ -289,7 +274,7 @@ impl<P: Payload> Sender<P> {
     }
 
     fn on_request(&mut self, now: Time, request: &Request) {
-        let min_rtt = self.stats.min_rtt;
+        let min_rtt = self.stats.common.min_rtt;
         let found = expand(request.segment, self.low);
         let group = self.group;
         let Some(segment) = found else {
@@ -307,7 +292,7 @@ impl<P: Payload> Sender<P> {
             return;
         }
         // What left less than a round trip ago cannot have been missed yet: the receiver repeats itself.
-        let is_early = min_rtt < Duration::MAX && now.since(record.shipped) < min_rtt;
+        let is_early = min_rtt.is_some_and(|min| now.since(record.shipped) < min);
         if is_early || group == Some(Group::Resend(segment)) {
             self.stats.early_requests += 1;
             return;
@@ -353,7 +338,7 @@ impl<P: Payload> Sender<P> {
         self.next_shipment = shipment.wrapping_add(1);
         self.position.shipment = shipment;
         self.clock.sent(now);
-        self.stats.sent += 1;
+        self.stats.common.sent += 1;
         Some(data)
     }
 
@@ -415,7 +400,7 @@ impl<P: Payload> Sender<P> {
             record.wanted = received(count as u16);
             self.group = None;
         }
-        self.stats.retransmissions += 1;
+        self.stats.common.retransmissions += 1;
         Some(Data { shipment, segment: segment as u16, packet: packet as u16, last, resent: true, payload })
     }
 

@@ -19,4 +19,4 @@ pub use config::{Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, Rt
 pub use pdu::{Ack, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;
-pub use sender::{Sender, SenderReason, SenderStats};
+pub use sender::{Sender, SenderReason, WindowStats};

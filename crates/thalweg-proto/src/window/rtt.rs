@@ -71,6 +71,11 @@ impl RttEstimator {
         self.min
     }
 
+    /// The smoothed and the shortest round-trip time, after the first sample.
+    pub const fn measured(&self) -> (Option<Duration>, Option<Duration>) {
+        if self.smoothed.is_zero() { (None, None) } else { (Some(self.smoothed), Some(self.min)) }
+    }
+
     /// The retransmission time-out, never zero: whatever the configuration, a timer is not due when it is set.
     pub const fn timeout(&self) -> Duration {
         if self.timeout.is_zero() { Duration::from_picos(1) } else { self.timeout }

@@ -12,8 +12,8 @@ use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
 use crate::congestion::{AckSample, Controller, LossKind, LossSample, Path, SentSample};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Failure, Input, Limit, LimitClock, Signal};
-use crate::units::{Bytes, Duration, Rate, Time};
+use crate::transport::{Event, Failure, Input, Limit, LimitClock, SenderStats, Signal};
+use crate::units::{Bytes, Duration, Time};
 use std::sync::Arc;
 
 /// Why a sender wants to be polled.
@@ -28,35 +28,19 @@ pub enum SenderReason {
 
 /// What a sender has counted and believes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SenderStats {
-    /// The congestion window in segments.
-    pub window: f64,
+pub struct WindowStats {
+    /// What all senders have; the window is the congestion window.
+    pub common: SenderStats,
     /// The slow-start threshold in segments, where the controller has one.
     pub threshold: Option<f64>,
-    /// The pacing rate, where there is one.
-    pub pacing_rate: Option<Rate>,
-    /// Segments believed to be in the network.
-    pub in_flight: u32,
-    /// The smoothed round-trip time; zero before the first sample.
-    pub smoothed_rtt: Duration,
-    /// The shortest round-trip time; [`Duration::MAX`] before the first sample.
-    pub min_rtt: Duration,
     /// The retransmission time-out, with its back-off.
     pub timeout: Duration,
-    /// Segments sent, retransmissions included.
-    pub sent: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
     /// Episodes of loss found by duplicate or selective acknowledgements.
     pub recoveries: u64,
     /// Cuts of the window that a mark brought about.
     pub mark_cuts: u64,
     /// Acknowledgements that made no sense and were dropped.
     pub invalid_acks: u64,
-    /// How long each of [`Limit::ALL`] has held the sender back.
-    pub limits: [Duration; 6],
 }
 
 /// The phase of loss repair.
@@ -168,23 +152,26 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Counters and beliefs at `now`.
-    pub fn stats(&self, now: Time) -> SenderStats {
+    pub fn stats(&self, now: Time) -> WindowStats {
         let decision = self.controller.decision();
-        SenderStats {
-            window: decision.window.min(f64::from(self.config.max_window)),
+        let (smoothed_rtt, min_rtt) = self.rtt.measured();
+        WindowStats {
+            common: SenderStats {
+                window: Some(decision.window.min(f64::from(self.config.max_window))),
+                pacing_rate: decision.pacing_rate,
+                in_flight: self.outstanding.in_flight(),
+                smoothed_rtt,
+                min_rtt,
+                sent: self.sent,
+                retransmissions: self.retransmissions,
+                timeouts: u64::from(self.timeouts),
+                limits: self.limits.held(now),
+            },
             threshold: self.controller.threshold(),
-            pacing_rate: decision.pacing_rate,
-            in_flight: self.outstanding.in_flight(),
-            smoothed_rtt: self.rtt.smoothed(),
-            min_rtt: self.rtt.min(),
             timeout: self.rtt.timeout(),
-            sent: self.sent,
-            retransmissions: self.retransmissions,
-            timeouts: u64::from(self.timeouts),
             recoveries: u64::from(self.recoveries),
             mark_cuts: u64::from(self.marks.cuts()),
             invalid_acks: u64::from(self.invalid_acks),
-            limits: self.limits.held(now),
         }
     }
 

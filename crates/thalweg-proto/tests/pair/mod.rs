@@ -8,7 +8,7 @@ use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{Pdu, Receiver, ReceiverConfig, Sender, SenderConfig, SenderStats};
+use thalweg_proto::window::{Pdu, Receiver, ReceiverConfig, Sender, SenderConfig, WindowStats};
 use thalweg_proto::{Engine, Output};
 
 /// From here on the channel is perfect and nobody pauses.
@@ -186,7 +186,7 @@ impl<'a, P: Data> Pair<'a, P> {
     }
 
     /// Runs to the end and checks all that is promised.
-    pub fn run(mut self) -> SenderStats {
+    pub fn run(mut self) -> WindowStats {
         let mut at = Time::ZERO;
         for &length in &self.plan.writes {
             self.schedule(at, Happening::Write(length));
@@ -442,6 +442,6 @@ impl<'a, P: Data> Pair<'a, P> {
             assert_eq!(self.delivered, self.written, "bytes delivered and written");
         }
         assert_eq!(self.delivered, self.receiver.expected());
-        assert_eq!(self.sender.stats(self.now).in_flight, 0);
+        assert_eq!(self.sender.stats(self.now).common.in_flight, 0);
     }
 }

@@ -45,7 +45,7 @@ fn a_warning_only_cuts() {
     // Four acknowledgements until no more than four are outstanding; with the fourth the window grows.
     t.at(100);
     assert_eq!(s4(&t.ack(1), &t.ack(2), &t.ack(3), &t.ack(4)), s4("", "", "", "8"));
-    assert_eq!((t.window(), t.stats().retransmissions), (5.0, 0));
+    assert_eq!((t.window(), t.stats().common.retransmissions), (5.0, 0));
 }
 
 /// The same: a message with a number cuts, and the packet goes again when the window allows. Neither its duplicates nor
@@ -68,7 +68,7 @@ fn a_named_packet_goes_again_when_the_window_allows() {
     t.at(200);
     // 2 arrives, and all after it was there.
     assert_eq!(t.ack(8), "8 9 10 11");
-    assert_eq!((t.window(), t.stats().retransmissions), (4.0, 1));
+    assert_eq!((t.window(), t.stats().common.retransmissions), (4.0, 1));
 }
 
 /// The same: the time-out of the first transmission is disabled. One that the second does not survive either is another
@@ -86,7 +86,7 @@ fn the_time_out_of_a_named_packet_counts_from_its_second_transmission() {
     assert_eq!(t.timer(), 1950.0);
     t.at(1950);
     assert_eq!(t.poll(), "!timeout r0");
-    assert_eq!(t.stats().timeouts, 1);
+    assert_eq!(t.stats().common.timeouts, 1);
 }
 
 /// The same: the third duplicate cuts as a message does, and only the packet that it names goes again. A message about it
@@ -107,7 +107,7 @@ fn a_message_after_the_third_duplicate_says_nothing_new() {
     assert_eq!((t.window(), t.stats().recoveries), (4.0, 1));
     t.at(200);
     assert_eq!(t.ack(8), "8 9 10 11");
-    assert_eq!((t.window(), t.stats().retransmissions), (4.0, 1));
+    assert_eq!((t.window(), t.stats().common.retransmissions), (4.0, 1));
 }
 
 /// Two drops are two events, though of one window: a message and a third duplicate about different packets cut twice.
@@ -131,7 +131,7 @@ fn each_drop_cuts_once() {
     assert_eq!((t.ack(0), t.ack(0)), s2("", ""));
     t.at(200);
     assert_eq!((t.ack(1), t.ack(16)), s2("", "16 17 18 19"));
-    assert_eq!((t.window(), t.stats().retransmissions), (4.0, 2));
+    assert_eq!((t.window(), t.stats().common.retransmissions), (4.0, 2));
 }
 
 /// The same: after a time-out all goes again from the oldest on. Messages about packets that it marked say nothing new,

@@ -7,7 +7,7 @@ use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input, Signal};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{Ack, Pdu, SackBlock, Sender, SenderConfig, SenderStats};
+use thalweg_proto::window::{Ack, Pdu, SackBlock, Sender, SenderConfig, WindowStats};
 use thalweg_proto::{Engine, Output};
 
 const SEGMENT: u64 = 1000;
@@ -133,12 +133,12 @@ impl Trace {
         if self.timer == Time::MAX { f64::INFINITY } else { self.timer.as_picos() as f64 / 1e9 }
     }
 
-    pub fn stats(&self) -> SenderStats {
+    pub fn stats(&self) -> WindowStats {
         self.sender.stats(self.now)
     }
 
     pub fn window(&self) -> f64 {
-        self.stats().window
+        self.stats().common.window.unwrap()
     }
 
     pub fn threshold(&self) -> Option<f64> {
@@ -146,6 +146,6 @@ impl Trace {
     }
 
     pub fn in_flight(&self) -> u32 {
-        self.stats().in_flight
+        self.stats().common.in_flight
     }
 }

@@ -143,11 +143,11 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
 /// What is known of the path, and what holds the sender back.
 fn path(stats: &SessionStats, sends: bool) -> String {
     let mut words = String::new();
-    if sends && stats.sending.sent > 0 {
-        let loss = stats.sending.retransmissions as f64 / stats.sending.sent as f64;
+    if sends && stats.sending.sender.sent > 0 {
+        let loss = stats.sending.sender.retransmissions as f64 / stats.sending.sender.sent as f64;
         words.push_str(&format!(", {:.1} % sent again", 100.0 * loss));
     }
-    if let Some(rtt) = stats.sending.smoothed_rtt {
+    if let Some(rtt) = stats.sending.sender.rtt() {
         words.push_str(&format!(", RTT {:.1} ms", rtt.as_millis_f64()));
     }
     if let Some(limit) = stats.limit.filter(|_| sends) {

@@ -5,9 +5,9 @@ use crate::Done;
 use crate::console::{Console, Error};
 use serde::Serialize;
 use std::time::Duration;
-use thalweg_net::flow::FlowStats;
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{self, Outcome, Report};
+use thalweg_proto::transport::SenderStats;
 
 /// Failures that are shown one by one.
 const SHOWN: usize = 20;
@@ -178,13 +178,13 @@ impl Summary {
 
 impl Path {
     fn new(stats: &SessionStats, scheme: Option<String>) -> Self {
-        let FlowStats { sent, retransmissions, timeouts, smoothed_rtt, min_rtt, .. } = stats.sending;
+        let SenderStats { sent, retransmissions, timeouts, min_rtt, .. } = stats.sending.sender;
         let millis = |span: Option<thalweg_proto::units::Duration>| {
             span.map(thalweg_proto::units::Duration::as_millis_f64)
         };
         Self {
             scheme,
-            rtt_ms: millis(smoothed_rtt),
+            rtt_ms: millis(stats.sending.sender.rtt()),
             min_rtt_ms: millis(min_rtt),
             packets_sent: sent,
             packets_sent_again: retransmissions,
