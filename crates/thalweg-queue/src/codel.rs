@@ -194,13 +194,14 @@ impl Control {
 mod tests {
     //! Proves CoDel's rules on a queue whose waits are known.
     use super::*;
+    use crate::testing::ordinary;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
     }
 
     fn entry(packet: u32, markable: bool) -> Entry {
-        Entry { packet, size: 1000, flow: 0, priority: 6, urgent: false, markable, marked: false }
+        Entry { markable, ..ordinary(packet) }
     }
 
     /// A packet comes and one leaves every millisecond, of a queue that 50 packets began: each waits for 50 ms as long as

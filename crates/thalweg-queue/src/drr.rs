@@ -171,6 +171,7 @@ impl Discipline for Drr {
 mod tests {
     //! Proves DRR: the paper's example of deficits, its bound on fairness, and that small quanta are no trap.
     use super::*;
+    use crate::testing::{drain, offer, ordinary};
 
     fn queue(quantum: u64, limit: Limit, overflow: Overflow) -> Drr {
         let config = DrrConfig { quantum: Bytes::new(quantum), buckets: None, overflow };
@@ -178,17 +179,7 @@ mod tests {
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-        Entry { packet, size, flow, priority: 6, urgent: false, markable: false, marked: false }
-    }
-
-    fn offer(queue: &mut Drr, entry: Entry) -> Vec<u32> {
-        let mut dropped = Vec::new();
-        queue.enqueue(Time::ZERO, entry, &mut dropped);
-        dropped.iter().map(|drop| drop.entry.packet).collect()
-    }
-
-    fn drain(queue: &mut Drr) -> Vec<u32> {
-        std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut Vec::new())).map(|entry| entry.packet).collect()
+        Entry { size, flow, ..ordinary(packet) }
     }
 
     #[test]
@@ -209,21 +200,21 @@ mod tests {
             (41, 4, 700),
             (42, 4, 180),
         ] {
-            offer(&mut queue, entry(packet, flow, size));
+            offer(&mut queue, Time::ZERO, entry(packet, flow, size));
         }
         // Turn 1: 200 | 500 | 200 | 50. Turn 2: 750 and 20 of 800 | 500 | 600 and 100 of 800 | 700 and 180 of 950.
-        assert_eq!(drain(&mut queue), [10, 20, 30, 40, 11, 12, 21, 31, 32, 41, 42]);
+        assert_eq!(drain(&mut queue, Time::ZERO), [10, 20, 30, 40, 11, 12, 21, 31, 32, 41, 42]);
     }
 
     #[test]
     fn an_empty_queue_keeps_no_deficit() {
         // Flow 1 sends 100 of 500 and is empty; its next packet of 600 must wait two turns as any other.
         let mut queue = queue(500, Limit::Unlimited, Overflow::LongestTail);
-        offer(&mut queue, entry(1, 1, 100));
-        assert_eq!(drain(&mut queue), [1]);
-        offer(&mut queue, entry(2, 1, 600));
-        offer(&mut queue, entry(3, 2, 500));
-        assert_eq!(drain(&mut queue), [3, 2]);
+        offer(&mut queue, Time::ZERO, entry(1, 1, 100));
+        assert_eq!(drain(&mut queue, Time::ZERO), [1]);
+        offer(&mut queue, Time::ZERO, entry(2, 1, 600));
+        offer(&mut queue, Time::ZERO, entry(3, 2, 500));
+        assert_eq!(drain(&mut queue, Time::ZERO), [3, 2]);
     }
 
     #[test]
@@ -233,12 +224,12 @@ mod tests {
             let mut queue = queue(quantum, Limit::Unlimited, Overflow::LongestTail);
             let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
             for flow in [0, 1, 2, 0, 1, 2] {
-                offer(&mut queue, entry(0, flow, sizes[flow as usize]));
+                offer(&mut queue, Time::ZERO, entry(0, flow, sizes[flow as usize]));
             }
             for _ in 0..20_000 {
                 let entry = queue.dequeue(Time::ZERO, &mut Vec::new()).unwrap();
                 given[entry.flow as usize] += u64::from(entry.size);
-                offer(&mut queue, entry);
+                offer(&mut queue, Time::ZERO, entry);
                 let (most, least) = (given.iter().max().unwrap(), given.iter().min().unwrap());
                 assert!(most - least <= quantum + 3000, "{quantum}: {given:?}");
             }
@@ -249,9 +240,9 @@ mod tests {
     fn a_packet_of_megabytes_does_not_stall_a_quantum_of_a_byte() {
         // 2^32 rounds are passed over in one step.
         let mut queue = queue(1, Limit::Unlimited, Overflow::LongestTail);
-        offer(&mut queue, entry(0, 1, u32::MAX));
-        offer(&mut queue, entry(1, 2, u32::MAX - 1));
-        assert_eq!(drain(&mut queue), [1, 0]);
+        offer(&mut queue, Time::ZERO, entry(0, 1, u32::MAX));
+        offer(&mut queue, Time::ZERO, entry(1, 2, u32::MAX - 1));
+        assert_eq!(drain(&mut queue, Time::ZERO), [1, 0]);
     }
 
     #[test]
@@ -260,9 +251,9 @@ mod tests {
         for (overflow, victims) in [(Overflow::LongestTail, vec![1, 0]), (Overflow::LongestHead, vec![0])] {
             let mut queue = queue(1500, Limit::Bytes(2000), overflow);
             for (packet, flow, size) in [(0, 1, 1200), (1, 1, 200), (2, 2, 200), (3, 2, 200), (4, 2, 200)] {
-                assert!(offer(&mut queue, entry(packet, flow, size)).is_empty());
+                assert!(offer(&mut queue, Time::ZERO, entry(packet, flow, size)).is_empty());
             }
-            assert_eq!(offer(&mut queue, entry(5, 3, 500)), victims);
+            assert_eq!(offer(&mut queue, Time::ZERO, entry(5, 3, 500)), victims);
         }
     }
 
@@ -272,8 +263,8 @@ mod tests {
         let config = DrrConfig { buckets: Some(1), ..DrrConfig::default() };
         let mut queue = Drr::new(Limit::Unlimited, config, || Stream::new(1, "test", 0));
         for packet in 0..10 {
-            offer(&mut queue, entry(packet, packet % 3, 1000));
+            offer(&mut queue, Time::ZERO, entry(packet, packet % 3, 1000));
         }
-        assert_eq!(drain(&mut queue), (0..10).collect::<Vec<u32>>());
+        assert_eq!(drain(&mut queue, Time::ZERO), (0..10).collect::<Vec<u32>>());
     }
 }

@@ -1,6 +1,7 @@
 //! Proves Fair Queueing: the order of bids, the bound on delay, who is dropped, who is marked.
 
 use super::*;
+use crate::testing::ordinary;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
 
@@ -16,7 +17,7 @@ fn plain(limit: Limit) -> FairQueueing {
 }
 
 fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-    Entry { packet, size, flow, priority: 6, urgent: false, markable: true, marked: false }
+    Entry { size, flow, markable: true, ..ordinary(packet) }
 }
 
 fn us(micros: u64) -> Time {

@@ -115,35 +115,23 @@ impl Discipline for Fcfs {
 mod tests {
     //! Proves the rules of drop-tail: what is stored, what is dropped, in which order packets leave.
     use super::*;
+    use crate::testing::{drain, offer, ordinary};
 
     fn entry(packet: u32, size: u32, urgent: bool) -> Entry {
-        Entry { packet, size, flow: 0, priority: 6, urgent, markable: false, marked: false }
-    }
-
-    fn offer(queue: &mut Fcfs, entry: Entry) -> bool {
-        let mut dropped = Vec::new();
-        queue.enqueue(Time::ZERO, entry, &mut dropped);
-        dropped.is_empty()
-    }
-
-    fn drain(queue: &mut Fcfs) -> Vec<u32> {
-        let mut dropped = Vec::new();
-        let left = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut dropped)).map(|e| e.packet).collect();
-        assert!(dropped.is_empty());
-        left
+        Entry { size, urgent, ..ordinary(packet) }
     }
 
     #[test]
     fn a_full_queue_drops_the_arrival() {
         // With room for two packets of any size, the third is the one that is dropped, for want of room.
         let mut queue = Fcfs::new(Limit::Packets(2));
-        assert!(offer(&mut queue, entry(1, 1500, false)));
-        assert!(offer(&mut queue, entry(2, 40, false)));
+        assert!(offer(&mut queue, Time::ZERO, entry(1, 1500, false)).is_empty());
+        assert!(offer(&mut queue, Time::ZERO, entry(2, 40, false)).is_empty());
         let mut dropped = Vec::new();
         queue.enqueue(Time::ZERO, entry(3, 40, false), &mut dropped);
         assert_eq!(dropped, [Dropped { entry: entry(3, 40, false), reason: DropReason::Full }]);
         assert_eq!((queue.packets(), queue.bytes()), (2, 1540));
-        assert_eq!(drain(&mut queue), [1, 2]);
+        assert_eq!(drain(&mut queue, Time::ZERO), [1, 2]);
         assert_eq!((queue.packets(), queue.bytes()), (0, 0));
     }
 
@@ -151,11 +139,11 @@ mod tests {
     fn a_byte_limit_takes_whatever_fits_in_what_is_left() {
         // 1000 bytes: 600 fit, then 500 do not, but 400 do, to the last byte; and then not even one.
         let mut queue = Fcfs::new(Limit::Bytes(1000));
-        assert!(offer(&mut queue, entry(1, 600, false)));
-        assert!(!offer(&mut queue, entry(2, 500, false)));
-        assert!(offer(&mut queue, entry(3, 400, false)));
-        assert!(!offer(&mut queue, entry(4, 1, false)));
-        assert_eq!(drain(&mut queue), [1, 3]);
+        assert!(offer(&mut queue, Time::ZERO, entry(1, 600, false)).is_empty());
+        assert!(!offer(&mut queue, Time::ZERO, entry(2, 500, false)).is_empty());
+        assert!(offer(&mut queue, Time::ZERO, entry(3, 400, false)).is_empty());
+        assert!(!offer(&mut queue, Time::ZERO, entry(4, 1, false)).is_empty());
+        assert_eq!(drain(&mut queue, Time::ZERO), [1, 3]);
     }
 
     #[test]
@@ -163,26 +151,26 @@ mod tests {
         // Urgent 3 and 4 overtake the waiting 1 and 2, and stay in order.
         let mut queue = Fcfs::new(Limit::Unlimited);
         for (packet, urgent) in [(1, false), (2, false), (3, true), (4, true), (5, false)] {
-            assert!(offer(&mut queue, entry(packet, 10, urgent)));
+            assert!(offer(&mut queue, Time::ZERO, entry(packet, 10, urgent)).is_empty());
         }
-        assert_eq!(drain(&mut queue), [3, 4, 1, 2, 5]);
+        assert_eq!(drain(&mut queue, Time::ZERO), [3, 4, 1, 2, 5]);
     }
 
     #[test]
     fn an_urgent_entry_that_finds_the_queue_full_is_dropped() {
         // Nothing that waits makes room for it.
         let mut queue = Fcfs::new(Limit::Packets(1));
-        assert!(offer(&mut queue, entry(1, 10, false)));
-        assert!(!offer(&mut queue, entry(2, 10, true)));
-        assert_eq!(drain(&mut queue), [1]);
+        assert!(offer(&mut queue, Time::ZERO, entry(1, 10, false)).is_empty());
+        assert!(!offer(&mut queue, Time::ZERO, entry(2, 10, true)).is_empty());
+        assert_eq!(drain(&mut queue, Time::ZERO), [1]);
     }
 
     #[test]
     fn a_limit_of_zero_holds_nothing() {
         // Neither in packets nor in bytes; an empty packet fits into zero bytes.
-        assert!(!offer(&mut Fcfs::new(Limit::Packets(0)), entry(1, 0, false)));
-        assert!(!offer(&mut Fcfs::new(Limit::Bytes(0)), entry(1, 1, false)));
-        assert!(offer(&mut Fcfs::new(Limit::Bytes(0)), entry(1, 0, false)));
+        assert!(!offer(&mut Fcfs::new(Limit::Packets(0)), Time::ZERO, entry(1, 0, false)).is_empty());
+        assert!(!offer(&mut Fcfs::new(Limit::Bytes(0)), Time::ZERO, entry(1, 1, false)).is_empty());
+        assert!(offer(&mut Fcfs::new(Limit::Bytes(0)), Time::ZERO, entry(1, 0, false)).is_empty());
     }
 
     #[test]

@@ -202,6 +202,7 @@ impl Discipline for FqCoDel {
 mod tests {
     //! Proves FQ-CoDel: new queues first, credits, what a full buffer loses, CoDel in each queue.
     use super::*;
+    use crate::testing::{offer, ordinary};
     use thalweg_proto::units::Duration;
 
     fn queue(limit: Limit, quantum: u64) -> FqCoDel {
@@ -211,17 +212,11 @@ mod tests {
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-        Entry { packet, size, flow, priority: 6, urgent: false, markable: false, marked: false }
+        Entry { size, flow, ..ordinary(packet) }
     }
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
-    }
-
-    fn offer(queue: &mut FqCoDel, now: Time, entry: Entry) -> Vec<u32> {
-        let mut dropped = Vec::new();
-        queue.enqueue(now, entry, &mut dropped);
-        dropped.iter().map(|drop| drop.entry.packet).collect()
     }
 
     fn next(queue: &mut FqCoDel, now: Time) -> Option<u32> {

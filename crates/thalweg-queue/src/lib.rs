@@ -40,6 +40,8 @@ mod sfq;
 mod spec;
 mod stamped;
 mod synthesise;
+#[cfg(test)]
+mod testing;
 mod trials;
 
 pub use any::Any;

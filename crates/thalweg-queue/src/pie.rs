@@ -203,6 +203,7 @@ impl Discipline for Pie {
 mod tests {
     //! Proves PIE: the controller's steps, the burst that passes, when nothing is dropped, made-up updates.
     use super::*;
+    use crate::testing::ordinary;
 
     fn queue(config: PieConfig) -> Pie {
         Pie::new(Limit::Packets(1000), config, Stream::new(1, "test", 0))
@@ -213,7 +214,7 @@ mod tests {
     }
 
     fn entry(markable: bool) -> Entry {
-        Entry { packet: 0, size: 1000, flow: 0, priority: 6, urgent: false, markable, marked: false }
+        Entry { markable, ..ordinary(0) }
     }
 
     fn fill(queue: &mut Pie, now: Time, count: u32) -> usize {

@@ -99,25 +99,16 @@ impl Discipline for Priority {
 mod tests {
     //! Proves strict priority: the order, who is pushed out, and Cobham's waiting times.
     use super::*;
+    use crate::testing::{drain, offer, ordinary};
     use thalweg_proto::random::Stream;
     use thalweg_proto::units::Duration;
 
     fn entry(packet: u32, priority: u8) -> Entry {
-        Entry { packet, size: 1000, flow: 0, priority, urgent: false, markable: false, marked: false }
+        Entry { priority, ..ordinary(packet) }
     }
 
     fn queue(limit: Limit, push_out: bool) -> Priority {
         Priority::new(limit, PriorityConfig { push_out })
-    }
-
-    fn offer(queue: &mut Priority, entry: Entry) -> Vec<u32> {
-        let mut dropped = Vec::new();
-        queue.enqueue(Time::ZERO, entry, &mut dropped);
-        dropped.iter().map(|drop| drop.entry.packet).collect()
-    }
-
-    fn drain(queue: &mut Priority) -> Vec<u32> {
-        std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut Vec::new())).map(|entry| entry.packet).collect()
     }
 
     #[test]
@@ -125,9 +116,9 @@ mod tests {
         // In order within each; 0 and 200 are no priorities, and count as the nearest.
         let mut queue = queue(Limit::Unlimited, true);
         for (packet, priority) in [(0, 3), (1, 1), (2, 6), (3, 3), (4, 0), (5, 200)] {
-            offer(&mut queue, entry(packet, priority));
+            offer(&mut queue, Time::ZERO, entry(packet, priority));
         }
-        assert_eq!(drain(&mut queue), [1, 4, 0, 3, 2, 5]);
+        assert_eq!(drain(&mut queue, Time::ZERO), [1, 4, 0, 3, 2, 5]);
     }
 
     #[test]
@@ -136,10 +127,10 @@ mod tests {
         for (push_out, victims) in [(true, [2, 4]), (false, [3, 4])] {
             let mut queue = queue(Limit::Packets(3), push_out);
             for (packet, priority) in [(0, 2), (1, 3), (2, 3)] {
-                assert!(offer(&mut queue, entry(packet, priority)).is_empty());
+                assert!(offer(&mut queue, Time::ZERO, entry(packet, priority)).is_empty());
             }
-            assert_eq!(offer(&mut queue, entry(3, 2)), victims[..1]);
-            assert_eq!(offer(&mut queue, entry(4, 4)), victims[1..]);
+            assert_eq!(offer(&mut queue, Time::ZERO, entry(3, 2)), victims[..1]);
+            assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 4)), victims[1..]);
         }
     }
 

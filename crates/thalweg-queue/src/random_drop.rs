@@ -78,9 +78,10 @@ impl Discipline for RandomDrop {
 mod tests {
     //! Proves the rules of Random Drop: one fair draw, small victims are spared, urgent arrivals do not displace.
     use super::*;
+    use crate::testing::{offer, ordinary};
 
     fn entry(packet: u32, size: u32) -> Entry {
-        Entry { packet, size, flow: 0, priority: 6, urgent: false, markable: false, marked: false }
+        Entry { size, ..ordinary(packet) }
     }
 
     fn queue(limit: Limit, stream: &Stream, sizes: &[u32]) -> RandomDrop {
@@ -93,13 +94,6 @@ mod tests {
         queue
     }
 
-    fn offer(queue: &mut RandomDrop, entry: Entry) -> u32 {
-        let mut dropped = Vec::new();
-        queue.enqueue(Time::ZERO, entry, &mut dropped);
-        assert_eq!(dropped.len(), 1);
-        dropped[0].entry.packet
-    }
-
     #[test]
     fn every_packet_and_the_arrival_are_dropped_equally_often() {
         // Four wait, one arrives: each goes in a fifth of 50 000 trials, within 5 standard deviations (447).
@@ -107,7 +101,7 @@ mod tests {
         let mut counts = [0i32; 5];
         for _ in 0..50_000 {
             let mut queue = queue(Limit::Packets(4), &source, &[100; 4]);
-            counts[offer(&mut queue, entry(4, 100)) as usize] += 1;
+            counts[offer(&mut queue, Time::ZERO, entry(4, 100))[0] as usize] += 1;
             source = queue.stream;
         }
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 450), "{counts:?}");
@@ -118,7 +112,7 @@ mod tests {
         // The stream afterwards is the original one after a single draw.
         let mut stream = Stream::new(2, "test", 0);
         let mut queue = queue(Limit::Packets(8), &stream, &[100; 8]);
-        offer(&mut queue, entry(8, 100));
+        offer(&mut queue, Time::ZERO, entry(8, 100));
         stream.bits();
         assert_eq!(queue.stream.bits(), stream.bits());
     }
@@ -129,7 +123,7 @@ mod tests {
         for seed in 0..100 {
             let stream = Stream::new(seed, "test", 0);
             let mut queue = queue(Limit::Bytes(400), &stream, &[100, 99, 100, 100]);
-            assert_eq!(offer(&mut queue, entry(4, 101)), 4);
+            assert_eq!(offer(&mut queue, Time::ZERO, entry(4, 101)), [4]);
             assert_eq!(queue.bytes(), 399);
         }
     }
@@ -139,7 +133,7 @@ mod tests {
         // Some seed draws a waiting packet; it leaves the queue, the arrival is stored last, the order is kept.
         let replaced = (0..100).any(|seed| {
             let mut queue = queue(Limit::Bytes(300), &Stream::new(seed, "test", 0), &[100; 3]);
-            if offer(&mut queue, entry(3, 100)) != 1 {
+            if offer(&mut queue, Time::ZERO, entry(3, 100)) != [1] {
                 return false;
             }
             let mut dropped = Vec::new();
@@ -157,7 +151,7 @@ mod tests {
         for seed in 0..50 {
             let mut stream = Stream::new(seed, "test", 0);
             let mut queue = queue(Limit::Packets(2), &stream, &[100; 2]);
-            assert_eq!(offer(&mut queue, Entry { urgent: true, ..entry(2, 1) }), 2);
+            assert_eq!(offer(&mut queue, Time::ZERO, Entry { urgent: true, ..entry(2, 1) }), [2]);
             assert_eq!(queue.stream.bits(), stream.bits());
         }
     }
@@ -166,6 +160,6 @@ mod tests {
     fn a_queue_without_room_for_anything_drops_every_arrival() {
         // A limit of zero leaves the arrival as the only one to be drawn.
         let mut queue = queue(Limit::Packets(0), &Stream::new(1, "test", 0), &[]);
-        assert_eq!(offer(&mut queue, entry(7, 100)), 7);
+        assert_eq!(offer(&mut queue, Time::ZERO, entry(7, 100)), [7]);
     }
 }

@@ -204,6 +204,7 @@ impl Discipline for Red {
 mod tests {
     //! Proves RED: the average, the spacing of drops, what happens beyond the thresholds, marks.
     use super::*;
+    use crate::testing::ordinary;
     use thalweg_proto::units::Duration;
 
     /// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.
@@ -214,7 +215,7 @@ mod tests {
     }
 
     fn entry(size: u32, markable: bool) -> Entry {
-        Entry { packet: 0, size, flow: 0, priority: 6, urgent: false, markable, marked: false }
+        Entry { size, markable, ..ordinary(0) }
     }
 
     fn ms(millis: u64) -> Time {

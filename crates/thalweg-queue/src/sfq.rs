@@ -160,23 +160,14 @@ impl Discipline for Sfq {
 mod tests {
     //! Proves SFQ: turns, who is dropped, perturbation.
     use super::*;
+    use crate::testing::{drain, offer, ordinary};
 
     fn queue(limit: Limit, overflow: Overflow, perturbation: Option<Duration>) -> Sfq {
         Sfq::new(limit, SfqConfig { buckets: 1 << 20, perturbation, overflow }, Stream::new(1, "test", 0))
     }
 
     fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-        Entry { packet, size, flow, priority: 6, urgent: false, markable: false, marked: false }
-    }
-
-    fn offer(queue: &mut Sfq, now: Time, entry: Entry) -> Vec<u32> {
-        let mut dropped = Vec::new();
-        queue.enqueue(now, entry, &mut dropped);
-        dropped.iter().map(|drop| drop.entry.packet).collect()
-    }
-
-    fn drain(queue: &mut Sfq, now: Time) -> Vec<u32> {
-        std::iter::from_fn(|| queue.dequeue(now, &mut Vec::new())).map(|entry| entry.packet).collect()
+        Entry { size, flow, ..ordinary(packet) }
     }
 
     #[test]

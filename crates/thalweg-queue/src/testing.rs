@@ -1,0 +1,24 @@
+//! What the tests of disciplines share.
+
+use crate::discipline::{Discipline, Entry};
+use thalweg_proto::units::Time;
+
+/// An ordinary packet of 1000 bytes of flow 0.
+pub fn ordinary(packet: u32) -> Entry {
+    Entry { packet, size: 1000, flow: 0, priority: 6, urgent: false, markable: false, marked: false }
+}
+
+/// Offers a packet, and says which packets were dropped.
+pub fn offer(queue: &mut impl Discipline, now: Time, entry: Entry) -> Vec<u32> {
+    let mut dropped = Vec::new();
+    queue.enqueue(now, entry, &mut dropped);
+    dropped.iter().map(|drop| drop.entry.packet).collect()
+}
+
+/// Takes all that is there, in the order in which it leaves. Nothing may be dropped.
+pub fn drain(queue: &mut impl Discipline, now: Time) -> Vec<u32> {
+    let mut dropped = Vec::new();
+    let left = std::iter::from_fn(|| queue.dequeue(now, &mut dropped)).map(|entry| entry.packet).collect();
+    assert!(dropped.is_empty());
+    left
+}
