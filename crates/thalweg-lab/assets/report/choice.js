@@ -26,8 +26,15 @@ function swatch(colour, dash) {
   return element("svg:svg", { class: `swatch-line c${colour}`, width: 22, height: 8, "aria-hidden": "true" }, line);
 }
 
-function chip(set, key, label, mark, changed) {
+// A button of `key`; `of` says what of a line that is, and has these lines stand out while the button is pointed at or
+// focused, so that nobody needs to tell colours apart.
+function chip(set, key, label, mark, changed, of) {
   const button = element("button", { type: "button", class: "chip", "aria-pressed": String(set.has(key)) }, mark, label);
+  if (of) {
+    const stand = () => set.has(key) && emphasise((line) => line[of] === key);
+    for (const type of ["mouseenter", "focus"]) button.addEventListener(type, stand);
+    for (const type of ["mouseleave", "blur"]) button.addEventListener(type, () => emphasise(null));
+  }
   button.addEventListener("click", () => {
     if (!set.delete(key)) set.add(key);
     button.setAttribute("aria-pressed", String(set.has(key)));
@@ -57,15 +64,15 @@ function chipRow(title, chips) {
 function choiceControls(changed) {
   const rows = [];
   if (isCompared) {
-    rows.push(chipRow("Schemes", model.schemes.map((name, i) => chip(choice.schemes, name, name, swatch(i % 8, 0), changed))));
+    rows.push(chipRow("Schemes", model.schemes.map((name, i) => chip(choice.schemes, name, name, swatch(i % 8, 0), changed, "scheme"))));
   }
-  const together = flowSubjects.length > 1 ? [chip(choice.flows, TOGETHER, TOGETHER, isCompared ? null : swatch(8, 0), changed)] : [];
+  const together = flowSubjects.length > 1 ? [chip(choice.flows, TOGETHER, TOGETHER, isCompared ? null : swatch(8, 0), changed, "subject")] : [];
   const flowMark = (i) => (isCompared ? null : swatch(i % 8, Math.floor(i / 8) % DASHES.length));
   if (flowSubjects.length) {
-    rows.push(chipRow("Flows", [...together, ...flowSubjects.map((of, i) => chip(choice.flows, of.key, of.label, flowMark(i), changed))]));
+    rows.push(chipRow("Flows", [...together, ...flowSubjects.map((of, i) => chip(choice.flows, of.key, of.label, flowMark(i), changed, "subject"))]));
   }
   if (linkSubjects.length) {
-    rows.push(chipRow("Links", linkSubjects.map((of, i) => chip(choice.links, of.key, of.label, flowMark(i), changed))));
+    rows.push(chipRow("Links", linkSubjects.map((of, i) => chip(choice.links, of.key, of.label, flowMark(i), changed, "subject"))));
   }
   const panels = PANELS.filter(isPresent);
   rows.push(chipRow("Plots", panels.map((panel) => chip(choice.panels, panel.id, panel.title, null, changed))));

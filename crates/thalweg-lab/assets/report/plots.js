@@ -126,6 +126,23 @@ function refresh({ plot, lines }) {
   });
 }
 
+// Has the lines for which `is` holds stand out in plots that have any, and the others pale; none for all alike.
+function emphasise(is) {
+  for (const { plot, lines } of plots) {
+    const some = is !== null && lines.some(is);
+    let at = 1;
+    let changed = false;
+    for (const line of lines) {
+      const alpha = !some || is(line) ? 1 : 0.15;
+      for (const end = at + (line.half ? 3 : 1); at < end; at++) {
+        changed ||= plot.series[at].alpha !== alpha;
+        plot.series[at].alpha = alpha;
+      }
+    }
+    if (changed) plot.redraw(false, false);
+  }
+}
+
 function isInSight({ figure }) {
   const { top, bottom } = figure.getBoundingClientRect();
   return bottom > 0 && top < innerHeight;
@@ -246,6 +263,9 @@ function plotNotes() {
   const flows = Math.max(...model.runs.map((run) => run.flow_count));
   if (flows > flowSubjects.length) notes.push(`Series of ${flowSubjects.length} of ${flows} flows were recorded (measure.flows).`);
   if (allSeries.some((of) => of.points)) notes.push("Long series are thinned here to the smallest and largest of neighbouring points; series.csv has every point.");
+  const fastest = Math.max(0, ...model.runs.flatMap((run) => run.links.map((row) => row[linkColumn("rate_bps")] ?? Infinity)));
+  const goodputs = allSeries.filter((of) => of.quantity === "goodput");
+  if (goodputs.some((of) => of.values.some((value) => value > fastest))) notes.push("Goodput counts what can be read, in order: after a repaired loss much comes at once, faster than the links.");
   if (model.warmup_s > 0) notes.push("The shaded warm-up is not counted in tables.");
   if (PANELS.some((panel) => panel.fairness && isPresent(panel))) notes.push(`Fairness is that of goodput over the last ${shown(fairnessSpan(), "s")}.`);
   return notes.join(" ");

@@ -25,3 +25,6 @@ find("#theme").addEventListener("click", () => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themeChanged);
 themeChanged();
+
+// What is folded is printed as well.
+addEventListener("beforeprint", () => findAll("details").forEach((details) => (details.open = true)));

@@ -1,6 +1,6 @@
 // The network, with the load on each direction of its links.
 
-// Few columns are wide, so that packets have room.
+// Few columns are wide, so that packets have room, as far as the screen has it.
 const COLUMN = 210;
 const WIDEST_COLUMN = 420;
 const WIDTH = 900;
@@ -8,7 +8,7 @@ const ROW = 96;
 const MARGIN = 74;
 
 // A place for each node: columns by distance from where the first flows come from, rows in the order of neighbours.
-function layout(topology) {
+function layout(topology, room) {
   const count = topology.nodes.length;
   const neighbours = Array.from({ length: count }, () => []);
   for (const { a, b } of topology.links) {
@@ -40,7 +40,7 @@ function layout(topology) {
     nodes.sort((p, q) => before(p) - before(q) || p - q);
     nodes.forEach((node, position) => (row[node] = position - (nodes.length - 1) / 2));
   });
-  const column = Math.min(WIDEST_COLUMN, Math.max(COLUMN, WIDTH / Math.max(1, layers.length - 1)));
+  const column = Math.min(WIDEST_COLUMN, Math.max(COLUMN, Math.min(WIDTH, room - 2 * MARGIN) / Math.max(1, layers.length - 1)));
   const tallest = Math.max(1, ...layers.map((nodes) => nodes.length));
   return {
     width: 2 * MARGIN + (layers.length - 1) * column,
@@ -98,15 +98,17 @@ function direction(from, to, row, words, key) {
   return element("svg:g", {}, element("svg:title", {}, `${used}; ${words}`), line, label);
 }
 
-function groupsAt(topology, node, { x, y }) {
+function groupsAt(topology, run, node, { x, y }) {
   const here = topology.groups.filter((group) => group.from === node);
-  const lines = here.slice(0, 3).map((group) => `${group.count > 1 ? `${group.count} × ` : ""}${group.scheme} → ${topology.nodes[group.to]}`);
+  // Where schemes are compared, the scenario's own is not what ran.
+  const scheme = (group) => run.groups.find(([name]) => name === group.name)?.[1] ?? group.scheme;
+  const lines = here.slice(0, 3).map((group) => `${group.count > 1 ? `${group.count} × ` : ""}${scheme(group)} → ${topology.nodes[group.to]}`);
   if (here.length > 3) lines.push(`and ${here.length - 3} more`);
   return lines.map((line, i) => text(x, y + 34 + 14 * i, line, "group"));
 }
 
-function drawing(topology, run) {
-  const { width, height, places } = layout(topology);
+function drawing(topology, run, room) {
+  const { width, height, places } = layout(topology, room);
   const rows = new Map(run.links.map((row) => [linkKey(row), row]));
   const keyOf = (link, from, to) => `${link.name} ${topology.nodes[from]}->${topology.nodes[to]}`;
   const lineOf = (link, from, to, words) => {
@@ -127,7 +129,7 @@ function drawing(topology, run) {
   }
   topology.nodes.forEach((name, node) => {
     const { x, y } = places[node];
-    svg.append(element("svg:circle", { cx: x, cy: y, r: 9, class: "node" }), text(x, y - 16, name, "name"), ...groupsAt(topology, node, places[node]));
+    svg.append(element("svg:circle", { cx: x, cy: y, r: 9, class: "node" }), text(x, y - 16, name, "name"), ...groupsAt(topology, run, node, places[node]));
   });
   svg.append(network.overlay);
   return svg;
@@ -149,7 +151,7 @@ function fillNetwork(run) {
     const of = [isCompared ? run.scheme : "", model.seeds.length > 1 ? `seed ${run.seed}` : ""].filter((part) => part).join(", ");
     const shares = `Shares of time in which each direction of a link was busy${of ? ` (${of})` : ""}; at a time, what it carries between two samples, and the queue at the second.`;
     find("#network-clock").replaceChildren(...clockControls());
-    body.replaceChildren(drawing(topology, run));
+    body.replaceChildren(drawing(topology, run, body.clientWidth));
     find("#network-notes").replaceChildren(element("p", { class: "note" }, shares), element("p", { class: "note" }, clockNotes()));
     startClock();
   }

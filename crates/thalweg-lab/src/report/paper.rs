@@ -91,10 +91,9 @@ fn paper_cards(document: &Document) -> Vec<Card> {
         if claims.is_empty() { "not judged".to_owned() } else { format!("{holding} of {}", claims.len()) };
     card("Claims that hold", &main, Some(sure), &text);
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
-    let mut differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
-    differences.sort_by(f64::total_cmp);
+    let differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
     let count = differences.len();
-    if let Some(median) = differences.get(count / 2) {
+    if let Some(middle) = median(&differences) {
         let within = |most: f64| differences.iter().filter(|of| **of <= most).count();
         let text = format!(
             "median distance of {count} values from the published ones; {} lie within 5 %, {} within 10 %, {} within 25 %",
@@ -102,33 +101,54 @@ fn paper_cards(document: &Document) -> Vec<Card> {
             within(0.10),
             within(0.25)
         );
-        card("How near", &percent(*median), None, &text);
+        card("How near", &percent(middle), None, &text);
     }
     let by_metric = by_metric(rows());
     if by_metric.len() > 1 {
         // What is far from the published values must not hide behind the median of all.
         let farthest = by_metric.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         let words = |(metric, median, count): &(String, f64, usize)| {
-            format!("{} {} ({count})", escape(metric), percent(*median))
+            format!("{} of {count} of {}", percent(*median), escape(metric))
         };
         if let Some((metric, median, count)) = farthest {
-            let others = by_metric.iter().filter(|(other, ..)| other != metric).take(5);
+            let others = by_metric.iter().filter(|(other, ..)| other != metric).take(2);
             let others: Vec<String> = others.map(words).collect();
             let text = format!(
-                "median distance of {count} values of {}; of the other metrics (values): {}",
+                "median distance of {count} values of {}; against {}",
                 escape(metric),
-                others.join("; ")
+                others.join(", ")
             );
             card("Farthest", &percent(*median), None, &text);
         }
     }
-    let replicated = rows().filter(|row| row.ci95.is_some_and(|half| half > 0.0)).count();
-    let text = format!(
-        "values with 95 % intervals, as means over several seeds; the other {} come from runs without chance",
-        rows().count() - replicated
-    );
-    card("How sure", &format!("{replicated} of {}", rows().count()), None, &text);
+    cards.push(certainty(document));
     cards
+}
+
+/// How far chance moves our values.
+fn certainty(document: &Document) -> Card {
+    let rows = || document.experiments.iter().flat_map(|of| &of.results);
+    let half = |row: &Row| Some(row.ci95.filter(|half| *half > 0.0)? / row.value?.abs());
+    let halves: Vec<f64> = rows().filter_map(half).filter(|half| half.is_finite()).collect();
+    let fixed = rows().count() - halves.len();
+    let (main, text) = match median(&halves) {
+        Some(middle) => (
+            format!("± {}", percent(middle)),
+            format!(
+                "median 95 % interval of {} values that are means over several seeds; {fixed} come from runs without chance",
+                halves.len()
+            ),
+        ),
+        None => ("no intervals".to_owned(), format!("all {fixed} values come from single runs")),
+    };
+    Card { subject: "How sure".to_owned(), main, text, sure: None }
+}
+
+/// The middle of values, the upper of two.
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// Each metric with the median distance of its values from the published ones and their number, those with most values
@@ -140,11 +160,10 @@ fn by_metric<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(String, f64, usize
             metrics.entry(&row.metric).or_default().push(difference.abs());
         }
     }
-    let median = |(metric, mut differences): (&str, Vec<f64>)| {
-        differences.sort_by(f64::total_cmp);
-        (metric_words(metric), differences[differences.len() / 2], differences.len())
+    let of_metric = |(metric, differences): (&str, Vec<f64>)| {
+        Some((metric_words(metric), median(&differences)?, differences.len()))
     };
-    let mut found: Vec<(String, f64, usize)> = metrics.into_iter().map(median).collect();
+    let mut found: Vec<(String, f64, usize)> = metrics.into_iter().filter_map(of_metric).collect();
     found.sort_by_key(|(.., count)| core::cmp::Reverse(*count));
     found
 }
@@ -153,17 +172,24 @@ fn claims(html: &mut String, claims: &[Claim]) {
     if claims.is_empty() {
         return;
     }
-    html.push_str("<section aria-label=\"Claims\">\n<h2>Claims</h2>\n<ul class=\"claims\">\n");
+    html.push_str("<section aria-label=\"Claims\">\n<h2>Claims</h2>\n<p class=\"note\">Each opens with the numbers that decide it.</p>\n<div class=\"claims\">\n");
     for (wanted, class, verdict) in [(false, "no", "does not hold"), (true, "yes", "holds")] {
+        // What does not hold needs its reasons at once.
+        let open = if wanted { "" } else { " open" };
         for claim in claims.iter().filter(|claim| claim.holds == wanted) {
-            let (id, text, evidence) = (escape(&claim.id), escape(&claim.text), escape(&claim.evidence));
+            let (id, text) = (escape(&claim.id), escape(&claim.text));
             let _ = writeln!(
                 html,
-                "<li><span class=\"sure {class}\">{id} {verdict}</span> {text} <span class=\"evidence\">{evidence}</span></li>"
+                "<details{open}><summary><span class=\"sure {class}\">{id} {verdict}</span> {text}</summary><ul class=\"evidence\">"
             );
+            for step in claim.evidence.replace(". Against it: ", "; Against it: ").split("; ") {
+                let step = step.replace("+/-", "±").replace(">=", "≥").replace("<=", "≤");
+                let _ = writeln!(html, "<li>{}</li>", escape(&step));
+            }
+            html.push_str("</ul></details>\n");
         }
     }
-    html.push_str("</ul>\n</section>\n");
+    html.push_str("</div>\n</section>\n");
 }
 
 /// A line for each experiment with a mark for each value, by its distance from the published one.
@@ -301,6 +327,8 @@ mod tests {
         ] {
             assert!(page.contains(words), "no `{words}` in {page}");
         }
+        assert!(page.contains("± 0.8 %") && page.contains("interval of 1 values"), "0.25 of 31.5");
+        assert!(page.contains("<details open><summary><span class=\"sure no\">2") && page.contains("<li>1 &lt; 2</li>"));
         assert!(!page.contains("<th>table</th>"));
         assert!(page.find("2 does not hold").unwrap() < page.find("1 holds").unwrap());
     }

@@ -163,12 +163,15 @@ fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labe
         Fate::OnTheWay => {}
     }
     let (x, label_y) = labels.place((start, y), (end_x, end_y));
-    // Along the arrow, read from left to right.
-    let slope = (end_y - y) / (end_x - start);
-    let degrees = libm::atan(slope).to_degrees();
+    // Along the arrow, read from left to right. Its sine and cosine are written out: those that a renderer would take of
+    // an angle differ between machines.
+    let (dx, dy) = ((end_x - start).abs(), (end_y - y) * (end_x - start).signum());
+    let length = libm::hypot(dx, dy).max(1.0);
+    let (cos, sin) = (dx / length, dy / length);
     let _ = writeln!(
         svg,
-        "<text transform=\"translate({x:.1} {label_y:.1}) rotate({degrees:.1})\" y=\"-4\" text-anchor=\"middle\" fill=\"{colour}\">{}</text>",
+        "<text transform=\"matrix({cos:.5} {sin:.5} {:.5} {cos:.5} {x:.1} {label_y:.1})\" y=\"-4\" text-anchor=\"middle\" fill=\"{colour}\">{}</text>",
+        -sin,
         escaped(&message.label)
     );
 }
