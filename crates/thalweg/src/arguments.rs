@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
+use thalweg_lab::report::Plot;
+use thalweg_lab::scenario::nearest;
 use thalweg_proto::units::{Bytes, Duration, Rate, UnitError};
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
@@ -347,6 +349,12 @@ pub struct ReportArguments {
     /// picture
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// What a picture shows: goodput, queue, rtt, window, unread
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = plot)]
+    pub plots: Option<Vec<Plot>>,
+    /// The time that a picture shows ("200 ms" from the start, "10 s..10.2 s"); without, all of it
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub time: Option<Span>,
     /// Print nothing but errors
     #[arg(long, short)]
     pub quiet: bool,
@@ -601,6 +609,16 @@ pub struct Span {
     pub from: Duration,
     /// The end, which is later.
     pub until: Duration,
+}
+
+fn plot(text: &str) -> Result<Plot, String> {
+    Plot::ALL.into_iter().find(|plot| plot.name() == text.trim()).ok_or_else(|| {
+        let names: Vec<&str> = Plot::ALL.iter().map(|plot| plot.name()).collect();
+        match nearest(text, names.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("one of {}", names.join(", ")),
+        }
+    })
 }
 
 fn span(text: &str) -> Result<Span, String> {

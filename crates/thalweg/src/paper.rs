@@ -51,6 +51,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         console.say(&format!("note: `{id}` takes long and is run only with --experiment {id}"));
     }
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
+    let place = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name)?;
     let runs = run(&prepared, folder.as_ref(), arguments.jobs, console)?;
     if let Some(broken) = runs.iter().find(|run| !run.conservation.holds()) {
         return Err(Error::Failed(format!(
@@ -59,7 +60,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         )));
     }
     let results = prepared.results(runs);
-    if let Some(place) = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name) {
+    if let Some(place) = place {
         let page = paper_report(paper.title, version(), &results.to_json()).map_err(Error::Failed)?;
         place.write(&page, folder.as_ref(), console)?;
     }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thalweg_lab::output::{Folder, REPORT, Stored, png};
 use thalweg_lab::paper;
-use thalweg_lab::report::{AllSeries, figure, paper_report, report as page};
+use thalweg_lab::report::{AllSeries, View, figure, paper_report, report as page};
 use thalweg_lab::scenario;
 
 /// Where the page of `--report` or the picture of `--svg` or `--png` goes.
@@ -23,20 +23,29 @@ pub enum Place {
 
 impl Place {
     /// What an option with or without a file means: beside a results folder, where the file is `own`, or without one,
-    /// where it is named like `name` with the ending of `own`.
+    /// where it is named like `name` with the ending of `own`. A file that could not be written, or whose name promises
+    /// something else, is refused before anything runs.
     pub fn of(
         option: Option<&Option<PathBuf>>,
         own: &'static str,
         has_folder: bool,
         name: &str,
-    ) -> Option<Self> {
-        match (option?, has_folder) {
-            (Some(path), _) => Some(Self::File(path.clone())),
-            (None, true) => Some(Self::Folder(own)),
-            (None, false) => Some(Self::File(
-                PathBuf::from(name).with_extension(Path::new(own).extension().unwrap_or_default()),
-            )),
-        }
+    ) -> Result<Option<Self>, Error> {
+        let ending = Path::new(own).extension().unwrap_or_default();
+        Ok(match (option, has_folder) {
+            (None, _) => None,
+            (Some(Some(path)), _) => {
+                let wanted = Kind::of(Path::new(own));
+                if Kind::of(path).is_some_and(|kind| Some(kind) != wanted) || unknown(path) {
+                    let ending = ending.to_string_lossy();
+                    return Err(Error::Usage(format!("`{}` does not end in .{ending}", path.display())));
+                }
+                may_be_written(path)?;
+                Some(Self::File(path.clone()))
+            }
+            (Some(None), true) => Some(Self::Folder(own)),
+            (Some(None), false) => Some(Self::File(PathBuf::from(name).with_extension(ending))),
+        })
     }
 
     /// Writes it.
@@ -53,6 +62,40 @@ impl Place {
     }
 }
 
+/// What a file is, by the ending of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Page,
+    Svg,
+    Png,
+}
+
+impl Kind {
+    /// None for a name without an ending, or with one that is none of these.
+    fn of(path: &Path) -> Option<Self> {
+        let ending = path.extension()?.to_ascii_lowercase();
+        let kinds = [("html", Self::Page), ("htm", Self::Page), ("svg", Self::Svg), ("png", Self::Png)];
+        kinds.into_iter().find(|(name, _)| ending == *name).map(|(_, kind)| kind)
+    }
+}
+
+/// The name has an ending that says nothing here.
+fn unknown(path: &Path) -> bool {
+    path.extension().is_some() && Kind::of(path).is_none()
+}
+
+/// The folder of a file is there.
+fn may_be_written(path: &Path) -> Done {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => Err(Error::Failed(format!(
+            "cannot write `{}`: there is no folder `{}`",
+            path.display(),
+            folder.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn write(path: &Path, page: &[u8]) -> Done {
     fs::write(path, page)
         .map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
@@ -62,11 +105,22 @@ fn write(path: &Path, page: &[u8]) -> Done {
 pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     let folder = &arguments.folder;
     let path = arguments.file.clone().unwrap_or_else(|| folder.join(REPORT));
-    let ends_in = |kind| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(kind));
-    let is_image = ends_in("png");
-    let is_picture = is_image || ends_in("svg");
+    if unknown(&path) {
+        return Err(Error::Usage(format!("`{}` does not end in .html, .svg or .png", path.display())));
+    }
+    may_be_written(&path)?;
+    let kind = Kind::of(&path).unwrap_or(Kind::Page);
+    let span = arguments.time.as_ref().map(|span| (span.from.as_secs_f64(), span.until.as_secs_f64()));
+    let view = View { plots: arguments.plots.clone(), span };
+    if kind == Kind::Page && view != View::default() {
+        return Err(Error::Usage(
+            "--plots and --time choose what a picture shows: name a file that ends in .svg or .png"
+                .to_owned(),
+        ));
+    }
+    let view = (kind != Kind::Page).then_some(view);
     let page = match Folder::paper_results(folder)? {
-        Some(_) if is_picture => {
+        Some(_) if view.is_some() => {
             return Err(Error::Usage(
                 "there is no picture of a paper's results; leave the file out for a page".to_owned(),
             ));
@@ -77,14 +131,15 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
                 Error::Usage(format!("`{}`: not the results of a paper: {error}", folder.display()))
             })?
         }
-        None => page_of_runs(folder, is_picture, console)?,
+        None => page_of_runs(folder, view.as_ref(), console)?,
     };
-    write(&path, &if is_image { png(&page)? } else { page.into_bytes() })?;
+    write(&path, &if kind == Kind::Png { png(&page)? } else { page.into_bytes() })?;
     console.say(&format!("Written: {}", path.display()));
     Ok(())
 }
 
-fn page_of_runs(folder: &Path, is_picture: bool, console: &Console) -> Result<String, Error> {
+/// The page of a folder, or its picture where there is a view.
+fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result<String, Error> {
     let stored = Stored::open(folder)?;
     let path = folder.join("series.csv");
     let series = match fs::read_to_string(&path) {
@@ -96,8 +151,8 @@ fn page_of_runs(folder: &Path, is_picture: bool, console: &Console) -> Result<St
         }
         Err(error) => return Err(Error::Failed(format!("cannot read `{}`: {error}", path.display()))),
     };
-    if is_picture {
-        return Ok(figure(&stored.document, &series));
+    if let Some(view) = view {
+        return Ok(figure(&stored.document, &series, view));
     }
     let loaded = scenario::load(&stored.scenario, &[]);
     if loaded.is_err() {
@@ -113,10 +168,22 @@ mod tests {
 
     #[test]
     fn a_page_goes_where_it_is_asked_for() {
-        let place = |option, has_folder| Place::of(option, REPORT, has_folder, "net.toml");
+        let place = |option: Option<Option<&str>>, has_folder| {
+            let option = option.map(|path| path.map(PathBuf::from));
+            Place::of(option.as_ref(), REPORT, has_folder, "net.toml").unwrap()
+        };
         assert_eq!(place(None, true), None);
-        assert_eq!(place(Some(&None), true), Some(Place::Folder(REPORT)));
-        assert_eq!(place(Some(&None), false), Some(Place::File("net.html".into())));
-        assert_eq!(place(Some(&Some("a.html".into())), true), Some(Place::File("a.html".into())));
+        assert_eq!(place(Some(None), true), Some(Place::Folder(REPORT)));
+        assert_eq!(place(Some(None), false), Some(Place::File("net.html".into())));
+        assert_eq!(place(Some(Some("a.html")), true), Some(Place::File("a.html".into())));
+        assert_eq!(place(Some(Some("page")), true), Some(Place::File("page".into())));
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_refused_at_once() {
+        let refused =
+            |path: &str| Place::of(Some(&Some(path.into())), "report.svg", false, "net.toml").is_err();
+        assert!(refused("a.png") && refused("a.pdf") && refused("a.html") && refused("no/such/folder/a.svg"));
+        assert!(!refused("a.svg") && !refused("A.SVG"));
     }
 }

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_lab::output::{FIGURE, Folder, IMAGE, REPORT, png, summary};
-use thalweg_lab::report::{figure, report};
+use thalweg_lab::report::{View, figure, report};
 use thalweg_lab::results::{Document, Header, Scenario};
 use thalweg_lab::scenario::{Loaded, is_random};
 use thalweg_sim::spec::TransportSpec;
@@ -96,9 +96,9 @@ fn execute(
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
-    let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name());
-    let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name());
-    let image = Place::of(options.png.as_ref(), IMAGE, folder.is_some(), &source.name());
+    let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name())?;
+    let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name())?;
+    let image = Place::of(options.png.as_ref(), IMAGE, folder.is_some(), &source.name())?;
     let qlogs = Qlogs::new(options, folder.as_ref(), &source.name(), &loaded.scenario.title, runs > 1);
     let sequences = match options.trace {
         Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),
@@ -130,7 +130,7 @@ fn execute(
         place.write(&page, folder.as_ref(), console)?;
     }
     if picture.is_some() || image.is_some() {
-        let svg = figure(&document, &series);
+        let svg = figure(&document, &series, &View::default());
         if let Some(place) = picture {
             place.write(&svg, folder.as_ref(), console)?;
         }

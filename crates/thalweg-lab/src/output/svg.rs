@@ -29,6 +29,8 @@ pub(crate) struct LinePanel {
     pub title: String,
     /// One unit of the axis in units of the values.
     pub factor: f64,
+    /// The largest value that the axis must show.
+    pub most: f64,
     /// The lines.
     pub lines: Vec<Line>,
 }
@@ -86,14 +88,13 @@ impl Figure {
         }
         let height = y + 12.0;
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\">\n{SHEET}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" width=\"{WIDTH}\" height=\"{height:.0}\" role=\"img\">\n{SHEET}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n"
         )
     }
 
     fn draw(&self, body: &mut String, panel: &LinePanel, top: f64, with_times: bool) {
         let top = top + 24.0;
-        let values = panel.lines.iter().flat_map(|line| &line.values).filter(|value| value.is_finite());
-        let most = values.fold(0.0, |most: f64, value| most.max(*value)) / panel.factor;
+        let most = panel.most / panel.factor;
         let step = nice_step(most, 4.0);
         let most = (most / step).ceil().max(1.0) * step;
         let x =
@@ -173,17 +174,26 @@ impl BarPanel {
     }
 }
 
-/// A path through the points; where a value is no number the line is broken.
+/// A path through the points; where a value is no number the line is broken. Places are tenths of a unit, each told by
+/// its distance from the one before, which makes small files.
 fn path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
+    let tenths = |value: f64| (value * 10.0).round() as i64;
     let mut path = String::new();
-    let mut next = 'M';
+    let mut last: Option<(i64, i64)> = None;
     for (time, value) in line.times.iter().zip(&line.values) {
-        if value.is_finite() {
-            let _ = write!(path, "{next}{:.1} {:.1}", x(*time), y(*value));
-            next = 'L';
-        } else {
-            next = 'M';
+        if !value.is_finite() {
+            last = None;
+            continue;
         }
+        let here = (tenths(x(*time)), tenths(y(*value)));
+        let (letter, by) = match last {
+            None => ('M', here),
+            Some(before) if before == here => continue,
+            Some(before) => ('l', (here.0 - before.0, here.1 - before.1)),
+        };
+        let (right, down) = (plain(by.0 as f64 / 10.0), plain(by.1 as f64 / 10.0));
+        let _ = write!(path, "{letter}{right} {down}");
+        last = Some(here);
     }
     path
 }
@@ -267,7 +277,7 @@ mod tests {
             times: vec![0.0, 1.0, 2.0, 3.0],
             values: vec![1.0, 2.0, f64::NAN, 3.0],
         };
-        assert_eq!(path(&line, |x| x, |y| y), "M0.0 1.0L1.0 2.0M3.0 3.0");
+        assert_eq!(path(&line, |x| x, |y| y), "M0 1l1 1M3 3");
     }
 
     #[test]

@@ -6,50 +6,145 @@ use crate::output::svg::{Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Scale, Style, direction, title_lines};
 use crate::results::{Body, Document, Link, Run, SchemeResults};
 
-/// A picture in SVG. Of a run it shows the flows' goodput, the queues, round-trip times and windows over time; of
-/// replications the same of the first seed; of a comparison first how the schemes did, with intervals.
-pub fn figure(document: &Document, series: &AllSeries) -> String {
-    let (title, _) = title_lines(document, Style { unicode: true, colour: false });
-    let mut figure = Figure { title, from: 0.0, to: document.duration_s, ..Figure::default() };
-    if let Body::Comparison { schemes, .. } = &document.body {
-        figure.bars =
-            SCALES.iter().filter_map(|(head, metric, scale)| bars(head, metric, *scale, schemes)).collect();
-        figure.panels = compared(document, series, schemes);
-    } else if let Some((_, run)) = document.runs().next() {
-        let flows: Vec<&str> = run.flows.iter().map(|flow| flow.name.as_str()).collect();
-        let of_flow = |one: &One| flows.iter().position(|name| *name == one.subject);
-        let links = bottlenecks(document);
-        let bottleneck = |one: &One| links.iter().position(|(name, _)| *name == one.subject);
-        let panel = |quantity, title, place: &dyn Fn(&One) -> Option<usize>| {
-            let all = series.of(quantity).filter(|one| one.seed == run.seed);
-            let mut lines: Vec<Line> =
-                all.filter_map(|one| Some(line(one, label(&links, &one.subject), place(one)?))).collect();
-            lines.sort_by_key(|line| line.colour);
-            lines.truncate(MOST_LINES);
-            line_panel(quantity, title, lines)
-        };
-        let panels = [
-            panel("goodput", "Goodput", &of_flow),
-            panel("queue-packets", "Queue", &bottleneck),
-            panel("rtt", "Round-trip time, smoothed", &of_flow),
-            panel("window", "Window", &of_flow),
-            panel("unread", "Delivered and not yet read", &of_flow),
-        ];
-        figure.panels = panels.into_iter().flatten().collect();
-    }
-    figure.render()
+/// What a picture shows of a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct View {
+    /// Which plots, and nothing else; without, what [`figure`] chooses.
+    pub plots: Option<Vec<Plot>>,
+    /// The part of the run to show, in seconds; without, all of it.
+    pub span: Option<(f64, f64)>,
 }
 
-/// The queue of the first bottleneck under each scheme and the first seed.
-fn compared(document: &Document, series: &AllSeries, schemes: &[SchemeResults]) -> Vec<LinePanel> {
-    let names = bottlenecks(document);
-    let (Some((subject, words)), Some(seed)) = (names.first(), document.seeds.first()) else {
-        return Vec::new();
-    };
-    let place = |one: &One| schemes.iter().position(|of| of.scheme == one.scheme);
-    let all = series.of("queue-packets").filter(|one| one.subject == *subject && one.seed == *seed);
-    let lines = all.filter_map(|one| Some(line(one, &one.scheme, place(one)?))).collect();
-    line_panel("queue-packets", &format!("Queue of {words}, seed {seed}"), lines).into_iter().collect()
+/// A quantity over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plot {
+    /// What receivers could read.
+    Goodput,
+    /// Packets that wait at bottlenecks.
+    Queue,
+    /// Smoothed round-trip times.
+    RoundTrip,
+    /// Congestion windows.
+    Window,
+    /// What was delivered and not yet read.
+    Unread,
+}
+
+impl Plot {
+    /// All, in the order of pictures.
+    pub const ALL: [Self; 5] = [Self::Goodput, Self::Queue, Self::RoundTrip, Self::Window, Self::Unread];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Goodput => "goodput",
+            Self::Queue => "queue",
+            Self::RoundTrip => "rtt",
+            Self::Window => "window",
+            Self::Unread => "unread",
+        }
+    }
+
+    const fn quantity(self) -> &'static str {
+        match self {
+            Self::Queue => "queue-packets",
+            _ => self.name(),
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Goodput => "Goodput",
+            Self::Queue => "Queue",
+            Self::RoundTrip => "Round-trip time, smoothed",
+            Self::Window => "Window",
+            Self::Unread => "Delivered and not yet read",
+        }
+    }
+}
+
+/// A picture in SVG. Of a run it shows the flows' goodput, the queues, round-trip times and windows over time; of
+/// replications the same of the first seed; of a comparison first how the schemes did, with intervals. Where `view` names
+/// plots, a comparison has them for each scheme, on one scale.
+pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
+    let (title, _) = title_lines(document, Style { unicode: true, colour: false });
+    let (from, to) = view.span.unwrap_or((0.0, document.duration_s));
+    let plots = view.plots.as_deref();
+    let (mut bars, mut panels) = (Vec::new(), Vec::new());
+    let sight = Sight { document, series, from, to };
+    if let Body::Comparison { schemes, .. } = &document.body {
+        if plots.is_none() {
+            let all = SCALES.iter();
+            bars =
+                all.filter_map(|(head, metric, scale)| self::bars(head, metric, *scale, schemes)).collect();
+        }
+        panels.extend(plots.unwrap_or(&[Plot::Queue]).iter().flat_map(|plot| sight.compared(*plot, schemes)));
+    } else if let Some((_, run)) = document.runs().next() {
+        let all = plots.unwrap_or(&Plot::ALL).iter();
+        panels.extend(all.filter_map(|plot| alone(*plot, plot.title(), sight.of_run("", run, *plot))));
+    }
+    Figure { title, bars, panels, from, to }.render()
+}
+
+/// Where lines come from, and the part of them that is shown.
+struct Sight<'a> {
+    document: &'a Document,
+    series: &'a AllSeries,
+    from: f64,
+    to: f64,
+}
+
+impl Sight<'_> {
+    /// The lines of a run: those of its flows, or of its bottlenecks.
+    fn of_run(&self, scheme: &str, run: &Run, plot: Plot) -> Vec<Line> {
+        let links = bottlenecks(self.document);
+        let place = |one: &One| match plot {
+            Plot::Queue => links.iter().position(|(name, _)| *name == one.subject),
+            _ => run.flows.iter().position(|flow| flow.name == one.subject),
+        };
+        let all = self.series.of(plot.quantity()).filter(|one| one.seed == run.seed && one.scheme == scheme);
+        let mut lines: Vec<Line> =
+            all.filter_map(|one| self.line(one, &label(&links, run, &one.subject), place(one)?)).collect();
+        lines.sort_by_key(|line| line.colour);
+        lines.truncate(MOST_LINES);
+        lines
+    }
+
+    /// The queue of the first bottleneck under each scheme, or a panel with the flows of each scheme; of the first seed.
+    fn compared(&self, plot: Plot, schemes: &[SchemeResults]) -> Vec<LinePanel> {
+        if plot == Plot::Queue {
+            let names = bottlenecks(self.document);
+            let (Some((subject, words)), Some(seed)) = (names.first(), self.document.seeds.first()) else {
+                return Vec::new();
+            };
+            let place = |one: &One| schemes.iter().position(|of| of.scheme == one.scheme);
+            let all = self.series.of(plot.quantity());
+            let all = all.filter(|one| one.subject == *subject && one.seed == *seed);
+            let lines = all.filter_map(|one| self.line(one, &one.scheme, place(one)?)).collect();
+            return alone(plot, &format!("Queue of {words}, seed {seed}"), lines).into_iter().collect();
+        }
+        let of =
+            |of: &SchemeResults| Some((of.scheme.clone(), self.of_run(&of.scheme, of.runs.first()?, plot)));
+        let found: Vec<(String, Vec<Line>)> = schemes.iter().filter_map(of).collect();
+        // Schemes are compared by eye: they have one scale.
+        let most = found.iter().map(|(_, lines)| most(lines)).fold(0.0, f64::max);
+        let panel = |(scheme, lines)| panel(plot, &format!("{scheme}: {}", plot.title()), lines, most);
+        found.into_iter().filter_map(panel).collect()
+    }
+
+    /// The part of a series that is shown; none where nothing of it is.
+    fn line(&self, one: &One, label: &str, colour: usize) -> Option<Line> {
+        // There is no round-trip time before the first sample; the simulator writes zero.
+        let begun = match one.quantity.as_str() {
+            "rtt" => one.values.iter().position(|value| *value > 0.0).unwrap_or(0),
+            _ => 0,
+        };
+        let first = one.times.partition_point(|time| *time < self.from).max(begun);
+        let end = one.times.partition_point(|time| *time <= self.to);
+        let (times, values) = (one.times.get(first..end)?, one.values.get(first..end)?);
+        let (times, values) = thin(times, values, MOST_POINTS);
+        (!times.is_empty()).then(|| Line { label: label.to_owned(), colour, times, values })
+    }
 }
 
 /// The bottlenecks of the first run that has any: as series name them, and as people do.
@@ -63,29 +158,45 @@ fn bottlenecks(document: &Document) -> Vec<(String, String)> {
     document.runs().map(of_run).find(|names| !names.is_empty()).unwrap_or_default()
 }
 
-/// The name of what a line is of: links have one for people.
-fn label<'a>(links: &'a [(String, String)], subject: &'a str) -> &'a str {
-    links.iter().find(|(name, _)| name == subject).map_or(subject, |(_, words)| words)
+/// The name of what a line is of: links have one for people, and flows are told with their schemes where these differ.
+fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
+    if let Some((_, words)) = links.iter().find(|(name, _)| name == subject) {
+        return words.clone();
+    }
+    let differ = run.groups.windows(2).any(|pair| pair[0].scheme != pair[1].scheme);
+    let flow = run.flows.iter().find(|flow| flow.name == subject).filter(|_| differ);
+    let group = flow.and_then(|flow| run.groups.iter().find(|group| group.name == flow.group));
+    let whole = group.map(|group| format!("{subject} ({})", group.scheme));
+    whole.filter(|words| words.chars().count() <= MOST_LETTERS).unwrap_or_else(|| subject.to_owned())
 }
 
-fn line(one: &One, label: &str, colour: usize) -> Line {
-    // There is no round-trip time before the first sample; the simulator writes zero.
-    let first =
-        if one.quantity == "rtt" { one.values.iter().position(|value| *value > 0.0).unwrap_or(0) } else { 0 };
-    let (times, values) = thin(&one.times[first..], &one.values[first..], MOST_POINTS);
-    Line { label: label.to_owned(), colour, times, values }
+/// A panel of lines, if there are any, for values up to `most`.
+fn panel(plot: Plot, title: &str, lines: Vec<Line>, most: f64) -> Option<LinePanel> {
+    let (unit, factor) = unit(plot, most);
+    (!lines.is_empty()).then(|| LinePanel { title: format!("{title}, {unit}"), factor, most, lines })
 }
 
-fn line_panel(quantity: &str, title: &str, lines: Vec<Line>) -> Option<LinePanel> {
-    let most = lines.iter().flat_map(|line| &line.values).copied().fold(0.0, f64::max);
-    let (unit, factor) = match quantity {
-        "goodput" => Scale::of_rate(most / 2.0).unit(),
-        "rtt" => Scale::of_time(most / 2.0).unit(),
-        "window" => ("segments", 1.0),
-        "unread" => Scale::of_bytes(most / 2.0).unit(),
-        _ => Scale::PACKETS.unit(),
-    };
-    (!lines.is_empty()).then(|| LinePanel { title: format!("{title}, {unit}"), factor, lines })
+/// A panel with a scale of its own.
+fn alone(plot: Plot, title: &str, lines: Vec<Line>) -> Option<LinePanel> {
+    let most = most(&lines);
+    panel(plot, title, lines, most)
+}
+
+/// The largest value of lines.
+fn most(lines: &[Line]) -> f64 {
+    let values = lines.iter().flat_map(|line| &line.values).copied();
+    values.filter(|value| value.is_finite()).fold(0.0, f64::max)
+}
+
+/// The unit of an axis up to `most`.
+fn unit(plot: Plot, most: f64) -> (&'static str, f64) {
+    match plot {
+        Plot::Goodput => Scale::of_rate(most / 2.0).unit(),
+        Plot::RoundTrip => Scale::of_time(most / 2.0).unit(),
+        Plot::Window => ("segments", 1.0),
+        Plot::Unread => Scale::of_bytes(most / 2.0).unit(),
+        Plot::Queue => Scale::PACKETS.unit(),
+    }
 }
 
 fn bars(head: &str, metric: &str, scale: ScaleOf, schemes: &[SchemeResults]) -> Option<BarPanel> {
@@ -116,6 +227,8 @@ const SCALES: [(&str, &str, ScaleOf); 4] = [
 
 /// As many as there are colours.
 const MOST_LINES: usize = 8;
+/// The room beside the lines.
+const MOST_LETTERS: usize = 19;
 /// More than the picture has columns.
 const MOST_POINTS: usize = 1600;
 
@@ -130,13 +243,36 @@ mod tests {
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result(1, 75));
         let run = Document::of_runs(header(&[1]), vec![Run::of(&result(1, 75))]);
-        let svg = figure(&run, &series);
+        let svg = figure(&run, &series, &View::default());
         assert!(svg.contains("Window, segments") && svg.contains(">bold</text>"), "{svg}");
         assert_eq!(svg.matches("class=\"line").count(), 1);
         let runs = |mbits| vec![Run::of(&result(1, mbits)), Run::of(&result(2, mbits + 1))];
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
-        let svg = figure(&Document::of_comparison(header(&[1, 2]), schemes), &AllSeries::default());
+        let svg = figure(
+            &Document::of_comparison(header(&[1, 2]), schemes),
+            &AllSeries::default(),
+            &View::default(),
+        );
         assert_eq!(svg.matches("class=\"bar").count(), 8);
         assert!(svg.contains("class=\"interval\"") && svg.contains("Mbit/s"), "{svg}");
+    }
+
+    #[test]
+    fn a_view_names_plots_and_a_span() {
+        let mut series = AllSeries::default();
+        series.add(RunKey { scheme: "vegas", seed: 1 }, &result(1, 40));
+        series.add(RunKey { scheme: "cubic", seed: 1 }, &result(1, 75));
+        let runs = |mbits| vec![Run::of(&result(1, mbits))];
+        let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
+        let document = Document::of_comparison(header(&[1]), schemes);
+        let view = |plots: &[Plot], span| View { plots: Some(plots.to_vec()), span };
+        let svg = figure(&document, &series, &view(&[Plot::Window], Some((0.0, 1.0))));
+        assert!(svg.contains("vegas: Window, segments") && svg.contains("cubic: Window, segments"), "{svg}");
+        assert!(!svg.contains("class=\"bar") && svg.contains(">1 s</text>"), "{svg}");
+        assert_eq!(svg.matches("class=\"line").count(), 2);
+        let svg = figure(&document, &series, &view(&[Plot::Window], Some((500.0, 501.0))));
+        assert_eq!(svg.matches("class=\"line").count(), 0, "nothing was recorded then");
+        let names: Vec<&str> = Plot::ALL.iter().map(|plot| plot.name()).collect();
+        assert_eq!(names, ["goodput", "queue", "rtt", "window", "unread"]);
     }
 }

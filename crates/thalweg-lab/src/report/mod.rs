@@ -19,7 +19,7 @@ mod thin;
 mod topology;
 mod why;
 
-pub use figure::figure;
+pub use figure::{Plot, View, figure};
 pub use paper::paper_report;
 pub use replay::{Recorder, Replay};
 pub use series::AllSeries;

@@ -328,7 +328,10 @@ mod tests {
             assert!(page.contains(words), "no `{words}` in {page}");
         }
         assert!(page.contains("± 0.8 %") && page.contains("interval of 1 values"), "0.25 of 31.5");
-        assert!(page.contains("<details open><summary><span class=\"sure no\">2") && page.contains("<li>1 &lt; 2</li>"));
+        assert!(
+            page.contains("<details open><summary><span class=\"sure no\">2")
+                && page.contains("<li>1 &lt; 2</li>")
+        );
         assert!(!page.contains("<th>table</th>"));
         assert!(page.find("2 does not hold").unwrap() < page.find("1 holds").unwrap());
     }

@@ -74,7 +74,10 @@ fn a_picture_has_an_arrow_for_each_packet() {
     let sequence = run(&[], View { most: 17, ..View::default() });
     let svg = sequence.svg("a < b & \"c\"");
     assert!(svg.contains("a &lt; b &amp; &quot;c&quot;"));
-    assert!(svg.contains("matrix(") && !svg.contains("rotate("), "labels turn by numbers that are the same everywhere");
+    assert!(
+        svg.contains("matrix(") && !svg.contains("rotate("),
+        "labels turn by numbers that are the same everywhere"
+    );
     assert_eq!(svg.matches("stroke-width=\"1.4\"").count(), 17);
     // Five are lost, and marked with a cross.
     assert_eq!(svg.matches("m0 -8l-8 8").count(), 5);

@@ -1,6 +1,8 @@
 //! Reads qlog files with Cloudflare's crate `qlog`, whose types follow the drafts, and fails if it does not understand
 //! something: an event or frame of an unknown name, a value of another type, or a member that its types do not have.
-//! Also checks what qvis asks for beyond the drafts: times in order. Prints how many events of each name there are.
+//! Also checks what qvis asks for beyond the drafts (`qvis.rs`). Prints how many events of each name there are.
+
+mod qvis;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,16 +39,9 @@ fn read(file: &str) -> Result<BTreeMap<String, usize>, String> {
     let theirs = serde_json::to_value(&qlog).map_err(|error| error.to_string())?;
     same(&ours, &theirs, "")?;
     let mut counts = BTreeMap::new();
-    for trace in ours["traces"].as_array().into_iter().flatten() {
-        let mut before = 0.0;
-        for event in trace["events"].as_array().into_iter().flatten() {
-            let time = event["time"].as_f64().ok_or("an event without a time")?;
-            if time < before {
-                return Err(format!("{time} ms after {before} ms"));
-            }
-            before = time;
-            *counts.entry(event["name"].as_str().unwrap_or_default().to_owned()).or_insert(0) += 1;
-        }
+    qvis::opens(&text, &ours)?;
+    for event in qvis::events(&ours) {
+        *counts.entry(event["name"].as_str().unwrap_or_default().to_owned()).or_insert(0) += 1;
     }
     Ok(counts)
 }
