@@ -13,11 +13,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-from draw import BLUE, GREEN, GREY, HERE, LEFT, ORANGE, RIGHT, STYLE, THALWEG, WIDTH, text
+HERE = Path(__file__).resolve().parent
+THALWEG = HERE.parent.parent / "target/release/thalweg"
 
-TOP, HEIGHT = 52, 210
+WIDTH, LEFT, RIGHT, TOP, HEIGHT = 860, 64, 96, 52, 210
+# Of middle brightness, to be read on white and on black.
+GREY, BLUE, ORANGE, GREEN = "#7d8590", "#3b82f6", "#e0701a", "#2f9e6e"
+STYLE = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 COLOURS = {"TCP1": BLUE, "TCP2": GREEN, "TCP3": ORANGE, "TCP4": GREY}
 EXPERIMENTS = ["ours/ageing", "ours/slots", "ours/slot-length"]
+
+
+def text(x, y, words, size=12, colour=GREY, anchor="start", weight=400):
+    return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" '
+            f'font-weight="{weight}">{words}</text>')
 
 
 def results():

@@ -5,7 +5,7 @@ use crate::arguments::MahimahiArguments;
 use crate::console::{Console, Error};
 use crate::input::Source;
 use std::io::{self, IsTerminal as _};
-use thalweg_lab::output::mahimahi::opportunities;
+use thalweg_lab::output::mahimahi::{TraceWriteError, opportunities};
 use thalweg_lab::scenario::nearest;
 use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
 
@@ -29,7 +29,10 @@ pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
     if out.is_terminal() && lines > MOST_ON_A_TERMINAL {
         return Err(Error::Usage(format!("a trace of {lines} lines; send it to a file with `> FILE`")));
     }
-    trace.write(out).map_err(|error| Error::Failed(format!("cannot write the trace: {error}")))
+    trace.write(out).map_err(|error| match error {
+        TraceWriteError::Io(error) => Error::Output(error),
+        error => Error::Failed(format!("cannot write the trace: {error}")),
+    })
 }
 
 fn link<'a>(spec: &'a Spec, name: Option<&str>) -> Result<&'a LinkSpec, Error> {

@@ -108,7 +108,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     if unknown(&path) {
         return Err(Error::Usage(format!("`{}` does not end in .html, .svg or .png", path.display())));
     }
-    may_be_written(&path)?;
+    arguments.file.as_deref().map_or(Ok(()), may_be_written)?;
     let kind = Kind::of(&path).unwrap_or(Kind::Page);
     let span = arguments.time.as_ref().map(|span| (span.from.as_secs_f64(), span.until.as_secs_f64()));
     let view = View { plots: arguments.plots.clone(), span };

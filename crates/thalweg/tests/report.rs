@@ -81,8 +81,8 @@ fn a_picture_in_pixels_is_that_in_svg_twice_as_large() {
     succeeds(&place, &[&call[..], &["--out", "results", "--svg", "--png"]].concat());
     let svg = fs::read_to_string(place.join("results/figure.svg")).unwrap();
     let (width, height) = png_size(&place.join("results/figure.png"));
-    let head = format!("width=\"{}\" height=\"{}\">", width / 2, height / 2);
-    assert!(svg.lines().next().unwrap().ends_with(&head), "{head}");
+    let head = format!("width=\"{}\" height=\"{}\"", width / 2, height / 2);
+    assert!(svg.lines().next().unwrap().contains(&head), "{head}");
     assert!(fs::read_to_string(place.join("results/README.txt")).unwrap().contains("figure.png"));
     // Afterwards, and at another time, the same bytes.
     succeeds(&place, &["report", "results", "again.PNG"]);
@@ -94,6 +94,34 @@ fn a_picture_in_pixels_is_that_in_svg_twice_as_large() {
     let paper = ["paper", "liang91", "--quick", "--experiment", "table-5.7/exp-1", "--out", "paper"];
     succeeds(&place, &paper);
     assert!(fails(&place, &["report", "paper", "again.png"]).contains("no picture"));
+}
+
+#[test]
+fn a_picture_shows_the_plots_and_the_time_that_are_asked_for() {
+    let place = place("report-plots");
+    let call =
+        ["compare", "dumbbell", "--schemes", "newreno,vegas", "--set", "duration=2 s", "--out", "results"];
+    succeeds(&place, &call);
+    let view = ["--plots", "window,queue", "--time", "1 s..2 s"];
+    succeeds(&place, &[&["report", "results", "view.svg"][..], &view].concat());
+    let svg = fs::read_to_string(place.join("view.svg")).unwrap();
+    let at = |words: &str| svg.find(words).unwrap_or_else(|| panic!("no `{words}`"));
+    assert!(at("newreno: Window, segments") < at("vegas: Window, segments"));
+    assert!(at("vegas: Window, segments") < at("Queue of bottleneck"));
+    assert!(!svg.contains("Goodput") && svg.contains(">1 s</text>") && !svg.contains(">0.5 s</text>"));
+    assert!(fails(&place, &["report", "results", "view.html", "--plots", "queue"]).contains(".svg or .png"));
+    assert!(
+        fails(&place, &["report", "results", "view.svg", "--plots", "windo"])
+            .contains("did you mean `window`?")
+    );
+    assert!(
+        fails(&place, &["report", "results", "view.pdf"]).contains("does not end in .html, .svg or .png")
+    );
+    // Before the run, not after it.
+    let output = thalweg(&place, &["run", "dumbbell", "--report=view.png"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("`view.png` does not end in .html") && !said.contains("Simulated"), "{said}");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
@@ -143,6 +171,13 @@ fn what_is_no_folder_is_refused() {
     let place = place("report-refused");
     assert!(fails(&place, &["report", "nowhere"]).contains("not a results folder"));
     succeeds(&place, &["run", "web", "--set", "duration=1 s", "--out", "results"]);
+    // No runs are in a folder that was interrupted early: its page is written all the same.
+    let json = fs::read_to_string(place.join("results/results.json")).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    document["runs"] = serde_json::json!([]);
+    fs::write(place.join("results/results.json"), document.to_string()).unwrap();
+    succeeds(&place, &["report", "results", "none.html"]);
+    fs::write(place.join("results/results.json"), json).unwrap();
     fs::write(place.join("results/series.csv"), "a,b\n").unwrap();
     assert!(fails(&place, &["report", "results"]).contains("line 1"));
     fs::write(place.join("results/results.json"), "{}").unwrap();

@@ -69,7 +69,7 @@ function fillLimits(run) {
   const section = find("#limits-body");
   section.replaceChildren();
   if (!rows.length) {
-    section.append(element("p", { class: "note" }, "These flows have no window that could limit them."));
+    section.append(element("p", { class: "note" }, "Nothing that these senders know of held them back: they have no window, or waited for their hosts only."));
     return;
   }
   section.append(element("ul", { class: "legend" }, LIMITS.map((name, i) => (used[i] ? element("li", {}, element("i", { class: `limit l${i}` }), name) : null))));

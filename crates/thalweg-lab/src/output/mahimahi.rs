@@ -3,6 +3,7 @@
 use core::fmt;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::CapacityTrace;
+pub use thalweg_queue::TraceWriteError;
 use thalweg_sim::spec::DirectionSpec;
 
 /// Bytes of an opportunity of mahimahi.

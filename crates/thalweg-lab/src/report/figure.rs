@@ -110,11 +110,18 @@ impl Sight<'_> {
         lines
     }
 
-    /// The queue of the first bottleneck under each scheme, or a panel with the flows of each scheme; of the first seed.
+    /// The queue of the fullest bottleneck under each scheme, or a panel with the flows of each scheme; of the first seed.
     fn compared(&self, plot: Plot, schemes: &[SchemeResults]) -> Vec<LinePanel> {
         if plot == Plot::Queue {
+            // Of several that with most in it.
             let names = bottlenecks(self.document);
-            let (Some((subject, words)), Some(seed)) = (names.first(), self.document.seeds.first()) else {
+            let waiting = |subject: &str| {
+                let links = self.document.runs().flat_map(|(_, run)| &run.links);
+                let here = links.filter(|link| series_name(link) == subject);
+                here.map(|link| link.queue_mean_packets).sum::<f64>()
+            };
+            let fullest = names.iter().rev().max_by(|a, b| waiting(&a.0).total_cmp(&waiting(&b.0)));
+            let (Some((subject, words)), Some(seed)) = (fullest, self.document.seeds.first()) else {
                 return Vec::new();
             };
             let place = |one: &One| schemes.iter().position(|of| of.scheme == one.scheme);
@@ -151,11 +158,16 @@ impl Sight<'_> {
 fn bottlenecks(document: &Document) -> Vec<(String, String)> {
     let names = |link: &Link| {
         let Link { name, from, to, .. } = link;
-        (format!("{name} {from}->{to}"), direction(name, from, to, Style { unicode: true, colour: false }))
+        (series_name(link), direction(name, from, to, Style { unicode: true, colour: false }))
     };
     let of_run =
         |(_, run): (_, &Run)| run.links.iter().filter(|link| link.bottleneck).map(names).collect::<Vec<_>>();
     document.runs().map(of_run).find(|names| !names.is_empty()).unwrap_or_default()
+}
+
+/// What series of a link are of.
+fn series_name(Link { name, from, to, .. }: &Link) -> String {
+    format!("{name} {from}->{to}")
 }
 
 /// The name of what a line is of: links have one for people, and flows are told with their schemes where these differ.

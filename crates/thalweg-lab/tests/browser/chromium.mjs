@@ -127,9 +127,10 @@ export class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, modifiers });
   }
 
-  // A picture of what the screen shows, or of the whole page.
+  // A picture of what the screen shows, or of the whole page; small and not quite exact where the name ends in .webp.
   async picture(path, whole = false) {
-    const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: whole });
+    const format = path.endsWith(".webp") ? { format: "webp", quality: 60 } : { format: "png" };
+    const { data } = await this.send("Page.captureScreenshot", { ...format, captureBeyondViewport: whole });
     writeFileSync(path, Buffer.from(data, "base64"));
   }
 }

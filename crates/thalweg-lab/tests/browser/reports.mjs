@@ -5,7 +5,7 @@
 // Needs Chromium (CHROMIUM names the program, `chromium` otherwise). Ends with code 1 if anything is not as it should.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser } from "./chromium.mjs";
@@ -113,6 +113,21 @@ const before = await page.run(lineCount);
 await page.run("[...document.querySelectorAll('.chip')].find((chip) => chip.textContent === 'shy').click()");
 check("a flow can be left out", (await page.run(lineCount)) === before - 1);
 
+// Lines stand out while their button has the focus.
+const drawnNow = () => page.run("document.querySelector('.panel canvas').toDataURL()");
+const focusLegend = (focused) => page.run(`new Promise((done) => {
+  const chip = [...document.querySelectorAll('.chip')].find((chip) => chip.textContent === 'bold');
+  chip.${focused ? "focus" : "blur"}();
+  requestAnimationFrame(() => setTimeout(done));
+})`);
+const alike = await drawnNow();
+await page.run("[...document.querySelectorAll('.chip')].find((chip) => chip.textContent === 'shy').click()");
+const both = await drawnNow();
+await focusLegend(true);
+check("a focused button has its lines stand out", (await drawnNow()) !== both);
+await focusLegend(false);
+check("and no longer when it is left", alike !== both && (await drawnNow()) === both);
+
 // Sorting, by mouse and by keyboard.
 await page.open(reports.comparison, 1280, 800, "light");
 await page.run("document.querySelector('.scores thead th:nth-child(2) button').click()");
@@ -127,6 +142,24 @@ const firstFlow = () => page.run("document.querySelector('.flow-table tbody').te
 const ofFirst = await firstFlow();
 await page.run("(() => { const select = document.querySelector('#run-scheme'); select.selectedIndex = 1; select.dispatchEvent(new Event('change')); })()");
 check("another scheme's flows can be shown", (await firstFlow()) !== ofFirst);
+const senders = await page.run("document.querySelector('#network .group').textContent");
+check("the network names the scheme that ran", senders.includes("vegas"), senders);
+
+// A phone shows a small network as a whole, and says where there is more to the side.
+await page.open(reports.comparison, 390, 844, "light");
+const sides = await page.run("(() => { const body = document.querySelector('#network-body'); return [body.scrollWidth, body.clientWidth]; })()");
+check("the network fits a phone", sides[0] <= sides[1], sides);
+const sticky = await page.run("(() => { const table = document.querySelector('.scores'); table.parentNode.scrollLeft = 100; return [table.rows[1].cells[0].getBoundingClientRect().left, table.parentNode.getBoundingClientRect().left, table.parentNode.scrollLeft]; })()");
+check("names stay in sight beside a wide table", sticky[2] > 0 && Math.abs(sticky[0] - sticky[1]) < 1, sticky);
+
+// Claims fold out.
+await page.open(reports.paper, 1280, 800, "light");
+const claim = () => page.run("(() => { const first = document.querySelector('.claims details'); return [first.open, first.querySelector('li').offsetHeight > 0]; })()");
+check("claims are short at first", (await claim()).every((of) => !of), await claim());
+await page.run("document.querySelector('.claims summary').focus()");
+await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
+await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 });
+check("and show their numbers to a key", (await claim()).every((of) => of), await claim());
 
 // A million samples: what the page takes, and what a zoom. Limits are far above what is usual, for slow machines.
 const opened = await page.open(million, 1280, 800, "light");
@@ -188,7 +221,17 @@ const over = await firstPlot();
 await page.mouse("mouseMoved", over.left + over.width * 0.5, over.top + over.height / 2, 0);
 check("the load is that at the cursor", (await loads()) !== average && (await loads()).includes("queue"), await loads());
 
+// A document without runs is a page without plots.
+const folder = join(pictures, "none");
+execFileSync(thalweg, ["run", "web", "--set", "duration=1 s", "--quiet", "--out", folder], { stdio: ["ignore", "ignore", "inherit"] });
+const results = JSON.parse(readFileSync(join(folder, "results.json"), "utf8"));
+writeFileSync(join(folder, "results.json"), JSON.stringify({ ...results, runs: [] }));
+execFileSync(thalweg, ["report", folder, "--quiet"]);
+await page.open(pathToFileURL(join(folder, "report.html")).href, 1280, 800, "light");
+check("no runs: no errors", page.problems.length === 0, page.problems);
+
 // Colours follow the reader's choice.
+await page.open(reports.network, 1280, 800, "light");
 const background = () => page.run("getComputedStyle(document.body).backgroundColor");
 const light = await background();
 await page.run("document.querySelector('#theme').click()");
