@@ -88,6 +88,8 @@ function linesOf(panel, choice) {
       const name = panel.fairness || (isCompared && chosen.length === 1) ? "" : subject.label;
       lines.push({
         ...line,
+        scheme,
+        subject: subject.key,
         label: [scheme, name].filter((part) => part).join(", ") || "all flows",
         colour: isCompared ? schemeIndex % 8 : subject.key === TOGETHER ? 8 : index % 8,
         dash: isCompared ? order % DASHES.length : Math.floor(index / 8) % DASHES.length,

@@ -94,6 +94,8 @@ export class Page {
       if (method === "Log.entryAdded" && params.entry.level === "error") this.problems.push(params.entry.text);
       if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
     });
+    // Focus is told to pages also while no window has it.
+    await this.send("Emulation.setFocusEmulationEnabled", { enabled: true });
     for (const domain of ["Page", "Runtime", "Log", "Network"]) await this.send(`${domain}.enable`);
   }
 

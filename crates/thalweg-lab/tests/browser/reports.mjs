@@ -31,7 +31,7 @@ const reports = {
   replications: made("replications", "run", "dumbbell", "--reps", "3", "--set", "duration=20 s"),
   comparison: made("comparison", "compare", "dumbbell", "--schemes", "newreno,vegas,cubic,slow-start", "--reps", "5", "--set", "duration=30 s"),
   network: made("network", "run", "parking-lot"),
-  paper: made("paper", "paper", "liang91", "--quick", "--experiment", "table-5.7"),
+  paper: made("paper", "paper", "liang91", "--quick", "--experiment", "table-5.7", "--experiment", "table-4.1"),
 };
 
 // Few packets, which are kept without being asked for; and a short time of many.
@@ -154,7 +154,7 @@ check("names stay in sight beside a wide table", sticky[2] > 0 && Math.abs(stick
 
 // Claims fold out.
 await page.open(reports.paper, 1280, 800, "light");
-const claim = () => page.run("(() => { const first = document.querySelector('.claims details'); return [first.open, first.querySelector('li').offsetHeight > 0]; })()");
+const claim = () => page.run("(() => { const first = document.querySelector('.claims details'); return [first.open, first.querySelector('li').checkVisibility()]; })()");
 check("claims are short at first", (await claim()).every((of) => !of), await claim());
 await page.run("document.querySelector('.claims summary').focus()");
 await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
