@@ -256,7 +256,7 @@ mod tests {
         series.add(RunKey { scheme: "", seed: 1 }, &result(1, 75));
         let run = Document::of_runs(header(&[1]), vec![Run::of(&result(1, 75))]);
         let svg = figure(&run, &series, &View::default());
-        assert!(svg.contains("Window, segments") && svg.contains(">bold</text>"), "{svg}");
+        assert!(svg.contains("Window, segments") && svg.contains(">bold (cubic)</text>"), "{svg}");
         assert_eq!(svg.matches("class=\"line").count(), 1);
         let runs = |mbits| vec![Run::of(&result(1, mbits)), Run::of(&result(2, mbits + 1))];
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
