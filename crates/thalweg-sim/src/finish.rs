@@ -196,12 +196,13 @@ impl<T: Tracer> Simulation<T> {
         for group in &self.groups {
             let flow = &self.flows[group.first_flow as usize];
             for way in [flow.forward, flow.backward] {
-                let busiest = self
-                    .network
-                    .route(way.route)
-                    .map(|hop| hop as usize)
-                    .filter(|&hop| hop < core)
-                    .max_by(|&a, &b| results[a].utilisation.total_cmp(&results[b].utilisation));
+                let hops = self.network.route(way.route).map(|hop| hop as usize).filter(|&hop| hop < core);
+                // Of equal links in a row all are equally busy; packets wait at the first.
+                let busiest = hops.max_by(|&a, &b| {
+                    let (a, b) = (&results[a], &results[b]);
+                    let busy = a.utilisation.total_cmp(&b.utilisation);
+                    busy.then(a.queue.mean_bytes.total_cmp(&b.queue.mean_bytes))
+                });
                 if let Some(busiest) = busiest
                     && results[busiest].utilisation > BUSY
                 {
