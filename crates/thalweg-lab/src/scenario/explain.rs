@@ -1,5 +1,6 @@
 //! A scenario in words: its paths, links and what follows from them.
 
+use super::keys::FramingName;
 use super::lint::{about, bytes, memory};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
@@ -9,7 +10,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
 use thalweg_sim::spec::{
-    GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec,
+    Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec,
 };
 
 /// Explains a scenario.
@@ -211,6 +212,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         None => line.rate.to_string(),
     };
     let _ = write!(text, ", {}", line.delay);
+    if line.framing != Framing::None {
+        let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
+    }
     let packet = paths.largest_packet(number, back);
     let kind = discipline(&line.queue);
     let bdp = paths.link_bdp(spec, number, back);
