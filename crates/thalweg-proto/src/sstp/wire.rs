@@ -76,7 +76,7 @@ fn put_header<P: Payload>(connection: u32, pdu: &Pdu<P>, bytes: &mut Vec<u8>) {
     bytes.extend(connection.to_be_bytes());
     let (kind, flags) = match pdu {
         Pdu::Data(Data { last, resent, full, .. }) => {
-            (0u16, u8::from(*last) * LAST | u8::from(*resent) * RESENT | u8::from(*full) * FULL)
+            (0u16, (u8::from(*last) * LAST) | (u8::from(*resent) * RESENT) | (u8::from(*full) * FULL))
         }
         Pdu::KeepAlive(_) => (1, 0),
         Pdu::EndOfStream(_) => (2, 0),

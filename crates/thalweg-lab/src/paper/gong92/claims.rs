@@ -202,7 +202,10 @@ fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
         for p in LOSSES {
             let of = |scheme| study.buffer("ours/figure-18", scheme, EFFICIENCY, p, buffer);
             let (firm, hard) = (of("firm-ack")?, of("hard-ack")?);
-            parts.push((firm > hard - 2.0 * CHANCE, format!("{buffer} w_a, p {p}: {firm:.3} against {hard:.3}")));
+            parts.push((
+                firm > hard - 2.0 * CHANCE,
+                format!("{buffer} w_a, p {p}: {firm:.3} against {hard:.3}"),
+            ));
         }
     }
     let text = format!(
