@@ -18,6 +18,7 @@ local f = {
   flags = ProtoField.uint8("sstp92.flags", "Flags", base.HEX),
   last = ProtoField.bool("sstp92.flags.last", "Last packet of its segment", 8, nil, 0x01),
   resent = ProtoField.bool("sstp92.flags.resent", "Sent before", 8, nil, 0x02),
+  full = ProtoField.bool("sstp92.flags.full", "Its segment is full", 8, nil, 0x04),
   shipment = ProtoField.uint32("sstp92.shipment", "Shipment number"),
   segment = ProtoField.uint16("sstp92.segment", "Segment"),
   packet = ProtoField.uint16("sstp92.packet", "Packet"),
@@ -92,6 +93,7 @@ function sstp.dissector(buffer, info, root)
   if kind < PACK then
     flags:add(f.last, buffer(7, 1))
     flags:add(f.resent, buffer(7, 1))
+    flags:add(f.full, buffer(7, 1))
     tree:add(f.shipment, buffer(8, 4))
     tree:add(f.segment, buffer(12, 2))
     tree:add(f.packet, buffer(14, 2))

@@ -48,6 +48,16 @@ fn every_file_is_read_without_a_word() {
 }
 
 #[test]
+fn explanations_tell_of_frames_and_of_what_a_scheme_tolerates() {
+    let sets =
+        ["link.box.framing=atm-aal5", "scheme.sstp.loss-tolerance=0.125", "scheme.sstp.acknowledgement=soft"];
+    let text =
+        load(&folder().join("papers/gong92/black-box.toml"), &sets.map(str::to_owned)).unwrap().explain();
+    assert!(text.contains("100 Mbit/s, 15 ms, in frames \"atm-aal5\""), "{text}");
+    assert!(text.contains("soft acknowledgement, 2 packets of a segment may be missing"), "{text}");
+}
+
+#[test]
 fn every_file_written_out_reads_back_as_the_same() {
     for path in all() {
         let first = load(&path, &[]).unwrap();

@@ -173,6 +173,89 @@ fn a_slow_reader_gets_a_smaller_window() {
     assert!((5.5..8.0).contains(&held), "{held}");
 }
 
+/// What is missing is counted packet by packet: with 1000 segments of 16 packets, of which up to two may be missing, what is
+/// delivered and the holes are all that was written. Tolerance spares most retransmissions.
+#[test]
+fn holes_are_counted_and_make_up_what_was_not_delivered() {
+    let sets = [
+        "duration=20 s",
+        "warmup=0 s",
+        "flow.stream.workload=16096 kB",
+        "link.box.loss=0.01",
+        "scheme.sstp.buffer=58 seg",
+    ];
+    let flow = |tolerance: &str| {
+        let tolerance = format!("scheme.sstp.loss-tolerance={tolerance}");
+        simulate("papers/gong92/black-box.toml", &[&sets[..], &[&tolerance]].concat(), NoTrace)
+            .0
+            .flows
+            .remove(0)
+    };
+    let (strict, tolerant) = (flow("0"), flow("0.125"));
+    let counts = *strict.two_level.as_deref().unwrap();
+    assert_eq!((counts.incomplete, counts.holes, counts.refused, counts.evictions), (0, 0, 0, 0));
+    assert_eq!(strict.delivered.get(), 16_096_000);
+    let counts = *tolerant.two_level.as_deref().unwrap();
+    assert_eq!(tolerant.delivered.get() + 1006 * counts.holes, 16_096_000);
+    // Of 16 packets one or two are lost with probability 0.149 each time.
+    assert!((110..=190).contains(&counts.incomplete), "{counts:?}");
+    assert!((counts.incomplete..=2 * counts.incomplete).contains(&counts.holes), "{counts:?}");
+    // Three or more are lost in one of two thousand segments.
+    assert!(tolerant.retransmissions < 20 && strict.retransmissions > 120, "{}", tolerant.retransmissions);
+    assert!(tolerant.finished.unwrap() < strict.finished.unwrap());
+    // What was counted before the warm-up ended is left out, but for the peaks.
+    let later = simulate(
+        "papers/gong92/black-box.toml",
+        &[
+            "duration=20 s",
+            "flow.stream.workload=16096 kB",
+            "link.box.loss=0.01",
+            "scheme.sstp.buffer=58 seg",
+            "warmup=500 ms",
+            "scheme.sstp.loss-tolerance=0.125",
+        ],
+        NoTrace,
+    );
+    let later = *later.0.flows[0].two_level.as_deref().unwrap();
+    assert!(later.holes < counts.holes && later.incomplete < counts.incomplete);
+    assert_eq!(
+        (later.sender_segments, later.receiver_bytes),
+        (counts.sender_segments, counts.receiver_bytes)
+    );
+}
+
+/// Buffers are bounded as they are said to be, and what they have no room for is counted.
+#[test]
+fn room_and_what_there_was_none_for_is_counted() {
+    let counts = |acknowledgement: &str, buffer: &str| {
+        let sets = [
+            format!("scheme.sstp.acknowledgement={acknowledgement}"),
+            format!("scheme.sstp.buffer={buffer}"),
+            "duration=5 s".to_owned(),
+            "link.box.loss=0.001".to_owned(),
+        ];
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        *simulate("papers/gong92/black-box.toml", &sets, NoTrace).0.flows[0].two_level.as_deref().unwrap()
+    };
+    // 58 segments of 16 packets with 1006 bytes of payload.
+    let bytes = |segments: u64| Bytes::new(segments * 16 * 1006);
+    let (hard, soft, whole) = (counts("hard", "6 seg"), counts("soft", "6 seg"), counts("firm", "58 seg"));
+    assert!(hard.refused > 0 && hard.evictions == 0, "{hard:?}");
+    assert!(soft.refused > 0 && soft.evictions > 0, "{soft:?}");
+    assert_eq!((whole.refused, whole.evictions), (0, 0));
+    for (counts, room) in [(hard, 6), (soft, 6), (whole, 58)] {
+        assert!(
+            counts.receiver_segments <= room && counts.receiver_bytes <= bytes(u64::from(room)),
+            "{counts:?}"
+        );
+        assert!(counts.sender_segments <= 58 && counts.sender_bytes <= bytes(58), "{counts:?}");
+        assert!(counts.sender_segments > 23, "less than a round trip: {counts:?}");
+        assert_eq!(counts.incomplete + counts.holes, 0);
+    }
+    assert_eq!((hard.receiver_segments, soft.receiver_segments), (6, 6));
+    assert!(whole.receiver_segments > 23, "a repair takes a round trip: {whole:?}");
+}
+
 /// Hard acknowledgement can stay in disorder too, after a spell of heavy losses; firm acknowledgement cannot.
 #[test]
 fn firm_acknowledgement_recovers_where_hard_does_not() {

@@ -194,6 +194,49 @@ fn tolerated_losses_are_accepted_and_told() {
     assert_eq!(Tolerance::Packets(9).of(4), 4);
 }
 
+/// The packets of a full segment say that it is full, so that the receiver knows what is missing when its last ones are
+/// lost. Of a short one only the last packet, or a keep-alive packet, tells how long it is.
+#[test]
+fn lost_ends_of_segments_are_tolerated_where_their_length_is_known() {
+    let receiver = || ReceiverConfig { tolerance: Tolerance::Packets(2), ..receiver_config(4, 8) };
+    let whole = text(3 * SEGMENT);
+    let mut pair = Pair::new(sender_config(4, 8), receiver()).lose(&[2, 3, 7]);
+    pair.write(&whole);
+    pair.finish();
+    pair.run(LONG);
+    assert!(pair.finished);
+    assert_eq!((pair.requests(), &pair.holes), (vec![], &vec![(20, 2), (50, 1)]));
+    let stats = pair.receiver.stats();
+    assert_eq!((stats.incomplete, stats.holes), (2, 3));
+    // The answer to a request says it too: three packets are too many, of the answer one is lost.
+    let mut pair = Pair::new(sender_config(4, 8), receiver()).lose(&[1, 2, 3, 14]);
+    pair.write(&text(8 * SEGMENT));
+    pair.finish();
+    pair.run(LONG);
+    assert_eq!((pair.requests().len(), pair.holes.iter().map(|hole| hole.1).sum::<u32>()), (1, 1));
+    // A short segment at the end: the end-of-stream packet tells. Nothing of the segment before it came, which may be of
+    // any length.
+    let mut pair = Pair::new(sender_config(4, 8), receiver()).lose(&[0, 1, 2, 3, 5]);
+    pair.write(&text(60));
+    pair.finish();
+    pair.run(LONG);
+    assert!(pair.finished);
+    assert_eq!((pair.requests()[0].1, &pair.holes), (0, &vec![(50, 1)]));
+}
+
+#[test]
+fn a_stop_among_retransmissions_leaves_nothing_to_wait_for() {
+    for millis in 10..60 {
+        let mut pair = Pair::new(sender_config(4, 8), receiver_config(4, 8)).lose(&[1, 6, 9, 30]);
+        pair.write(&text(1000));
+        pair.run(Duration::from_millis(millis));
+        pair.sender.handle(pair.now, Input::Stop);
+        pair.run(LONG);
+        assert!(pair.finished, "stopped after {millis} ms: {:?}", pair.log.last());
+        assert_eq!(pair.delivered, text(1000)[..pair.delivered.len()]);
+    }
+}
+
 #[test]
 fn short_segments_end_where_they_are_said_to_end() {
     let mut pair = Pair::new(sender_config(4, 8), receiver_config(4, 8)).lose(&[5]);
@@ -389,6 +432,7 @@ fn packets_that_cannot_be_are_counted_and_dropped() {
             segment,
             packet,
             last: false,
+            full: false,
             resent: false,
             payload: Slice::new(vec![0; length]),
         })

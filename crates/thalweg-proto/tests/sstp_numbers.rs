@@ -33,6 +33,7 @@ impl Line {
             segment,
             packet: 0,
             last: true,
+            full: true,
             resent,
             payload: Length(PACKET),
         }))

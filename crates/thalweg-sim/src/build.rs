@@ -267,6 +267,7 @@ impl<'a> Builder<'a> {
                 drops: 0,
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(Box::default),
                 ended: None,
+                two_level: None,
                 before: None,
             });
             self.wheel.push(start, Kind::Start.key(number));

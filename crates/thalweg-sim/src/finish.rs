@@ -7,6 +7,7 @@ use crate::measure::Recorder;
 use crate::packet::Packets;
 use crate::result::{
     FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
+    TwoLevelCounts,
 };
 use crate::segments::mean;
 use crate::simulation::Simulation;
@@ -49,8 +50,11 @@ impl<T: Tracer> Simulation<T> {
             if let Some(ended) = &mut self.flows[flow].ended {
                 ended.longest_segment_delay = Duration::ZERO;
             }
-            let counts = self.sender_counts(flow);
+            let (counts, two_level) = (self.sender_counts(flow), self.two_level_counts_of_flow(flow));
             let flow = &mut self.flows[flow];
+            if let Some(counts) = two_level {
+                flow.two_level.get_or_insert_default()[1] = counts;
+            }
             flow.delivered_before = flow.delivered;
             flow.before = Some(Box::new(counts));
         }
@@ -69,6 +73,38 @@ impl<T: Tracer> Simulation<T> {
             }
         }
         counts
+    }
+
+    /// What both ends of a connection have counted, where they are those of two-level flow control.
+    pub(crate) fn two_level_counts(&self, connection: u32) -> Option<TwoLevelCounts> {
+        let [sender, receiver] = [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine);
+        let (AnyEngine::SstpSender(sender), AnyEngine::SstpReceiver(receiver)) = (sender, receiver) else {
+            return None;
+        };
+        let (sender, receiver) = (sender.engine.stats(self.now), receiver.stats());
+        Some(TwoLevelCounts {
+            incomplete: receiver.incomplete,
+            holes: receiver.holes,
+            refused: receiver.refused,
+            evictions: receiver.evictions,
+            sender_segments: sender.buffered_peak,
+            sender_bytes: Bytes::new(sender.bytes_peak),
+            receiver_segments: receiver.buffered_peak,
+            receiver_bytes: Bytes::new(receiver.bytes_peak),
+        })
+    }
+
+    /// The same of all connections of a flow.
+    fn two_level_counts_of_flow(&self, flow: usize) -> Option<TwoLevelCounts> {
+        let flow = &self.flows[flow];
+        let ended = flow.two_level.as_ref().map(|counts| counts[0]);
+        let open = [flow.main, flow.reply].into_iter().filter(|&connection| connection != NO_CONNECTION);
+        ended.into_iter().chain(open.filter_map(|connection| self.two_level_counts(connection))).reduce(
+            |mut sum, counts| {
+                sum.add(&counts);
+                sum
+            },
+        )
     }
 
     /// Ends the run, here if it has not reached its end, and tells what was measured.
@@ -155,6 +191,10 @@ impl<T: Tracer> Simulation<T> {
                 mean: mean(since.segment_delays, since.segments),
                 max: counts.longest_segment_delay,
             },
+            two_level: self.two_level_counts_of_flow(number).map(|counts| {
+                let before = flow.two_level.as_ref().map(|counts| counts[1]);
+                Box::new(counts.since(&before.unwrap_or_default()))
+            }),
             unread_peak: flow.reader.as_ref().map(|reader| reader.unread_peak()),
             limits: since.limits,
         }

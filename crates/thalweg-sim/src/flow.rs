@@ -5,6 +5,7 @@ use crate::gate::NO_GATE;
 use crate::measure::Histogram;
 use crate::packet::Class;
 use crate::reader::{READS, Reader};
+use crate::result::TwoLevelCounts;
 use crate::simulation::{Kind, Simulation};
 use crate::trace::Tracer;
 use crate::workload::{Reaction, Workload};
@@ -83,6 +84,8 @@ pub(crate) struct Flow {
     /// Of connections that have ended, and of all when counting began.
     pub ended: Option<Box<SenderCounts>>,
     pub before: Option<Box<SenderCounts>>,
+    /// The same of two-level flow control's own counts: of connections that have ended, and of all when counting began.
+    pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
 }
 
 impl<T: Tracer> Simulation<T> {
@@ -249,6 +252,9 @@ impl<T: Tracer> Simulation<T> {
         let flow = self.connections[number as usize].flow;
         let counts = self.endpoints[number as usize * 2].engine.sender_counts(self.now);
         self.flows[flow as usize].ended.get_or_insert_default().add(&counts);
+        if let Some(counts) = self.two_level_counts(number) {
+            self.flows[flow as usize].two_level.get_or_insert_default()[0].add(&counts);
+        }
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];
             slot.engine = AnyEngine::Vacant;

@@ -36,7 +36,7 @@ pub use error::SpecError;
 pub use pdu::Pdu;
 pub use result::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
-    Series, Summary,
+    Series, Summary, TwoLevelCounts,
 };
 pub use segments::SegmentTimes;
 pub use simulation::{Simulation, Status};

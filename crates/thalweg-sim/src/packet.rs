@@ -71,6 +71,7 @@ pub(crate) enum Cargo {
         segment: u16,
         packet: u16,
         last: bool,
+        full: bool,
         resent: bool,
     },
     SstpPack {
@@ -273,9 +274,9 @@ impl Packets {
                 Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
             }
             Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
-            Cargo::SstpData { shipment, length, segment, packet, last, resent } => {
+            Cargo::SstpData { shipment, length, segment, packet, last, full, resent } => {
                 let payload = Length(length);
-                let data = sstp::Data { shipment, segment, packet, last, resent, payload };
+                let data = sstp::Data { shipment, segment, packet, last, full, resent, payload };
                 Pdu::Sstp(sstp::Pdu::Data(data))
             }
             Cargo::SstpPack { control, accepted, cumulative, limit } => {
@@ -346,8 +347,9 @@ impl Packets {
 /// The frequent PDUs of two-level flow control.
 fn pack_sstp(pdu: &sstp::Pdu<Length>) -> Option<Cargo> {
     match *pdu {
-        sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, resent, payload: Length(length) }) => {
-            Some(Cargo::SstpData { shipment, length, segment, packet, last, resent })
+        sstp::Pdu::Data(data) => {
+            let sstp::Data { shipment, segment, packet, last, full, resent, payload: Length(length) } = data;
+            Some(Cargo::SstpData { shipment, length, segment, packet, last, full, resent })
         }
         sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit }) => {
             Some(Cargo::SstpPack { control, accepted, cumulative, limit })
@@ -484,6 +486,7 @@ mod tests {
                 segment: 1,
                 packet: 2,
                 last: true,
+                full: true,
                 resent: false,
                 payload: Length(u32::MAX),
             })),

@@ -101,6 +101,8 @@ pub struct FlowResult {
     /// Times from the start of a segment's first transmission to its acceptance at the receiver, for two-level flow
     /// control. A host that needs time for the report of an acceptance adds that time.
     pub segment_delay: SegmentDelay,
+    /// What both ends of two-level flow control counted; `None` for other schemes.
+    pub two_level: Option<Box<TwoLevelCounts>>,
     /// The most that was delivered and not yet read by the application, over the whole run; `None` where the application
     /// reads everything at once.
     pub unread_peak: Option<Bytes>,
@@ -117,6 +119,53 @@ pub struct SegmentDelay {
     pub mean: Duration,
     /// The longest.
     pub max: Duration,
+}
+
+/// What the ends of two-level flow control (Gong and Parulkar 1992) counted. Peaks are those of one connection, over the
+/// whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TwoLevelCounts {
+    /// Segments accepted with packets missing, as the application tolerates.
+    pub incomplete: u64,
+    /// The packets missing from segments that were delivered: the holes that the application was told of.
+    pub holes: u64,
+    /// Data packets that the receiver discarded for want of room.
+    pub refused: u64,
+    /// Segments that the receiver discarded to make room for lower ones (soft acknowledgement).
+    pub evictions: u64,
+    /// The most segments that the sender kept for retransmission.
+    pub sender_segments: u32,
+    /// The most bytes of them.
+    pub sender_bytes: Bytes,
+    /// The most segments that took room at the receiver.
+    pub receiver_segments: u32,
+    /// The most bytes of them.
+    pub receiver_bytes: Bytes,
+}
+
+impl TwoLevelCounts {
+    /// Adds another connection's counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.incomplete += other.incomplete;
+        self.holes += other.holes;
+        self.refused += other.refused;
+        self.evictions += other.evictions;
+        self.sender_segments = self.sender_segments.max(other.sender_segments);
+        self.sender_bytes = self.sender_bytes.max(other.sender_bytes);
+        self.receiver_segments = self.receiver_segments.max(other.receiver_segments);
+        self.receiver_bytes = self.receiver_bytes.max(other.receiver_bytes);
+    }
+
+    /// What was counted since `base`.
+    pub(crate) fn since(&self, base: &Self) -> Self {
+        Self {
+            incomplete: self.incomplete - base.incomplete,
+            holes: self.holes - base.holes,
+            refused: self.refused - base.refused,
+            evictions: self.evictions - base.evictions,
+            ..*self
+        }
+    }
 }
 
 /// A distribution of durations.

@@ -65,8 +65,9 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
         table.row([
             // Small ones as they are usually written.
             if *p > 0.0 && *p < 1e-3 { format!("{p:e}") } else { p.to_string() },
-            format!("{window:.2}"),
-            format!("{:.3}", window / w_a),
+            // As large as anybody likes: the formulas have a limit.
+            if *window < 1e9 { format!("{window:.2}") } else { format!("{window:e}") },
+            if *window < 1e9 { format!("{:.3}", window / w_a) } else { format!("{:e}", window / w_a) },
             format!("{:.4}", analysis.efficiency),
             format!("{:.4}", analysis.sender_delay * 1e3),
             format!("{:.4}", analysis.receiver_delay * 1e3),

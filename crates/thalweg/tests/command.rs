@@ -52,6 +52,51 @@ fn a_run_shows_flows_groups_and_bottlenecks() {
     assert!(text.lines().all(|line| line.len() <= 100), "{text}");
 }
 
+/// The commands below `path`, and the options of it, from its help.
+fn described(path: &[String]) -> (Vec<String>, Vec<String>) {
+    let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+    let help = prints(&std::env::temp_dir(), &arguments);
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // What a command does may go on in the next line, further in.
+    let commands = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let commands = commands.filter_map(|line| line.split_whitespace().next()).filter(|&name| name != "help");
+    let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    let options = options.filter_map(|line| line.split([' ', '[', '=']).find(|word| word.starts_with("--")));
+    let options = options.filter(|&name| !["--help", "--version"].contains(&name));
+    (commands.map(str::to_owned).collect(), options.map(str::to_owned).collect())
+}
+
+/// docs/reference/command.md has every command and every option that the command's own help has.
+#[test]
+fn the_reference_has_every_command_and_option() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/command.md");
+    let reference = fs::read_to_string(reference).unwrap();
+    let mentions = |word: &str| {
+        let ends =
+            |at: usize| !reference[at + word.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-');
+        reference.match_indices(word).any(|(at, _)| ends(at))
+    };
+    let mut missing = Vec::new();
+    let mut open: Vec<Vec<String>> = vec![Vec::new()];
+    let mut seen = 0;
+    while let Some(path) = open.pop() {
+        let (commands, options) = described(&path);
+        seen += options.len();
+        missing.extend(
+            options.into_iter().filter(|option| !mentions(option)).map(|option| (path.clone(), option)),
+        );
+        for name in commands {
+            if !mentions(&name) {
+                missing.push((path.clone(), name.clone()));
+            }
+            open.push(path.iter().cloned().chain([name]).collect());
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(seen > 60, "{seen}");
+}
+
 #[test]
 fn json_is_one_document_and_the_same_for_any_number_of_threads() {
     let place = place("json");

@@ -3,7 +3,7 @@
 use super::comparison;
 use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style, plain_seconds, rate, seconds};
-use crate::results::{Body, Document, Flow, Group, Link, Metrics, Run, Summary};
+use crate::results::{Body, Document, Flow, Group, Link, Metrics, Run, Summary, TwoLevel};
 use crate::statistics::Estimate;
 
 /// The document as text of at most 100 columns.
@@ -69,6 +69,7 @@ fn run_text(run: &Run, style: Style) -> String {
     text.push_str(&section(&groups_table(&run.groups, style), style));
     text.push_str(&section(&completions_table(&run.groups, style), style));
     text.push_str(&section(&sinks_table(&run.flows, style), style));
+    text.push_str(&section(&segments_table(&run.flows), style));
     text.push_str(&section(&links_table(&run.links, style), style));
     text.push_str(&format!("\nFingerprint {}\n", run.fingerprint));
     text
@@ -209,6 +210,40 @@ fn sinks_table(flows: &[Flow], style: Style) -> Table {
             time(flow.segment_delay_mean_s, style),
             time(flow.segment_delay_max_s, style),
             flow.unread_max_bytes.map_or_else(nothing, |bytes| bytes_text(bytes as f64)),
+        ]);
+    }
+    more(&mut table, some.len(), "flows");
+    table
+}
+
+/// Holes in segments and what there was no room for, of flows that met either.
+fn segments_table(flows: &[Flow]) -> Table {
+    let mut table = Table::new([
+        ("Two-level", Align::Left),
+        ("Incomplete", Align::Right),
+        ("Holes", Align::Right),
+        ("Refused", Align::Right),
+        ("Evicted", Align::Right),
+        ("Source kept", Align::Right),
+        ("Sink kept", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS);
+    let some: Vec<(&Flow, TwoLevel)> = flows
+        .iter()
+        .filter_map(|flow| Some((flow, flow.two_level?)))
+        .filter(|(_, counts)| {
+            counts.incomplete_segments + counts.refused_packets + counts.evicted_segments > 0
+        })
+        .collect();
+    for (flow, counts) in some.iter().take(MOST_ROWS) {
+        table.row([
+            flow.name.clone(),
+            format!("{} seg", counts.incomplete_segments),
+            format!("{} pkt", counts.hole_packets),
+            format!("{} pkt", counts.refused_packets),
+            format!("{} seg", counts.evicted_segments),
+            format!("{} seg", counts.sender_buffer_max_segments),
+            format!("{} seg", counts.receiver_buffer_max_segments),
         ]);
     }
     more(&mut table, some.len(), "flows");

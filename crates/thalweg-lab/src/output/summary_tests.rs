@@ -2,6 +2,8 @@ use super::summary;
 use crate::output::Style;
 use crate::results::samples::{header, result};
 use crate::results::{Document, Run};
+use thalweg_proto::units::Bytes;
+use thalweg_sim::TwoLevelCounts;
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
     mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
@@ -39,6 +41,30 @@ left -> right  100.0 Mbit/s  98.7 %   101.2 pkt  160  166     36      0     0
 Fingerprint 000000000000feee
 ";
     assert_eq!(text, expected, "\n{text}");
+    fits(&text);
+}
+
+#[test]
+fn holes_and_lack_of_room_have_a_table_where_there_were_any() {
+    let mut result = result(1, 75);
+    let counts = |holes| TwoLevelCounts {
+        incomplete: holes,
+        holes: holes + 2,
+        sender_segments: 24,
+        sender_bytes: Bytes::new(393_216),
+        receiver_segments: 6,
+        ..TwoLevelCounts::default()
+    };
+    result.flows[0].two_level = Some(Box::new(counts(0)));
+    result.flows[1].two_level = Some(Box::new(counts(120)));
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    let expected = "
+Two-level  Incomplete    Holes  Refused  Evicted  Source kept  Sink kept
+---------  ----------  -------  -------  -------  -----------  ---------
+shy.2         120 seg  122 pkt    0 pkt    0 seg       24 seg      6 seg
+
+Bottleneck ";
+    assert!(text.contains(expected), "{text}");
     fits(&text);
 }
 

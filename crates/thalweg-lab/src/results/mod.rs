@@ -6,7 +6,7 @@
 mod run;
 mod summary;
 
-pub use run::{Conservation, Flow, Group, Limits, Link, Run, Totals};
+pub use run::{Conservation, Flow, Group, Limits, Link, Run, Totals, TwoLevel};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metric, Metrics, Summary};
 
 use serde::{Deserialize, Serialize};

@@ -228,6 +228,8 @@ pub struct Flow {
     pub segment_delay_mean_s: Option<f64>,
     /// The longest such time.
     pub segment_delay_max_s: Option<f64>,
+    /// What the ends of two-level flow control counted; missing for other schemes.
+    pub two_level: Option<TwoLevel>,
     /// The shortest round-trip time that the sender measured, over the whole run.
     pub min_rtt_s: Option<f64>,
     /// The sender's last smoothed round-trip time.
@@ -236,6 +238,42 @@ pub struct Flow {
     pub unread_max_bytes: Option<u64>,
     /// What held the sender back, as shares of the time for which that is known.
     pub limits: Option<Limits>,
+}
+
+/// What the ends of two-level flow control counted. Buffers are those of one connection, over the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TwoLevel {
+    /// Segments accepted with tolerated packets missing.
+    pub incomplete_segments: u64,
+    /// The packets missing from what was delivered, which the application was told of.
+    pub hole_packets: u64,
+    /// Data packets that the receiver discarded for want of room.
+    pub refused_packets: u64,
+    /// Segments that the receiver discarded to make room for lower ones.
+    pub evicted_segments: u64,
+    /// The most segments that the sender kept for retransmission.
+    pub sender_buffer_max_segments: u32,
+    /// The most bytes of them.
+    pub sender_buffer_max_bytes: u64,
+    /// The most segments that took room at the receiver.
+    pub receiver_buffer_max_segments: u32,
+    /// The most bytes of them.
+    pub receiver_buffer_max_bytes: u64,
+}
+
+impl TwoLevel {
+    fn of(counts: &sim::TwoLevelCounts) -> Self {
+        Self {
+            incomplete_segments: counts.incomplete,
+            hole_packets: counts.holes,
+            refused_packets: counts.refused,
+            evicted_segments: counts.evictions,
+            sender_buffer_max_segments: counts.sender_segments,
+            sender_buffer_max_bytes: counts.sender_bytes.get(),
+            receiver_buffer_max_segments: counts.receiver_segments,
+            receiver_buffer_max_bytes: counts.receiver_bytes.get(),
+        }
+    }
 }
 
 /// What held a sender back, as shares of time that add up to 1.
@@ -462,6 +500,7 @@ impl Flow {
             segments: (segments.count > 0).then_some(segments.count),
             segment_delay_mean_s: measured(segments.mean),
             segment_delay_max_s: measured(segments.max),
+            two_level: flow.two_level.as_deref().map(TwoLevel::of),
             min_rtt_s: measured(flow.min_rtt),
             smoothed_rtt_s: measured(flow.smoothed_rtt),
             unread_max_bytes: flow.unread_peak.map(Bytes::get),

@@ -45,6 +45,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         min_rtt: Duration::from_millis(20),
         smoothed_rtt: Duration::ZERO,
         segment_delay: SegmentDelay::default(),
+        two_level: None,
         unread_peak: None,
         limits: [71, 0, 0, 9, 20, 0].map(Duration::from_millis),
     }

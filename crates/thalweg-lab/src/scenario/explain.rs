@@ -1,15 +1,17 @@
 //! A scenario in words: its paths, links and what follows from them.
 
+use super::keys::FramingName;
 use super::lint::{about, bytes, memory};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
+use thalweg_proto::sstp::Acknowledgement;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
 use thalweg_sim::spec::{
-    GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec,
+    Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec,
 };
 
 /// Explains a scenario.
@@ -132,14 +134,26 @@ fn scheme(transport: &TransportSpec) -> String {
             "{scheme}, {} packets of {} B, reports every {} and {} after losses",
             config.window, config.segment, config.normal, config.error
         ),
-        TransportSpec::Sstp { scheme, sender, receiver, .. } => format!(
-            "{scheme}, segments of {} packets of {} B at {}, a window of {} segments, room for {}",
-            sender.segment,
-            sender.packet,
-            sender.rate.average(),
-            receiver.window,
-            receiver.buffer
-        ),
+        TransportSpec::Sstp { scheme, sender, receiver, .. } => {
+            let acknowledgement = match receiver.acknowledgement {
+                Acknowledgement::Hard => "hard",
+                Acknowledgement::Soft(_) => "soft",
+                Acknowledgement::Firm => "firm",
+            };
+            let missing = match receiver.tolerance.of(sender.segment) {
+                0 => String::new(),
+                most => format!(", {most} packets of a segment may be missing"),
+            };
+            format!(
+                "{scheme}, segments of {} packets of {} B at {}, a window of {} segments, room for {}, \
+                 {acknowledgement} acknowledgement{missing}",
+                sender.segment,
+                sender.packet,
+                sender.rate.average(),
+                receiver.window,
+                receiver.buffer
+            )
+        }
         TransportSpec::Datagram { scheme, rate, .. } => {
             rate.map_or_else(|| scheme.clone(), |rate| format!("{scheme} at most at {rate}"))
         }
@@ -211,6 +225,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         None => line.rate.to_string(),
     };
     let _ = write!(text, ", {}", line.delay);
+    if line.framing != Framing::None {
+        let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
+    }
     let packet = paths.largest_packet(number, back);
     let kind = discipline(&line.queue);
     let bdp = paths.link_bdp(spec, number, back);

@@ -17,6 +17,8 @@ struct Track<P> {
     /// How many packets it has: the most there can be until `is_known`.
     length: u16,
     is_known: bool,
+    /// The sender had all of a full segment. An application that takes back what has not been sent ends it early still.
+    is_full: bool,
     accepted: bool,
     /// Packets of it were discarded for want of room, and it is not accepted.
     refused: bool,
@@ -61,6 +63,7 @@ pub(super) enum Ready<P> {
 pub(super) struct Counts {
     pub segments: u64,
     pub incomplete: u64,
+    pub holes: u64,
     pub evictions: u64,
     pub buffered: u32,
     pub buffered_peak: u32,
@@ -156,6 +159,7 @@ impl<P: Payload> Assembly<P> {
                 stored: 0,
                 length: size,
                 is_known: false,
+                is_full: size == 1,
                 accepted: false,
                 refused: false,
                 evicted: false,
@@ -185,6 +189,13 @@ impl<P: Payload> Assembly<P> {
         if !beyond {
             track.length = length;
             track.is_known = true;
+        }
+    }
+
+    /// A segment has as many packets as there can be.
+    pub fn fill(&mut self, segment: u64) {
+        if let Some(track) = self.track_mut(segment) {
+            track.is_full = true;
         }
     }
 
@@ -327,7 +338,8 @@ impl<P: Payload> Assembly<P> {
         };
         let missing = u32::from(track.length).saturating_sub(track.stored);
         // How many are lost is known only when it is known how many there are.
-        let is_met = missing == 0 || track.is_known && missing <= tolerance.of(track.length);
+        let is_known = track.is_known || track.is_full;
+        let is_met = missing == 0 || is_known && missing <= tolerance.of(track.length);
         if !is_met {
             return if is_firm && is_slow && track.refused { Verdict::Waiting } else { Verdict::Wanting };
         }
@@ -375,6 +387,7 @@ impl<P: Payload> Assembly<P> {
         if hole > 0 {
             self.ready.push_back(Ready::Hole(hole));
         }
+        self.counts.holes += u64::from(u32::from(track.length).saturating_sub(track.stored));
         self.expected += 1;
         if self.config.wait_for_consumption && bytes > 0 {
             self.counts.buffered += 1;

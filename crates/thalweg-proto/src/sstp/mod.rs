@@ -46,7 +46,8 @@
 //! | paper | here | why | effect |
 //! | --- | --- | --- | --- |
 //! | R_l: accepted by the application | the cumulative acknowledgement counts accepted segments, the window upper limit consumed ones | both numbers are in every report | a slow application holds no buffer of the sender |
-//! | two bytes after the type are open | version, flags | the last packet of a short segment must be known | none on full segments |
+//! | two bytes after the type are open | version, flags | a segment may be short: full ones say so in each packet, the last packet is marked | none on full segments |
+//! | the tolerance check counts what is lost | a segment is asked for if nothing of it came, or if the end of a short one is lost and no keep-alive packet has told its length | it is not known how much is missing | what is tolerated is sent again, where segments are short |
 //! | an idle sender sends a keep-alive packet each period | only while something is unacknowledged, the window is closed, or the stream ends | silence costs nothing | none on losses: all that was sent is known or acknowledged |
 //! | an idle sender waits for the next burst | [`Resume`] offers to go on at once | the analysis assumes it | up to 1/F less delay |
 //! | reports are not lost | state is repeated each round trip, requests after two without an answer, keep-alive packets are answered | deployed networks lose reports | none without losses of reports |

@@ -32,6 +32,8 @@ pub struct Data<P> {
     pub packet: u16,
     /// No packet of the segment comes after it.
     pub last: bool,
+    /// The segment has all the packets that a segment has; one that ends early has fewer.
+    pub full: bool,
     /// It has been sent before.
     pub resent: bool,
     /// What it carries.

@@ -26,6 +26,8 @@ pub struct ReceiverStats {
     pub segments: u64,
     /// Of those, the ones with tolerated holes.
     pub incomplete: u64,
+    /// Packets that were missing from what the application got, each of which it was told of.
+    pub holes: u64,
     /// Data packets that were stored.
     pub stored: u64,
     /// Data packets that had come before.
@@ -132,6 +134,7 @@ impl<P: Payload> Receiver<P> {
         ReceiverStats {
             segments: counts.segments,
             incomplete: counts.incomplete,
+            holes: counts.holes,
             evictions: counts.evictions,
             buffered: counts.buffered,
             buffered_peak: counts.buffered_peak,
@@ -244,6 +247,9 @@ impl<P: Payload> Receiver<P> {
         }
         if data.last {
             self.assembly.end(segment, data.packet);
+        }
+        if data.full {
+            self.assembly.fill(segment);
         }
         let stored = self.assembly.store(segment, data.packet, data.payload);
         match stored {
@@ -494,6 +500,10 @@ impl<P: Payload> Receiver<P> {
             self.assembly.end(begun - 1, position.packet);
         }
         let mut gap = self.close_group(now, gap);
+        if begun == front && begun > 0 {
+            // It was taken for longer if the application took back the rest while other packets were under way.
+            self.settle_if_whole(now, begun - 1);
+        }
         if begun > front {
             let size = u64::from(self.config.segment.max(1));
             let whole = (begun - 1 - front).saturating_mul(size) + u64::from(position.packet) + 1;

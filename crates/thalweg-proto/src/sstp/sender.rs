@@ -39,6 +39,8 @@ pub struct SegmentStats {
     pub buffered_peak: u32,
     /// Bytes kept for retransmission.
     pub buffered_bytes: u64,
+    /// The most that were.
+    pub bytes_peak: u64,
     /// How many segments may be in the window now.
     pub window: u32,
     /// Segments begun and not acknowledged.
@@ -346,6 +348,7 @@ impl<P: Payload> Sender<P> {
         let size = self.config.segment.max(1);
         let payload = self.queue.take(self.config.packet.max(1))?;
         let drained = self.queue.is_empty();
+        let rest = self.queue.len();
         if segment == self.next_segment() {
             let mut packets = self.spare.pop().unwrap_or_default();
             packets.reserve(usize::from(size));
@@ -363,6 +366,7 @@ impl<P: Payload> Sender<P> {
             self.stats.buffered_peak = self.stats.buffered_peak.max(self.stats.buffered);
         }
         self.stats.buffered_bytes += u64::from(payload.len());
+        self.stats.bytes_peak = self.stats.bytes_peak.max(self.stats.buffered_bytes);
         let record = self.record(segment)?;
         let packet = record.packets.len() as u16;
         record.packets.push(payload.clone());
@@ -372,6 +376,10 @@ impl<P: Payload> Sender<P> {
         if last {
             record.wanted = received(record.packets.len() as u16);
         }
+        // What waits fills the segment, whatever is written later.
+        let following = u64::from(size - 1 - packet);
+        let full =
+            rest > following.saturating_sub(1) * u64::from(self.config.packet.max(1)) || following == 0;
         self.group = (!last).then_some(Group::New(segment));
         self.writable = drained && !self.finishing;
         self.position.segment = segment as u16;
@@ -381,13 +389,14 @@ impl<P: Payload> Sender<P> {
             segment: segment as u16,
             packet,
             last,
+            full,
             resent: false,
             payload,
         })
     }
 
     fn ship_again(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
-        let shipment = self.next_shipment;
+        let (shipment, size) = (self.next_shipment, u32::from(self.config.segment.max(1)));
         let record = self.record(segment)?;
         let packet = record.wanted.first_missing(0)?;
         let payload = record.packets.get(packet as usize)?.clone();
@@ -401,7 +410,15 @@ impl<P: Payload> Sender<P> {
             self.group = None;
         }
         self.stats.common.retransmissions += 1;
-        Some(Data { shipment, segment: segment as u16, packet: packet as u16, last, resent: true, payload })
+        Some(Data {
+            shipment,
+            segment: segment as u16,
+            packet: packet as u16,
+            last,
+            full: count == size,
+            resent: true,
+            payload,
+        })
     }
 
     /// The application takes back what has not been sent. A segment under way ends where it is.

@@ -13,7 +13,8 @@
 //!
 //! The checksum is the Internet checksum (RFC 1071) of the whole packet with the checksum taken as zero and, if the
 //! length is odd, a zero byte after it. Version and flags are ours: the paper leaves those two bytes open. Flags are for
-//! data packets: 1 for the last packet of its segment, 2 for a retransmission; others are ignored.
+//! data packets: 1 for the last packet of its segment, 2 for a retransmission, 4 where the segment has the full number of
+//! packets; others are ignored.
 
 use super::{Bitmap, Data, Pdu, Position, Report, Request};
 use crate::payload::{Payload, Slice};
@@ -30,6 +31,8 @@ pub const PACK_LENGTH: usize = 20;
 const LAST: u8 = 1;
 /// Flag: the packet has been sent before.
 const RESENT: u8 = 2;
+/// Flag: the segment is not shorter than others.
+const FULL: u8 = 4;
 const FIXED: usize = 16;
 const CHECKSUM: usize = 2;
 
@@ -72,7 +75,9 @@ pub fn frame<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u8; 2]) {
 fn put_header<P: Payload>(connection: u32, pdu: &Pdu<P>, bytes: &mut Vec<u8>) {
     bytes.extend(connection.to_be_bytes());
     let (kind, flags) = match pdu {
-        Pdu::Data(data) => (0u16, (u8::from(data.last) * LAST) | (u8::from(data.resent) * RESENT)),
+        Pdu::Data(Data { last, resent, full, .. }) => {
+            (0u16, (u8::from(*last) * LAST) | (u8::from(*resent) * RESENT) | (u8::from(*full) * FULL))
+        }
         Pdu::KeepAlive(_) => (1, 0),
         Pdu::EndOfStream(_) => (2, 0),
         Pdu::Pack(_) => (3, 0),
@@ -142,6 +147,7 @@ pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
             segment: position.segment,
             packet: position.packet,
             last: flags & LAST != 0,
+            full: flags & FULL != 0,
             resent: flags & RESENT != 0,
             payload: packet.slice(FIXED as u32, body.len() as u32),
         }),
@@ -195,6 +201,7 @@ mod tests {
             segment: 2,
             packet: 3,
             last,
+            full: !last,
             resent: false,
             payload: Slice::new(payload),
         })
@@ -207,6 +214,7 @@ mod tests {
         let request = Request { segment: 4, bitmap: Bitmap::from_bytes(&[0b1011_1111, 0xff]) };
         let head = [1, 2, 3, 4];
         for (pdu, rest) in [
+            (data(b"abcd", false), [&[0, 0, 1, 4, 0, 0, 0, 7, 0, 2, 0, 3][..], b"abcd"].concat()),
             (data(b"ab", true), [&[0, 0, 1, 1, 0, 0, 0, 7, 0, 2, 0, 3][..], b"ab"].concat()),
             (Pdu::KeepAlive(position), vec![0, 1, 1, 0, 0, 0, 0, 7, 0, 2, 0, 3]),
             (Pdu::EndOfStream(position), vec![0, 2, 1, 0, 0, 0, 0, 7, 0, 2, 0, 3]),

@@ -18,11 +18,11 @@ pub fn pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strate
     let word = || near(any::<u32>(), u32::from);
     let half = || near(any::<u16>(), u16::from);
     let length = prop_oneof![6 => Just(10u32), 1 => 0u32..20];
-    let data =
-        (word(), half(), near(any::<u16>(), |n| u16::from(n % 5)), any::<bool>(), any::<bool>(), length)
-            .prop_map(move |(shipment, segment, packet, last, resent, length)| {
-                sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, resent, payload: make(length) })
-            });
+    let data = (word(), half(), near(any::<u16>(), |n| u16::from(n % 5)), any::<[bool; 3]>(), length)
+        .prop_map(move |(shipment, segment, packet, [last, full, resent], length)| {
+            let payload = make(length);
+            sstp::Pdu::Data(sstp::Data { shipment, segment, packet, last, full, resent, payload })
+        });
     let position = || {
         (word(), half(), near(any::<u16>(), |n| u16::from(n % 5)))
             .prop_map(|(shipment, segment, packet)| sstp::Position { shipment, segment, packet })

@@ -51,7 +51,15 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
 
 fn two_level_data(length: u32) -> sstp::Pdu<Length> {
     let payload = Length(length);
-    sstp::Pdu::Data(sstp::Data { shipment: 70_000, segment: 3, packet: 2, last: true, resent: true, payload })
+    sstp::Pdu::Data(sstp::Data {
+        shipment: 70_000,
+        segment: 3,
+        packet: 2,
+        last: true,
+        full: true,
+        resent: true,
+        payload,
+    })
 }
 
 fn two_level_request() -> sstp::Pdu<Length> {

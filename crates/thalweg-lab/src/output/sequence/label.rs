@@ -70,8 +70,15 @@ mod tests {
 
     #[test]
     fn two_level_flow_control_is_named_by_segment_and_packet() {
-        let data =
-            sstp::Data { shipment: 9, segment: 2, packet: 5, last: false, resent: true, payload: Length(1) };
+        let data = sstp::Data {
+            shipment: 9,
+            segment: 2,
+            packet: 5,
+            last: false,
+            full: true,
+            resent: true,
+            payload: Length(1),
+        };
         let report = sstp::Report { control: 1, accepted: 3, cumulative: 2, limit: 7 };
         let bitmap = sstp::Bitmap::from_bytes(&[0b1101_0111]);
         let request = sstp::Request { segment: 2, bitmap };

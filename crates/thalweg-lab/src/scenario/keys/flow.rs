@@ -1,13 +1,45 @@
 //! Groups of flows, and the hosts of their own that flows may have.
 
+use super::super::diagnostic::Report;
 use super::super::quantity::Name;
-use super::super::table::table;
+use super::super::schema::Definitions;
+use super::super::table::{Decode, table, wrong_type};
+use super::super::tree::{Kind, Value};
 use super::ProcessingTable;
 use super::line::Line;
 use super::reading::Reading;
 use super::scheme::SchemeRef;
 use super::workload::Workload;
+use serde_json::json;
 use thalweg_proto::units::Duration;
+use thalweg_sim::spec::LOWEST_PRIORITY;
+
+/// How much a flow matters: 1, the highest, to 6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priority(pub u8);
+
+impl Decode for Priority {
+    fn expected() -> String {
+        format!("a number from 1, the highest, to {LOWEST_PRIORITY}")
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        if !matches!(value.kind, Kind::Integer(_)) {
+            wrong_type::<Self>(value, report);
+            return None;
+        }
+        let given = u64::decode(value, report)?;
+        let found = u8::try_from(given).ok().filter(|priority| (1..=LOWEST_PRIORITY).contains(priority));
+        if found.is_none() {
+            report
+                .error("scenario.range", value.span, format!("there is no priority {given}"))
+                .help("priorities go from 1, the highest, to 6");
+        }
+        found.map(Self)
+    }
+    fn schema(_: &mut Definitions) -> serde_json::Value {
+        json!({ "type": "integer", "minimum": 1, "maximum": LOWEST_PRIORITY })
+    }
+}
 
 table! {
     /// What every group of flows shares that does not say otherwise.
@@ -31,7 +63,7 @@ table! {
         /// Acknowledgements skip the network and arrive after this delay, without loss.
         control_channel: Duration = "control-channel";
         /// How much the flows matter, from 1, the highest, to 6: for priority queues and for the gates of nodes.
-        priority: u32 = "priority" or "6";
+        priority: Priority = "priority" or "6";
     }
 }
 

@@ -1,10 +1,15 @@
 //! Gates of nodes.
 
-use super::super::table::{At, choice, table};
+use super::super::diagnostic::Report;
+use super::super::schema::Definitions;
+use super::super::table::{At, Decode, choice, table};
+use super::super::tree::Value;
 use super::Interval;
 use super::scheme::words;
+use serde_json::json;
 use thalweg_proto::gate::{AfterService, Signals};
 use thalweg_proto::units::Duration;
+use thalweg_sim::spec::LOWEST_PRIORITY;
 
 table! {
     /// All flows send until there is congestion; then priorities are stopped from the lowest up (Yang and Fu 2001).
@@ -27,7 +32,7 @@ table! {
         /// How long a slot is.
         slot: Duration = "slot" or r#""10 ms""#;
         /// How many slots a turn has, for each of the six priorities from the highest.
-        slots: Vec<At<u32>> = "slots" or "[256, 128, 64, 32, 16, 8]";
+        slots: Turns = "slots" or "[256, 128, 64, 32, 16, 8]";
         /// The token is passed on when its holder has sent nothing for a slot.
         work_conserving: bool = "work-conserving" or "false";
         /// The retransmission timers of flows without the token stand still ("frozen") or run on ("running").
@@ -46,6 +51,34 @@ table! {
         /// What a flow with data on its way does when it may send again: goes on "at-once", or waits for an
         /// acknowledgement or its timer ("at-timer").
         resume: ResumeName = "resume" or r#""at-once""#;
+    }
+}
+
+/// The slots of a turn for each priority, from the highest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns(pub [u32; LOWEST_PRIORITY as usize]);
+
+impl Decode for Turns {
+    fn expected() -> String {
+        format!("a list of {LOWEST_PRIORITY} whole numbers")
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let errors = report.errors();
+        let given = Vec::<At<u32>>::decode(value, report)?;
+        let counts: Vec<u32> = given.iter().map(|at| at.value).collect();
+        let slots = counts.try_into().ok();
+        // What is wrong with one of them has been said.
+        if slots.is_none() && report.errors() == errors {
+            let message = format!("{} numbers of slots for six priorities", given.len());
+            report
+                .error("scenario.range", value.span, message)
+                .help("without `slots` they are [256, 128, 64, 32, 16, 8]");
+        }
+        slots.map(Self)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let items = u32::schema(definitions);
+        json!({ "type": "array", "items": items, "minItems": LOWEST_PRIORITY, "maxItems": LOWEST_PRIORITY })
     }
 }
 

@@ -4,7 +4,9 @@ use super::super::diagnostic::Report;
 use super::Checked;
 use thalweg_proto::gate::GateConfig;
 use thalweg_queue::DisciplineSpec;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, TransportSpec};
+use thalweg_sim::spec::{
+    DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, TransportSpec, WorkloadSpec,
+};
 
 /// True if the flows of a group begin behind the gate of `node`.
 fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
@@ -24,6 +26,19 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
                 .warn("scenario.gate", span, message)
                 .help("flows with `access` begin at hosts of their own");
             continue;
+        }
+        let at_once = behind.clone().find(|(group, _)| {
+            let is_sized = matches!(group.workload, WorkloadSpec::Transfer(_) | WorkloadSpec::Poisson { .. });
+            is_sized && matches!(group.transport, TransportSpec::Datagram { rate: None, .. })
+        });
+        if let Some((group, _)) = at_once {
+            let message = format!(
+                "`{}` sends all of a transfer at one instant, in which the gate of `{}` cannot stop it",
+                group.name, place.name
+            );
+            report
+                .warn("scenario.gate", span, message)
+                .help("give the scheme a `rate`, such as scheme = { base = \"udp\", rate = \"1 Mbit/s\" }");
         }
         let mut priorities = behind.clone().map(|(group, _)| group.priority);
         let first = priorities.next();

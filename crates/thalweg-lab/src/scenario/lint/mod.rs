@@ -5,6 +5,7 @@ mod gates;
 mod links;
 mod memory;
 mod random;
+mod schemes;
 mod traffic;
 
 pub(super) use links::{about, bytes};
@@ -36,6 +37,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     traffic::times(&checked, report);
     traffic::windows(&checked, report);
     traffic::readers(&checked, report);
+    schemes::schemes(&checked, report);
     feedback::speakers(&checked, report);
     feedback::listeners(&checked, report);
     gates::gates(&checked, report);

@@ -118,16 +118,21 @@ fn window(group: &GroupSpec) -> Option<u64> {
     Some(bytes.saturating_mul(u64::from(group.count)))
 }
 
-/// Receive windows so large that a slow application at the sink is never noticed.
+/// Slow applications at the sink that are never noticed: their receive windows are too large, or the run is too short.
 pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
-        let (Some(_), Some(path), TransportSpec::Window { receiver, .. }) =
-            (&group.reading, path, &group.transport)
-        else {
-            continue;
-        };
+        let Some(reading) = &group.reading else { continue };
+        let end = Time::ZERO + spec.duration;
+        if let Some(late) = reading.changes.iter().find(|change| change.at >= end) {
+            let message = format!(
+                "the application of `{}` reads at another rate from {}, after the run has ended ({})",
+                group.name, late.at, spec.duration
+            );
+            report.warn("scenario.schedule", origin.reading, message);
+        }
+        let (Some(path), TransportSpec::Window { receiver, .. }) = (path, &group.transport) else { continue };
         let most = path.rate.bytes_in(spec.duration);
         if receiver.window >= most.get() {
             let message = format!(

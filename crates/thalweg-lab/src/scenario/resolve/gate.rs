@@ -25,18 +25,9 @@ pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpe
         GateTable::Slots(given) => {
             let mut given = given.as_ref().clone();
             given.inherit(Fields::defaults());
-            let slots = given.slots.as_ref()?;
-            let counts: Vec<u32> = slots.value.iter().map(|at| at.value).collect();
-            let Ok(slots) = <[u32; 6]>::try_from(counts) else {
-                let message = format!("{} numbers of slots for six priorities", slots.value.len());
-                report
-                    .error("scenario.range", slots.span, message)
-                    .help("without `slots` they are [256, 128, 64, 32, 16, 8]");
-                return None;
-            };
             config = GateConfig::Slots(SlotGateConfig {
                 slot: given.slot.as_ref()?.value,
-                slots,
+                slots: given.slots.as_ref()?.value.0,
                 work_conserving: given.work_conserving.as_ref()?.value,
                 ageing: ageing(&given.shared)?,
             });

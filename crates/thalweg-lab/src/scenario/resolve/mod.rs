@@ -69,6 +69,8 @@ pub struct GroupOrigin {
     pub stop: Span,
     /// The scheme.
     pub scheme: Span,
+    /// How the application at the sink reads.
+    pub reading: Span,
     /// The rates of the access lines.
     pub access: Span,
 }

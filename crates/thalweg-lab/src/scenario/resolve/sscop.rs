@@ -57,6 +57,11 @@ impl Resolver<'_> {
             drain: table.drain.as_deref().copied(),
             ..rules
         };
+        if let Some(at) = table.drain.as_ref().filter(|at| at.value.is_zero()) {
+            self.report
+                .error("scenario.range", at.span, "a queue cannot be drained every 0 s")
+                .help("sources never make room without `drain`");
+        }
         if let Some(at) = table.start_rate.as_ref().filter(|at| at.value.is_zero()) {
             self.report.error("scenario.range", at.span, "a rate of zero never sends");
         }

@@ -37,6 +37,7 @@ impl Resolver<'_> {
                 table.ack.clone_from(&shared.ack);
             }
         }
+        let evicted = table.evicted.as_ref().map(|at| at.span);
         table.inherit_own(Fields::defaults());
         let (packet, header) = self.sizes(&table.sizes, 1454, 46)?;
         let control = match &table.ack {
@@ -52,7 +53,14 @@ impl Resolver<'_> {
         }
         let acknowledgement = match table.acknowledgement.as_ref()?.value.0 {
             Acknowledgement::Soft(_) => Acknowledgement::Soft(table.evicted.as_ref()?.value.0),
-            other => other,
+            other => {
+                if let Some(span) = evicted {
+                    self.report
+                        .warn("scenario.unused", span, "only soft acknowledgement evicts segments")
+                        .help("it needs acknowledgement = \"soft\"");
+                }
+                other
+            }
         };
         // What the path decides is put in later; only one packet a second leaves until then.
         let (rate, size) = (Rate::from_bits_per_sec(1), Bytes::new(u64::from(packet + header)));
@@ -143,6 +151,21 @@ impl PendingSstp {
         sender.window = (window.max(least) as u16).min(MAX_WINDOW);
         receiver.window = sender.window;
         receiver.buffer = (buffer.max(1.0) as u16).min(receiver.window);
+        if let Some(at) = &self.table.buffer {
+            if buffer < 1.0 && matches!(at.value, Segments::Count(_) | Segments::RoundTrips(0.0)) {
+                report.error(
+                    "scenario.range",
+                    at.span,
+                    "without room for one segment nothing is ever accepted",
+                );
+            } else if buffer > f64::from(receiver.window) {
+                let message = format!(
+                    "there is room for {buffer} segments, but the window has only {}",
+                    receiver.window
+                );
+                report.warn("scenario.buffer", at.span, message).help("no more than the window is ever used");
+            }
+        }
     }
 }
 

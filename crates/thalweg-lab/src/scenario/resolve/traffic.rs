@@ -10,9 +10,7 @@ use super::line::{Pending, Place};
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_sim::spec::{
-    AccessSpec, GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec,
-};
+use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// The most groups of flows.
 const MOST_GROUPS: usize = 1 << 13;
@@ -119,6 +117,7 @@ impl Resolver<'_> {
             start: own(span_of(&keys.start), flow.span),
             stop: own(span_of(&keys.stop), flow.span),
             scheme: own(scheme.map_or(flow.span, |scheme| scheme.span), flow.span),
+            reading: own(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span),
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
         };
         let group = GroupSpec {
@@ -135,26 +134,12 @@ impl Resolver<'_> {
             stagger: time(&keys.stagger),
             stop: keys.stop.as_ref().map(|at| Time::ZERO + at.value),
             control_channel: keys.control_channel.as_deref().copied(),
-            priority: self.priority(keys.priority.as_ref()),
+            priority: keys.priority.as_ref()?.value.0,
         };
         if let Some(fault) = group.reading_fault() {
-            let span = own(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span);
-            self.report.error("scenario.reading", span, format!("`{}`: {fault}", group.name));
+            self.report.error("scenario.reading", origin.reading, format!("`{}`: {fault}", group.name));
         }
         Some((group, origin))
-    }
-
-    fn priority(&mut self, priority: Option<&At<u32>>) -> u8 {
-        let Some(given) = priority else { return LOWEST_PRIORITY };
-        let in_range =
-            u8::try_from(given.value).ok().filter(|priority| (1..=LOWEST_PRIORITY).contains(priority));
-        in_range.unwrap_or_else(|| {
-            let message = format!("there is no priority {}", given.value);
-            self.report
-                .error("scenario.range", given.span, message)
-                .help("priorities go from 1, the highest, to 6");
-            LOWEST_PRIORITY
-        })
     }
 
     fn node(&mut self, name: &At<Name>) -> Option<NodeId> {
