@@ -119,6 +119,30 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
     assert_eq!(error, "there is no experiment `table-5.7/exp2`; did you mean `table-5.7/exp-2`?");
 }
 
+/// What a run prints and `--list` shows can be asked for, in every paper: ids, and ids behind the `ours/` under which
+/// results stand that were not published.
+#[test]
+fn whatever_id_is_shown_can_be_asked_for() {
+    for paper in PAPERS {
+        let usual = all(*paper);
+        let listed = usual.listing().map(|(id, _)| id.to_owned()).chain(usual.left_out.iter().cloned());
+        for id in listed {
+            let ours = if id.starts_with("ours/") { id.clone() } else { format!("ours/{id}") };
+            for name in [&id, &ours] {
+                let choice = Choice { experiments: vec![name.clone()], quick: true, ..Choice::default() };
+                let prepared = prepare(*paper, &choice).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let ids: Vec<&str> = prepared.listing().map(|(id, _)| id).collect();
+                assert_eq!(ids, [id.as_str()], "{}: {name}", paper.name());
+            }
+        }
+        let wrong = format!("ours/{}x", usual.experiments[0].id);
+        let choice = Choice { experiments: vec![wrong.clone()], ..Choice::default() };
+        let error = prepare(*paper, &choice).unwrap_err().to_string();
+        let right = wrong.trim_end_matches('x');
+        assert_eq!(error, format!("there is no experiment `{wrong}`; did you mean `{right}`?"));
+    }
+}
+
 #[test]
 fn seeds_are_counted_from_the_one_that_is_asked_for() {
     let choose = |seed| {

@@ -147,12 +147,13 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
     Ok(folder.write_results(&document, &expand(&case.scenario))?)
 }
 
-/// Every claim that was judged must hold.
+/// Every claim that was judged must hold, and there must be one.
 fn check(results: &Results, console: &Console) -> Done {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
     let count = results.claims.len();
     if count == 0 {
-        console.say("note: these experiments alone decide no claim");
+        let help = "a claim needs every experiment that it speaks of";
+        return Err(Error::Failed(format!("nothing was checked: these experiments alone decide no claim; {help}")));
     }
     if failed.is_empty() {
         console.say(&format!("{count} claim{} checked, all hold", if count == 1 { "" } else { "s" }));
@@ -176,7 +177,8 @@ mod tests {
         };
         let results = |claims| Results { paper: "x", complete: true, experiments: Vec::new(), claims };
         let console = Console::new(true);
-        assert!(check(&results(Vec::new()), &console).is_ok());
+        let nothing = check(&results(Vec::new()), &console);
+        assert!(matches!(nothing, Err(Error::Failed(message)) if message.starts_with("nothing was checked")));
         assert!(check(&results(vec![claim("1", true)]), &console).is_ok());
         let failed = check(&results(vec![claim("1", true), claim("2", false)]), &console);
         assert!(matches!(failed, Err(Error::Failed(message)) if message == "1 of 2 claims do not hold: 2"));

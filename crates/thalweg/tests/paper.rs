@@ -123,8 +123,11 @@ fn a_check_judges_what_was_run() {
     let one = call("table-4.1");
     assert!(one.status.success() && said(&one).contains("1 claim checked, all hold"), "{}", said(&one));
     assert!(String::from_utf8_lossy(&one.stdout).contains("  2  holds: "));
+    // A check that checked nothing has not passed.
     let none = call("table-5.1");
-    assert!(none.status.success() && said(&none).contains("decide no claim"), "{}", said(&none));
+    assert_eq!(none.status.code(), Some(1), "{}", said(&none));
+    assert!(said(&none).contains("nothing was checked: these experiments alone decide no claim"), "{}", said(&none));
+    assert!(String::from_utf8_lossy(&none.stdout).contains("table-5.1/exp-1"));
 }
 
 #[cfg(unix)]

@@ -17,8 +17,9 @@ use thalweg_sim::spec::Spec;
 /// What of a paper is run, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Ids of experiments, what they begin with before a `/`, tables that hold values of them, or figures that were drawn
-    /// from them; without, all that the plan does not keep for when they are named.
+    /// Ids of experiments, also with the `ours/` under which what was not published of them is shown, what ids begin with
+    /// before a `/`, tables that hold values of them, or figures that were drawn from them; without, all that the plan does
+    /// not keep for when they are named.
     pub experiments: Vec<String>,
     /// Shorter, as the plan says.
     pub quick: bool,
@@ -195,6 +196,8 @@ fn chosen(
         of.cells.iter().filter_map(|cell| cell.text("table")).map(|table| format!("table-{table}")).collect()
     };
     let is_asked = |of: &Experiment, name: &str| {
+        // What runs show beyond the published values of an experiment is printed as `ours/ID`.
+        let name = name.strip_prefix(OURS).filter(|_| !of.id.starts_with(OURS)).unwrap_or(name);
         let of_figure = figures.get(name).is_some_and(|ids| ids.iter().any(|id| begins(&of.id, id)));
         of_figure || begins(&of.id, name) || tables(of).iter().any(|table| table == name)
     };
@@ -203,7 +206,11 @@ fn chosen(
             let ids = all.iter().map(|of| of.id.as_str());
             let stems = all.iter().filter_map(|of| Some(of.id.split_once('/')?.0));
             let names = ids.chain(stems).chain(figures.keys().map(String::as_str));
-            let nearest = nearest(name, names).map(str::to_owned);
+            let names: Vec<String> = names.map(str::to_owned).collect();
+            let ours = names.iter().filter(|id| !id.starts_with(OURS)).map(|id| format!("{OURS}{id}"));
+            let ours: Vec<String> = ours.filter(|_| name.starts_with(OURS)).collect();
+            let all = names.iter().chain(&ours).map(String::as_str);
+            let nearest = nearest(name, all).map(str::to_owned);
             return Err(PaperError::NoExperiment { name: name.clone(), nearest });
         }
     }

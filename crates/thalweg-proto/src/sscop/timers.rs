@@ -49,8 +49,15 @@ impl Timers {
 
     /// The timer that expires first, and when.
     pub fn next(&self) -> Option<(Time, Timer)> {
-        let running = Timer::ALL.into_iter().filter_map(|timer| Some((self.0[timer as usize]?, timer)));
-        // Of several at one time the first of the list.
-        running.min_by_key(|(at, _)| *at)
+        let (mut first, mut earliest) = (None, Time::MAX);
+        for timer in Timer::ALL {
+            // Of several at one time the first of the list.
+            if let Some(at) = self.0[timer as usize]
+                && (first.is_none() || at < earliest)
+            {
+                (first, earliest) = (Some(timer), at);
+            }
+        }
+        first.map(|timer| (earliest, timer))
     }
 }
