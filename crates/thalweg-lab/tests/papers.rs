@@ -72,7 +72,9 @@ fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
         let mut names: Vec<&str> = prepared.cases.iter().map(|case| case.name.as_str()).collect();
         names.sort_unstable();
         assert!(names.windows(2).all(|two| two[0] != two[1]), "{}: {names:?}", paper.name);
-        assert_eq!(prepared.jobs().len(), prepared.cases.iter().map(|case| case.seeds.len()).sum::<usize>());
+        for case in &prepared.cases {
+            assert_eq!(case.jobs.len(), case.seeds.len(), "{}", case.name);
+        }
         for case in &prepared.cases {
             assert!(!case.scenario.title.is_empty(), "{}", case.name);
             let text = thalweg_lab::scenario::expand(&case.scenario);
@@ -80,6 +82,30 @@ fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
             assert_eq!(format!("{:?}", again.spec()), format!("{:?}", case.spec), "{}", case.name);
         }
     }
+}
+
+/// What several figures show is simulated once: in lee97 the window of 400 with T_normal 40 and T_error 5 ms.
+#[test]
+fn cases_that_simulate_the_same_share_their_runs() {
+    for paper in PAPERS {
+        let prepared = all(paper);
+        let jobs = prepared.jobs();
+        for case in &prepared.cases {
+            for (job, seed) in jobs[case.jobs.clone()].iter().zip(&case.seeds) {
+                assert!(job.seed == *seed && *job.spec == *case.spec, "{}", case.name);
+            }
+        }
+        for (at, one) in prepared.cases.iter().enumerate() {
+            let same = prepared.cases[..at].iter().find(|two| two.seeds == one.seeds && two.spec == one.spec);
+            assert!(same.is_none_or(|two| two.jobs == one.jobs), "{} is run twice", one.name);
+        }
+    }
+    let prepared = all(thalweg_lab::paper::find("lee97").unwrap());
+    let of = |name: &str| &prepared.cases.iter().find(|case| case.name == name).unwrap().jobs;
+    let one = of("figure-5-T_error_ms-5-T_normal_ms-40-adaptive");
+    assert_eq!(one, of("figure-8-loss-0.0001-adaptive-window-400"));
+    assert_eq!(one, of("figure-9-loss-0.0001-adaptive"));
+    assert_ne!(one, of("figure-10-bursty_loss-0.0001-adaptive"));
 }
 
 /// Files that lie beside a plan but are not built in would be missing in the program.
@@ -124,20 +150,20 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
 #[test]
 fn whatever_id_is_shown_can_be_asked_for() {
     for paper in PAPERS {
-        let usual = all(*paper);
+        let usual = all(paper);
         let listed = usual.listing().map(|(id, _)| id.to_owned()).chain(usual.left_out.iter().cloned());
         for id in listed {
             let ours = if id.starts_with("ours/") { id.clone() } else { format!("ours/{id}") };
             for name in [&id, &ours] {
                 let choice = Choice { experiments: vec![name.clone()], quick: true, ..Choice::default() };
-                let prepared = prepare(*paper, &choice).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let prepared = prepare(paper, &choice).unwrap_or_else(|error| panic!("{name}: {error}"));
                 let ids: Vec<&str> = prepared.listing().map(|(id, _)| id).collect();
-                assert_eq!(ids, [id.as_str()], "{}: {name}", paper.name());
+                assert_eq!(ids, [id.as_str()], "{}: {name}", paper.name);
             }
         }
         let wrong = format!("ours/{}x", usual.experiments[0].id);
         let choice = Choice { experiments: vec![wrong.clone()], ..Choice::default() };
-        let error = prepare(*paper, &choice).unwrap_err().to_string();
+        let error = prepare(paper, &choice).unwrap_err().to_string();
         let right = wrong.trim_end_matches('x');
         assert_eq!(error, format!("there is no experiment `{wrong}`; did you mean `{right}`?"));
     }

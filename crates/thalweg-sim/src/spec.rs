@@ -18,7 +18,7 @@ use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
 pub struct NodeId(pub u32);
 
 /// A whole simulation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Routers and named hosts.
     pub nodes: Vec<NodeSpec>,
@@ -50,7 +50,7 @@ pub enum Ties {
 }
 
 /// A router or host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NodeSpec {
     /// Its name.
     pub name: String,
@@ -80,7 +80,7 @@ pub struct Processing {
 }
 
 /// A full-duplex link.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Its name.
     pub name: String,
@@ -95,7 +95,7 @@ pub struct LinkSpec {
 }
 
 /// One direction of a link: a transmitter with its queue, and a wire.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
     /// The transmitter's rate.
     pub rate: Rate,
@@ -155,7 +155,7 @@ pub struct Change {
 }
 
 /// Flows that are alike.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GroupSpec {
     /// The group's name; its flows are `name` where there is one, `name.1`, `name.2` ... otherwise.
     pub name: String,
@@ -212,7 +212,7 @@ pub struct ReadingChange {
 pub const LOWEST_PRIORITY: u8 = 6;
 
 /// The links between a flow's own hosts and the network.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AccessSpec {
     /// Between the source host (a) and `from` (b).
     pub source_forward: DirectionSpec,
@@ -229,7 +229,7 @@ pub struct AccessSpec {
 }
 
 /// A transport protocol with its settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum TransportSpec {
     /// The window transport.
     Window {

@@ -105,17 +105,16 @@ fn run(
     let bar = Bar::new(&progress, console);
     let mut results: Vec<RunResult> = Vec::with_capacity(jobs.len());
     let mut failed = None;
-    // The first job of the case that is being gathered.
-    let (mut first, mut cases) = (0, prepared.cases.iter());
-    let mut case = cases.next();
+    let mut cases = prepared.cases.iter().peekable();
     let each = |_, result: RunResult, _, _| {
         results.push(result);
-        let Some(done) = case.filter(|case| results.len() - first == case.seeds.len()) else { return };
-        if let Some(Err(error)) = folder.map(|folder| store(folder, done, &results[first..])) {
-            stop.store(true, Ordering::Relaxed);
-            failed.get_or_insert(error);
+        // Those that share their runs with an earlier one are due together with it.
+        while let Some(done) = cases.next_if(|case| case.jobs.end <= results.len()) {
+            if let Some(Err(error)) = folder.map(|folder| store(folder, done, &results[done.jobs.clone()])) {
+                stop.store(true, Ordering::Relaxed);
+                failed.get_or_insert(error);
+            }
         }
-        (first, case) = (results.len(), cases.next());
     };
     let outcome = batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress));
     bar.finish(&progress, console);

@@ -8,6 +8,7 @@ use super::runs::{CaseRuns, Runs};
 use crate::batch::Job;
 use crate::scenario::{self, Diagnostic, Scenario, is_random, nearest};
 use core::fmt;
+use core::ops::Range;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,6 +95,9 @@ pub struct Case {
     pub spec: Arc<Spec>,
     /// Its seeds.
     pub seeds: Vec<u64>,
+    /// The positions of its simulations in [`Prepared::jobs`], one for each seed. Cases of different experiments that simulate
+    /// the same share them.
+    pub jobs: Range<usize>,
     /// Its series belong into the output folder.
     pub series: bool,
 }
@@ -167,13 +171,23 @@ pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, Paper
                 let first = choice.seed.unwrap_or(spec.seed);
                 let count = if is_random(&spec) { replications.max(1) } else { 1 };
                 let last = first.checked_add(u64::from(count) - 1).ok_or(PaperError::Seeds)?;
+                let seeds: Vec<u64> = (first..=last).collect();
+                let same = |case: &&Case| case.seeds == seeds && case.spec == spec;
+                let (spec, jobs) = match prepared.cases.iter().find(same) {
+                    Some(same) => (Arc::clone(&same.spec), same.jobs.clone()),
+                    None => {
+                        let end = prepared.cases.iter().map(|case| case.jobs.end).max().unwrap_or(0);
+                        (spec, end..end + seeds.len())
+                    }
+                };
                 prepared.cases.push(Case {
                     experiment: number,
                     name,
                     keys,
                     scenario: loaded.scenario,
                     spec,
-                    seeds: (first..=last).collect(),
+                    seeds,
+                    jobs,
                     series: planned.series,
                 });
             }
@@ -246,37 +260,30 @@ impl Prepared {
         self.experiments.iter().zip(&self.titles).map(|(of, title)| (of.id.as_str(), title.as_str()))
     }
 
-    /// All simulations: the seeds of each case in turn.
+    /// All simulations: the seeds of each case in turn, each simulation once.
     pub fn jobs(&self) -> Vec<Job> {
-        let of = |case: &Case| {
-            let spec = Arc::clone(&case.spec);
-            let job = move |&seed: &u64| Job { spec: Arc::clone(&spec), seed, events: None };
-            case.seeds.iter().map(job).collect::<Vec<_>>()
-        };
-        self.cases.iter().flat_map(of).collect()
+        let mut jobs: Vec<Job> = Vec::new();
+        for case in &self.cases {
+            // A case has all of its jobs from an earlier one, or none.
+            if case.jobs.start == jobs.len() {
+                let of = |&seed| Job { spec: Arc::clone(&case.spec), seed, events: None };
+                jobs.extend(case.seeds.iter().map(of));
+            }
+        }
+        jobs
     }
 
-    /// The case of each job.
+    /// The first case that a job is of.
     pub fn case_of_job(&self, job: usize) -> Option<&Case> {
-        let cases = self.cases.iter().flat_map(|case| case.seeds.iter().map(move |_| case));
-        cases.into_iter().nth(job)
+        self.cases.iter().find(|case| case.jobs.contains(&job))
     }
 
     /// What the runs say. `runs` are the results of the jobs in order; fewer, or an incomplete one, after an
     /// interruption: then what lacks its runs has no value.
     pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
         runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
-        let mut rest = runs.as_slice();
-        let mut measured: Vec<Option<&[RunResult]>> = Vec::new();
-        for case in &self.cases {
-            let Some((own, others)) = rest.split_at_checked(case.seeds.len()) else {
-                rest = &[];
-                measured.push(None);
-                continue;
-            };
-            rest = others;
-            measured.push(Some(distinct(own)));
-        }
+        let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(distinct));
+        let measured: Vec<Option<&[RunResult]>> = measured.collect();
         let mut results = Results {
             paper: self.paper.name,
             complete: measured.iter().all(Option::is_some),
