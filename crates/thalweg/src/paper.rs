@@ -152,7 +152,9 @@ fn check(results: &Results, console: &Console) -> Done {
     let count = results.claims.len();
     if count == 0 {
         let help = "a claim needs every experiment that it speaks of";
-        return Err(Error::Failed(format!("nothing was checked: these experiments alone decide no claim; {help}")));
+        return Err(Error::Failed(format!(
+            "nothing was checked: these experiments alone decide no claim; {help}"
+        )));
     }
     if failed.is_empty() {
         console.say(&format!("{count} claim{} checked, all hold", if count == 1 { "" } else { "s" }));

@@ -126,7 +126,11 @@ fn a_check_judges_what_was_run() {
     // A check that checked nothing has not passed.
     let none = call("table-5.1");
     assert_eq!(none.status.code(), Some(1), "{}", said(&none));
-    assert!(said(&none).contains("nothing was checked: these experiments alone decide no claim"), "{}", said(&none));
+    assert!(
+        said(&none).contains("nothing was checked: these experiments alone decide no claim"),
+        "{}",
+        said(&none)
+    );
     assert!(String::from_utf8_lossy(&none.stdout).contains("table-5.1/exp-1"));
 }
 

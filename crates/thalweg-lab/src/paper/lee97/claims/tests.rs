@@ -103,6 +103,45 @@ fn each_claim_can_fail() {
     assert_eq!(holds(&flat), [true, false, true, true]);
 }
 
+/// What chance may explain speaks neither for a claim nor against it, and is counted; what it cannot explain decides.
+#[test]
+fn steps_within_chance_are_named_and_decide_nothing() {
+    let uncertain = |half: f64| {
+        let mut results = changed("figure-8", "adaptive", &[("window", 500.0), ("loss", 0.01)], 0.9992);
+        let rows = results.experiments.iter_mut().flat_map(|of| &mut of.rows);
+        rows.for_each(|row| row.ci95 = Some(half));
+        claims(&results).into_iter().find(|claim| claim.id == "3").unwrap()
+    };
+    // 0.9990 at 1e-3, 0.9992 at 1e-2: apart by 0.0002, and each known to 0.0001 or to 0.0002.
+    let (sure, open) = (uncertain(0.0001), uncertain(0.0002));
+    assert!(!sure.holds && sure.evidence.contains("window 500: efficiency does not fall"), "{sure:#?}");
+    assert!(open.holds && open.evidence.contains("1 of these 4 steps undecided at 95 %"), "{open:#?}");
+    // Nothing is known at all.
+    assert!(!uncertain(1.0).holds);
+}
+
+#[test]
+fn losses_of_1e_5_count_where_they_were_run() {
+    let mut results = shaped();
+    let row = |window: f64, value: f64| {
+        let cell = Cell::ours("adaptive", EFFICIENCY).with("window", window).with("loss", 1e-5);
+        Row::new(cell, Some(&[value]))
+    };
+    let mut long = ExperimentResults {
+        id: "ours/figure-8-long".to_owned(),
+        title: String::new(),
+        rows: vec![row(500.0, 1.0), row(50.0, 0.2)],
+    };
+    results.experiments.push(long.clone());
+    assert_eq!(holds(&results), [true; 4]);
+    for (wrong, value) in [(0, 0.9998), (1, 0.22)] {
+        long.rows[wrong].value = Some(value);
+        *results.experiments.last_mut().unwrap() = long.clone();
+        assert_eq!(holds(&results), [true, true, false, true], "{wrong}");
+        long.rows[wrong].value = Some([1.0, 0.2][wrong]);
+    }
+}
+
 #[test]
 fn claims_without_their_figures_are_left_out() {
     let mut results = shaped();
