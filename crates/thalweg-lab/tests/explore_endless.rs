@@ -30,7 +30,7 @@ const MODELS: [(u16, u16, u16, u16, u8); 9] = [
 ];
 
 fn model((segment, window, buffer, path, losses): (u16, u16, u16, u16, u8), of: Acknowledgement) -> Endless {
-    Endless { acknowledgement: of, segment, window, buffer, path, losses }
+    Endless { acknowledgement: of, segment, window, buffer, path, losses, lost_reports: 0 }
 }
 
 #[test]
@@ -39,6 +39,18 @@ fn firm_acknowledgement_always_comes_to_rest() {
         let outcome = run(&model(of_model, Acknowledgement::Firm));
         assert_eq!(outcome.counterexample, None, "{of_model:?}");
         assert!(outcome.complete && outcome.states > 300, "{of_model:?}: {outcome:?}");
+    }
+}
+
+/// Also when reports are lost, which say what is accepted, what is missing and how far the window reaches.
+#[test]
+fn firm_acknowledgement_comes_to_rest_when_reports_are_lost_too() {
+    for (lost_reports, of_model) in [(2, (1, 5, 2, 1, 1)), (1, (1, 10, 2, 2, 2)), (1, (2, 5, 2, 2, 2))] {
+        let endless = Endless { lost_reports, ..model(of_model, Acknowledgement::Firm) };
+        let outcome = run(&endless);
+        assert_eq!(outcome.counterexample, None, "{of_model:?}");
+        let without = run(&Endless { lost_reports: 0, ..endless });
+        assert!(outcome.complete && outcome.states > without.states, "{of_model:?}: {outcome:?}");
     }
 }
 

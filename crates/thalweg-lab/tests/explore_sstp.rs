@@ -193,3 +193,60 @@ fn a_window_that_never_moves_is_caught() {
     assert!(what.contains("circles"), "{what}");
     assert!(!trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
 }
+
+/// Segments of two packets, of which one may be missing.
+#[test]
+fn a_tolerance_leaves_out_no_more_than_it_says() {
+    let scheme = |tolerance| Sstp { tolerance, ..Sstp::new(Acknowledgement::Firm).unwrap() };
+    let bounds = Bounds { messages: 4, expiries: 0, ..small() };
+    let outcome = run(&scheme(1), &bounds);
+    assert_eq!(outcome.counterexample, None);
+    assert!(outcome.complete && outcome.states > 100, "{outcome:?}");
+    // An end that tolerates more than was agreed.
+    let lax = Lax(scheme(1));
+    let found = run(&lax, &bounds).counterexample.unwrap();
+    assert!(found.what.ends_with("was left out"), "{}", found.what);
+    assert!(found.trace.iter().any(|line| line.contains("left out: ")), "{:#?}", found.trace);
+}
+
+/// As agreed with nothing to be left out, while the engines leave out a packet of each segment.
+#[derive(Clone, Copy)]
+struct Lax(Sstp);
+
+impl Scheme for Lax {
+    type Pdu = Pdu<Tag>;
+    type Sender = Sender<Tag>;
+    type Receiver = Receiver<Tag>;
+
+    fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
+        self.0.ends(bounds)
+    }
+
+    fn is_pacing(&self, reason: &SenderReason) -> bool {
+        self.0.is_pacing(reason)
+    }
+
+    fn digest_ends<H: Hasher>(
+        &self,
+        sender: (&Self::Sender, Time),
+        receiver: (&Self::Receiver, Time),
+        into: &mut H,
+    ) {
+        self.0.digest_ends(sender, receiver, into);
+    }
+
+    fn digest_pdu<H: Hasher>(
+        &self,
+        pdu: &Self::Pdu,
+        _to: End,
+        sender: &Self::Sender,
+        receiver: &Self::Receiver,
+        into: &mut H,
+    ) {
+        Origin::of(sender, receiver).pdu(pdu.clone()).hash(into);
+    }
+
+    fn say(&self, pdu: &Self::Pdu) -> String {
+        self.0.say(pdu)
+    }
+}

@@ -415,10 +415,13 @@ pub struct ExploreArguments {
     /// Timers that expire at most while packets are on their way, or before one that is due earlier
     #[arg(long, value_name = "N", default_value = "1")]
     pub expiries: u8,
-    /// A stream without end over a path with delay, of which only data packets are lost: does it come to rest again? For
+    /// A stream without end over a path with delay, of which --losses data packets are lost: does it come to rest again? For
     /// sstp, in segments of one packet
     #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries"])]
     pub endless: bool,
+    /// Of a stream without end: reports lost at most, beside the data packets of --losses
+    #[arg(long, value_name = "N", default_value = "0", requires = "endless")]
+    pub lost_reports: u8,
     /// Stop when the states take more memory than this
     #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
     pub memory: Bytes,

@@ -67,7 +67,8 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
             return Err(Error::Usage(format!("--endless is for sstp and its variants, not for {name}")));
         };
         let window = arguments.window.unwrap_or(20);
-        return Ok(Task::Stream(Endless::new(acknowledgement, window, arguments.losses)));
+        let usual = Endless::new(acknowledgement, window, arguments.losses);
+        return Ok(Task::Stream(Endless { lost_reports: arguments.lost_reports, ..usual }));
     }
     let usual = bounds(name, arguments.window.unwrap_or(3).into());
     Ok(Task::Packets(Bounds {
@@ -103,13 +104,19 @@ impl Task {
                 bounds.delays,
                 bounds.expiries
             ),
-            Self::Stream(endless) => format!(
-                "a stream without end, window {} packets, room for {}, round trip {}; at most {} lost",
-                endless.window,
-                endless.buffer,
-                2 * endless.path,
-                endless.losses
-            ),
+            Self::Stream(endless) => {
+                let reports = match endless.lost_reports {
+                    0 => String::new(),
+                    reports => format!(", and {reports} reports"),
+                };
+                format!(
+                    "a stream without end, window {} packets, room for {}, round trip {}; at most {} lost{reports}",
+                    endless.window,
+                    endless.buffer,
+                    2 * endless.path,
+                    endless.losses
+                )
+            }
         }
     }
 
@@ -142,6 +149,7 @@ impl Task {
                 "buffer": endless.buffer,
                 "round_trip_packets": 2 * endless.path,
                 "losses": endless.losses,
+                "lost_reports": endless.lost_reports,
             }),
         }
     }

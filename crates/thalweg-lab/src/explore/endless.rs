@@ -3,8 +3,8 @@
 //! A receiver with less room than the window discards segments, which are sent again, and may then meet no room again. That
 //! can go on for ever (Gong and Parulkar 1992 found it with soft acknowledgement), and what is delivered meanwhile is
 //! right, so that the search through all that can happen to a few packets does not see it. This one has time and no end:
-//! packets leave at the sender's rate and arrive after the path's delay, in the paper's model, in which only data is lost.
-//! Every packet may be the one that is lost, up to a number of losses, at any time from the beginning on. Numbers are fed to
+//! packets leave at the sender's rate and arrive after the path's delay. In the paper's model only data is lost; here reports
+//! may be too. Every packet may be the one that is lost, up to a number of losses, at any time from the beginning on. Numbers are fed to
 //! digests as distances, so the states of an endless stream are finite. A course of events without further losses ends in
 //! a circle: one without retransmissions, or the stream never comes to rest.
 
@@ -38,13 +38,23 @@ pub struct Endless {
     pub path: u16,
     /// How many packets are lost at most.
     pub losses: u8,
+    /// How many reports are lost at most.
+    pub lost_reports: u8,
 }
 
 impl Endless {
     /// The window of 2.5 round trips that Gong and Parulkar advise, and room for a quarter of it, in segments of one packet.
     pub const fn new(acknowledgement: Acknowledgement, window: u16, losses: u8) -> Self {
         let path = if window < 5 { 1 } else { window / 5 };
-        Self { acknowledgement, segment: 1, window, buffer: window.div_ceil(4), path, losses }
+        Self {
+            acknowledgement,
+            segment: 1,
+            window,
+            buffer: window.div_ceil(4),
+            path,
+            losses,
+            lost_reports: 0,
+        }
     }
 }
 
@@ -118,12 +128,13 @@ struct Pair {
     there: VecDeque<(Time, Pdu<Blank>)>,
     back: VecDeque<(Time, Pdu<Blank>)>,
     due: [Time; 2],
-    losses: u8,
+    /// How many packets, and how many reports, may still be lost.
+    losses: [u8; 2],
 }
 
 impl Pair {
     fn new(endless: &Endless) -> Result<Self, RateError> {
-        let Endless { acknowledgement, segment, window, buffer, path, losses } = *endless;
+        let Endless { acknowledgement, segment, window, buffer, path, losses, lost_reports } = *endless;
         let segment = segment.max(1);
         let packet = Bytes::new(1);
         let rate = Rate::from_transfer(packet, SPACING);
@@ -150,7 +161,7 @@ impl Pair {
             there: VecDeque::new(),
             back: VecDeque::new(),
             due: [Time::MAX; 2],
-            losses,
+            losses: [losses, lost_reports],
         };
         pair.drain_sender(&mut |_, _| {});
         Ok(pair)
@@ -171,9 +182,11 @@ impl Pair {
 
     /// Whether what comes next may be lost.
     fn may_lose(&self) -> bool {
-        self.losses > 0
-            && self.next().1 == Next::Data
-            && self.there.front().is_some_and(|(_, pdu)| pdu.is_data())
+        match self.next().1 {
+            Next::Data => self.losses[0] > 0 && self.there.front().is_some_and(|(_, pdu)| pdu.is_data()),
+            Next::Report => self.losses[1] > 0,
+            Next::SenderTimer | Next::ReceiverTimer => false,
+        }
     }
 
     /// Goes on to what comes next; tells `hear` what is put on the wire, and whether by the sender.
@@ -182,14 +195,16 @@ impl Pair {
         self.now = at;
         match next {
             Next::Report => {
-                if let Some((_, pdu)) = self.back.pop_front() {
+                let arriving = self.back.pop_front().filter(|_| !lose);
+                self.losses[1] -= u8::from(lose);
+                if let Some((_, pdu)) = arriving {
                     self.sender.handle(at, Input::Pdu { pdu, marked: false });
                 }
                 self.drain_sender(hear);
             }
             Next::Data => {
                 let arriving = self.there.pop_front().filter(|_| !lose);
-                self.losses -= u8::from(lose);
+                self.losses[0] -= u8::from(lose);
                 if let Some((_, pdu)) = arriving {
                     self.receiver.handle(at, Input::Pdu { pdu, marked: false });
                 }
@@ -255,7 +270,7 @@ const fn is_repetition(pdu: &Pdu<Blank>) -> bool {
 
 struct Search {
     /// States with what may still be lost.
-    visited: HashMap<(u128, u8), u32>,
+    visited: HashMap<(u128, [u8; 2]), u32>,
     /// From which state each was reached, and whether by a loss.
     origins: Vec<Option<(u32, bool)>>,
     depths: Vec<u32>,
@@ -396,7 +411,8 @@ fn trace(endless: &Endless, way: &[bool], before: usize, round: usize) -> Result
     let mut take = |lines: &mut Vec<String>, lose: bool, is_round: bool| {
         let (at, next) = pair.next();
         let at = at.since(Time::ZERO);
-        if let Some((_, pdu)) = pair.there.front().filter(|_| next == Next::Data && lose) {
+        let wire = if next == Next::Report { &pair.back } else { &pair.there };
+        if let Some((_, pdu)) = wire.front().filter(|_| lose) {
             lines.push(format!("{at}: {} is lost", say(pdu)));
         }
         pair.step(lose, &mut |is_sender, pdu| {

@@ -65,6 +65,11 @@ pub trait Scheme {
         None
     }
 
+    /// The packets of a unit, at least 1, and how many of each may be left out of what is delivered.
+    fn tolerance(&self) -> (u32, u32) {
+        (1, 0)
+    }
+
     /// Checks the rhythm that the receiver falls into when everything is delivered: `periods` are the times between its
     /// next expiries, none where it has no timer any more.
     ///

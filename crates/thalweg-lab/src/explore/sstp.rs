@@ -20,6 +20,8 @@ pub struct Sstp {
     pub buffer: Option<u16>,
     /// So many packets may overtake one before it is given up.
     pub reordering: u16,
+    /// So many packets of a segment may be left out.
+    pub tolerance: u16,
     /// When packets may leave.
     pub rate: RateSpec,
 }
@@ -38,7 +40,7 @@ impl Sstp {
     /// None for these numbers; they are those of [`RateSpec::new`].
     pub fn new(acknowledgement: Acknowledgement) -> Result<Self, RateError> {
         let rate = RateSpec::new(RATE, BURST, PERIOD, Bytes::new(1))?;
-        Ok(Self { acknowledgement, segment: 2, buffer: None, reordering: 0, rate })
+        Ok(Self { acknowledgement, segment: 2, buffer: None, reordering: 0, tolerance: 0, rate })
     }
 }
 
@@ -63,12 +65,16 @@ impl Scheme for Sstp {
             window,
             buffer: self.buffer.unwrap_or(window.div_ceil(2)),
             acknowledgement: self.acknowledgement,
-            tolerance: Tolerance::Packets(0),
+            tolerance: Tolerance::Packets(self.tolerance),
             reordering: self.reordering,
             repeat: PERIOD,
             wait_for_consumption: false,
         };
         (Sender::new(Arc::new(sender)), Receiver::new(Arc::new(receiver)))
+    }
+
+    fn tolerance(&self) -> (u32, u32) {
+        (self.segment.max(1).into(), self.tolerance.into())
     }
 
     fn is_pacing(&self, reason: &SenderReason) -> bool {

@@ -61,6 +61,7 @@ fn add<S: Scheme>(scheme: &S, lines: &mut Vec<String>, said: &mut Vec<Said<S::Pd
         Said::Delivered(tag) => {
             format!("    delivered: packets {} to {}", tag.start + 1, tag.start + tag.length)
         }
+        Said::LeftOut(packets) => format!("    left out: {packets} packets"),
         Said::Finished => "    the sender has finished".to_owned(),
     }));
 }
