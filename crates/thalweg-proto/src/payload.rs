@@ -183,8 +183,9 @@ const BLOCK: u64 = 4096;
 /// Out-of-order [`Slice`]s by where they start.
 ///
 /// Most arrive one behind the other, after a piece that is missing or faster than they are taken: these are a queue. Short
-/// pieces are copied into blocks, so that a peer that sends a byte at a time cannot make an entry of each: the memory is at
-/// most that of the window, and for each byte of longer pieces what keeps the datagram that it came in.
+/// pieces are copied into blocks, so that a peer that sends a byte at a time cannot make an entry of each, but for one behind
+/// a long piece, as the last of what was written at once: the memory is at most that of the window, and for each byte of
+/// longer pieces twice what keeps the datagram that it came in.
 #[derive(Clone, Debug, Default)]
 pub struct SliceStore {
     /// Pieces that follow each other, from `run_start` to `run_end`.
@@ -198,7 +199,8 @@ pub struct SliceStore {
 
 impl Store<Slice> for SliceStore {
     fn insert(&mut self, offset: u64, data: Slice) {
-        if data.len() < SHORT {
+        let is_next = offset == self.run_end && self.run.back().is_some_and(|last| last.len() >= SHORT);
+        if data.len() < SHORT && !is_next {
             return self.copy(offset, data.as_bytes());
         }
         if self.run.is_empty() {
@@ -276,6 +278,18 @@ mod tests {
         assert_eq!(text, b"hello world!");
         assert_eq!(pieces.iter().map(Payload::len).collect::<Vec<_>>(), [4, 4, 3, 1]);
         assert_eq!(Queue::len(&queue), 0);
+    }
+
+    #[test]
+    fn the_short_end_of_a_longer_write_stays_in_the_queue() {
+        let mut store = SliceStore::default();
+        for (from, to) in [(0, 1400), (1400, 1500), (1500, 2900), (2900, 3000), (3000, 3001)] {
+            store.insert(from, Slice::new(stream(from, to)));
+        }
+        // A second short one in a row is copied.
+        assert_eq!((store.run.len(), store.others.len(), store.blocks.len()), (4, 0, 1));
+        assert_eq!(store.take(0, 3001).unwrap().as_bytes(), stream(0, 1400));
+        assert_eq!(store.take(1400, 1601).unwrap().as_bytes(), stream(1400, 1500));
     }
 
     /// The bytes that there are between two offsets of a stream.

@@ -20,6 +20,8 @@ pub(super) enum Fate {
 
 /// Room for so many segments is made at least.
 const LEAST_ROOM: usize = 4;
+/// Room is given back after so many acknowledgements that did not need it.
+const ROOMY: u32 = 16;
 
 /// What made the sender send a segment again, or will. What comes later about the same drop is then no news.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -76,6 +78,8 @@ pub(super) struct Outstanding<P, I> {
     in_flight: u32,
     in_flight_bytes: u64,
     lost: u32,
+    /// Acknowledgements in a row that left most of the room for records empty.
+    roomy: u32,
     /// No segment that starts below this is lost.
     lost_from: u64,
     /// Segments that start below this have been judged by [`Outstanding::mark_lost_below`].
@@ -101,6 +105,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
             in_flight: 0,
             in_flight_bytes: 0,
             lost: 0,
+            roomy: 0,
             lost_from: 0,
             judged: 0,
         }
@@ -207,7 +212,14 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         self.sacked.remove_below(cumulative);
         let held = self.records.len();
         if self.records.capacity() > 4 * held.max(LEAST_ROOM) {
-            self.records.shrink_to(2 * held);
+            // One that speaks for a whole window leaves it empty, and it is full again at once.
+            self.roomy += 1;
+            if self.roomy >= ROOMY {
+                self.roomy = 0;
+                self.records.shrink_to(2 * held);
+            }
+        } else {
+            self.roomy = 0;
         }
     }
 
