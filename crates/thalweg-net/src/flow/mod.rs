@@ -138,6 +138,16 @@ pub struct Flow {
     /// Datagrams dropped for want of room.
     refused: u64,
     failed: bool,
+    reading: Reading,
+}
+
+/// How much an application may take before the flow must hear of it: a small part of the window, so that none waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Bytes.
+    pub bytes: u64,
+    /// Pieces, whichever is less.
+    pub pieces: u32,
 }
 
 impl Flow {
@@ -159,7 +169,13 @@ impl Flow {
             memory: path.memory,
             refused: 0,
             failed: false,
+            reading: scheme.reading(path),
         }
+    }
+
+    /// How much the application may take before it says so.
+    pub fn reading(&self) -> Reading {
+        self.reading
     }
 
     /// Takes one input. Never fails: what cannot be used is counted and dropped.

@@ -1,7 +1,7 @@
 //! What is known of a path before anything has been sent on it.
 
 use super::options::Value;
-use super::{FLOW_HEADER, Scheme, others};
+use super::{FLOW_HEADER, Reading, Scheme, others};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// What is known of a path, and what a flow may use.
@@ -73,6 +73,22 @@ impl Scheme {
         self.size("segment").map_or(own, |size| size.get() as u32)
     }
 
+    /// An eighth of what a receiver grants, in what it counts. Segments of SSTP may be of any size, and of others nothing is
+    /// known: there each piece matters.
+    pub(super) fn reading(&self, path: &PathHints) -> Reading {
+        match self.name() {
+            "udp" | "adaptive-ack" | "sstp" => Reading { bytes: 1, pieces: 1 },
+            "sscop" | "sscop-rate" | "sscop-rate-literal" => {
+                let buffer = self.packets("buffer").or(self.packets("window")).unwrap_or(1.0);
+                Reading { bytes: MOST_READ, pieces: (buffer.min(self.room(path)) / 8.0).max(1.0) as u32 }
+            }
+            _ => {
+                let window = self.size("receive-window").map_or(path.memory, Bytes::get).min(path.memory);
+                Reading { bytes: (window / 8).clamp(1, MOST_READ), pieces: u32::MAX }
+            }
+        }
+    }
+
     /// How many packets the receiver's memory holds.
     pub(super) fn room(&self, path: &PathHints) -> f64 {
         (path.memory / u64::from(self.segment(path).max(1))).max(1) as f64
@@ -138,6 +154,8 @@ fn size(bytes: u64) -> Value {
     Value::Size(Bytes::new(bytes))
 }
 
+/// Bytes that an application takes in silence, at most.
+const MOST_READ: u64 = 512 << 10;
 /// A receive window that is not worth making smaller, in bytes.
 const LEAST_WINDOW: u64 = 1 << 20;
 /// A window that is not worth making smaller, in packets.

@@ -337,7 +337,7 @@ impl RecvStream {
         let mut state = self.inner.pipe.lock();
         loop {
             if let Some(piece) = state.incoming.pop_front() {
-                self.consumed(state, u64::from(piece.len()));
+                self.consumed(state, u64::from(piece.len()), 1);
                 return Ok(Some(piece));
             }
             match Self::end(&state) {
@@ -359,7 +359,7 @@ impl RecvStream {
             if !state.incoming.is_empty() {
                 let bytes = state.incoming.iter().map(|piece| u64::from(piece.len())).sum();
                 into.extend(state.incoming.drain(..));
-                self.consumed(state, bytes);
+                self.consumed(state, bytes, into.len() - before);
                 return Ok(into.len() - before);
             }
             if into.len() > before {
@@ -386,7 +386,7 @@ impl RecvStream {
     fn poll_slice(&self, context: &mut Context<'_>) -> Poll<Result<Option<Slice>, NetError>> {
         let mut state = self.inner.pipe.lock();
         if let Some(piece) = state.incoming.pop_front() {
-            self.consumed(state, u64::from(piece.len()));
+            self.consumed(state, u64::from(piece.len()), 1);
             return Poll::Ready(Ok(Some(piece)));
         }
         match Self::end(&state) {
@@ -398,11 +398,9 @@ impl RecvStream {
         }
     }
 
-    /// The peer hears of room when there is much of it, or when nothing more is there: its window may be smaller than that,
-    /// and it waits for it.
-    fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64) {
-        state.consumed += bytes;
-        if state.consumed >= CONSUMED_TOLD || state.incoming.is_empty() {
+    /// The thread hears of it when it is much, or else when it delivers more.
+    fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64, pieces: usize) {
+        if state.count_consumed(bytes, u32::try_from(pieces).unwrap_or(u32::MAX)) {
             self.inner.ring(state);
         }
     }
@@ -440,6 +438,3 @@ impl Read for RecvStream {
 
 /// The most that one call of `write` copies.
 const MOST_AT_ONCE: usize = 256 << 10;
-
-/// The network hears of what was read in steps of this size: a small part of what may wait.
-const CONSUMED_TOLD: u64 = 512 << 10;

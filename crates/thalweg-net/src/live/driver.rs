@@ -37,6 +37,12 @@ pub(super) struct Driver {
     pipes: HashMap<Handle, Live>,
     stats_at: Time,
     end: Option<Time>,
+    /// Something may have come: the system has not just said otherwise.
+    looks: bool,
+    /// A session was told something after it was polled.
+    touched: bool,
+    /// An empty list for those that ring next.
+    spare: Vec<Arc<Pipe>>,
     /// What was delivered and to which connection, until all of it is handed over.
     delivered: Vec<Slice>,
     delivering: Option<Handle>,
@@ -59,6 +65,9 @@ impl Driver {
             pipes: HashMap::new(),
             stats_at: Time::ZERO,
             end: None,
+            looks: true,
+            touched: false,
+            spare: Vec::new(),
             delivered: Vec::new(),
             delivering: None,
         }
@@ -69,19 +78,15 @@ impl Driver {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
         loop {
             let now = self.clock.now();
-            let endpoint = &mut self.endpoint;
-            let received = self.udp.receive(|arrival, stride, received| {
-                endpoint.receive(now, arrival, stride, received, Received::share);
-            });
-            // An error of the socket does not pass by waiting for it, but nothing else can be done: peers will time out.
-            let received = received.unwrap_or(false);
+            let received = self.receive(now);
             let worked = self.work(now);
+            self.touched = false;
             let (wake, full) = self.send(now);
             self.events(now);
             if self.is_over(now) {
                 break;
             }
-            if !received && !worked && wake != Some(Time::ZERO) {
+            if !received && !worked && !self.touched && wake != Some(Time::ZERO) {
                 self.sleep(wake, full);
             }
         }
@@ -92,6 +97,19 @@ impl Driver {
             waker.wake();
         }
         self.shared.arrived.notify_all();
+    }
+
+    /// Takes some of what has come. False when nothing has.
+    fn receive(&mut self, now: Time) -> bool {
+        if !std::mem::replace(&mut self.looks, true) {
+            return false;
+        }
+        let endpoint = &mut self.endpoint;
+        let received = self.udp.receive(|arrival, stride, received| {
+            endpoint.receive(now, arrival, stride, received, Received::share);
+        });
+        // An error of the socket does not pass by waiting for it, but nothing else can be done: peers will time out.
+        received.unwrap_or(false)
     }
 
     /// Waits for datagrams, for the bell, for room to send where there was none, or until `wake`.
@@ -110,7 +128,7 @@ impl Driver {
                 self.publish();
                 self.stats_at = now;
             }
-            let _ = self.udp.wait(&self.shared.bell, full, span);
+            self.looks = self.udp.wait(&self.shared.bell, full, span).unwrap_or(true);
         }
         if !self.shared.asleep.swap(false, Ordering::SeqCst) {
             // It was rung: silence it.
@@ -125,12 +143,13 @@ impl Driver {
 
     /// Does what handles asked for. True if there was something.
     fn work(&mut self, now: Time) -> bool {
-        let (rung, connects, shut) = {
+        let (mut rung, connects, shut) = {
             let mut work = self.shared.work();
             if work.rung.is_empty() && work.connects.is_empty() && !work.shut {
                 return false;
             }
-            (std::mem::take(&mut work.rung), std::mem::take(&mut work.connects), work.shut)
+            let spare = std::mem::take(&mut self.spare);
+            (std::mem::replace(&mut work.rung, spare), std::mem::take(&mut work.connects), work.shut)
         };
         let any = !rung.is_empty() || !connects.is_empty();
         for (connect, pipe) in connects {
@@ -138,9 +157,10 @@ impl Driver {
             pipe.lock().handle = Some(handle);
             self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
         }
-        for pipe in rung {
+        for pipe in rung.drain(..) {
             self.serve(now, &pipe);
         }
+        self.spare = rung;
         if shut && self.end.is_none() {
             self.end = Some(now + LAST_WORDS);
             for handle in self.pipes.keys() {
@@ -163,8 +183,9 @@ impl Driver {
             }
             return;
         };
-        if state.consumed > 0 {
-            session.consumed(now, std::mem::take(&mut state.consumed));
+        let consumed = state.take_consumed();
+        if consumed > 0 {
+            session.consumed(now, consumed);
         }
         if !state.outgoing.is_empty() {
             let was_full = state.outgoing_bytes >= ROOM / 2;
@@ -191,6 +212,7 @@ impl Driver {
         }
         drop(state);
         self.endpoint.touch(handle);
+        self.touched = true;
     }
 
     /// Sends what is due. When to wake ([`Time::ZERO`] for at once), and whether the socket has no room.
@@ -234,24 +256,22 @@ impl Driver {
             // What was delivered is handed over together: a lock for each piece would be most of the work.
             if let EndpointEvent::Session(SessionEvent::Delivered(data)) = event {
                 if self.delivering != Some(handle) {
-                    self.deliver();
+                    self.deliver(now);
                     self.delivering = Some(handle);
                 }
                 self.delivered.push(data);
                 continue;
             }
-            self.deliver();
+            self.deliver(now);
             match event {
                 EndpointEvent::Session(event) => self.session_event(now, handle, event),
                 EndpointEvent::Connected { peer } => {
-                    let session = self
-                        .endpoint
-                        .session(handle)
-                        .map(|session| (session.remote(), session.agreed().service.clone()));
-                    if let Some((remote, service)) = session
+                    if let Some(session) = self.endpoint.session(handle)
                         && let Some(live) = self.pipes.get(&handle)
                     {
+                        let (remote, service) = (session.remote(), session.agreed().service.clone());
                         let mut state = live.pipe.lock();
+                        state.reading = session.reading();
                         state.opening = Opening::Open(Peer { key: peer, remote, service });
                         live.pipe.wake_all(&mut state);
                     }
@@ -266,6 +286,9 @@ impl Driver {
                 EndpointEvent::Accepted { peer, service, remote } => {
                     let opening = Opening::Open(Peer { key: peer, remote, service });
                     let pipe = Pipe::new(Some(handle), opening);
+                    if let Some(session) = self.endpoint.session(handle) {
+                        pipe.lock().reading = session.reading();
+                    }
                     let mut arrivals = self.shared.arrivals();
                     if arrivals.queue.len() >= MOST_ARRIVALS || self.end.is_some() {
                         drop(arrivals);
@@ -282,11 +305,11 @@ impl Driver {
                 }
             }
         }
-        self.deliver();
+        self.deliver(now);
     }
 
     /// Hands over what was delivered to one connection.
-    fn deliver(&mut self) {
+    fn deliver(&mut self, now: Time) {
         let Some(handle) = self.delivering.take() else { return };
         let Some(live) = self.pipes.get(&handle) else {
             self.delivered.clear();
@@ -297,6 +320,15 @@ impl Driver {
         state.incoming.extend(self.delivered.drain(..));
         if was_empty {
             live.pipe.wake_readers(&mut state);
+        }
+        let consumed = state.take_consumed();
+        drop(state);
+        if consumed > 0
+            && let Some(session) = self.endpoint.session(handle)
+        {
+            session.consumed(now, consumed);
+            self.endpoint.touch(handle);
+            self.touched = true;
         }
     }
 

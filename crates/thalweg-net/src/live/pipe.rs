@@ -1,6 +1,7 @@
 //! What the handles of a connection and the thread that serves it share.
 
 use crate::endpoint::{ConnectError, Handle};
+use crate::flow::Reading;
 use crate::identity::PublicKey;
 use crate::session::{Closed, SessionStats};
 use std::collections::VecDeque;
@@ -43,8 +44,10 @@ pub(super) struct State {
     /// The peer has everything.
     pub finished: bool,
     pub incoming: VecDeque<Slice>,
-    /// What the application has taken and the thread has not heard of.
-    pub consumed: u64,
+    /// What the application has taken and the thread has not heard of, in bytes and pieces.
+    pub consumed: (u64, u32),
+    /// How much of that may be.
+    pub reading: Reading,
     pub ended: Option<bool>,
     pub close: Option<(u16, String)>,
     pub closed: Option<Closed>,
@@ -81,7 +84,8 @@ impl Pipe {
                 stop: false,
                 finished: false,
                 incoming: VecDeque::new(),
-                consumed: 0,
+                consumed: (0, 0),
+                reading: Reading { bytes: 1, pieces: 1 },
                 ended: None,
                 close: None,
                 closed: None,
@@ -151,6 +155,18 @@ impl State {
     pub fn push(&mut self, data: Slice) {
         self.outgoing_bytes += u64::from(data.len());
         self.outgoing.push_back(data);
+    }
+
+    /// Counts what the application took. True if the thread must hear of it.
+    pub fn count_consumed(&mut self, bytes: u64, pieces: u32) -> bool {
+        self.consumed.0 += bytes;
+        self.consumed.1 = self.consumed.1.saturating_add(pieces);
+        self.consumed.0 >= self.reading.bytes || self.consumed.1 >= self.reading.pieces
+    }
+
+    /// The bytes that the application has taken since this was asked.
+    pub fn take_consumed(&mut self) -> u64 {
+        std::mem::take(&mut self.consumed).0
     }
 
     pub fn pop(&mut self) -> Option<Slice> {

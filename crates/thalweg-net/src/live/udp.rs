@@ -6,8 +6,10 @@ use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::Arrival;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::addr::SocketAddrArg as _;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Protocol, Socket, Type};
-use std::io::{self, ErrorKind, IoSliceMut};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use thalweg_proto::payload::Slice;
@@ -18,7 +20,7 @@ use thalweg_proto::units::Duration;
 pub enum Offload {
     /// Whatever the host gives.
     Auto,
-    /// None: one datagram a call, as on a host that has none.
+    /// None: each datagram passes the host by itself, as where there are none. Calls are still shared.
     None,
 }
 
@@ -44,8 +46,12 @@ pub struct UdpStats {
 /// The bytes of a receive buffer: as many as the kernel puts together.
 const LARGE: usize = 1 << 16;
 
-/// What holds a few datagrams is copied to a buffer of this size, so that they do not hold on to a large one.
+/// What fills no more than half of a buffer is copied to one that fits, so that it does not hold on to a large one. The
+/// smallest has this size, and the others twice that of the one before.
 const SMALL: usize = 1 << 11;
+
+/// Sizes of buffers, from [`SMALL`] to [`LARGE`].
+const SIZES: usize = 6;
 
 /// Receive buffers a call, while the kernel puts datagrams together: what they hold stays in the processor's cache.
 const FEW: usize = 4;
@@ -53,11 +59,14 @@ const FEW: usize = 4;
 /// Receive buffers a call, while each holds a single datagram.
 const BUFFERS: usize = quinn_udp::BATCH_SIZE;
 
-/// Large buffers that are kept: 32 MiB.
-const MOST_LARGE: usize = 512;
+/// Datagrams that one call sends by themselves.
+const MESSAGES: usize = 64;
 
-/// Small ones: 1 MiB.
-const MOST_SMALL: usize = 512;
+/// Buffers that are kept of the smallest and of the largest size, 16 and 32 MiB: what waits to be read, usually. Of the
+/// sizes between, which come now and then.
+const MOST_SMALL: usize = 8192;
+const MOST_LARGE: usize = 512;
+const MOST_BETWEEN: usize = 64;
 
 /// A UDP socket.
 #[derive(Debug)]
@@ -69,8 +78,7 @@ pub struct Udp {
     /// How many of them the next call uses.
     in_use: usize,
     metas: [RecvMeta; BUFFERS],
-    large: Pool,
-    small: Pool,
+    pools: [Pool; SIZES],
     pub stats: UdpStats,
     is_v6: bool,
 }
@@ -100,8 +108,15 @@ impl Udp {
         socket.bind(&address.into())?;
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
-        let mut large = Pool::new(LARGE, MOST_LARGE);
-        let buffers = (0..BUFFERS).map(|_| large.take()).collect();
+        let mut pools = std::array::from_fn(|index| {
+            let most = match SMALL << index {
+                SMALL => MOST_SMALL,
+                LARGE => MOST_LARGE,
+                _ => MOST_BETWEEN,
+            };
+            Pool::new(SMALL << index, most)
+        });
+        let buffers = (0..BUFFERS).map(|_| pools[SIZES - 1].take()).collect();
         Ok(Self {
             is_v6: address.is_ipv6(),
             socket,
@@ -110,8 +125,7 @@ impl Udp {
             buffers,
             in_use: FEW,
             metas: [RecvMeta::default(); BUFFERS],
-            large,
-            small: Pool::new(SMALL, MOST_SMALL),
+            pools,
             stats: UdpStats::default(),
         })
     }
@@ -149,8 +163,7 @@ impl Udp {
             self.stats.datagrams_received += meta.len.div_ceil(stride) as u64;
             let arrival = Arrival { from: unmapped(meta.addr), marked: meta.ecn == Some(EcnCodepoint::Ce) };
             let buffer = &mut self.buffers[index];
-            let received =
-                Received { buffer, length: meta.len, large: &mut self.large, small: &mut self.small };
+            let received = Received { buffer, length: meta.len, pools: &mut self.pools };
             take(arrival, stride, received);
         }
         Ok(true)
@@ -166,18 +179,19 @@ impl Udp {
         let mut start = from;
         while start < bytes.len() {
             let end = bytes.len().min(start + run.segment * segments);
-            let transmit = Transmit {
-                destination: self.mapped(run.destination),
-                ecn: (run.purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0),
-                contents: &bytes[start..end],
-                segment_size: (end - start > run.segment).then_some(run.segment),
-                src_ip: None,
+            // Marks go with each datagram, which only the other way of sending can say.
+            let are_single =
+                segments == 1 && run.purpose != Purpose::Marked && bytes.len() - start > run.segment;
+            let sent = if are_single {
+                self.send_singly(run, &bytes[start..])
+            } else {
+                self.send_together(run, &bytes[start..end]).map(|()| end - start)
             };
-            match self.state.try_send((&self.socket).into(), &transmit) {
-                Ok(()) => {
+            match sent {
+                Ok(length) => {
                     self.stats.sends += 1;
-                    self.stats.datagrams_sent += (end - start).div_ceil(run.segment) as u64;
-                    start = end;
+                    self.stats.datagrams_sent += length.div_ceil(run.segment) as u64;
+                    start += length;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.stats.full += 1;
@@ -188,23 +202,52 @@ impl Udp {
                     return Ok(Sent::TooLarge);
                 }
                 // The host refused segmentation, and has been found out: once more, one by one.
-                Err(_) if transmit.segment_size.is_some() && self.state.max_gso_segments() <= 1 => {
+                Err(_) if end - start > run.segment && self.state.max_gso_segments() <= 1 => {
                     self.offload = Offload::None;
                     return self.send(batch, run, start);
                 }
                 // What is lost here counts as lost in the network: a route may come back.
                 Err(_) => {
                     self.stats.failed += 1;
-                    start = end;
+                    start = if are_single { start + run.segment } else { end };
                 }
             }
         }
         Ok(Sent::All)
     }
 
+    /// Sends datagrams of one run, which the host cuts apart.
+    fn send_together(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: self.mapped(run.destination),
+            ecn: (run.purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0),
+            contents,
+            segment_size: (contents.len() > run.segment).then_some(run.segment),
+            src_ip: None,
+        };
+        self.state.try_send((&self.socket).into(), &transmit)
+    }
+
+    /// Sends datagrams of one run in one call, each by itself. How many bytes the socket took, at least one datagram.
+    fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
+        let destination = self.mapped(run.destination).as_any();
+        let mut datagrams = contents.chunks(run.segment);
+        let slices: [_; MESSAGES] =
+            std::array::from_fn(|_| [IoSlice::new(datagrams.next().unwrap_or_default())]);
+        let mut controls: [_; MESSAGES] = std::array::from_fn(|_| SendAncillaryBuffer::default());
+        let mut parts = slices.iter().zip(&mut controls);
+        let mut messages: [_; MESSAGES] = std::array::from_fn(|_| {
+            let (slice, control) = parts.next().unwrap_or_else(|| unreachable!("there are as many"));
+            MMsgHdr::new_with_addr(&destination, slice, control)
+        });
+        let count = contents.len().div_ceil(run.segment).min(MESSAGES);
+        let sent = sendmmsg(&self.socket, &mut messages[..count], SendFlags::empty())?;
+        Ok(contents.len().min(sent * run.segment))
+    }
+
     /// Waits until something can be received, or sent where `to_send` is true, or `bell` rings, for at most `span`
-    /// (`None` for ever).
-    pub fn wait(&self, bell: &OwnedFd, to_send: bool, span: Option<Duration>) -> io::Result<()> {
+    /// (`None` for ever). Whether something can be received.
+    pub fn wait(&self, bell: &OwnedFd, to_send: bool, span: Option<Duration>) -> io::Result<bool> {
         let flags = if to_send { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut fds = [
             PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
@@ -212,7 +255,8 @@ impl Udp {
         ];
         let span = span.map(timespec);
         match poll(&mut fds, span.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) => Ok(!fds[0].revents().is_empty()),
+            Err(rustix::io::Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -239,8 +283,7 @@ fn is_too_large(error: &io::Error) -> bool {
 pub struct Received<'a> {
     buffer: &'a mut Buffer,
     length: usize,
-    large: &'a mut Pool,
-    small: &'a mut Pool,
+    pools: &'a mut [Pool; SIZES],
 }
 
 impl AsMut<[u8]> for Received<'_> {
@@ -252,15 +295,15 @@ impl AsMut<[u8]> for Received<'_> {
 impl Received<'_> {
     /// The bytes, as something to take slices of.
     pub fn share(self) -> Slice {
-        if self.length <= SMALL {
-            let mut buffer = self.small.take();
+        let size = self.length.next_power_of_two().clamp(SMALL, LARGE);
+        // Both are powers of two.
+        let pool = &mut self.pools[(size / SMALL).ilog2() as usize];
+        let mut buffer = pool.take();
+        if size == LARGE {
+            std::mem::swap(self.buffer, &mut buffer);
+        } else {
             buffer.bytes()[..self.length].copy_from_slice(&self.buffer.bytes()[..self.length]);
-            return self.small.lend(buffer);
         }
-        if self.length < LARGE / 2 {
-            return Slice::new(&self.buffer.bytes()[..self.length]);
-        }
-        let next = self.large.take();
-        self.large.lend(std::mem::replace(self.buffer, next))
+        pool.lend(buffer)
     }
 }

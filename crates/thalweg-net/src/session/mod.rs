@@ -13,7 +13,7 @@ mod output;
 pub use about::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 
 use crate::batch::Purpose;
-use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Role};
+use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Role};
 use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
@@ -238,6 +238,12 @@ impl Session {
     /// Ends this end's stream and takes back what has not been sent.
     pub fn stop(&mut self, now: Time) {
         self.tell_sending(now, FlowInput::Stop);
+    }
+
+    /// How much of what was delivered the application may take before it says so.
+    pub fn reading(&self) -> Reading {
+        let receiving = self.slots.iter().find(|slot| !slot.sends);
+        receiving.map_or(Reading { bytes: 1, pieces: 1 }, |slot| slot.flow.reading())
     }
 
     /// The application took so many bytes of what was delivered.

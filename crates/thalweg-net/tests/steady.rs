@@ -1,0 +1,123 @@
+//! A long transfer over real sockets allocates nothing for its packets and keeps nothing of them. A process of its own, so
+//! that nothing else is counted.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Connection, Offload, Socket, SocketConfig};
+use thalweg_proto::payload::{Payload as _, Slice};
+
+/// The system's allocator, with its calls and what is held counted.
+struct Counting;
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+static HELD: AtomicI64 = AtomicI64::new(0);
+
+#[expect(unsafe_code, reason = "there is no safe way to count allocations; all is passed on as it is")]
+// SAFETY: every call goes to the system's allocator with the arguments that came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    // The default of the trait calls `alloc` and `dealloc`, so that growing counts, too.
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What is written at once.
+const PIECE: u64 = 256 << 10;
+
+fn connection(offload: Offload) -> (Socket, Connection, Connection) {
+    let identity = |number| Identity::from_secret([number; 32]);
+    let bind = |endpoint: EndpointConfig| {
+        // Datagrams as on most networks, so that there are many.
+        let endpoint = EndpointConfig { largest: 1472, ..endpoint };
+        let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint);
+        Socket::bind(SocketConfig { offload, ..config }).unwrap()
+    };
+    let listen = Listen { trust: Trust::Anyone, services: vec!["test".into()] };
+    let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
+    let client = bind(EndpointConfig::client(identity(1)));
+    let connect = Connect {
+        remote: server.local(),
+        trust: Trust::only(identity(2).public()),
+        service: "test".into(),
+        scheme: "cubic".parse().unwrap(),
+    };
+    let ours = client.connect(connect).unwrap();
+    let theirs = server.accept().unwrap();
+    (client, ours, theirs)
+}
+
+/// Buffers that sockets keep for what waits to be read, once that has been so much.
+const POOLED: u64 = 9000;
+
+/// What was counted since the process began.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    calls: u64,
+    held: i64,
+    packets: u64,
+}
+
+/// Moves so many bytes; what is counted after each of the marks, which are bytes that have arrived.
+fn counts(offload: Offload, marks: &[u64]) -> Vec<Counted> {
+    let (_socket, ours, theirs) = connection(offload);
+    let watch = ours.another();
+    let (mut send, _keep) = ours.split();
+    let (_keep_too, mut receive) = theirs.split();
+    let last = *marks.last().unwrap();
+    let writer = std::thread::spawn(move || {
+        let piece = Slice::new(vec![7; PIECE as usize]);
+        for _ in 0..last.div_ceil(PIECE) {
+            send.write_slice(piece.clone()).unwrap();
+        }
+        send.finish().unwrap();
+    });
+    let mut counted = Vec::with_capacity(marks.len());
+    let (mut arrived, mut pieces) = (0, Vec::with_capacity(1 << 16));
+    while receive.read_slices(&mut pieces).unwrap() > 0 {
+        arrived += pieces.drain(..).map(|piece: Slice| u64::from(piece.len())).sum::<u64>();
+        if marks.get(counted.len()).is_some_and(|mark| arrived >= *mark) {
+            counted.push(Counted {
+                calls: CALLS.load(Ordering::Relaxed),
+                held: HELD.load(Ordering::Relaxed),
+                packets: watch.stats().packets_sent,
+            });
+        }
+    }
+    writer.join().unwrap();
+    counted
+}
+
+#[test]
+fn a_million_packets_are_neither_allocated_for_nor_kept() {
+    for (offload, millions) in [(Offload::Auto, 1.05), (Offload::None, 0.25)] {
+        // What fits into a datagram is a little less than that.
+        let all = (millions * 1e6 * 1472.0) as u64;
+        let counted = counts(offload, &[all / 10, all]);
+        let [before, after] = counted[..] else { panic!("{counted:?}") };
+        let packets = after.packets - before.packets;
+        let calls = after.calls - before.calls;
+        println!(
+            "{offload:?}: {calls} allocations for {packets} packets, {} B held more",
+            after.held - before.held
+        );
+        assert!(packets as f64 > millions * 0.85e6, "{packets} packets");
+        // Queues may still grow once in a while, and statements about the path are small vectors.
+        assert!(calls < packets / 500 + POOLED, "{calls} allocations for {packets} packets");
+        // The pools of a socket, which are bounded, may grow when the reader is slow.
+        let kept = after.held - before.held;
+        assert!(kept < 48 << 20, "{kept} B more after {packets} packets");
+    }
+}
