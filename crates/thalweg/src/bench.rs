@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
-use thalweg_net::flow::Scheme;
+use thalweg_net::flow::{Scheme, SchemeError};
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
 use thalweg_net::session::{SessionConfig, SessionStats};
@@ -219,7 +219,9 @@ fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> V
 
 fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     let remote = resolve(&arguments.server)?;
-    let scheme: Scheme = arguments.scheme.parse().map_err(|error| Error::Usage(format!("{error}")))?;
+    let scheme: Result<Scheme, SchemeError> = arguments.scheme.parse();
+    let scheme = scheme.and_then(|scheme| scheme.at_rate(None));
+    let scheme = scheme.map_err(|error| Error::Usage(error.to_string()))?;
     let trust = match &arguments.key {
         Some(key) => Trust::only(key.parse().map_err(|error| Error::Usage(format!("--key: {error}")))?),
         None => Trust::Anyone,

@@ -61,6 +61,8 @@ fn a_server_with_another_key_is_refused() {
 fn what_makes_no_sense_is_refused_before_anything_is_sent() {
     for (arguments, words) in [
         (&["127.0.0.1:9", "--scheme", "warp"][..], "no scheme `warp`"),
+        (&["127.0.0.1:9", "--scheme", "sstp"], "sstp:rate=100Mbit/s"),
+        (&["127.0.0.1:9", "--datagram", "1472"], "did you mean \"1472 B\""),
         (&["127.0.0.1:9", "--key", "1234"], "64 hexadecimal digits"),
         (&["127.0.0.1:9", "--datagram", "100 B"], "between 1200 B and 65507 B"),
         (&["nowhere"], "nowhere"),

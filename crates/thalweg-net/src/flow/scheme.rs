@@ -49,6 +49,8 @@ pub enum SchemeError {
     },
     /// Two options do not go together.
     Together(&'static str),
+    /// The scheme keeps to a rate that both ends agree on, and nobody said which.
+    NoRate(&'static str),
     /// Bytes that are no text, or too many.
     Encoding,
 }
@@ -70,6 +72,10 @@ impl fmt::Display for SchemeError {
                 write!(f, "{key} cannot be `{given}`; expected: {expected}")
             }
             Self::Together(what) => f.write_str(what),
+            Self::NoRate(scheme) => write!(
+                f,
+                "{scheme} keeps to an agreed rate and does not look for one: say which, as in {scheme}:rate=100Mbit/s"
+            ),
             Self::Encoding => f.write_str("bytes that describe no scheme"),
         }
     }
@@ -157,6 +163,18 @@ impl Scheme {
     /// True for schemes of which nothing is lost and nothing comes twice.
     pub fn is_reliable(&self) -> bool {
         self.name() != "udp" && self.number("loss-tolerance").unwrap_or(0.0) == 0.0
+    }
+
+    /// The same, sending at `rate` where it keeps to an agreed one and none was said. Other schemes find theirs.
+    ///
+    /// # Errors
+    /// [`SchemeError::NoRate`] where there is none at all.
+    pub fn at_rate(mut self, rate: Option<Rate>) -> Result<Self, SchemeError> {
+        if self.name() == "sstp" && self.rate("rate").is_none() {
+            let rate = rate.or(self.rate("average-rate")).ok_or(SchemeError::NoRate(self.entry.name))?;
+            self.suggest("rate", Value::Rate(rate));
+        }
+        Ok(self)
     }
 
     /// True for schemes that assume a path that keeps order: a [resequencer](crate::resequence) belongs beneath them.

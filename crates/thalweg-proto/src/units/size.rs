@@ -7,8 +7,8 @@ use core::str::FromStr;
 
 const KIND: Kind = Kind {
     units: &[
-        ("kB", 1_000),
         ("B", 1),
+        ("kB", 1_000),
         ("MB", 1_000_000),
         ("GB", 1_000_000_000),
         ("TB", 1_000_000_000_000),

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
+use thalweg_net::flow::Scheme;
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Socket};
 use thalweg_net::session::{Closed, SessionStats, code};
@@ -39,12 +40,15 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
     let name = with_port(host)?;
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let what = what(&paths, arguments)?;
+    let scheme = arguments.scheme.clone().at_rate(arguments.rate);
+    let scheme = scheme.map_err(|error| Error::Usage(format!("--scheme: {error}, or with --rate")))?;
     let keys = Keys::find()?;
     let mut sender = Sender {
         identity: keys.identity()?,
         receivers: keys.receivers()?,
         stop: interruptible()?,
         name,
+        scheme,
         arguments,
         console,
     };
@@ -74,7 +78,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
                         span: ended - begun,
                         connections,
                         stats: Some(stats),
-                        scheme: Some(arguments.scheme.to_string()),
+                        scheme: Some(sender.scheme.to_string()),
                     };
                     return Summary::new(facts).tell(console, arguments.json);
                 }
@@ -128,6 +132,7 @@ struct Sender<'a> {
     receivers: Peers,
     stop: Arc<AtomicBool>,
     name: String,
+    scheme: Scheme,
     arguments: &'a SendArguments,
     console: &'a Console,
 }
@@ -180,7 +185,7 @@ impl Sender<'_> {
             let any: IpAddr =
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
             let socket = bind(SocketAddr::new(any, 0), EndpointConfig::client(self.identity.clone()))?;
-            let scheme = self.arguments.scheme.clone();
+            let scheme = self.scheme.clone();
             let connect = Connect { remote, trust: trust.clone(), service: SERVICE.to_owned(), scheme };
             match socket.connect(connect) {
                 Ok(connection) => {
@@ -249,9 +254,7 @@ impl Sender<'_> {
             ))),
             code::BUSY => Some(Error::Lost(format!("{name}: {reason}"))),
             code::SERVICE => Some(Error::Failed(format!("{name} does not receive files"))),
-            code::SCHEME => {
-                Some(Error::Failed(format!("{name} does not know the scheme {}", self.arguments.scheme)))
-            }
+            code::SCHEME => Some(Error::Failed(format!("{name} does not know the scheme {}", self.scheme))),
             _ => None,
         }
     }
