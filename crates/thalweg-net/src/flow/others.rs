@@ -115,7 +115,8 @@ pub(super) fn sstp_sender(scheme: &Scheme, path: &PathHints) -> SenderConfig {
         // The scheme's options were checked against each other, so that the first is right.
         rate: RateSpec::with_average(peak, average, burst, packet)
             .or_else(|_| RateSpec::with_average(peak, peak, 1, packet))
-            .unwrap_or_else(|error| unreachable!("{error}")),
+            .unwrap_or_else(|error| unreachable!("{error}"))
+            .with_slack(LATENESS),
         resume: if scheme.word("resume") == "next-burst" { Resume::NextBurst } else { Resume::AtOnce },
         window: window(&scheme, "window"),
         soft: acknowledgement(&scheme).is_soft(),
@@ -163,6 +164,8 @@ fn own_segment(scheme: &Scheme, path: &PathHints) -> u32 {
     scheme.segment(path).min(path.segment(overhead(scheme.name()).unwrap_or(0)))
 }
 
+/// How late a host may wake a sender without slowing it down.
+const LATENESS: Duration = Duration::from_millis(1);
 /// The control word of an SD.
 const SSCOP_TRAILER: u32 = 4;
 /// What IP, UDP and the seal of a datagram take, about, in bytes: agreed rates count it.

@@ -1,6 +1,7 @@
 //! A connection in the hands of an application.
 
 use super::pipe::{Opening, Peer, Pipe, ROOM, State};
+use super::pool::Pool;
 use super::socket::Running;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
@@ -173,7 +174,8 @@ impl Connection {
     /// The two streams.
     pub fn split(self) -> (SendStream, RecvStream) {
         let receive = RecvStream { inner: Arc::clone(&self.inner), rest: None };
-        (SendStream { inner: self.inner, is_over: false }, receive)
+        let pool = Pool::new(MOST_AT_ONCE, MOST_COPIES);
+        (SendStream { inner: self.inner, is_over: false, pool }, receive)
     }
 }
 
@@ -182,6 +184,8 @@ impl Connection {
 pub struct SendStream {
     inner: Arc<Inner>,
     is_over: bool,
+    /// For copies of what is written in large pieces: fresh memory costs more than the copy.
+    pool: Pool,
 }
 
 impl SendStream {
@@ -305,9 +309,17 @@ impl SendStream {
 impl Write for SendStream {
     /// Copies up to 256 KiB; [`SendStream::write_slice`] copies nothing.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let length = bytes.len().min(MOST_AT_ONCE);
-        self.write_slice(Slice::new(&bytes[..length]))?;
-        Ok(length)
+        let bytes = &bytes[..bytes.len().min(MOST_AT_ONCE)];
+        let copy = if bytes.len() < MOST_AT_ONCE / 2 {
+            Slice::new(bytes)
+        } else {
+            let mut buffer = self.pool.take();
+            buffer.bytes()[..bytes.len()].copy_from_slice(bytes);
+            // It fits: so many bytes do.
+            self.pool.lend(buffer).slice(0, bytes.len() as u32)
+        };
+        self.write_slice(copy)?;
+        Ok(bytes.len())
     }
 
     /// Nothing is held back, so that there is nothing to do.
@@ -438,3 +450,6 @@ impl Read for RecvStream {
 
 /// The most that one call of `write` copies.
 const MOST_AT_ONCE: usize = 256 << 10;
+
+/// Copies that are used again, 24 MiB: what waits to be sent and acknowledged, usually.
+const MOST_COPIES: usize = 96;

@@ -14,6 +14,7 @@ pub struct RateSpec {
     burst: u32,
     period: Duration,
     packet: Bytes,
+    slack: Duration,
 }
 
 /// Why a rate specification is refused.
@@ -62,7 +63,8 @@ impl RateSpec {
         }
         let bytes = Bytes::new(packet.get().saturating_mul(u64::from(burst)));
         let average = Rate::from_transfer(bytes, period).min(peak);
-        Ok(Self { peak, average, burst, period: period.max(shortest), packet })
+        let slack = Duration::from_picos(spacing);
+        Ok(Self { peak, average, burst, period: period.max(shortest), packet, slack })
     }
 
     /// `burst` packets of `packet` bytes at rate `peak`, so often that `average` results.
@@ -76,6 +78,13 @@ impl RateSpec {
         }
         let bytes = Bytes::new(packet.get().saturating_mul(u64::from(burst)));
         Ok(Self { average, ..Self::new(peak, burst, average.transmission_time(bytes), packet)? })
+    }
+
+    /// The same, for a driver that may be late by `slack`, as on a host where timers are: what it missed in that time goes
+    /// out at once, so that the average rate is kept. No less than the spacing of packets, which is usual.
+    #[must_use]
+    pub fn with_slack(self, slack: Duration) -> Self {
+        Self { slack: slack.max(self.spacing()), ..self }
     }
 
     /// P: the rate within a burst.
@@ -143,20 +152,20 @@ impl BurstClock {
 
     /// Feeds `into` with what decides when packets may leave.
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        let Self { spec, spacing, resume, began, sent, next, idled } = self;
+        let Self { spec, spacing: _, resume, began, sent, next, idled } = self;
         let end = self.period_end();
         // A driver that is a little late does not slow the clock down; one that is later is as late as any, or within a
         // period of the timer that goes on.
         let late = match resume {
             _ if now < end => Duration::ZERO,
-            Resume::AtOnce => now.since(end).min(*spacing),
+            Resume::AtOnce => now.since(end).min(spec.slack),
             Resume::NextBurst => {
                 Duration::from_picos(now.since(end).as_picos() % spec.period.as_picos().max(1))
             }
         };
         let of_burst = (now < end).then_some((sent, idled));
         feed(into, (began.is_some(), until(end, now), late, of_burst));
-        feed(into, (until(*next, now), now.since(*next).min(*spacing)));
+        feed(into, (until(*next, now), now.since(*next).min(spec.slack)));
     }
 
     /// When the next burst may begin.
@@ -164,10 +173,16 @@ impl BurstClock {
         self.began.map_or(Time::ZERO, |began| began + self.spec.period)
     }
 
+    /// A driver that may be late has not sent all of the burst yet, and is in time for the rest.
+    fn is_behind(&self, now: Time) -> bool {
+        let may_be_late = self.spec.slack > self.spacing && self.began.is_some();
+        may_be_late && self.sent < self.spec.burst && now.since(self.next) < self.spec.slack
+    }
+
     /// Begins a new burst if one is due.
     fn turn(&mut self, now: Time) {
         let end = self.period_end();
-        if now < end {
+        if now < end || self.is_behind(now) {
             return;
         }
         let late = now.since(end);
@@ -179,7 +194,7 @@ impl BurstClock {
                 Time::from_picos(end.as_picos() + periods * self.spec.period.as_picos())
             }
             // A driver that is a little late does not slow the clock down.
-            (Some(_), Resume::AtOnce) if late < self.spacing => end,
+            (Some(_), Resume::AtOnce) if late < self.spec.slack => end,
             (Some(_), Resume::AtOnce) => now,
         });
         self.sent = 0;
@@ -199,7 +214,7 @@ impl BurstClock {
     pub fn sent(&mut self, now: Time) {
         self.sent += 1;
         let late = now.since(self.next);
-        self.next = if late < self.spacing { self.next } else { now } + self.spacing;
+        self.next = if late < self.spec.slack { self.next } else { now } + self.spacing;
     }
 
     /// There is nothing to send: true when a keep-alive packet is due, once a burst.
@@ -297,6 +312,31 @@ mod tests {
             now = clock.ready(now).expect_err("one at a time");
         }
         assert_eq!(now.since(at(0)).as_picos(), spec.spacing().as_picos() * 100);
+    }
+
+    #[test]
+    fn a_driver_that_is_late_within_the_slack_keeps_the_average_rate() {
+        let rate = Rate::from_mbits_per_sec(1000);
+        let spec = RateSpec::with_average(rate, rate, 16, Bytes::new(1500))
+            .unwrap_or_else(|error| panic!("{error}"));
+        // It looks every 300 us, where packets take 12 us; then it is away for 5 ms, most of which is forgotten.
+        let sent = |spec: RateSpec| {
+            let mut clock = BurstClock::new(spec, Resume::AtOnce);
+            let mut counts = [0; 2];
+            for look in 0..=100 {
+                let gone = if look == 100 { Duration::from_millis(5) } else { Duration::ZERO };
+                let now = Time::ZERO + Duration::from_micros(300) * look + gone;
+                while clock.ready(now).is_ok() {
+                    clock.sent(now);
+                    counts[usize::from(look == 100)] += 1;
+                }
+            }
+            counts
+        };
+        let [steady, after] = sent(spec.with_slack(Duration::from_millis(1)));
+        assert!((2450..=2500).contains(&steady) && after <= 100, "{steady} {after}");
+        // Without slack all but the first of each look are lost.
+        assert!(sent(spec)[0] < 300);
     }
 
     #[test]
