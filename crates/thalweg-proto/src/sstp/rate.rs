@@ -179,10 +179,10 @@ impl BurstClock {
         may_be_late && self.sent < self.spec.burst && now.since(self.next) < self.spec.slack
     }
 
-    /// Begins a new burst if one is due.
-    fn turn(&mut self, now: Time) {
+    /// Begins a new burst if one is due, where it was due if that is less than `slack` ago.
+    fn turn(&mut self, now: Time, slack: Duration) {
         let end = self.period_end();
-        if now < end || self.is_behind(now) {
+        if now < end {
             return;
         }
         let late = now.since(end);
@@ -194,7 +194,7 @@ impl BurstClock {
                 Time::from_picos(end.as_picos() + periods * self.spec.period.as_picos())
             }
             // A driver that is a little late does not slow the clock down.
-            (Some(_), Resume::AtOnce) if late < self.spec.slack => end,
+            (Some(_), Resume::AtOnce) if late < slack => end,
             (Some(_), Resume::AtOnce) => now,
         });
         self.sent = 0;
@@ -203,7 +203,9 @@ impl BurstClock {
 
     /// `Err` with the time to ask again where a packet may not leave yet.
     pub fn ready(&mut self, now: Time) -> Result<(), Time> {
-        self.turn(now);
+        if !self.is_behind(now) {
+            self.turn(now, self.spec.slack);
+        }
         if self.sent >= self.spec.burst {
             return Err(self.period_end());
         }
@@ -219,7 +221,8 @@ impl BurstClock {
 
     /// There is nothing to send: true when a keep-alive packet is due, once a burst.
     pub fn idle(&mut self, now: Time) -> Result<(), Time> {
-        self.turn(now);
+        // Nothing was missed where there was nothing to send.
+        self.turn(now, self.spacing);
         if self.idled {
             return Err(self.period_end());
         }
@@ -335,6 +338,14 @@ mod tests {
         };
         let [steady, after] = sent(spec.with_slack(Duration::from_millis(1)));
         assert!((2450..=2500).contains(&steady) && after <= 100, "{steady} {after}");
+        // With nothing to send, the next time to ask lies ahead, however late it is asked.
+        let mut clock = BurstClock::new(spec.with_slack(Duration::from_millis(1)), Resume::AtOnce);
+        assert_eq!(clock.ready(at(0)), Ok(()));
+        clock.sent(at(0));
+        for now in (1..20).map(at) {
+            assert_eq!(clock.idle(now), Ok(()));
+            assert!(clock.idle(now).is_err_and(|next| next > now));
+        }
         // Without slack all but the first of each look are lost.
         assert!(sent(spec)[0] < 300);
     }
