@@ -2,8 +2,14 @@
 
 mod pair;
 
-use pair::{Channel, Pair, client_config, server_config};
+use pair::{Channel, Pair, client_config, identity, server_config};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use thalweg_net::endpoint::Limits;
+use thalweg_net::endpoint::{Connect, Trust};
+use thalweg_net::live::{Socket, SocketConfig};
+use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::units::Duration;
 
 const CONNECTIONS: usize = 1000;
@@ -15,8 +21,55 @@ fn resident() -> usize {
     line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() * 1024
 }
 
+/// One at a time: what another allocates would be measured, too.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A connection that has moved a million packets takes no more memory than after the first hundred thousand.
+#[test]
+fn a_million_packets_leave_nothing_behind() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let host: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let server = Socket::bind(SocketConfig::new(host, server_config())).unwrap();
+    let client = Socket::bind(SocketConfig::new(host, client_config())).unwrap();
+    let connect = Connect {
+        remote: server.local(),
+        trust: Trust::only(identity(2).public()),
+        service: "test".into(),
+        // Datagrams of one size, whatever loopback takes.
+        scheme: "sscop:segment=1200B,window=2000pkt".parse().unwrap(),
+    };
+    let (mut send, _returns) = client.connect(connect).unwrap().split();
+    let connection = server.accept().unwrap();
+    let watch = connection.another();
+    let (_returns_too, mut receive) = connection.split();
+    let is_enough = AtomicBool::new(false);
+    let packets = || watch.stats().packets_received;
+    let (early, late) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let piece = Slice::new(vec![7; 1 << 16]);
+            while !is_enough.load(Ordering::Relaxed) {
+                send.write_slice(piece.clone()).unwrap();
+            }
+            send.finish().unwrap();
+        });
+        let mut early = None;
+        while let Some(piece) = receive.read_slice().unwrap() {
+            assert!(piece.as_bytes().iter().all(|byte| *byte == 7));
+            if early.is_none() && packets() >= 100_000 {
+                early = Some(resident());
+            }
+            is_enough.fetch_or(packets() >= 1_000_000, Ordering::Relaxed);
+        }
+        (early.unwrap(), resident())
+    });
+    assert!(packets() >= 1_000_000);
+    println!("{early} bytes after 100 000 packets, {late} after {}", packets());
+    assert!(late < early + (8 << 20), "memory grew from {early} to {late} bytes");
+}
+
 #[test]
 fn idle_connections_are_small() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let limits =
         Limits { connections: CONNECTIONS, handshakes: CONNECTIONS, handshakes_per_second: 1_000_000 };
     let mut server = server_config();
