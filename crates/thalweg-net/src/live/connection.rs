@@ -148,9 +148,16 @@ impl Connection {
         &self.inner.peer.service
     }
 
-    /// Counters and beliefs, no older than a few hundredths of a second while something is going on.
+    /// Counters and beliefs, no older than a few hundredths of a second while data moves, and else no older than the last
+    /// call.
     pub fn stats(&self) -> SessionStats {
-        self.inner.pipe.lock().stats
+        let mut state = self.inner.pipe.lock();
+        let stats = state.stats;
+        if state.closed.is_none() {
+            state.stats_wanted = true;
+            self.inner.ring(state);
+        }
+        stats
     }
 
     /// Closes the connection now. What has not arrived is lost. Applications use codes from

@@ -186,6 +186,9 @@ impl Driver {
             state.finish = false;
             session.finish(now);
         }
+        if std::mem::take(&mut state.stats_wanted) && state.closed.is_none() {
+            state.stats = session.stats(now);
+        }
         if let Some((code, reason)) = close {
             session.close(now, code, &reason);
         }
@@ -234,13 +237,13 @@ impl Driver {
             // What was delivered is handed over together: a lock for each piece would be most of the work.
             if let EndpointEvent::Session(SessionEvent::Delivered(data)) = event {
                 if self.delivering != Some(handle) {
-                    self.deliver();
+                    self.deliver(now);
                     self.delivering = Some(handle);
                 }
                 self.delivered.push(data);
                 continue;
             }
-            self.deliver();
+            self.deliver(now);
             match event {
                 EndpointEvent::Session(event) => self.session_event(now, handle, event),
                 EndpointEvent::Connected { peer } => {
@@ -282,17 +285,23 @@ impl Driver {
                 }
             }
         }
-        self.deliver();
+        self.deliver(now);
     }
 
     /// Hands over what was delivered to one connection.
-    fn deliver(&mut self) {
+    fn deliver(&mut self, now: Time) {
         let Some(handle) = self.delivering.take() else { return };
-        let Some(live) = self.pipes.get(&handle) else {
+        let Some(live) = self.pipes.get_mut(&handle) else {
             self.delivered.clear();
             return;
         };
         let mut state = live.pipe.lock();
+        if now.since(live.stats_at) > STATS
+            && let Some(session) = self.endpoint.session(handle)
+        {
+            live.stats_at = now;
+            state.stats = session.stats(now);
+        }
         let was_empty = state.incoming.is_empty();
         state.incoming.extend(self.delivered.drain(..));
         if was_empty {
