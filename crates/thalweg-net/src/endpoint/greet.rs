@@ -156,6 +156,7 @@ impl Endpoint {
             remote: server.id,
             token: server.token,
             largest: server.largest.min(self.config.largest),
+            binding: secrets.binding,
         };
         let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
         let session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
@@ -203,6 +204,7 @@ impl Endpoint {
             remote: embryo.source,
             token: client.token,
             largest: client.largest.min(self.config.largest),
+            binding: secrets.binding,
         };
         let hello = (embryo.remote, embryo.source);
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));

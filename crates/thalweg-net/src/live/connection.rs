@@ -138,6 +138,12 @@ impl Connection {
         self.inner.peer.key
     }
 
+    /// What only the two ends of this connection have in common, whatever somebody in between does: each connection has
+    /// another. It is no secret.
+    pub fn binding(&self) -> &[u8; 32] {
+        &self.inner.peer.binding
+    }
+
     /// Where the peer was when the connection was made.
     pub fn remote(&self) -> SocketAddr {
         self.inner.peer.remote

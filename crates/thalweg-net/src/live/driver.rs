@@ -6,7 +6,7 @@ use super::socket::Shared;
 use super::udp::{Received, Sent, Udp};
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
-use crate::session::{Closed, Next, SessionEvent, code};
+use crate::session::{Agreed, Closed, Next, SessionEvent, code};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -250,12 +250,12 @@ impl Driver {
                     let session = self
                         .endpoint
                         .session(handle)
-                        .map(|session| (session.remote(), session.agreed().service.clone()));
-                    if let Some((remote, service)) = session
+                        .map(|session| (session.remote(), session.agreed().clone()));
+                    if let Some((remote, Agreed { service, binding, .. })) = session
                         && let Some(live) = self.pipes.get(&handle)
                     {
                         let mut state = live.pipe.lock();
-                        state.opening = Opening::Open(Peer { key: peer, remote, service });
+                        state.opening = Opening::Open(Peer { key: peer, remote, service, binding });
                         live.pipe.wake_all(&mut state);
                     }
                 }
@@ -267,7 +267,10 @@ impl Driver {
                     }
                 }
                 EndpointEvent::Accepted { peer, service, remote } => {
-                    let opening = Opening::Open(Peer { key: peer, remote, service });
+                    // One that has ended since is accepted and found closed.
+                    let binding = self.endpoint.session(handle).map(|session| session.agreed().binding);
+                    let binding = binding.unwrap_or_default();
+                    let opening = Opening::Open(Peer { key: peer, remote, service, binding });
                     let pipe = Pipe::new(Some(handle), opening);
                     let mut arrivals = self.shared.arrivals();
                     if arrivals.queue.len() >= MOST_ARRIVALS || self.end.is_some() {

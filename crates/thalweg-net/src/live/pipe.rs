@@ -29,6 +29,7 @@ pub(super) struct Peer {
     pub key: PublicKey,
     pub remote: SocketAddr,
     pub service: String,
+    pub binding: [u8; 32],
 }
 
 /// The state of a pipe.

@@ -56,8 +56,9 @@ pub fn run(script: &[u8]) {
         remote: IDS[0],
         token: [7; 16],
         largest: 1500,
+        binding: [0; 32],
     };
-    let Secrets { client, server } = secrets().clone();
+    let Secrets { client, server, .. } = secrets().clone();
     let (ours, theirs) = if side == Side::Server { (server, client) } else { (client, server) };
     let config = SessionConfig { memory: MEMORY, ..SessionConfig::default() };
     let mut now = Time::ZERO + Duration::from_secs(1);
