@@ -1,5 +1,6 @@
 //! Files between real processes over real sockets, which are killed.
 
+mod pairing;
 mod processes;
 
 use processes::{Place, Receiver, exit, sends, wait_until};
