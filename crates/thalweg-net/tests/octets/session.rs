@@ -83,7 +83,7 @@ pub fn run(script: &[u8]) {
             }
             5 => now += Duration::from_millis(1 << (step >> 4)),
             6 if session.writable() > 0 => {
-                session.write(now, Slice::new(vec![step; 1 + usize::from(step) * 8]))
+                session.write(now, Slice::new(vec![step; 1 + usize::from(step) * 8]));
             }
             6 => session.finish(now),
             _ => session.consumed(now, std::mem::take(&mut unread)),

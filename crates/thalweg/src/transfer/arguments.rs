@@ -42,6 +42,9 @@ pub struct SendArguments {
     /// Connect again whenever the connection is lost, until everything is sent
     #[arg(long)]
     pub keep_trying: bool,
+    /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
+    pub metrics: Option<SocketAddr>,
     /// Print one JSON document about the transfer
     #[arg(long)]
     pub json: bool,
@@ -62,6 +65,9 @@ pub struct ListenArguments {
     /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
+    /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
+    pub metrics: Option<SocketAddr>,
     /// Print nothing but results and errors
     #[arg(long, short)]
     pub quiet: bool,

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod meter;
+mod metrics;
 mod pairing;
 mod peers;
 mod receive;

@@ -2,6 +2,7 @@
 
 use super::arguments::{Listen, ListenArguments, RecvArguments, ServeArguments, Trusted};
 use super::meter::{Meter, Watched};
+use super::metrics::{Counted, Metrics};
 use super::pairing::{Invitation, News, PAIRING};
 use super::peers::{self, Keys, Peers, ask, name_for};
 use super::summary::{Facts, Summary};
@@ -59,7 +60,8 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
             };
             open += 1;
             let peer = door.name(&key, &connection);
-            let session = Session { connection, target, peer, command: "recv", stop: Arc::clone(&door.stop) };
+            let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
+            let session = Session { connection, target, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
         if let Ok(end) = ends.try_recv() {
@@ -113,8 +115,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             open.fetch_add(1, Ordering::Relaxed);
             let peer = door.name(&key, &connection);
             console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
-            let session =
-                Session { connection, target, peer, command: "serve", stop: Arc::clone(&door.stop) };
+            let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
+            let session = Session { connection, target, peer, command: "serve", counted, stop };
             session.begin(console, &ended, false);
         }
         for end in ends.try_iter() {
@@ -172,6 +174,7 @@ struct Door<'a> {
     invitation: Option<Invitation>,
     /// Why the code is not good any more, if it is not and nobody was let in by it.
     closed_for: Option<&'static str>,
+    metrics: Option<Arc<Metrics>>,
     console: &'a Console,
     stop: Arc<AtomicBool>,
 }
@@ -221,6 +224,7 @@ impl<'a> Door<'a> {
             pairs: arguments.pair,
             invitation,
             closed_for: None,
+            metrics: Metrics::begin(arguments.metrics, console)?,
             console,
             stop,
         })
@@ -233,6 +237,9 @@ impl<'a> Door<'a> {
             return Ok(None);
         }
         self.look_at_invitation()?;
+        if let Some(metrics) = &self.metrics {
+            metrics.endpoint(self.socket.stats().0);
+        }
         let arrived = self.socket.accept_within(TICK);
         let Some(connection) = arrived.map_err(|error| Error::Failed(error.to_string()))? else {
             return Ok(None);
@@ -330,6 +337,7 @@ struct Session {
     target: Target,
     peer: String,
     command: &'static str,
+    counted: Option<Counted>,
     stop: Arc<AtomicBool>,
 }
 
@@ -337,10 +345,15 @@ impl Session {
     /// Receives in a thread of its own, which tells how it ended.
     fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) {
         let progress = Arc::new(Progress::new());
-        let Self { connection, target, peer, command, stop } = self;
+        let Self { connection, target, peer, command, counted, stop } = self;
         let watch = connection.another();
-        let watched =
-            Watched { progress: Arc::clone(&progress), connection: connection.another(), sends: false, stop };
+        let watched = Watched {
+            progress: Arc::clone(&progress),
+            connection: connection.another(),
+            counted,
+            sends: false,
+            stop,
+        };
         let meter = Meter::begin(watched, console, is_shown);
         let (at_end, peer_at_end) = (ended.clone(), peer.clone());
         let begun = Instant::now();

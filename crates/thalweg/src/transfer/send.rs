@@ -2,6 +2,7 @@
 
 use super::arguments::{PORT, SendArguments, Trusted};
 use super::meter::{Meter, Watched};
+use super::metrics::Metrics;
 use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
 use super::summary::{Facts, Summary, add};
@@ -46,6 +47,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
         receivers: keys.receivers()?,
         stop: interruptible()?,
         name,
+        metrics: Metrics::begin(arguments.metrics, console)?,
         paired: false,
         arguments,
         console,
@@ -130,6 +132,7 @@ struct Sender<'a> {
     receivers: Peers,
     stop: Arc<AtomicBool>,
     name: String,
+    metrics: Option<Arc<Metrics>>,
     /// The code has been used.
     paired: bool,
     arguments: &'a SendArguments,
@@ -147,6 +150,7 @@ impl Sender<'_> {
         let watch = connection.another();
         let progress = Arc::new(Progress::new());
         let watched = Watched {
+            counted: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
             connection: connection.another(),
             sends: true,
