@@ -204,10 +204,14 @@ fn who_is_between_two_that_pair_by_a_code_gains_nothing() {
     let ours = client.connect(anybody(thief.local())).unwrap();
     let from_client = thief.accept().unwrap();
     let to_server = thief.connect(anybody(server.local())).unwrap();
+    let hangs_up = from_client.another();
     let (mut answers, mut asked) = from_client.split();
     let (mut asks, mut answered) = to_server.split();
     let forward = std::thread::spawn(move || std::io::copy(&mut asked, &mut asks));
-    let back = std::thread::spawn(move || std::io::copy(&mut answered, &mut answers));
+    let back = std::thread::spawn(move || {
+        let _ = std::io::copy(&mut answered, &mut answers);
+        hangs_up.close(0, "");
+    });
     let (here, there) = pair(ours, server.accept().unwrap());
     assert!(here.is_err());
     assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");

@@ -106,7 +106,7 @@ impl Metrics {
                 length => request.extend_from_slice(&bytes[..length]),
             }
         }
-        let mut words = request.split(|byte| byte.is_ascii_whitespace());
+        let mut words = request.split(u8::is_ascii_whitespace);
         let (status, body) = match (words.next(), words.next()) {
             (Some(b"GET"), Some(b"/metrics")) => ("200 OK", self.lock().text()),
             (Some(b"GET"), _) => ("404 Not Found", "Metrics are at /metrics\n".to_owned()),
@@ -157,7 +157,7 @@ impl Sample {
 
 impl State {
     fn text(&self) -> String {
-        let all = self.open.values().fold(self.ended, |all, sample| all.and(sample));
+        let all = self.open.values().fold(self.ended, Sample::and);
         let (stats, sender) = (&all.stats, &all.stats.sending.sender);
         let metrics = [
             ("transfers_total", "counter", "Transfers that have begun.", self.begun),
