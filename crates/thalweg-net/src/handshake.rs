@@ -76,6 +76,9 @@ pub struct Secrets {
     pub client: Secret,
     /// Of packets from the server.
     pub server: Secret,
+    /// What only these two ends of this handshake have in common: the hash of all that was said in it (Noise, section 11.2,
+    /// channel binding). It is no secret.
+    pub binding: [u8; 32],
 }
 
 /// The public key of a secret one.
@@ -250,8 +253,9 @@ fn secrets(state: &mut HandshakeState) -> Result<Secrets, Failed> {
     if !state.is_handshake_finished() {
         return Err(Failed);
     }
+    let binding = state.get_handshake_hash().try_into().map_err(|_| Failed)?;
     let (client, server) = state.dangerously_get_raw_split();
-    Ok(Secrets { client: Secret(client), server: Secret(server) })
+    Ok(Secrets { client: Secret(client), server: Secret(server), binding })
 }
 
 impl ServerParameters {
@@ -377,6 +381,7 @@ mod tests {
         assert_eq!((parameters, key), (client_parameters(), client.public()));
         assert_eq!((ours.client.0, ours.server.0), (theirs.client.0, theirs.server.0));
         assert_ne!(ours.client.0, ours.server.0);
+        assert_eq!(ours.binding, theirs.binding);
         // Once only.
         assert!(responder.read(&confirm).is_err());
         // Neither static key is to be seen.

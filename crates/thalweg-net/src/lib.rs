@@ -13,6 +13,7 @@ pub mod impair;
 pub mod keys;
 pub mod live;
 pub mod mtu;
+pub mod pairing;
 pub mod path;
 pub mod replay;
 pub mod resequence;

@@ -1,59 +1,22 @@
 //! The relay with real sockets: plain UDP through it, and every scheme, encrypted.
 
+mod relay;
+
+use relay::{Running, bytes, config, direction};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::Identity;
-use thalweg_net::impair::{DirectionSpec, Relay, RelayConfig, RelayStats};
+use thalweg_net::impair::RelayConfig;
 use thalweg_net::live::{Connection, Socket, SocketConfig};
-use thalweg_proto::random::Stream;
 
-/// A relay that runs until it is asked what it counted.
-struct Running {
-    address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<RelayStats>,
-}
-
-impl Running {
-    fn start(to: SocketAddr, up: &str, down: &str, rebinds: &[u64]) -> Self {
-        let direction = |text: &str| {
-            let mut spec = DirectionSpec::default();
-            if !text.is_empty() {
-                spec.set_all(text).unwrap();
-            }
-            spec
-        };
-        let listen = if to.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
-        let relay = Relay::bind(RelayConfig {
-            listen: listen.parse().unwrap(),
-            to,
-            up: direction(up),
-            down: direction(down),
-            seed: 1,
-            rebinds: rebinds
-                .iter()
-                .map(|&millis| thalweg_proto::units::Duration::from_millis(millis))
-                .collect(),
-            // A test that fails leaves no thread behind for long.
-            duration: Some(thalweg_proto::units::Duration::from_secs(120)),
-        })
-        .unwrap();
-        let address = relay.local_addr().unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        Self { address, stop, thread: std::thread::spawn(move || relay.run(&flag).unwrap()) }
-    }
-
-    fn stop(self) -> RelayStats {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap()
-    }
+/// A relay with these options, where clients have new addresses after so many milliseconds.
+fn start(to: SocketAddr, up: &str, down: &str, rebinds: &[u64]) -> Running {
+    let rebinds = rebinds.iter().map(|&millis| thalweg_proto::units::Duration::from_millis(millis)).collect();
+    Running::start(RelayConfig { rebinds, ..config(to, direction(up), direction(down)) })
 }
 
 fn socket(address: &str) -> UdpSocket {
@@ -85,7 +48,7 @@ fn datagrams_go_there_and_back_in_both_families() {
     for host in ["127.0.0.1:0", "[::1]:0"] {
         let server = socket(host);
         let to = server.local_addr().unwrap();
-        let relay = Running::start(to, "delay=20ms", "delay=30ms", &[]);
+        let relay = start(to, "delay=20ms", "delay=30ms", &[]);
         let echo = echo(server);
         let clients = [socket(host), socket(host)];
         let began = Instant::now();
@@ -109,7 +72,7 @@ fn datagrams_go_there_and_back_in_both_families() {
 #[test]
 fn the_rate_is_kept() {
     let server = socket("127.0.0.1:0");
-    let relay = Running::start(server.local_addr().unwrap(), "rate=8Mbit/s,buffer=50pkt", "", &[]);
+    let relay = start(server.local_addr().unwrap(), "rate=8Mbit/s,buffer=50pkt", "", &[]);
     let client = socket("127.0.0.1:0");
     let began = Instant::now();
     for _ in 0..100 {
@@ -135,8 +98,7 @@ fn the_rate_is_kept() {
 fn damage_loss_and_size_are_counted() {
     let server = socket("127.0.0.1:0");
     server.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-    let relay =
-        Running::start(server.local_addr().unwrap(), "loss=20%,corrupt=50%,duplicate=10%,mtu=528B", "", &[]);
+    let relay = start(server.local_addr().unwrap(), "loss=20%,corrupt=50%,duplicate=10%,mtu=528B", "", &[]);
     let client = socket("127.0.0.1:0");
     let reader = std::thread::spawn(move || {
         let (mut received, mut damaged) = (0, 0);
@@ -160,15 +122,8 @@ fn damage_loss_and_size_are_counted() {
     assert_eq!(received, 200 - stats.up.lost + stats.up.duplicated);
     assert!((20..60).contains(&stats.up.lost) && stats.up.duplicated > 5 && damaged >= stats.up.corrupted);
     // One seed is one pattern.
-    let mut line = thalweg_net::impair::Line::new(
-        &{
-            let mut spec = DirectionSpec::default();
-            spec.set_all("loss=20%,corrupt=50%,duplicate=10%,mtu=528B").unwrap();
-            spec
-        },
-        1,
-        0,
-    );
+    let mut line =
+        thalweg_net::impair::Line::new(&direction("loss=20%,corrupt=50%,duplicate=10%,mtu=528B"), 1, 0);
     for _ in 0..200 {
         line.arrive(
             thalweg_proto::units::Time::ZERO,
@@ -192,7 +147,7 @@ fn damage_loss_and_size_are_counted() {
 fn clients_come_to_have_new_addresses_and_blackouts_pass() {
     let server = socket("127.0.0.1:0");
     let to = server.local_addr().unwrap();
-    let relay = Running::start(to, "blackout=400ms..800ms", "", &[200]);
+    let relay = start(to, "blackout=400ms..800ms", "", &[200]);
     let echo = echo(server);
     let client = socket("127.0.0.1:0");
     client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -231,11 +186,6 @@ fn every_reliable_scheme_survives_a_bad_path() {
     }
 }
 
-fn bytes(seed: u64, length: usize) -> Vec<u8> {
-    let mut random = Stream::new(seed, "bytes", 0);
-    (0..length).map(|_| random.bits() as u8).collect()
-}
-
 /// Both ends of a connection through a relay write, finish, and read what the other wrote.
 fn exchange(scheme: Scheme, path: &str, rebinds: &[u64], length: usize) {
     let bind = |listen| {
@@ -244,7 +194,7 @@ fn exchange(scheme: Scheme, path: &str, rebinds: &[u64], length: usize) {
     };
     let server = bind(Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }));
     let client = bind(None);
-    let relay = Running::start(server.local(), path, path, rebinds);
+    let relay = start(server.local(), path, path, rebinds);
     let request = Connect { remote: relay.address, trust: Trust::Anyone, service: "test".into(), scheme };
     let ours = client.connect(request).unwrap();
     let theirs = server.accept().unwrap();

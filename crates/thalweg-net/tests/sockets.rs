@@ -164,6 +164,60 @@ fn a_reader_that_waits_holds_the_writer_back() {
     writer.join().unwrap();
 }
 
+/// Somebody answers in place of the server, and passes on what both ends of a pairing say.
+#[test]
+fn who_is_between_two_that_pair_by_a_code_gains_nothing() {
+    use thalweg_net::pairing::{self, Code, Ends, PairingError};
+    let code: Code = "1234-5678".parse().unwrap();
+    let trusting = |number: u8| {
+        let listen = Listen { trust: Trust::Anyone, services: vec!["test".into()] };
+        let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(number)) };
+        Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
+    };
+    let anybody = |remote| Connect { trust: Trust::Anyone, ..request(remote) };
+    let pair = |client: Connection, server: Connection| {
+        let ends = |connection: &Connection, own: u8, asks: bool| {
+            let [own, peer] = [identity(own).public(), connection.peer()];
+            let (client, server) = if asks { (own, peer) } else { (peer, own) };
+            Ends { client, server, binding: *connection.binding() }
+        };
+        let (ours, theirs) = (ends(&client, 1, true), ends(&server, 2, false));
+        let there = std::thread::spawn({
+            let code = code.clone();
+            move || {
+                let (mut to, mut from) = server.split();
+                let result = pairing::serve(&code, &theirs, &mut from, &mut to);
+                if result.is_ok() {
+                    to.finish().unwrap();
+                }
+                result
+            }
+        });
+        let (mut to, mut from) = client.split();
+        (pairing::ask(&code, &ours, &mut from, &mut to), there.join().unwrap())
+    };
+    let (server, client, thief) = (trusting(2), trusting(1), trusting(3));
+    let ours = client.connect(anybody(server.local())).unwrap();
+    let (here, there) = pair(ours, server.accept().unwrap());
+    here.unwrap();
+    there.unwrap();
+    let ours = client.connect(anybody(thief.local())).unwrap();
+    let from_client = thief.accept().unwrap();
+    let to_server = thief.connect(anybody(server.local())).unwrap();
+    let hangs_up = from_client.another();
+    let (mut answers, mut asked) = from_client.split();
+    let (mut asks, mut answered) = to_server.split();
+    let forward = std::thread::spawn(move || std::io::copy(&mut asked, &mut asks));
+    let back = std::thread::spawn(move || {
+        let _ = std::io::copy(&mut answered, &mut answers);
+        hangs_up.close(0, "");
+    });
+    let (here, there) = pair(ours, server.accept().unwrap());
+    assert!(here.is_err());
+    assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");
+    let _ = (forward.join(), back.join());
+}
+
 #[test]
 fn futures_need_no_runtime() {
     use std::future::Future;

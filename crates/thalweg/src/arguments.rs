@@ -579,6 +579,9 @@ pub struct ImpairArguments {
     /// Drop packets that are larger, headers of IP and UDP counted ("1300B")
     #[arg(long, value_name = "SIZE")]
     pub mtu: Option<String>,
+    /// Drop packets larger than that from some time on ("10s:1280B"), counted from the first datagram; may be repeated
+    #[arg(long, value_name = "TIME:SIZE")]
+    pub narrow: Vec<String>,
     /// Let nothing in from one time to another, counted from the first datagram ("10s..20s"); may be repeated
     #[arg(long, value_name = "FROM..UNTIL")]
     pub blackout: Vec<String>,

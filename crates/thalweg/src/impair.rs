@@ -65,6 +65,9 @@ fn both(arguments: &ImpairArguments) -> Result<DirectionSpec, DirectionError> {
             spec.set(key, value)?;
         }
     }
+    for narrowing in &arguments.narrow {
+        spec.set("narrow", narrowing)?;
+    }
     for blackout in &arguments.blackout {
         spec.set("blackout", blackout)?;
     }

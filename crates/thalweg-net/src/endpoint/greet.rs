@@ -156,6 +156,7 @@ impl Endpoint {
             remote: server.id,
             token: server.token,
             largest: server.largest.min(self.config.largest),
+            binding: secrets.binding,
         };
         let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
         let session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
@@ -170,7 +171,7 @@ impl Endpoint {
         let Some(Some(entry)) = self.entries.get_mut(index) else { return };
         let handle = Handle { index, generation: entry.generation };
         let embryo = match &mut entry.state {
-            State::Embryo(embryo) if embryo.remote == from => embryo,
+            State::Embryo(embryo) => embryo,
             State::Open(session) if session.remote() == from && session.agreed().side == Side::Server => {
                 session.on_confirm_again(now);
                 return self.make_ready(index);
@@ -203,10 +204,13 @@ impl Endpoint {
             remote: embryo.source,
             token: client.token,
             largest: client.largest.min(self.config.largest),
+            binding: secrets.binding,
         };
         let hello = (embryo.remote, embryo.source);
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
-        let mut session = Session::new(now, agreed, self.config.session, keys, from, None, None);
+        let mut session = Session::new(now, agreed, self.config.session, keys, hello.0, None, None);
+        // The cookie has proved the address of the hello, not one to which the client has moved since.
+        session.on_confirm_from(now, from, message.len(), &mut *self.entropy);
         if let Some((code, reason)) = refusal {
             session.close(now, code, reason);
             // Nobody was told of the connection, so nobody needs to hear of its end.

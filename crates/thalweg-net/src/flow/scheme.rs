@@ -14,7 +14,7 @@ pub const MAX_ENCODING: usize = 1024;
 /// Names and options are those of scenario files. Both ends of a connection must use the same scheme with the same options:
 /// one settles it with what it knows of the path ([`Scheme::on_path`]) and sends the [encoding](Scheme::encode), which the
 /// other reads.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Scheme {
     entry: &'static Entry,
     /// In the order of the entry's keys, each key once.
@@ -123,6 +123,12 @@ impl fmt::Display for Scheme {
             write!(f, "{}{}={value}", if index == 0 { ':' } else { ',' }, key.name)?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
     }
 }
 

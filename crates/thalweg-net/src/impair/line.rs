@@ -130,9 +130,10 @@ impl Line {
         self.stats.received_bytes += parcel.bytes.len() as u64;
         // Its length is that of a datagram.
         let size = parcel.bytes.len() as u32 + parcel.header;
-        if self.spec.is_dark(self.first.unwrap_or(now), now) {
+        let first = self.first.unwrap_or(now);
+        if self.spec.is_dark(first, now) {
             self.stats.blacked_out += 1;
-        } else if self.spec.mtu.is_some_and(|mtu| u64::from(size) > mtu.get()) {
+        } else if self.spec.largest(first, now).is_some_and(|mtu| u64::from(size) > mtu.get()) {
             self.stats.too_long += 1;
         } else if self.held_bytes + parcel.bytes.len() > MEMORY {
             self.stats.overflow += 1;

@@ -13,4 +13,4 @@ mod spec;
 
 pub use line::{Line, LineStats, Parcel};
 pub use relay::{Relay, RelayConfig, RelayStats};
-pub use spec::{DirectionError, DirectionSpec, Span};
+pub use spec::{DirectionError, DirectionSpec, Narrowing, Span};

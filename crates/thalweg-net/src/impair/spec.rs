@@ -28,6 +28,24 @@ impl FromStr for Span {
     }
 }
 
+/// A change of the largest packet: `10s:1300B`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Narrowing {
+    /// When.
+    pub at: Duration,
+    /// The largest packet from then on, headers of IP and UDP counted.
+    pub mtu: Bytes,
+}
+
+impl FromStr for Narrowing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (at, mtu) = text.split_once(':').ok_or("expected a time and a size, such as `10s:1300B`")?;
+        Ok(Self { at: quantity(at)?, mtu: quantity(mtu)? })
+    }
+}
+
 /// What happens to the datagrams of one direction, in this order: a blackout or a size above the MTU drops them, the queue
 /// takes or drops them, the transmitter sends them at its rate, the wire does the rest.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +70,8 @@ pub struct DirectionSpec {
     pub queue: DisciplineSpec,
     /// The largest packet, headers of IP and UDP counted.
     pub mtu: Option<Bytes>,
+    /// When the largest packet changes, counted from the first datagram of all: the last change counts.
+    pub narrowings: Vec<Narrowing>,
     /// When nothing gets in, counted from the first datagram of all.
     pub blackouts: Vec<Span>,
 }
@@ -70,6 +90,7 @@ impl Default for DirectionSpec {
             reorder_delay: Duration::from_millis(10),
             queue: DisciplineSpec::Fcfs { limit: Limit::Bytes(1_000_000) },
             mtu: None,
+            narrowings: Vec::new(),
             blackouts: Vec::new(),
         }
     }
@@ -112,7 +133,7 @@ impl fmt::Display for DirectionError {
 impl std::error::Error for DirectionError {}
 
 /// The options of a direction, as on the command line.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "rate",
     "delay",
     "loss",
@@ -124,6 +145,7 @@ const KEYS: [&str; 12] = [
     "queue",
     "buffer",
     "mtu",
+    "narrow",
     "blackout",
 ];
 
@@ -168,6 +190,7 @@ impl DirectionSpec {
             "queue" => self.queue = queue(value, self.queue.limit()).map_err(wrong)?,
             "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
             "mtu" => self.mtu = Some(quantity(value).map_err(wrong)?),
+            "narrow" => self.narrowings.push(value.parse().map_err(wrong)?),
             _ => self.blackouts.push(value.parse().map_err(wrong)?),
         }
         Ok(())
@@ -206,6 +229,14 @@ impl DirectionSpec {
             corrupt: self.corrupt,
             reorder: Some(ReorderSpec { probability: self.reorder, delay: self.reorder_delay }),
         }
+    }
+
+    /// The largest packet at `now`, `first` being when the first datagram came.
+    pub(super) fn largest(&self, first: Time, now: Time) -> Option<Bytes> {
+        let since = now.since(first);
+        let last =
+            self.narrowings.iter().filter(|narrowing| narrowing.at <= since).max_by_key(|last| last.at);
+        last.map(|last| last.mtu).or(self.mtu)
     }
 
     /// Whether nothing gets in at `now`, `first` being when the first datagram came.
@@ -301,6 +332,11 @@ mod tests {
             [9, 10, 19, 20, 30].map(|secs| spec.is_dark(first, at(secs))),
             [false, true, true, false, true]
         );
+        spec.set_all("narrow=5s:1280B,narrow=9s:1400B").unwrap();
+        assert_eq!(
+            [4, 5, 8, 9].map(|secs| spec.largest(first, at(secs)).unwrap().get()),
+            [1300, 1280, 1280, 1400]
+        );
     }
 
     #[test]
@@ -319,6 +355,10 @@ mod tests {
             error("queue=tail").ends_with("there are fcfs, random-drop, red, codel, fq-codel, pie, sfq, drr")
         );
         assert_eq!(error("blackout=20s..10s"), "blackout cannot be `20s..10s`: it ends before it begins");
+        assert_eq!(
+            error("narrow=5s"),
+            "narrow cannot be `5s`: expected a time and a size, such as `10s:1300B`"
+        );
         assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
         // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times a datagram; two
         // thirds need a mean of 2 at least.

@@ -139,6 +139,12 @@ impl Connection {
         self.inner.peer.key
     }
 
+    /// What only the two ends of this connection have in common, whatever somebody in between does: each connection has
+    /// another. It is no secret.
+    pub fn binding(&self) -> &[u8; 32] {
+        &self.inner.peer.binding
+    }
+
     /// Where the peer was when the connection was made.
     pub fn remote(&self) -> SocketAddr {
         self.inner.peer.remote
@@ -149,9 +155,16 @@ impl Connection {
         &self.inner.peer.service
     }
 
-    /// Counters and beliefs, no older than a few hundredths of a second while something is going on.
+    /// Counters and beliefs, no older than a few hundredths of a second while data moves, and else no older than the last
+    /// call.
     pub fn stats(&self) -> SessionStats {
-        self.inner.pipe.lock().stats
+        let mut state = self.inner.pipe.lock();
+        let stats = state.stats;
+        if state.closed.is_none() {
+            state.stats_wanted = true;
+            self.inner.ring(state);
+        }
+        stats
     }
 
     /// Closes the connection now. What has not arrived is lost. Applications use codes from

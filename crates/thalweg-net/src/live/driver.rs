@@ -6,7 +6,7 @@ use super::socket::Shared;
 use super::udp::{Received, Sent, Udp};
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
-use crate::session::{Closed, Next, SessionEvent, code};
+use crate::session::{Agreed, Closed, Next, SessionEvent, code};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -207,6 +207,9 @@ impl Driver {
             state.finish = false;
             session.finish(now);
         }
+        if std::mem::take(&mut state.stats_wanted) && state.closed.is_none() {
+            state.stats = session.stats(now);
+        }
         if let Some((code, reason)) = close {
             session.close(now, code, &reason);
         }
@@ -269,10 +272,11 @@ impl Driver {
                     if let Some(session) = self.endpoint.session(handle)
                         && let Some(live) = self.pipes.get(&handle)
                     {
-                        let (remote, service) = (session.remote(), session.agreed().service.clone());
+                        let Agreed { service, binding, .. } = session.agreed().clone();
+                        let remote = session.remote();
                         let mut state = live.pipe.lock();
                         state.reading = session.reading();
-                        state.opening = Opening::Open(Peer { key: peer, remote, service });
+                        state.opening = Opening::Open(Peer { key: peer, remote, service, binding });
                         live.pipe.wake_all(&mut state);
                     }
                 }
@@ -284,9 +288,12 @@ impl Driver {
                     }
                 }
                 EndpointEvent::Accepted { peer, service, remote } => {
-                    let opening = Opening::Open(Peer { key: peer, remote, service });
+                    // One that has ended since is accepted and found closed.
+                    let session = self.endpoint.session(handle);
+                    let binding = session.as_ref().map(|session| session.agreed().binding).unwrap_or_default();
+                    let opening = Opening::Open(Peer { key: peer, remote, service, binding });
                     let pipe = Pipe::new(Some(handle), opening);
-                    if let Some(session) = self.endpoint.session(handle) {
+                    if let Some(session) = session {
                         pipe.lock().reading = session.reading();
                     }
                     let mut arrivals = self.shared.arrivals();
@@ -311,11 +318,17 @@ impl Driver {
     /// Hands over what was delivered to one connection.
     fn deliver(&mut self, now: Time) {
         let Some(handle) = self.delivering.take() else { return };
-        let Some(live) = self.pipes.get(&handle) else {
+        let Some(live) = self.pipes.get_mut(&handle) else {
             self.delivered.clear();
             return;
         };
         let mut state = live.pipe.lock();
+        if now.since(live.stats_at) > STATS
+            && let Some(session) = self.endpoint.session(handle)
+        {
+            live.stats_at = now;
+            state.stats = session.stats(now);
+        }
         let was_empty = state.incoming.is_empty();
         state.incoming.extend(self.delivered.drain(..));
         if was_empty {

@@ -12,7 +12,7 @@ mod pool;
 mod socket;
 mod udp;
 
-pub use clock::Clock;
+pub use clock::{Clock, Jumps};
 pub use connection::{Connection, NetError, RecvStream, SendStream};
 pub use examine::{Findings, examine};
 pub use socket::{Socket, SocketConfig};

@@ -30,6 +30,7 @@ pub(super) struct Peer {
     pub key: PublicKey,
     pub remote: SocketAddr,
     pub service: String,
+    pub binding: [u8; 32],
 }
 
 /// The state of a pipe.
@@ -52,6 +53,8 @@ pub(super) struct State {
     pub close: Option<(u16, String)>,
     pub closed: Option<Closed>,
     pub stats: SessionStats,
+    /// Somebody has looked at them, and will perhaps look again.
+    pub stats_wanted: bool,
     /// The thread has been told that there is something to do.
     pub rung: bool,
     /// Blocked callers: the thread wakes nobody who does not wait.
@@ -90,6 +93,7 @@ impl Pipe {
                 close: None,
                 closed: None,
                 stats: SessionStats::default(),
+                stats_wanted: false,
                 rung: false,
                 readers: 0,
                 writers: 0,

@@ -30,12 +30,14 @@ pub struct SocketConfig {
     pub buffer: Bytes,
     /// Which offloads are used.
     pub offload: Offload,
+    /// What its connections take for the time.
+    pub clock: Clock,
 }
 
 impl SocketConfig {
     /// With usual buffers and all offloads.
     pub fn new(bind: SocketAddr, endpoint: EndpointConfig) -> Self {
-        Self { bind, endpoint, buffer: Bytes::new(4 << 20), offload: Offload::Auto }
+        Self { bind, endpoint, buffer: Bytes::new(4 << 20), offload: Offload::Auto, clock: Clock::new() }
     }
 }
 
@@ -123,7 +125,7 @@ impl Socket {
     /// # Errors
     /// What the system says: the address is taken, or not of this host.
     pub fn bind(config: SocketConfig) -> io::Result<Self> {
-        let SocketConfig { bind, endpoint, buffer, offload } = config;
+        let SocketConfig { bind, endpoint, buffer, offload, clock } = config;
         let buffer = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
         let udp = Udp::bind(bind, buffer, offload)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -136,7 +138,6 @@ impl Socket {
             stats: Mutex::default(),
             local: udp.local()?,
         });
-        let clock = Clock::new();
         let endpoint = Endpoint::new(clock.now(), endpoint, Box::new(SystemEntropy::new()));
         let driver = Driver::new(Arc::clone(&shared), udp, endpoint, clock);
         let thread = std::thread::Builder::new().name("thalweg-udp".into()).spawn(move || driver.run())?;

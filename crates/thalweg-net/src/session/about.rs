@@ -95,6 +95,8 @@ pub struct Agreed {
     pub token: [u8; TOKEN],
     /// The largest datagram that both ends take.
     pub largest: u16,
+    /// What only the two ends of this handshake have in common.
+    pub binding: [u8; 32],
 }
 
 /// What an application may choose of a session.

@@ -408,6 +408,13 @@ impl Session {
         }
     }
 
+    /// The confirm of `size` bytes, with which the session begins, came from an address that may not be the proved one.
+    pub fn on_confirm_from(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
+        if from != self.path.remote {
+            self.migrate(now, from, size, entropy);
+        }
+    }
+
     /// The peer speaks from another address.
     fn migrate(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
         self.stats.migrations += 1;

@@ -70,11 +70,16 @@ impl Session {
         }
         let wait =
             self.rtt.map_or(Duration::from_millis(500), |rtt| (rtt * 2).max(Duration::from_millis(50)));
+        let is_repeated = confirm.tries > 0;
         confirm.due = now + wait * (1 << confirm.tries.min(4));
         confirm.tries += 1;
         let start = batch.start();
         write_confirm(batch.buffer(), self.agreed.remote, &confirm.message);
         batch.finish(start, self.path.remote, Purpose::Ordinary);
+        if is_repeated {
+            // The server may have the first and not know that this end's address has changed since: a sealed packet says it.
+            self.ping(now);
+        }
     }
 
     fn poll_path(&mut self, now: Time, batch: &mut Batch) {
@@ -144,7 +149,9 @@ impl Session {
             draining.due = now + wait * (1 << draining.tries.min(10));
             draining.tries += 1;
             let (close, remote) = (close.clone(), self.path.remote);
-            self.send(batch, remote, Purpose::Ordinary, |into| into.extend_from_slice(&close));
+            if self.path.allowance() >= (HEADER + close.len() + TAG) as u64 {
+                self.send(batch, remote, Purpose::Ordinary, |into| into.extend_from_slice(&close));
+            }
         }
         let Phase::Draining(draining) = &self.phase else { return Next::At(Time::MAX) };
         Next::At(draining.due.min(draining.until))

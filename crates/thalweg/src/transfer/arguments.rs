@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
+use thalweg_net::pairing::Code;
 use thalweg_proto::units::{Bytes, Rate};
 
 /// The port that is meant where none is said.
@@ -29,6 +30,9 @@ pub struct SendArguments {
     /// Trust this key, or `new`: any key of a receiver that is not known yet. Known ones are trusted
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
+    /// Get to know the receiver by the code that it shows (`thalweg recv --pair`)
+    #[arg(long, value_name = "CODE", conflicts_with = "trust")]
+    pub pair: Option<Code>,
     /// Compare contents to find unchanged files; without, size and time
     #[arg(long)]
     pub checksum: bool,
@@ -38,6 +42,9 @@ pub struct SendArguments {
     /// Connect again whenever the connection is lost, until everything is sent
     #[arg(long)]
     pub keep_trying: bool,
+    /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
+    pub metrics: Option<SocketAddr>,
     /// Print one JSON document about the transfer
     #[arg(long)]
     pub json: bool,
@@ -55,6 +62,12 @@ pub struct ListenArguments {
     /// Trust the sender with this key, or `new`: any sender. Known ones are trusted
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
+    /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
+    #[arg(long, conflicts_with = "quiet")]
+    pub pair: bool,
+    /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
+    pub metrics: Option<SocketAddr>,
     /// Print nothing but results and errors
     #[arg(long, short)]
     pub quiet: bool,

@@ -1,6 +1,7 @@
 //! How far a transfer is, on a terminal, and Ctrl-C.
 
 use super::ENDED;
+use super::metrics::Counted;
 use crate::console::Console;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::VecDeque;
@@ -30,6 +31,8 @@ pub struct Watched {
     pub progress: Arc<Progress>,
     /// What it goes over.
     pub connection: Connection,
+    /// Where it is counted, if at all.
+    pub counted: Option<Counted>,
     /// This end sends files.
     pub sends: bool,
     /// Set when the user wants to stop.
@@ -80,9 +83,17 @@ impl Watched {
                 rate(bytes.get() - before.min(&bytes.get()), now - *then)
             });
             self.draw(bar, rate);
+            self.count();
             std::thread::park_timeout(INTERVAL);
         }
+        self.count();
         bar.finish_and_clear();
+    }
+
+    fn count(&self) {
+        if let Some(counted) = &self.counted {
+            counted.update(self.connection.stats(), &self.progress);
+        }
     }
 
     fn draw(&self, bar: &ProgressBar, rate: Rate) {

@@ -2,6 +2,8 @@
 
 pub mod arguments;
 mod meter;
+mod metrics;
+mod pairing;
 mod peers;
 mod receive;
 mod send;

@@ -2,6 +2,8 @@
 
 use super::arguments::{Listen, ListenArguments, RecvArguments, ServeArguments, Trusted};
 use super::meter::{Meter, Watched};
+use super::metrics::{Counted, Metrics};
+use super::pairing::{Invitation, News, PAIRING};
 use super::peers::{self, Keys, Peers, ask, name_for};
 use super::summary::{Facts, Summary};
 use super::{ENDED, SERVICE, bind, close};
@@ -29,6 +31,9 @@ use thalweg_net::transfer::{
 /// How often Ctrl-C and the end of transfers are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How long the last words of a pairing are waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Receives from one sender.
 pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
     let is_output = arguments.folder.as_os_str() == "-";
@@ -55,7 +60,8 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
             };
             open += 1;
             let peer = door.name(&key, &connection);
-            let session = Session { connection, target, peer, command: "recv", stop: Arc::clone(&door.stop) };
+            let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
+            let session = Session { connection, target, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
         if let Ok(end) = ends.try_recv() {
@@ -67,6 +73,9 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
                 continue;
             }
             return Summary::new(end).tell(console, arguments.json);
+        }
+        if let Some(why) = door.closed_for.filter(|_| open == 0) {
+            return Err(Error::Failed(format!("{why}; nothing was received")));
         }
         if door.is_stopped() && open == 0 {
             return Err(Error::Lost("interrupted before anything was received".to_owned()));
@@ -106,8 +115,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             open.fetch_add(1, Ordering::Relaxed);
             let peer = door.name(&key, &connection);
             console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
-            let session =
-                Session { connection, target, peer, command: "serve", stop: Arc::clone(&door.stop) };
+            let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
+            let session = Session { connection, target, peer, command: "serve", counted, stop };
             session.begin(console, &ended, false);
         }
         for end in ends.try_iter() {
@@ -160,6 +169,12 @@ struct Door<'a> {
     socket: Socket,
     senders: Peers,
     trust: &'a [Trusted],
+    /// Strangers need a code.
+    pairs: bool,
+    invitation: Option<Invitation>,
+    /// Why the code is not good any more, if it is not and nobody was let in by it.
+    closed_for: Option<&'static str>,
+    metrics: Option<Arc<Metrics>>,
     console: &'a Console,
     stop: Arc<AtomicBool>,
 }
@@ -169,7 +184,7 @@ impl<'a> Door<'a> {
         let stop = interruptible()?;
         let keys = Keys::find()?;
         let (identity, senders) = (keys.identity()?, keys.senders()?);
-        let is_open = arguments.trust.contains(&Trusted::New) || peers::can_ask();
+        let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::can_ask();
         let known = arguments.trust.iter().filter_map(|trusted| match trusted {
             Trusted::Key(key) => Some(*key),
             Trusted::New => None,
@@ -183,7 +198,8 @@ impl<'a> Door<'a> {
                  with a name, or take any sender with --trust new"
             )));
         }
-        let listen = endpoint::Listen { trust, services: vec![SERVICE.to_owned()] };
+        let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
+        let listen = endpoint::Listen { trust, services: services.map(str::to_owned).collect() };
         let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity.clone()) };
         let socket = match arguments.listen {
             Listen::At(address) => bind(address, config)?,
@@ -194,7 +210,24 @@ impl<'a> Door<'a> {
             }
         };
         console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));
-        Ok(Self { socket, senders, trust: &arguments.trust, console, stop })
+        let invitation = arguments.pair.then(|| Invitation::new(identity.public()));
+        if let Some(invitation) = &invitation {
+            let code = invitation.code();
+            console.say(&format!(
+                "The code is {code}, for ten minutes: thalweg send --pair {code} FILES... HOST"
+            ));
+        }
+        Ok(Self {
+            socket,
+            senders,
+            trust: &arguments.trust,
+            pairs: arguments.pair,
+            invitation,
+            closed_for: None,
+            metrics: Metrics::begin(arguments.metrics, console)?,
+            console,
+            stop,
+        })
     }
 
     /// The next sender that may come in, if one comes soon.
@@ -203,16 +236,61 @@ impl<'a> Door<'a> {
             std::thread::sleep(TICK);
             return Ok(None);
         }
+        self.look_at_invitation()?;
+        if let Some(metrics) = &self.metrics {
+            metrics.endpoint(self.socket.stats().0);
+        }
         let arrived = self.socket.accept_within(TICK);
         let Some(connection) = arrived.map_err(|error| Error::Failed(error.to_string()))? else {
             return Ok(None);
         };
         let key = connection.peer();
+        if connection.service() == PAIRING {
+            match &mut self.invitation {
+                Some(invitation) => invitation.meet(connection),
+                None => connection.close(code::UNAUTHORIZED, "the code is used up"),
+            }
+            return Ok(None);
+        }
+        // Who was paired comes back at once, and may be here before the end of the other connection is known.
+        let begun = Instant::now();
+        while self.invitation.as_ref().is_some_and(|invitation| invitation.meets(&key))
+            && begun.elapsed() < PATIENCE
+        {
+            std::thread::sleep(Duration::from_millis(2));
+            self.look_at_invitation()?;
+        }
         if self.may_enter(key, &connection)? {
             return Ok(Some((connection, key)));
         }
         connection.close(code::UNAUTHORIZED, "the receiver does not take files from this key");
         Ok(None)
+    }
+
+    fn look_at_invitation(&mut self) -> Done {
+        let Some(invitation) = &mut self.invitation else { return Ok(()) };
+        match invitation.look() {
+            News::None => {}
+            News::Wrong(remote, left) => {
+                self.console.say(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
+            }
+            News::Paired(key, remote) => {
+                let name = name_for(&key);
+                self.invitation = None;
+                if self.senders.name_of(&key).is_none() {
+                    self.senders.remember(&name, key)?;
+                }
+                self.console.say(&format!(
+                    "{name} at {remote} knows the code; from now on it is known by the key {key}"
+                ));
+            }
+            News::Over(why) => {
+                self.invitation = None;
+                self.closed_for = Some(why);
+                self.console.say(why);
+            }
+        }
+        Ok(())
     }
 
     fn may_enter(&mut self, key: PublicKey, connection: &Connection) -> Result<bool, Error> {
@@ -227,7 +305,7 @@ impl<'a> Door<'a> {
         }
         let question =
             format!("{} wants to send. Its key, {key}, is not known. Trust it?", connection.remote());
-        let is_trusted = peers::can_ask() && ask(&question);
+        let is_trusted = !self.pairs && peers::can_ask() && ask(&question);
         if is_trusted {
             self.senders.remember(&name_for(&key), key)?;
         }
@@ -259,6 +337,7 @@ struct Session {
     target: Target,
     peer: String,
     command: &'static str,
+    counted: Option<Counted>,
     stop: Arc<AtomicBool>,
 }
 
@@ -266,10 +345,15 @@ impl Session {
     /// Receives in a thread of its own, which tells how it ended.
     fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) {
         let progress = Arc::new(Progress::new());
-        let Self { connection, target, peer, command, stop } = self;
+        let Self { connection, target, peer, command, counted, stop } = self;
         let watch = connection.another();
-        let watched =
-            Watched { progress: Arc::clone(&progress), connection: connection.another(), sends: false, stop };
+        let watched = Watched {
+            progress: Arc::clone(&progress),
+            connection: connection.another(),
+            counted,
+            sends: false,
+            stop,
+        };
         let meter = Meter::begin(watched, console, is_shown);
         let (at_end, peer_at_end) = (ended.clone(), peer.clone());
         let begun = Instant::now();

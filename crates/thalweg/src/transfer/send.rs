@@ -2,6 +2,8 @@
 
 use super::arguments::{PORT, SendArguments, Trusted};
 use super::meter::{Meter, Watched};
+use super::metrics::Metrics;
+use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
 use super::summary::{Facts, Summary, add};
 use super::throttle::Throttle;
@@ -49,6 +51,8 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
         stop: interruptible()?,
         name,
         scheme,
+        metrics: Metrics::begin(arguments.metrics, console)?,
+        paired: false,
         arguments,
         console,
     };
@@ -133,6 +137,9 @@ struct Sender<'a> {
     stop: Arc<AtomicBool>,
     name: String,
     scheme: Scheme,
+    metrics: Option<Arc<Metrics>>,
+    /// The code has been used.
+    paired: bool,
     arguments: &'a SendArguments,
     console: &'a Console,
 }
@@ -148,6 +155,7 @@ impl Sender<'_> {
         let watch = connection.another();
         let progress = Arc::new(Progress::new());
         let watched = Watched {
+            counted: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
             connection: connection.another(),
             sends: true,
@@ -179,19 +187,35 @@ impl Sender<'_> {
     fn connect(&mut self) -> Result<(Socket, Connection), Error> {
         let lost = |error: io::Error| Error::Lost(format!("{}: {error}", self.name));
         let addresses: Vec<SocketAddr> = self.name.to_socket_addrs().map_err(lost)?.collect();
-        let trust = self.trust()?;
+        if let Some(code) = self.arguments.pair.as_ref().filter(|_| !self.paired) {
+            let (_socket, connection) = self.reach(&addresses, &Trust::Anyone, PAIRING)?;
+            let key = connection.peer();
+            pairing::ask(&self.name, self.identity.public(), code, connection)?;
+            self.receivers.remember(&self.name, key)?;
+            self.paired = true;
+            self.console.say(&format!("Paired. From now on {} is known by the key {key}", self.name));
+        }
+        let (socket, connection) = self.reach(&addresses, &self.trust()?, SERVICE)?;
+        self.know(&connection)?;
+        Ok((socket, connection))
+    }
+
+    /// A connection to the first of these addresses that answers.
+    fn reach(
+        &self,
+        addresses: &[SocketAddr],
+        trust: &Trust,
+        service: &str,
+    ) -> Result<(Socket, Connection), Error> {
         let mut why = Error::Lost(format!("{} has no address", self.name));
-        for remote in addresses {
+        for &remote in addresses {
             let any: IpAddr =
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
             let socket = bind(SocketAddr::new(any, 0), EndpointConfig::client(self.identity.clone()))?;
             let scheme = self.scheme.clone();
-            let connect = Connect { remote, trust: trust.clone(), service: SERVICE.to_owned(), scheme };
+            let connect = Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme };
             match socket.connect(connect) {
-                Ok(connection) => {
-                    self.know(&connection)?;
-                    return Ok((socket, connection));
-                }
+                Ok(connection) => return Ok((socket, connection)),
                 Err(error) => why = self.explain(&error),
             }
         }

@@ -1,5 +1,7 @@
 //! Files between real processes over real sockets, which are killed.
 
+mod metrics;
+mod pairing;
 mod processes;
 
 use processes::{Place, Receiver, exit, sends, wait_until};

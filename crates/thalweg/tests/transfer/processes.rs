@@ -155,6 +155,13 @@ impl Receiver {
         Self { child, stderr, address, key }
     }
 
+    /// The next line that it writes for people.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line
+    }
+
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

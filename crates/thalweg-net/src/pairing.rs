@@ -1,0 +1,289 @@
+//! Pairing: two ends that have never met learn each other's keys by a short code that people pass on.
+//!
+//! Both run SPAKE2 (Abdalla and Pointcheval 2005; RFC 9382 is a variant) over an encrypted connection to whomever they
+//! reached, with the code as password:
+//!
+//! ```text
+//! client                              server
+//!   its half of SPAKE2            ->            a guess
+//!                                 <-  its half
+//!   proof that it has the key     ->
+//!                                 <-  proof that it has the key
+//! ```
+//!
+//! The keys of both ends and the connection's [binding](crate::live::Connection::binding) are part of what SPAKE2 makes its
+//! key of. Somebody in between has two connections, with two bindings and a key of its own, so that what one end says is of
+//! no use to the other. Who does not know the code learns with each run only whether one guess was right; the server, which
+//! may be asked often, counts them. The client proves first: whoever guesses cannot leave before the server knows.
+
+use crate::cookie::constant_time_eq;
+use crate::identity::{Entropy, PublicKey};
+use core::fmt;
+use core::str::FromStr;
+use spake2::{Ed25519Group, Identity, Password, Spake2};
+use std::io::{self, Read, Write};
+
+/// The digits of a code: one guess is right once in 10^8.
+const DIGITS: usize = 8;
+
+/// A half of SPAKE2: which one, and a point of the group.
+const HALF: usize = 33;
+
+/// A code that is good for one pairing. It is printed in two groups of four digits.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Code([u8; DIGITS]);
+
+/// Text that is no code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotACode;
+
+impl fmt::Display for NotACode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a code is eight digits, such as 1234-5678")
+    }
+}
+
+impl std::error::Error for NotACode {}
+
+impl Code {
+    /// A new code.
+    pub fn generate(entropy: &mut dyn Entropy) -> Self {
+        let mut bytes = [0; 16];
+        entropy.fill(&mut bytes);
+        // 2^128 is no multiple of 10^8: some codes are likelier by one in 10^30.
+        let mut number = u128::from_be_bytes(bytes);
+        Self([0; DIGITS].map(|_| {
+            let digit = (number % 10) as u8;
+            number /= 10;
+            b'0' + digit
+        }))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, digit) in self.0.iter().enumerate() {
+            let dash = if index == DIGITS / 2 { "-" } else { "" };
+            write!(f, "{dash}{}", char::from(*digit))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Code")
+    }
+}
+
+impl FromStr for Code {
+    type Err = NotACode;
+
+    /// Reads a code as people write it: dashes and spaces do not count.
+    fn from_str(text: &str) -> Result<Self, NotACode> {
+        let digits: Vec<u8> = text.bytes().filter(|byte| !b"- ".contains(byte)).collect();
+        let digits: [u8; DIGITS] = digits.try_into().map_err(|_| NotACode)?;
+        if digits.iter().all(u8::is_ascii_digit) { Ok(Self(digits)) } else { Err(NotACode) }
+    }
+}
+
+/// Between whom, over which connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// The client's key.
+    pub client: PublicKey,
+    /// The server's key.
+    pub server: PublicKey,
+    /// What only these two have in common.
+    pub binding: [u8; 32],
+}
+
+/// Why two ends are not paired.
+#[derive(Debug)]
+pub enum PairingError {
+    /// The connection ended. Before [`serve`] has read the peer's half this is no guess.
+    Stream {
+        /// What happened.
+        error: io::Error,
+        /// The peer can have learnt whether its guess was right.
+        guessed: bool,
+    },
+    /// The other one does not know the code, or somebody is in between.
+    Wrong,
+}
+
+impl fmt::Display for PairingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream { error, .. } => write!(f, "{error}"),
+            Self::Wrong => f.write_str("the codes differ, or somebody is in between"),
+        }
+    }
+}
+
+impl std::error::Error for PairingError {}
+
+/// The client's side, over a connection's streams.
+///
+/// # Errors
+/// The server does not know the code, or the connection ended.
+pub fn ask(code: &Code, ends: &Ends, from: &mut impl Read, to: &mut impl Write) -> Result<(), PairingError> {
+    let stream = |error| PairingError::Stream { error, guessed: true };
+    let (password, [client, server]) = (Password::new(code.0), ends.identities());
+    let (state, half) = Spake2::<Ed25519Group>::start_a(&password, &client, &server);
+    to.write_all(&half).map_err(stream)?;
+    let theirs: [u8; HALF] = read(from).map_err(stream)?;
+    let proofs = Proofs::new(&state.finish(&theirs).map_err(|_| PairingError::Wrong)?);
+    to.write_all(&proofs.client).map_err(stream)?;
+    let proof = read(from).map_err(stream)?;
+    if constant_time_eq(&proof, &proofs.server) { Ok(()) } else { Err(PairingError::Wrong) }
+}
+
+/// The server's side. An error is a guess that was wrong, unless it says otherwise.
+///
+/// # Errors
+/// The client does not know the code, or the connection ended.
+pub fn serve(
+    code: &Code,
+    ends: &Ends,
+    from: &mut impl Read,
+    to: &mut impl Write,
+) -> Result<(), PairingError> {
+    let theirs: [u8; HALF] = read(from).map_err(|error| PairingError::Stream { error, guessed: false })?;
+    let stream = |error| PairingError::Stream { error, guessed: true };
+    let (password, [client, server]) = (Password::new(code.0), ends.identities());
+    let (state, half) = Spake2::<Ed25519Group>::start_b(&password, &client, &server);
+    let proofs = Proofs::new(&state.finish(&theirs).map_err(|_| PairingError::Wrong)?);
+    to.write_all(&half).map_err(stream)?;
+    let proof = read(from).map_err(stream)?;
+    if !constant_time_eq(&proof, &proofs.client) {
+        return Err(PairingError::Wrong);
+    }
+    to.write_all(&proofs.server).map_err(stream)
+}
+
+impl Ends {
+    /// Both, as SPAKE2 knows them.
+    fn identities(&self) -> [Identity; 2] {
+        [(&b"client"[..], &self.client), (b"server", &self.server)]
+            .map(|(role, key)| Identity::new(&[role, &key.0, &self.binding].concat()))
+    }
+}
+
+/// What each end shows to have SPAKE2's key.
+struct Proofs {
+    client: [u8; 32],
+    server: [u8; 32],
+}
+
+impl Proofs {
+    fn new(key: &[u8]) -> Self {
+        let proof = |context| blake3::derive_key(context, key);
+        Self { client: proof("thalweg v1 pairing, client"), server: proof("thalweg v1 pairing, server") }
+    }
+}
+
+fn read<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that the right code pairs, and that neither a wrong one nor somebody in between does.
+    use super::*;
+    use crate::identity::SystemEntropy;
+    use std::net::{TcpListener, TcpStream};
+
+    fn ends() -> Ends {
+        Ends { client: PublicKey([1; 32]), server: PublicKey([2; 32]), binding: [3; 32] }
+    }
+
+    fn code(text: &str) -> Code {
+        text.parse().unwrap()
+    }
+
+    /// Two ends of a stream, each way.
+    fn streams() -> [TcpStream; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        [one, listener.accept().unwrap().0]
+    }
+
+    type Paired = Result<(), PairingError>;
+
+    fn pair(client: (&str, Ends), server: (&str, Ends)) -> (Paired, Paired) {
+        let [ours, theirs] = streams();
+        let (code_there, ends_there) = (code(server.0), server.1);
+        let there = std::thread::spawn(move || serve(&code_there, &ends_there, &mut &theirs, &mut &theirs));
+        let here = ask(&code(client.0), &client.1, &mut &ours, &mut &ours);
+        (here, there.join().unwrap())
+    }
+
+    #[test]
+    fn codes_are_read_as_people_write_them() {
+        let made = Code::generate(&mut SystemEntropy::new());
+        assert_eq!(made.to_string().parse(), Ok(made.clone()));
+        assert_ne!(made, Code::generate(&mut SystemEntropy::new()));
+        assert_eq!(code("12345678"), code("1234 - 5678"));
+        assert_eq!(code("12345678").to_string(), "1234-5678");
+        for wrong in ["", "1234567", "123456789", "1234567x", "１２３４５６７８"] {
+            assert_eq!(wrong.parse::<Code>(), Err(NotACode), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn who_knows_the_code_is_paired() {
+        let (here, there) = pair(("1234-5678", ends()), ("12345678", ends()));
+        here.unwrap();
+        there.unwrap();
+    }
+
+    #[test]
+    fn a_wrong_code_is_a_guess() {
+        let (here, there) = pair(("1234-5678", ends()), ("1234-5679", ends()));
+        // The server tells by ending the stream; neither proof was right.
+        assert!(matches!(here, Err(PairingError::Stream { guessed: true, .. })), "{here:?}");
+        assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");
+    }
+
+    #[test]
+    fn who_passes_on_what_both_say_gains_nothing() {
+        // Two connections of one in between: another binding, and its own key in place of either end's.
+        let changes: [fn(&mut Ends); 3] = [
+            |ends| ends.binding = [4; 32],
+            |ends| ends.client = PublicKey([9; 32]),
+            |ends| ends.server = PublicKey([9; 32]),
+        ];
+        for change in changes {
+            let mut others = ends();
+            change(&mut others);
+            let (here, there) = pair(("1234-5678", ends()), ("1234-5678", others));
+            assert!(here.is_err());
+            assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");
+        }
+    }
+
+    #[test]
+    fn who_leaves_in_time_has_not_guessed_and_later_it_counts() {
+        let [ours, theirs] = streams();
+        drop(ours);
+        let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        assert!(matches!(result, Err(PairingError::Stream { guessed: false, .. })), "{result:?}");
+        // A half, and then silence.
+        let [ours, theirs] = streams();
+        let password = Password::new(b"00000000");
+        let [client, server] = ends().identities();
+        let (_, half) = Spake2::<Ed25519Group>::start_a(&password, &client, &server);
+        (&ours).write_all(&half).unwrap();
+        ours.shutdown(std::net::Shutdown::Write).unwrap();
+        let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        assert!(matches!(result, Err(PairingError::Stream { guessed: true, .. })), "{result:?}");
+        // Anything that is no half.
+        let [ours, theirs] = streams();
+        (&ours).write_all(&[0xff; HALF]).unwrap();
+        let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);
+        assert!(matches!(result, Err(PairingError::Wrong)), "{result:?}");
+    }
+}

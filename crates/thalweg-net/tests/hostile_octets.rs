@@ -1,0 +1,44 @@
+//! The bodies of the fuzz targets on scripts that are the same every time.
+
+mod octets;
+
+use thalweg_proto::random::Stream;
+
+fn random(draw: &mut Stream, most: u64) -> Vec<u8> {
+    let length = draw.below(most);
+    (0..length).map(|_| draw.bits() as u8).collect()
+}
+
+#[test]
+fn any_datagrams_change_nothing() {
+    let mut draw = Stream::new(1, "datagrams", 0);
+    for _ in 0..300 {
+        octets::datagrams::run(&random(&mut draw, 600));
+    }
+}
+
+#[test]
+fn any_frames_of_a_peer_do_no_harm() {
+    let mut draw = Stream::new(2, "frames", 0);
+    for _ in 0..2000 {
+        let mut script = vec![draw.bits() as u8, draw.bits() as u8];
+        for _ in 0..draw.below(60) {
+            script.push(draw.bits() as u8);
+            // Mostly PDUs, of either flow.
+            let kind = [8, 9, draw.below(12)][draw.below(3) as usize] as u8;
+            let body = random(&mut draw, 60);
+            script.push(body.len() as u8 + 2);
+            script.extend([kind, draw.below(2) as u8]);
+            script.extend(body);
+        }
+        octets::session::run(&script);
+    }
+}
+
+#[test]
+fn anything_said_in_a_transfer_does_no_harm() {
+    let mut draw = Stream::new(3, "transfer", 0);
+    for _ in 0..2000 {
+        octets::transfer::run(&random(&mut draw, 200));
+    }
+}

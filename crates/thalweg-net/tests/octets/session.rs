@@ -1,0 +1,121 @@
+//! Any frames from a peer that was let in, to a session of any scheme.
+
+use super::{Seeded, piece};
+use std::sync::OnceLock;
+use thalweg_net::batch::Batch;
+use thalweg_net::flow::Scheme;
+use thalweg_net::handshake::{ClientParameters, Initiator, Responder, Secrets, ServerParameters};
+use thalweg_net::identity::Identity;
+use thalweg_net::keys::{Opener, Sealer};
+use thalweg_net::session::{Agreed, Next, Session, SessionConfig, SessionEvent, Side};
+use thalweg_net::wire::{ConnectionId, write_header};
+use thalweg_proto::payload::{Payload as _, Slice};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Time};
+
+const IDS: [ConnectionId; 2] = [ConnectionId([1; 8]), ConnectionId([2; 8])];
+const HOSTS: [&str; 2] = ["192.0.2.1:1000", "203.0.113.9:9"];
+
+/// What an application lets wait.
+const MEMORY: u64 = 1 << 16;
+
+/// Secrets of a handshake, the same each time.
+fn secrets() -> &'static Secrets {
+    static SECRETS: OnceLock<Secrets> = OnceLock::new();
+    SECRETS.get_or_init(|| {
+        let identity = |number| Identity::from_secret([number; 32]);
+        let mut initiator = Initiator::new(&identity(1), IDS[0], [3; 32]).unwrap();
+        let parameters = ServerParameters { id: IDS[1], token: [0; 16], largest: 1500 };
+        let (_, response) =
+            Responder::new(&identity(2), IDS[0], [4; 32], initiator.first(), &parameters).unwrap();
+        initiator.read(&response).unwrap();
+        let parameters = ClientParameters {
+            token: [0; 16],
+            largest: 1500,
+            service: "test".into(),
+            scheme: b"fixed".to_vec(),
+        };
+        initiator.confirm(&parameters).unwrap().1
+    })
+}
+
+/// Runs a script. The first two octets choose the scheme and which end this is. Then each step is an octet that says what
+/// happens and, for a packet, its frames.
+pub fn run(script: &[u8]) {
+    let mut octets = script.iter().copied();
+    let (Some(scheme), Some(options)) = (octets.next(), octets.next()) else { return };
+    let schemes: Vec<_> = Scheme::names().collect();
+    let scheme: Scheme = schemes[usize::from(scheme) % schemes.len()].parse().unwrap();
+    let side = if options & 1 == 0 { Side::Server } else { Side::Client };
+    let agreed = Agreed {
+        side,
+        peer: Identity::from_secret([1; 32]).public(),
+        service: "test".into(),
+        scheme,
+        local: IDS[1],
+        remote: IDS[0],
+        token: [7; 16],
+        largest: 1500,
+        binding: [0; 32],
+    };
+    let Secrets { client, server, .. } = secrets().clone();
+    let (ours, theirs) = if side == Side::Server { (server, client) } else { (client, server) };
+    let config = SessionConfig { memory: MEMORY, ..SessionConfig::default() };
+    let mut now = Time::ZERO + Duration::from_secs(1);
+    let keys = (Sealer::new(ours), Opener::new(theirs.clone()));
+    let mut session = Session::new(now, agreed, config, keys, HOSTS[0].parse().unwrap(), None, None);
+    let mut peer = Sealer::new(theirs);
+    let mut entropy = Seeded(Stream::new(1, "session", 0));
+    let mut unread = 0;
+    while let Some(step) = octets.next() {
+        match step & 7 {
+            0..=4 => {
+                let mut packet = Vec::new();
+                write_header(&mut packet, IDS[1], peer.next_number());
+                for _ in 0..1 + (step >> 6) {
+                    packet.extend(piece(&mut octets));
+                }
+                peer.seal(&mut packet, 0).unwrap();
+                let (number, range) = session.open(&mut packet).unwrap();
+                let from = HOSTS[usize::from(step >> 3 & 1)].parse().unwrap();
+                let packet = Slice::new(packet);
+                session.receive(now, from, step & 16 != 0, (number, &packet, range), &mut entropy);
+            }
+            5 => now += Duration::from_millis(1 << (step >> 4)),
+            6 if session.writable() > 0 => {
+                session.write(now, Slice::new(vec![step; 1 + usize::from(step) * 8]));
+            }
+            6 => session.finish(now),
+            _ => session.consumed(now, std::mem::take(&mut unread)),
+        }
+        unread += drain(&mut session, now);
+        // No flow gives an application more than it said that it keeps, but for what one PDU brings beyond.
+        assert!(unread <= MEMORY + (1 << 16), "{unread} bytes wait");
+    }
+}
+
+/// Takes what the session says and sends. The bytes that were delivered.
+fn drain(session: &mut Session, now: Time) -> u64 {
+    let mut delivered = 0;
+    let mut batch = Batch::new();
+    for turn in 0.. {
+        assert!(turn < 10_000, "a session spins");
+        batch.clear();
+        let next = session.poll(now, &mut batch);
+        while let Some(event) = session.event() {
+            if let SessionEvent::Delivered(data) = event {
+                delivered += u64::from(data.len());
+            }
+        }
+        match next {
+            Next::Full => {}
+            Next::At(at) => {
+                assert!(at > now || session.is_over() || !batch.is_empty(), "nothing was done at its time");
+                if batch.is_empty() {
+                    return delivered;
+                }
+            }
+        }
+    }
+    delivered
+}

@@ -1,0 +1,55 @@
+//! A relay in a thread of its own.
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use thalweg_net::impair::{DirectionSpec, Relay, RelayConfig, RelayStats};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::Duration;
+
+/// A relay that runs until it is asked what it counted.
+pub struct Running {
+    pub address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<RelayStats>,
+}
+
+/// A direction with these options.
+pub fn direction(text: &str) -> DirectionSpec {
+    let mut spec = DirectionSpec::default();
+    if !text.is_empty() {
+        spec.set_all(text).unwrap();
+    }
+    spec.check().unwrap();
+    spec
+}
+
+/// A relay to there. A test that fails leaves no thread behind for long.
+pub fn config(to: SocketAddr, up: DirectionSpec, down: DirectionSpec) -> RelayConfig {
+    let listen = if to.is_ipv4() { "127.0.0.1:0" } else { "[::1]:0" };
+    let listen = listen.parse().unwrap();
+    RelayConfig { listen, to, up, down, seed: 1, rebinds: vec![], duration: Some(Duration::from_secs(600)) }
+}
+
+impl Running {
+    pub fn start(config: RelayConfig) -> Self {
+        let relay = Relay::bind(config).unwrap();
+        let address = relay.local_addr().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        Self { address, stop, thread: std::thread::spawn(move || relay.run(&flag).unwrap()) }
+    }
+
+    pub fn stop(self) -> RelayStats {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Bytes that differ everywhere.
+pub fn bytes(seed: u64, length: usize) -> Vec<u8> {
+    let mut random = Stream::new(seed, "bytes", 0);
+    (0..length).map(|_| random.bits() as u8).collect()
+}

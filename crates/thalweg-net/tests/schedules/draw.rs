@@ -1,0 +1,173 @@
+//! What happens on a path and to its ends, drawn from a seed.
+
+use thalweg_net::flow::Scheme;
+use thalweg_net::impair::{DirectionSpec, Narrowing, Span};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_queue::Limit;
+
+/// How long things take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Blackouts of a second at most: all is over soon.
+    Quick,
+    /// Blackouts of ten seconds.
+    Full,
+}
+
+impl Scale {
+    /// The applications write for so long, unless the path holds them up; all that is drawn happens in this time.
+    pub fn span(self) -> Duration {
+        match self {
+            Self::Quick => Duration::from_millis(1500),
+            Self::Full => Duration::from_secs(15),
+        }
+    }
+
+    /// Losses in a row, in the mean. A handshake sends two datagrams a second: a long row is many seconds of them.
+    fn longest_burst(self) -> f64 {
+        match self {
+            Self::Quick => 3.0,
+            Self::Full => 8.0,
+        }
+    }
+
+    fn longest_blackout(self) -> Duration {
+        match self {
+            Self::Quick => Duration::from_secs(1),
+            Self::Full => Duration::from_secs(10),
+        }
+    }
+}
+
+/// An end of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Client,
+    Server,
+}
+
+/// What is done to the ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// The server is gone and comes back without memory.
+    Restart,
+    /// The clock of an end is later by so much.
+    Jump(End, Duration),
+}
+
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pub seed: u64,
+    pub scale: Scale,
+    pub scheme: Scheme,
+    /// Bytes from the client and from the server.
+    pub lengths: [usize; 2],
+    pub up: DirectionSpec,
+    pub down: DirectionSpec,
+    pub rebinds: Vec<Duration>,
+    pub actions: Vec<(Duration, Action)>,
+}
+
+/// A server that goes away says so, for half a second; the path is dark meanwhile, so that nobody hears it.
+const RESTART: Duration = Duration::from_millis(1500);
+
+impl Schedule {
+    /// Loss to 30 %, independent or in bursts, reordering, copies, damage; blackouts of one direction or both, a path that
+    /// narrows, new addresses, a server that is started anew, clocks that jump.
+    pub fn random(seed: u64, scale: Scale) -> Self {
+        let mut draw = Stream::new(seed, "schedule", 0);
+        let span = scale.span();
+        let (mut up, mut down) = (direction(&mut draw, scale), direction(&mut draw, scale));
+        if draw.chance(0.3) {
+            for _ in 0..1 + draw.below(2) {
+                let from = draw.uniform_duration(span);
+                let until =
+                    from + Duration::from_millis(100) + draw.uniform_duration(scale.longest_blackout());
+                darken([&mut up, &mut down], draw.below(3), Span { from, until });
+            }
+        }
+        if draw.chance(0.3) {
+            let at = span.mul_f64(0.4 + 0.5 * draw.unit());
+            let narrowing = Narrowing { at, mtu: Bytes::new(1280 + draw.below(120)) };
+            up.narrowings.push(narrowing);
+            down.narrowings.push(narrowing);
+        }
+        let changes = if draw.chance(0.4) { 1 + draw.below(3) } else { 0 };
+        let rebinds = (0..changes).map(|_| draw.uniform_duration(span)).collect();
+        let mut actions = Vec::new();
+        if draw.chance(0.15) {
+            let from = draw.uniform_duration(span);
+            darken([&mut up, &mut down], 2, Span { from, until: from + RESTART });
+            actions.push((from + RESTART.mul_f64(0.1), Action::Restart));
+        }
+        if draw.chance(0.3) {
+            for _ in 0..1 + draw.below(3) {
+                let end = if draw.chance(0.5) { End::Client } else { End::Server };
+                let by = Duration::from_millis(10) + draw.uniform_duration(Duration::from_secs(5));
+                actions.push((draw.uniform_duration(span), Action::Jump(end, by)));
+            }
+        }
+        actions.sort_by_key(|(at, _)| *at);
+        // Where much is lost, little takes long already.
+        let worst = up.loss.max(down.loss).max(up.corrupt).max(down.corrupt);
+        let most = if worst > 0.2 {
+            15_000
+        } else if worst > 0.05 {
+            40_000
+        } else {
+            200_000
+        };
+        let mut length = || draw.below(most) as usize;
+        let lengths = [length(), length()];
+        let schemes: Vec<_> =
+            Scheme::names().map(|name| scheme(name, scale)).filter(Scheme::is_reliable).collect();
+        let scheme = schemes[draw.below(schemes.len() as u64) as usize].clone();
+        Self { seed, scale, scheme, lengths, up, down, rebinds, actions }
+    }
+
+    pub fn restarts(&self) -> bool {
+        self.actions.iter().any(|(_, action)| *action == Action::Restart)
+    }
+}
+
+/// Where time is short, timers do not double up to a minute.
+fn scheme(name: &str, scale: Scale) -> Scheme {
+    let hurried = format!("{name}:rto.ceiling=400ms").parse();
+    match hurried {
+        Ok(scheme) if scale == Scale::Quick => scheme,
+        _ => name.parse().unwrap(),
+    }
+}
+
+fn direction(draw: &mut Stream, scale: Scale) -> DirectionSpec {
+    let mut often = |most: f64| if draw.chance(0.5) { draw.unit() * most } else { 0.0 };
+    let (loss, duplicate, corrupt, reorder) = (often(0.3), often(0.2), often(0.1), often(0.3));
+    let burst = draw.chance(0.4).then(|| 1.0 + draw.unit() * (scale.longest_burst() - 1.0));
+    let delay = draw.uniform_duration(Duration::from_millis(40));
+    let reorder_delay = Duration::from_millis(1) + delay.mul_f64(draw.unit());
+    let rate = draw.chance(0.5).then(|| Rate::from_mbits_per_sec(1 + draw.below(20)));
+    let mut spec = DirectionSpec {
+        rate,
+        delay,
+        loss,
+        burst,
+        duplicate,
+        corrupt,
+        reorder,
+        reorder_delay,
+        mtu: Some(Bytes::new(1500)),
+        ..DirectionSpec::default()
+    };
+    spec.queue.set_limit(Limit::Packets(20 + draw.below(200)));
+    spec
+}
+
+/// Nothing gets in one way, the other, or both.
+fn darken(directions: [&mut DirectionSpec; 2], which: u64, span: Span) {
+    for (index, direction) in (0..).zip(directions) {
+        if which == index || which == 2 {
+            direction.blackouts.push(span);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Random schedules over real sockets, through the relay: loss, bursts, reordering, copies, damage, blackouts, narrow paths,
+//! new addresses, servers that are started anew, clocks that jump. No byte may be wrong, nothing may hang, nothing may stay.
+
+mod draw;
+mod play;
+#[path = "../relay/mod.rs"]
+mod relay;
+
+use draw::{Scale, Schedule};
+use play::Counted;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// One test at a time: they count what the process has open.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Plays the schedules of `count` seeds from `first` on, `together` of them at a time.
+fn play_all(first: u64, count: u64, scale: Scale, together: usize, limit: Duration) -> Vec<Counted> {
+    let next = AtomicU64::new(first);
+    let counted = Mutex::new(Vec::new());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..together {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count || !failed.lock().unwrap().is_empty() {
+                        return;
+                    }
+                    let schedule = Schedule::random(seed, scale);
+                    match catch_unwind(AssertUnwindSafe(|| play::play(&schedule, limit))) {
+                        Ok(result) => counted.lock().unwrap().push(result),
+                        Err(_) => failed.lock().unwrap().push(seed),
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "seeds that failed: {failed:?}");
+    counted.into_inner().unwrap()
+}
+
+/// Open files and threads of this process.
+fn open() -> (usize, usize) {
+    let count = |folder| std::fs::read_dir(folder).unwrap().count();
+    (count("/proc/self/fd"), count("/proc/self/task"))
+}
+
+/// Nothing is open that was not before. A thread that was waited for takes a moment to be gone.
+fn check_open(before: (usize, usize)) {
+    for _ in 0..200 {
+        if open() == before {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("files and threads stayed open: {:?}, {before:?} before", open());
+}
+
+/// The memory of this process in bytes.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() * 1024
+}
+
+/// Everything that a schedule can do was done to somebody.
+fn check_that_all_happened(counted: &[Counted]) {
+    let sum = |of: fn(&Counted) -> u64| counted.iter().map(of).sum::<u64>();
+    let both = |of: fn(&thalweg_net::impair::LineStats) -> u64| {
+        counted.iter().map(|counted| of(&counted.relay.up) + of(&counted.relay.down)).sum::<u64>()
+    };
+    let all = [
+        ("lost", both(|line| line.lost)),
+        ("damaged", both(|line| line.corrupted)),
+        ("copied", both(|line| line.duplicated)),
+        ("held back", both(|line| line.held_back)),
+        ("blacked out", both(|line| line.blacked_out)),
+        ("too long", both(|line| line.too_long)),
+        ("new addresses", sum(|counted| counted.relay.rebinds)),
+        ("new addresses seen by servers", sum(|counted| counted.migrations)),
+        ("connections ended by restarts", sum(|counted| counted.resets as u64)),
+        ("jumps of clocks", sum(|counted| counted.jumps as u64)),
+    ];
+    let longest = counted.iter().map(|counted| counted.took).max();
+    println!("{} schedules: {all:?}, the longest took {longest:?}", counted.len());
+    for (what, count) in all {
+        assert!(count > 0, "never: {what}");
+    }
+}
+
+#[test]
+fn two_hundred_schedules() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = open();
+    let counted = play_all(0, 200, Scale::Quick, 80, Duration::from_secs(90));
+    check_that_all_happened(&counted);
+    check_open(before);
+}
+
+/// `scripts/soak schedules` runs this one.
+#[test]
+#[ignore = "takes an hour"]
+fn soak() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let (count, first) = (number("THALWEG_SCHEDULES", 10_000), number("THALWEG_SEED", 0));
+    let before = open();
+    let mut memory = None;
+    let mut done = 0;
+    while done < count {
+        let batch = (count - done).min(500);
+        println!("{done} of {count} schedules, next is seed {}", first + done);
+        play_all(first + done, batch, Scale::Full, 100, Duration::from_secs(600));
+        done += batch;
+        check_open(before);
+        let now = resident();
+        let base = *memory.get_or_insert(now);
+        println!("{done} of {count} passed, {} MB in memory", now >> 20);
+        assert!(now < base + base / 2 + (32 << 20), "memory grew from {base} to {now} bytes");
+    }
+}

@@ -1,0 +1,249 @@
+//! `--metrics`: counters for Prometheus, in its text format (version 0.0.4), over HTTP.
+//!
+//! The format is lines of names and numbers, and what is asked is one page, so that neither needs a library.
+
+use crate::console::{Console, Error};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::EndpointStats;
+use thalweg_net::session::SessionStats;
+use thalweg_net::transfer::Progress;
+
+/// A request is no longer, in bytes and in time. Requests are answered one by one.
+const REQUEST: usize = 8192;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where to listen: a port of this host alone, or an address with a port.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse() {
+        return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
+    }
+    text.parse().map_err(|_| "expected a port, or an address with a port".to_owned())
+}
+
+/// What is counted, of all transfers of a process.
+#[derive(Debug, Default)]
+pub struct Metrics(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    begun: u64,
+    open: BTreeMap<u64, Sample>,
+    /// Of those that have ended.
+    ended: Sample,
+    endpoint: EndpointStats,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sample {
+    stats: SessionStats,
+    moved: u64,
+}
+
+/// A transfer that is counted; when it is dropped, as ended.
+#[derive(Debug)]
+pub struct Counted {
+    metrics: Arc<Metrics>,
+    number: u64,
+}
+
+impl Metrics {
+    /// Answers at this address from now on; nothing without.
+    pub fn begin(address: Option<SocketAddr>, console: &Console) -> Result<Option<Arc<Self>>, Error> {
+        let Some(address) = address else { return Ok(None) };
+        let cannot = |error| Error::Failed(format!("cannot use {address}: {error}"));
+        let listener = TcpListener::bind(address).map_err(cannot)?;
+        let local = listener.local_addr().map_err(cannot)?;
+        let metrics = Arc::new(Self::default());
+        let answers = Arc::clone(&metrics);
+        let serve = move || {
+            for stream in listener.incoming().flatten() {
+                // A peer that is gone misses its answer, nobody else.
+                let _ = answers.answer(stream);
+            }
+        };
+        std::thread::Builder::new().name("metrics".to_owned()).spawn(serve).map_err(cannot)?;
+        console.say(&format!("Metrics at http://{local}/metrics"));
+        Ok(Some(metrics))
+    }
+
+    /// Counts one more transfer.
+    pub fn count(self: &Arc<Self>) -> Counted {
+        let mut state = self.lock();
+        state.begun += 1;
+        let number = state.begun;
+        state.open.insert(number, Sample::default());
+        Counted { metrics: Arc::clone(self), number }
+    }
+
+    /// What the socket for all of them has counted.
+    pub fn endpoint(&self, stats: EndpointStats) {
+        self.lock().endpoint = stats;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Numbers are sound one by one.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, mut stream: TcpStream) -> io::Result<()> {
+        let begun = Instant::now();
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut request = Vec::new();
+        let mut bytes = [0; 1024];
+        while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+            let left = PATIENCE.saturating_sub(begun.elapsed());
+            if left.is_zero() || request.len() > REQUEST {
+                return Ok(());
+            }
+            stream.set_read_timeout(Some(left))?;
+            match stream.read(&mut bytes)? {
+                0 => return Ok(()),
+                length => request.extend_from_slice(&bytes[..length]),
+            }
+        }
+        let mut words = request.split(u8::is_ascii_whitespace);
+        let (status, body) = match (words.next(), words.next()) {
+            (Some(b"GET"), Some(b"/metrics")) => ("200 OK", self.lock().text()),
+            (Some(b"GET"), _) => ("404 Not Found", "Metrics are at /metrics\n".to_owned()),
+            _ => ("405 Method Not Allowed", "Only GET is answered\n".to_owned()),
+        };
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            body.len()
+        )
+    }
+}
+
+impl Counted {
+    /// What has been counted by now.
+    pub fn update(&self, stats: SessionStats, progress: &Progress) {
+        let sample = Sample { stats, moved: progress.moved().get() };
+        self.metrics.lock().open.insert(self.number, sample);
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut state = self.metrics.lock();
+        if let Some(sample) = state.open.remove(&self.number) {
+            state.ended = state.ended.and(&sample);
+        }
+    }
+}
+
+impl Sample {
+    /// Both together, as far as they are counters.
+    fn and(mut self, other: &Self) -> Self {
+        let (all, more) = (&mut self.stats, &other.stats);
+        all.packets_sent += more.packets_sent;
+        all.packets_received += more.packets_received;
+        all.packets_refused += more.packets_refused;
+        all.bytes_sent += more.bytes_sent;
+        all.bytes_received += more.bytes_received;
+        all.migrations += more.migrations;
+        all.sending.sender.retransmissions += more.sending.sender.retransmissions;
+        all.sending.sender.timeouts += more.sending.sender.timeouts;
+        self.moved += other.moved;
+        self
+    }
+}
+
+impl State {
+    fn text(&self) -> String {
+        let all = self.open.values().fold(self.ended, Sample::and);
+        let (stats, sender) = (&all.stats, &all.stats.sending.sender);
+        let metrics = [
+            ("transfers_total", "counter", "Transfers that have begun.", self.begun),
+            ("transfers_open", "gauge", "Transfers that go on.", self.open.len() as u64),
+            ("transferred_bytes_total", "counter", "Bytes of files moved.", all.moved),
+            ("sent_bytes_total", "counter", "Bytes of UDP payload sent.", stats.bytes_sent),
+            (
+                "received_bytes_total",
+                "counter",
+                "Bytes of authentic UDP payload received.",
+                stats.bytes_received,
+            ),
+            ("sent_packets_total", "counter", "Packets sent.", stats.packets_sent),
+            ("received_packets_total", "counter", "Authentic packets received.", stats.packets_received),
+            (
+                "refused_packets_total",
+                "counter",
+                "Packets that were forged or came before.",
+                stats.packets_refused,
+            ),
+            ("retransmitted_packets_total", "counter", "Data packets sent again.", sender.retransmissions),
+            ("timeouts_total", "counter", "Retransmission timers that expired.", sender.timeouts),
+            ("migrations_total", "counter", "Changes of a peer's address.", stats.migrations),
+            ("handshakes_total", "counter", "Handshakes begun by clients.", self.endpoint.handshakes),
+            (
+                "handshakes_turned_away_total",
+                "counter",
+                "Clients not answered for want of room.",
+                self.endpoint.turned_away,
+            ),
+            (
+                "handshakes_forged_total",
+                "counter",
+                "Handshake messages that were not authentic.",
+                self.endpoint.forged,
+            ),
+            ("strangers_total", "counter", "Datagrams of no connection.", self.endpoint.strangers),
+        ];
+        let mut text = String::new();
+        for (name, kind, help, value) in metrics {
+            // Writing to a string never fails.
+            let _ = writeln!(
+                text,
+                "# HELP thalweg_{name} {help}\n# TYPE thalweg_{name} {kind}\nthalweg_{name} {value}"
+            );
+        }
+        text.push_str("# HELP thalweg_rtt_seconds Smoothed round-trip time of an open transfer.\n");
+        text.push_str("# TYPE thalweg_rtt_seconds gauge\n");
+        for (number, sample) in &self.open {
+            if let Some(rtt) = sample.stats.sending.sender.rtt() {
+                let _ = writeln!(text, "thalweg_rtt_seconds{{transfer=\"{number}\"}} {}", rtt.as_secs_f64());
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_one_of_this_host() {
+        assert_eq!(address("9100"), Ok("127.0.0.1:9100".parse().unwrap()));
+        assert_eq!(address("0.0.0.0:9100"), Ok("0.0.0.0:9100".parse().unwrap()));
+        assert!(address("everywhere").is_err());
+    }
+
+    #[test]
+    fn counters_stay_when_transfers_end() {
+        let metrics = Arc::new(Metrics::default());
+        let value = |name: &str| {
+            let text = metrics.lock().text();
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("thalweg_{name} ")).map(str::to_owned));
+            line.unwrap().parse::<u64>().unwrap()
+        };
+        let stats = SessionStats { packets_sent: 5, bytes_sent: 70, ..SessionStats::default() };
+        for open in 1..=3 {
+            let counted = metrics.count();
+            counted.update(stats, &Progress::new());
+            counted.update(stats, &Progress::new());
+            assert_eq!((value("transfers_open"), value("transfers_total")), (1, open));
+            assert_eq!((value("sent_packets_total"), value("sent_bytes_total")), (5 * open, 70 * open));
+        }
+        assert_eq!((value("transfers_open"), value("sent_packets_total")), (0, 15));
+    }
+}

@@ -1,0 +1,165 @@
+//! `--pair`: a sender and a receiver that do not know each other yet learn each other's keys by a code.
+
+use super::close;
+use crate::console::Error;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::time::{Duration, Instant};
+use thalweg_net::identity::{PublicKey, SystemEntropy};
+use thalweg_net::live::{Connection, NetError, RecvStream, SendStream};
+use thalweg_net::pairing::{self, Code, Ends, PairingError};
+use thalweg_net::session::{Closed, code};
+
+/// What is asked for by who knows a code.
+pub const PAIRING: &str = "pair";
+
+/// Wrong guesses after which a code is worthless.
+const GUESSES: u32 = 3;
+
+/// How long a code is good.
+const LIFE: Duration = Duration::from_secs(600);
+
+/// One attempt takes no longer: two round trips.
+const ATTEMPT: Duration = Duration::from_secs(15);
+
+/// A code that waits for who knows it.
+pub struct Invitation {
+    code: Code,
+    own: PublicKey,
+    guesses: u32,
+    until: Instant,
+    attempt: Option<Attempt>,
+}
+
+struct Attempt {
+    connection: Connection,
+    result: Receiver<Result<(), PairingError>>,
+    until: Instant,
+}
+
+/// What came of an invitation.
+pub enum News {
+    /// Nothing yet.
+    None,
+    /// Somebody guessed wrong, and so many guesses are left.
+    Wrong(String, u32),
+    /// This peer knows the code, which is used up by that.
+    Paired(PublicKey, String),
+    /// The code is not good any more.
+    Over(&'static str),
+}
+
+impl Invitation {
+    /// With a new code, to the end with this key.
+    pub fn new(own: PublicKey) -> Self {
+        let code = Code::generate(&mut SystemEntropy::new());
+        Self { code, own, guesses: GUESSES, until: Instant::now() + LIFE, attempt: None }
+    }
+
+    /// The code.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Somebody wants to show that he knows the code. There is one attempt at a time.
+    pub fn meet(&mut self, connection: Connection) {
+        if self.attempt.is_some() {
+            connection.close(code::BUSY, "somebody else is being paired");
+            return;
+        }
+        let ends = Ends { client: connection.peer(), server: self.own, binding: *connection.binding() };
+        let (told, result) = channel();
+        let (watch, code) = (connection.another(), self.code.clone());
+        let pair = move || {
+            let (mut to, mut from) = connection.split();
+            let paired = pairing::serve(&code, &ends, &mut from, &mut to);
+            if paired.is_ok() {
+                // The proof is to arrive before the connection is closed. If it does not, the peer tries again in vain.
+                let _ = to.finish();
+            }
+            let _ = told.send(paired);
+        };
+        // Where there is no thread the channel's end is gone, which counts as nothing.
+        let _ = std::thread::Builder::new().name("pairing".to_owned()).spawn(pair);
+        self.attempt = Some(Attempt { connection: watch, result, until: Instant::now() + ATTEMPT });
+    }
+
+    /// Whether an attempt of this peer is going on.
+    pub fn meets(&self, key: &PublicKey) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.connection.peer() == *key)
+    }
+
+    /// What has happened since.
+    pub fn look(&mut self) -> News {
+        let Some(attempt) = &self.attempt else {
+            let is_late = Instant::now() >= self.until;
+            return if is_late { News::Over("nobody used the code within ten minutes") } else { News::None };
+        };
+        let result = match attempt.result.try_recv() {
+            Err(TryRecvError::Empty) => {
+                if Instant::now() >= attempt.until {
+                    attempt.connection.close(code::UNAUTHORIZED, "pairing takes too long");
+                }
+                return News::None;
+            }
+            Err(TryRecvError::Disconnected) => None,
+            Ok(result) => Some(result),
+        };
+        let Some(Attempt { connection, .. }) = self.attempt.take() else { return News::None };
+        let remote = connection.remote().to_string();
+        match result {
+            Some(Ok(())) => {
+                close(&connection, code::DONE, "");
+                News::Paired(connection.peer(), remote)
+            }
+            None | Some(Err(PairingError::Stream { guessed: false, .. })) => News::None,
+            Some(Err(_)) => {
+                close(&connection, code::UNAUTHORIZED, "the code is wrong");
+                self.guesses -= 1;
+                if self.guesses == 0 {
+                    News::Over("the code was guessed wrong three times")
+                } else {
+                    News::Wrong(remote, self.guesses)
+                }
+            }
+        }
+    }
+}
+
+/// Shows the one who answered as `name` that this end, which has the key `own`, knows the code.
+pub fn ask(name: &str, own: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
+    let ends = Ends { client: own, server: connection.peer(), binding: *connection.binding() };
+    let watch = connection.another();
+    let (mut to, mut from): (SendStream, RecvStream) = connection.split();
+    let (done, is_done) = channel::<()>();
+    let guard = watch.another();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if is_done.recv_timeout(ATTEMPT) == Err(RecvTimeoutError::Timeout) {
+                guard.close(code::DONE, "");
+            }
+        });
+        let result = pairing::ask(code, &ends, &mut from, &mut to);
+        drop(done);
+        result
+    });
+    let closed = watch.closed();
+    close(&watch, code::DONE, "");
+    match (result, closed) {
+        (Ok(()), _) => Ok(()),
+        (Err(PairingError::Wrong), _) => Err(Error::Failed(format!(
+            "the one who answers as {name} does not know the code: somebody may be in between. Nothing was sent"
+        ))),
+        (Err(_), Some(Closed::Peer { code: code::UNAUTHORIZED, .. })) => {
+            Err(Error::Failed(format!("{name} says that the code is wrong")))
+        }
+        (Err(_), Some(Closed::Peer { code: code::SERVICE, .. })) => Err(Error::Failed(format!(
+            "{name} waits for nobody to be paired: `thalweg recv --pair` and `thalweg serve --pair` do"
+        ))),
+        (Err(PairingError::Stream { error, .. }), closed) => {
+            let why = closed
+                .map_or_else(|| error.to_string(), |why| io::Error::from(NetError::Closed(why)).to_string());
+            Err(Error::Lost(format!("{name}: {why}")))
+        }
+    }
+}

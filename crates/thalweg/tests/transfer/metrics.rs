@@ -1,0 +1,54 @@
+//! What Prometheus would ask for.
+
+use crate::noise;
+use crate::processes::{Place, Receiver, exit, sends};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+/// Asks over HTTP, and gives the status and the page.
+fn get(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
+}
+
+fn value(page: &str, name: &str) -> u64 {
+    let line = page.lines().find_map(|line| line.strip_prefix(&format!("thalweg_{name} ")));
+    line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
+}
+
+#[test]
+fn a_server_tells_what_it_has_counted() {
+    let place = Place::new("metrics");
+    place.write("file", &noise(9, 1_000_000));
+    let mut receiver = Receiver::begin(&place, "serve", &["to", "--metrics", "0"], &["--trust", "new"]);
+    let line = receiver.line();
+    let address =
+        line.trim().strip_prefix("Metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    let (status, page) = get(&address, "GET /metrics");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert_eq!((value(&page, "transfers_total"), value(&page, "handshakes_total")), (0, 0));
+    let sent = sends(&place, &["file", &receiver.address, "--trust", "new"]);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    crate::wait_until("the transfer has ended", || {
+        value(&get(&address, "GET /metrics").1, "transfers_open") == 0
+    });
+    let (_, page) = get(&address, "GET /metrics");
+    assert_eq!((value(&page, "transfers_total"), value(&page, "transferred_bytes_total")), (1, 1_000_000));
+    assert!(value(&page, "received_bytes_total") > 1_000_000, "{page}");
+    assert!(value(&page, "received_packets_total") > 10 && value(&page, "handshakes_total") == 1, "{page}");
+    // Each has its kind.
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split([' ', '{']).next().unwrap();
+        assert!(page.contains(&format!("# TYPE {name} ")), "{line}");
+    }
+    assert_eq!(get(&address, "GET /").0, "HTTP/1.1 404 Not Found");
+    assert_eq!(get(&address, "POST /metrics").0, "HTTP/1.1 405 Method Not Allowed");
+    assert_eq!(exit(&receiver.interrupt()), 0);
+}

@@ -1,0 +1,63 @@
+//! Two users that do not know each other, and a code.
+
+use crate::processes::{Place, Receiver, exit, sends};
+
+/// A receiver that shows a code, and the code.
+fn inviting(place: &Place) -> (Receiver, String) {
+    let mut receiver = Receiver::begin(place, "recv", &["to"], &["--pair"]);
+    let line = receiver.line();
+    let code = line.strip_prefix("The code is ").unwrap_or_else(|| panic!("{line}"));
+    let code = code.split(',').next().unwrap().to_owned();
+    (receiver, code)
+}
+
+#[test]
+fn who_knows_the_code_is_let_in_and_known_from_then_on() {
+    let place = Place::new("paired");
+    place.write("file", b"secret");
+    let (receiver, code) = inviting(&place);
+    let (address, key) = (receiver.address.clone(), receiver.key.clone());
+    let sent = sends(&place, &["file", &address, "--pair", &code]);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert!(sent.stderr.contains(&format!("is known by the key {key}")), "{}", sent.stderr);
+    let received = receiver.end();
+    assert_eq!(exit(&received), 0, "{}", received.stderr);
+    assert!(received.stderr.contains("knows the code"), "{}", received.stderr);
+    assert_eq!(place.read("to/file"), b"secret");
+    // Without a code and without trust.
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &[]);
+    let again = sends(&place, &["file", &address]);
+    assert_eq!(exit(&again), 0, "{}", again.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+}
+
+#[test]
+fn three_wrong_guesses_end_the_code_and_strangers_need_one() {
+    let place = Place::new("guessed");
+    place.write("file", b"secret");
+    let (receiver, code) = inviting(&place);
+    let stranger = sends(&place, &["file", &receiver.address, "--trust", &receiver.key]);
+    assert_eq!(exit(&stranger), 1, "{}", stranger.stderr);
+    assert!(stranger.stderr.contains("takes nothing from this key"), "{}", stranger.stderr);
+    let wrong = if code == "0000-0000" { "0000-0001" } else { "0000-0000" };
+    for _ in 0..3 {
+        let guess = sends(&place, &["file", &receiver.address, "--pair", wrong]);
+        assert_eq!(exit(&guess), 1, "{}", guess.stderr);
+        assert!(guess.stderr.contains("says that the code is wrong"), "{}", guess.stderr);
+    }
+    let received = receiver.end();
+    assert_eq!(exit(&received), 1, "{}", received.stderr);
+    assert!(received.stderr.contains("guessed wrong three times"), "{}", received.stderr);
+    assert!(place.names("to").is_empty());
+}
+
+#[test]
+fn a_receiver_that_shows_no_code_pairs_with_nobody() {
+    let place = Place::new("no-code");
+    place.write("file", b"secret");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", "new"]);
+    let sent = sends(&place, &["file", &receiver.address, "--pair", "1234-5678"]);
+    assert_eq!(exit(&sent), 1, "{}", sent.stderr);
+    assert!(sent.stderr.contains("waits for nobody to be paired"), "{}", sent.stderr);
+    assert_eq!(exit(&receiver.interrupt()), 3);
+}
