@@ -62,7 +62,8 @@ fn described(path: &[String]) -> (Vec<String>, Vec<String>) {
     let commands = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let commands = commands.filter_map(|line| line.split_whitespace().next()).filter(|&name| name != "help");
     let options = help.lines().filter(|line| line.trim_start().starts_with('-'));
-    let options = options.filter_map(|line| line.split([' ', '[', '=']).find(|word| word.starts_with("--")));
+    let ends = |c: char| !c.is_ascii_alphanumeric() && c != '-';
+    let options = options.filter_map(|line| line.split(ends).find(|word| word.starts_with("--")));
     let options = options.filter(|&name| !["--help", "--version"].contains(&name));
     (commands.map(str::to_owned).collect(), options.map(str::to_owned).collect())
 }

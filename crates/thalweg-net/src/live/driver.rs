@@ -88,6 +88,9 @@ impl Driver {
             }
             if !received && !worked && !self.touched && wake != Some(Time::ZERO) {
                 self.sleep(wake, full);
+            } else if now.since(self.stats_at) > STATS {
+                self.publish();
+                self.stats_at = now;
             }
         }
         self.publish();
@@ -124,10 +127,8 @@ impl Driver {
             // The last words end in time, whatever the sessions wait for.
             let wake = wake.into_iter().chain(self.end).min();
             let span = wake.map(|at| at.since(now)).filter(|_| wake != Some(Time::MAX));
-            if now.since(self.stats_at) > STATS {
-                self.publish();
-                self.stats_at = now;
-            }
+            // Nobody shall read old numbers while it sleeps.
+            self.publish();
             self.looks = self.udp.wait(&self.shared.bell, full, span).unwrap_or(true);
         }
         if !self.shared.asleep.swap(false, Ordering::SeqCst) {
