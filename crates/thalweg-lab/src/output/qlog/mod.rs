@@ -11,7 +11,6 @@
 //! of all protocols are ACK frames with the numbers of the packets that are acknowledged for the first time, and what has
 //! no counterpart is an unknown frame with the code of its own protocol.
 
-mod acknowledged;
 mod packets;
 #[cfg(test)]
 mod tests;
