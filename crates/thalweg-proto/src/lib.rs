@@ -22,6 +22,7 @@ pub mod datagram;
 pub mod digest;
 mod engine;
 pub mod gate;
+mod lateness;
 pub mod numbers;
 pub mod payload;
 pub mod random;

@@ -249,13 +249,18 @@ impl RateControl {
     }
 
     /// When the next SD may go. The first of a pair is the one with an even number.
-    pub fn due(&self, length: u32, again: bool, s: Number) -> Time {
+    pub fn due(&mut self, length: u32, again: bool, s: Number) -> Time {
         let second = !again && s.get() % 2 == 1;
         self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
     }
 
     pub fn on_sent(&mut self, now: Time, length: u32) {
         self.pacer.on_sent(now, self.size(length));
+    }
+
+    /// The engine has been polled; an SD waits for this moment, if any does.
+    pub fn wait(&mut self, turn: Option<Time>) {
+        self.pacer.wait(turn);
     }
 
     fn size(&self, length: u32) -> u32 {
