@@ -90,10 +90,17 @@ impl Path {
         let shortest = sorted[0];
         let length = SPAN.max(2.0 * shortest);
         let spans = spans(recording, &trips, length);
-        let is_busy =
-            |span: &&Span| span.round_trip.is_some_and(|trip| trip > shortest * (1.0 + LONGER.0) + LONGER.1);
+        let has_queue =
+            |span: &Span| span.round_trip.is_some_and(|trip| trip > shortest * (1.0 + LONGER.0) + LONGER.1);
+        // A queue that comes or goes within a span was not there for all of it.
+        let is_busy = |number: usize| {
+            let around = spans.get(number.saturating_sub(1)..number + 2);
+            around.is_some_and(|around| around.iter().all(has_queue))
+        };
         let rate_of = |span: &Span| span.bytes as f64 * 8.0 / length;
-        let mut busy: Vec<f64> = spans.iter().filter(is_busy).map(rate_of).collect();
+        let all = || spans.iter().enumerate();
+        let mut busy: Vec<f64> =
+            all().filter(|(number, _)| is_busy(*number)).map(|(_, span)| rate_of(span)).collect();
         busy.sort_by(f64::total_cmp);
         let was_filled = busy.len() >= 3;
         let rate = match was_filled {
@@ -106,11 +113,11 @@ impl Path {
         let within = busy.iter().filter(|of| (*of / rate - 1.0).abs() <= STEADY).count();
         let is_steady = !was_filled || within * 10 >= busy.len() * 8;
         let trace = (!is_steady).then(|| {
-            let capacity = |span: &Span| match is_busy(&span) {
+            let capacity = |(number, span): (usize, &Span)| match is_busy(number) {
                 true => rate_of(span),
                 false => rate_of(span).max(rate),
             };
-            trace(spans.iter().map(capacity), length)
+            trace(all().map(capacity), length)
         });
         // Round trips that ended with a late answer are not the queue's: the longest hundredth does not count.
         let longest = sorted[(sorted.len() - 1) * 99 / 100] - shortest;
