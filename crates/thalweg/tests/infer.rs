@@ -31,8 +31,12 @@ fn folder(name: &str) -> PathBuf {
 
 /// Records two seconds of `scheme` over 8 Mbit/s and 40 ms; the file.
 fn recorded(scheme: &str, folder: &Path, loss: &str) -> PathBuf {
-    let (mut server, address) =
-        listening(&["bench", "server", "127.0.0.1:0", "--once"], "listening on ", ",");
+    let (mut server, address) = listening(
+        // As large as on Ethernet: the loopback takes datagrams that a queue of 40 kB does not hold.
+        &["bench", "server", "127.0.0.1:0", "--once", "--datagram", "1472B"],
+        "listening on ",
+        ",",
+    );
     let relay =
         ["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "8Mbit/s", "--delay", "20ms"];
     let more = ["--buffer", "40kB", "--up", loss, "--for", "60s"];
@@ -54,24 +58,30 @@ fn recorded(scheme: &str, folder: &Path, loss: &str) -> PathBuf {
 fn every_scheme_can_be_recorded_and_simulated() {
     let schemes = ["cubic", "vegas", "fixed:window=20pkt", "adaptive-ack:window=20pkt"];
     let others = ["sscop:window=40pkt", "sscop-rate", "sstp:rate=6Mbit/s"];
-    for (number, scheme) in schemes.into_iter().chain(others).enumerate() {
-        let folder = folder(&format!("infer-{number}"));
-        let file = recorded(scheme, &folder, "loss=0");
-        let output = thalweg(&["infer", file.to_str().unwrap(), "--json", "--quiet"]);
-        assert!(output.status.success(), "{scheme}: {}", String::from_utf8_lossy(&output.stderr));
-        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let round_trip = result["path"]["round_trip_s"].as_f64().unwrap();
-        // Packets take 1.5 ms, and hosts that are busy some more.
-        assert!((0.04..0.06).contains(&round_trip), "{scheme}: {result}");
-        // Nothing goes faster than the path, but what was held up somewhere may seem to.
-        let rate = result["path"]["rate_bps"].as_f64().unwrap();
-        assert!(rate < 9.5e6, "{scheme}: {result}");
-        for run in ["recorded", "simulated"] {
-            let goodput = result[run]["goodput_bps"].as_f64().unwrap();
-            assert!(goodput > 1e5 && goodput < 8e6, "{scheme}, {run}: {result}");
+    std::thread::scope(|scope| {
+        for (number, scheme) in schemes.into_iter().chain(others).enumerate() {
+            scope.spawn(move || found_again(number, scheme));
         }
-        assert!(folder.join("run/scenario.toml").exists());
+    });
+}
+
+fn found_again(number: usize, scheme: &str) {
+    let folder = folder(&format!("infer-{number}"));
+    let file = recorded(scheme, &folder, "loss=0");
+    let output = thalweg(&["infer", file.to_str().unwrap(), "--json", "--quiet"]);
+    assert!(output.status.success(), "{scheme}: {}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let round_trip = result["path"]["round_trip_s"].as_f64().unwrap();
+    // Packets take 1.5 ms, hosts that are busy some more, and adaptive acknowledgement reports every 40 ms.
+    assert!((0.04..0.15).contains(&round_trip), "{scheme}: {result}");
+    // Nothing goes faster than the path, but what was held up somewhere may seem to.
+    let rate = result["path"]["rate_bps"].as_f64().unwrap();
+    assert!(rate < 9.5e6, "{scheme}: {result}");
+    for run in ["recorded", "simulated"] {
+        let goodput = result[run]["goodput_bps"].as_f64().unwrap();
+        assert!(goodput > 1e5 && goodput < 8e6, "{scheme}, {run}: {result}");
     }
+    assert!(folder.join("run/scenario.toml").exists());
 }
 
 #[test]
