@@ -56,13 +56,13 @@ SCHEMES = {
     "fixed": "fixed:window={bdp:1.5}pkt,recovery=sack",
     "adaptive-ack": "adaptive-ack:window={bdp:0.9}pkt",
     "sscop": "sscop:window={bdp:1.9}pkt,buffer={bdp:1.9}pkt,timer-poll={poll}ms",
-    "sscop-rate": "sscop-rate:window={bdp:3}pkt,buffer={bdp:3}pkt,timer-poll={poll}ms",
+    "sscop-rate": "sscop-rate",
     "sstp": "sstp:rate={rate}Mbit/s",
 }
 # What live schemes do unless they are told otherwise, and simulated ones only if they are told.
 LIVE = {
     "sscop": "poll-after-retransmission=true,ignore-old-data=true",
-    "sscop-rate": "poll-after-retransmission=true,ignore-old-data=true",
+    "sscop-rate": "poll-after-retransmission=true,ignore-old-data=true,window=14000pkt,timer-poll={poll}ms,jitter=5ms",
 }
 PEERS = ("tcp-cubic", "tcp-bbr", "quic-cubic")
 
@@ -87,9 +87,13 @@ class Product:
         return str(max(10, round(self.packets * float(factor))))
 
 
-def spoken(who, path):
+def on_path(text, path):
     rate, rtt = path[:2]
-    return SCHEMES.get(who, who).format(rate=rate, bdp=Product(rate, rtt), poll=min(max(rtt / 2, 20), 750))
+    return text.format(rate=rate, bdp=Product(rate, rtt), poll=min(max(rtt / 2, 20), 750))
+
+
+def spoken(who, path):
+    return on_path(SCHEMES.get(who, who), path)
 
 
 # The path.
@@ -312,7 +316,7 @@ def simulate(options):
                     f'bad-to-good = {1 / burst}, loss-good = 0, loss-bad = 1}}')
         for who in options.schemes:
             scheme, _, keys = spoken(who, PATHS[name]).partition(":")
-            keys = ",".join(filter(None, (keys, LIVE.get(scheme))))
+            keys = ",".join(filter(None, (keys, on_path(LIVE.get(scheme, ""), PATHS[name]))))
             sets = [f"link.path.rate={rate} Mbit/s", f"link.path.delay={rtt / 2} ms", f"link.path.loss={lost}",
                     f"flow.transfer.scheme={scheme}"]
             for key in filter(None, keys.split(",")):
