@@ -62,7 +62,7 @@ SCHEMES = {
 # What live schemes do unless they are told otherwise, and simulated ones only if they are told.
 LIVE = {
     "sscop": "poll-after-retransmission=true,ignore-old-data=true",
-    "sscop-rate": "poll-after-retransmission=true,ignore-old-data=true,window=14000pkt,timer-poll={poll}ms,jitter=5ms",
+    "sscop-rate": "poll-after-retransmission=true,ignore-old-data=true,window=14000pkt,timer-poll={poll}ms,jitter=2ms",
 }
 PEERS = ("tcp-cubic", "tcp-bbr", "quic-cubic")
 

@@ -172,4 +172,4 @@ const SSCOP_TRAILER: u32 = 4;
 /// What IP, UDP and the seal of a datagram take, about, in bytes: agreed rates count it.
 const LOWER_LAYERS: u32 = 60;
 /// How late busy hosts answer.
-const JITTER: Duration = Duration::from_millis(5);
+const JITTER: Duration = Duration::from_millis(2);
