@@ -4,6 +4,7 @@
 //! - [`batch`]: runs simulations on several threads.
 //! - [`statistics`]: means, intervals, fairness.
 //! - [`explore`]: visits every state of a pair of engines.
+//! - [`infer`]: the path that a recording was made on.
 //! - [`model`]: closed formulas, and simulations that are only as large as their model.
 //! - [`results`]: the results document.
 //! - [`output`]: tables for people, folders, series and packet captures.
@@ -12,6 +13,7 @@
 
 pub mod batch;
 pub mod explore;
+pub mod infer;
 pub mod model;
 pub mod output;
 pub mod paper;

@@ -15,7 +15,13 @@ fn talk(scheme: Scheme) {
     let any = || "127.0.0.1:0".parse().unwrap();
     let server = Socket::bind(SocketConfig::new(any(), endpoint)).unwrap();
     let client = Socket::bind(SocketConfig::new(any(), EndpointConfig::client(identity(1)))).unwrap();
-    let connect = Connect { remote: server.local(), trust: Trust::Anyone, service: "talk".into(), scheme };
+    let connect = Connect {
+        remote: server.local(),
+        trust: Trust::Anyone,
+        service: "talk".into(),
+        scheme,
+        recorder: None,
+    };
     let (mut ask, mut hear) = client.connect(connect).unwrap().split();
     let (mut answer, mut listen) = server.accept().unwrap().split();
     let answering = std::thread::spawn(move || {

@@ -6,7 +6,6 @@ mod pair;
 use pair::{Channel, Pair, client_config, identity, pattern, server_config, short};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
-use thalweg_net::flow::Scheme;
 use thalweg_net::session::Closed;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -41,21 +40,6 @@ fn two_hundred_random_channels() {
             [random.below(60_000) as usize, random.below(60_000) as usize],
             MINUTE * 60,
         );
-    }
-}
-
-#[test]
-fn every_scheme_crosses_a_bad_channel() {
-    let channel = Channel {
-        loss: 0.03,
-        duplication: 0.02,
-        corruption: 0.01,
-        jitter: Duration::from_millis(3),
-        ..Channel::default()
-    };
-    for name in Scheme::names().filter(|name| *name != "udp") {
-        let mut pair = Pair::new(5, channel);
-        pair.transfer(name, 5, [40_000, 20_000], MINUTE * 60);
     }
 }
 

@@ -38,6 +38,7 @@ fn a_million_packets_leave_nothing_behind() {
         trust: Trust::only(identity(2).public()),
         service: "test".into(),
         scheme: "cubic".parse().unwrap(),
+        recorder: None,
     };
     let (mut send, _returns) = client.connect(connect).unwrap().split();
     let connection = server.accept().unwrap();

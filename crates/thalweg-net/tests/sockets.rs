@@ -32,6 +32,7 @@ fn request(remote: SocketAddr) -> Connect {
         trust: Trust::only(identity(2).public()),
         service: "test".into(),
         scheme: "cubic".parse().unwrap(),
+        recorder: None,
     }
 }
 

@@ -53,6 +53,7 @@ fn connection(offload: Offload) -> (Socket, Connection, Connection) {
         trust: Trust::only(identity(2).public()),
         service: "test".into(),
         scheme: "cubic".parse().unwrap(),
+        recorder: None,
     };
     let ours = client.connect(connect).unwrap();
     let theirs = server.accept().unwrap();

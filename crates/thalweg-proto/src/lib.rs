@@ -12,6 +12,7 @@
 //! - [`sstp`]: two-level flow control of large segments.
 //! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
+//! - [`numbers`]: which data packets carry and acknowledge, whatever the protocol.
 //! - [`digest`]: what tells states of an engine apart.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
@@ -21,6 +22,8 @@ pub mod datagram;
 pub mod digest;
 mod engine;
 pub mod gate;
+mod lateness;
+pub mod numbers;
 pub mod payload;
 pub mod random;
 pub mod sscop;

@@ -1,5 +1,7 @@
 //! What a simulated packet carries.
 
+use core::ops::Range;
+use thalweg_proto::numbers::Numbered;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::{aack, sscop, sstp, window};
@@ -37,5 +39,31 @@ impl Pdu {
             | Self::Sstp(_)
             | Self::Feedback(_) => None,
         }
+    }
+}
+
+impl Numbered for Pdu {
+    fn data(&self, near: u64) -> Option<Range<u64>> {
+        match self {
+            Self::Window(pdu) => pdu.data(near),
+            Self::AdaptiveAck(pdu) => pdu.data(near),
+            Self::Sscop(pdu) => pdu.data(near),
+            Self::Sstp(pdu) => pdu.data(near),
+            Self::Datagram(_) | Self::Feedback(_) => None,
+        }
+    }
+
+    fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
+        match self {
+            Self::Window(pdu) => pdu.acknowledged(near),
+            Self::AdaptiveAck(pdu) => pdu.acknowledged(near),
+            Self::Sscop(pdu) => pdu.acknowledged(near),
+            Self::Sstp(pdu) => pdu.acknowledged(near),
+            Self::Datagram(_) | Self::Feedback(_) => None,
+        }
+    }
+
+    fn length(&self) -> u32 {
+        self.payload().unwrap_or(0)
     }
 }

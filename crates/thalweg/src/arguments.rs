@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use crate::infer::InferArguments;
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -47,6 +48,8 @@ pub enum Command {
     Report(ReportArguments),
     /// Print when a link can send, as a trace for mahimahi's mm-link
     Mahimahi(MahimahiArguments),
+    /// Tell the path from a recording of a real transfer, and simulate the same transfer on it
+    Infer(InferArguments),
     /// Check a scenario and explain it in words
     Validate(ValidateArguments),
     /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
@@ -494,6 +497,9 @@ pub struct BenchClientArguments {
     /// The server's key, which it prints; without, any server is believed
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
+    /// Record what the sender sees of the path, as qlog, for `thalweg infer`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reverse", "parallel"])]
+    pub record: Option<PathBuf>,
     /// How the socket is used.
     #[command(flatten)]
     pub socket: BenchSocket,
@@ -658,6 +664,7 @@ impl Arguments {
             Command::Bench(Bench::Client(client)) => client.quiet,
             Command::Impair(impair) => impair.quiet,
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
+            Command::Infer(infer) => infer.quiet,
             Command::Send(send) => send.quiet,
             Command::Recv(recv) => recv.common.quiet,
             Command::Serve(serve) => serve.common.quiet,

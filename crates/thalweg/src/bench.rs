@@ -6,6 +6,7 @@
 use crate::Done;
 use crate::arguments::{Bench, BenchClientArguments, BenchServerArguments, BenchSocket};
 use crate::console::{Console, Error};
+use crate::record::Record;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -229,7 +230,9 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     let bind: IpAddr =
         if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, false)?;
-    let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme };
+    let record = Record::new(arguments.record.as_deref());
+    let recorder = record.as_ref().map(Record::recorder);
+    let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
     let mut connections = Vec::new();
     for _ in 0..arguments.parallel {
         connections.push(socket.connect(connect.clone()).map_err(failed)?);
@@ -266,6 +269,9 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     let time = each.iter().map(|result| result.time).max().unwrap_or_default();
     let total = watches.iter().map(Connection::stats).reduce(add).unwrap_or_default();
     let here = counted(bytes, time, cpu() - cpu_before, &total);
+    if let Some(record) = record {
+        record.finish(console)?;
+    }
     let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
     let (_, udp) = socket.stats();
     let document = json!({

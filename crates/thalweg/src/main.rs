@@ -9,6 +9,7 @@ mod doctor;
 mod execute;
 mod explore;
 mod impair;
+mod infer;
 mod input;
 mod lines;
 mod mahimahi;
@@ -16,6 +17,7 @@ mod model;
 mod paper;
 mod progress;
 mod qlogs;
+mod record;
 mod replays;
 mod report;
 mod rerun;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Model(arguments) => model::model(&arguments.model, &console),
         Command::Report(arguments) => report::report(&arguments, &console),
         Command::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, &console),
+        Command::Infer(arguments) => infer::infer(&arguments, &console),
         Command::Validate(arguments) => input::validate(&arguments, &console),
         Command::Explore(arguments) => explore::explore(&arguments, &console),
         Command::Doctor(arguments) => doctor::doctor(&arguments, &console),

@@ -19,7 +19,7 @@ mod verdict;
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, REPORT, Stored};
 pub use parquet::ParquetSeries;
 pub use png::{PngError, png};
-pub use qlog::{QlogPackets, write_qlog};
+pub use qlog::{LiveLog, Metrics, QlogPackets, write_qlog};
 pub(crate) use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;

@@ -282,6 +282,7 @@ fn sscop_rate() -> impl Strategy<Value = Vec<String>> {
         key("keep-records", one(&["true", "false"])),
         key("poll-floor", one(&["\"0 s\"", "\"20 ms\""])),
         key("drain", one(&["\"1 s\""])),
+        key("jitter", one(&["\"1 ms\""])),
     ]);
     (own, sscop_keys(), any::<bool>()).prop_map(|(mut keys, more, literal)| {
         keys.extend(more);

@@ -1,6 +1,6 @@
 //! What endpoints are told, and what they tell.
 
-use crate::flow::Scheme;
+use crate::flow::{Recorder, Scheme};
 use crate::identity::{Identity, PublicKey};
 use crate::session::{SessionConfig, SessionEvent};
 use crate::wire::LARGEST_DATAGRAM;
@@ -96,6 +96,8 @@ pub struct Connect {
     pub service: String,
     /// How bytes are to be moved.
     pub scheme: Scheme,
+    /// Keeps what happens at this end's stream, if that is wanted.
+    pub recorder: Option<Recorder>,
 }
 
 /// A connection of an endpoint. It is never given to another one.

@@ -159,7 +159,10 @@ impl Endpoint {
             binding: secrets.binding,
         };
         let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
-        let session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
+        let mut session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
+        if let Some(recorder) = connect.recorder {
+            session.record(recorder);
+        }
         entry.state = State::Open(Box::new(session));
         self.remote_ids.insert(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));

@@ -124,6 +124,7 @@ const SSCOP_RATE: &[Key] = &[
     key("keep-records", Takes::Switch, ""),
     key("poll-floor", Takes::Time, "10ms"),
     key("drain", Takes::Time, ""),
+    key("jitter", Takes::Time, ""),
 ];
 /// The layer below keeps order. Requests have a bit for each packet of a segment, and must fit into a datagram.
 const SSTP: &[Key] = &[

@@ -1,9 +1,10 @@
 //! The engine of a flow, whichever it is.
 
 use super::others;
-use super::{PDU, PathHints, Role, Scheme};
+use super::{PDU, PathHints, Recorder, Role, Scheme};
 use std::sync::Arc;
 use thalweg_proto::congestion::Any;
+use thalweg_proto::numbers::Numbered;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Event, Input, Limit, SenderStats};
 use thalweg_proto::units::Time;
@@ -63,16 +64,20 @@ pub(super) enum Polled {
 fn poll<E>(
     engine: &mut E,
     now: Time,
-    buffer: &mut Vec<u8>,
+    (buffer, recorder): (&mut Vec<u8>, Option<&Recorder>),
     encode: impl FnOnce(&E::Pdu, &mut Vec<u8>),
 ) -> Polled
 where
-    E: Engine<Event = Event<Slice>>,
+    E: Engine<Pdu: Numbered, Event = Event<Slice>>,
 {
     match engine.poll(now) {
         Output::Transmit(pdu) => {
+            let start = buffer.len();
             buffer.push(PDU);
             encode(&pdu, buffer);
+            if let Some(recorder) = recorder {
+                recorder.on_sent(now, &pdu, buffer.len() - start);
+            }
             Polled::Transmit
         }
         Output::Event(event) => Polled::Event(event),
@@ -81,12 +86,19 @@ where
     }
 }
 
+/// The network's mark on a PDU, and who keeps what happens.
+type Signs<'a> = (bool, Option<&'a Recorder>);
+
 /// Hands an engine a PDU, if it is one.
-fn receive<E, P>(engine: &mut E, now: Time, pdu: Option<P>, marked: bool) -> bool
+fn receive<E, P>(engine: &mut E, now: Time, pdu: Option<P>, (marked, recorder): Signs<'_>) -> bool
 where
     E: Engine<Input = Input<P, Slice>>,
+    P: Numbered,
 {
     let Some(pdu) = pdu else { return false };
+    if let Some(recorder) = recorder {
+        recorder.on_received(now, &pdu);
+    }
     engine.handle(now, Input::Pdu { pdu, marked });
     true
 }
@@ -139,29 +151,29 @@ impl Machine {
     }
 
     /// A PDU came. False where it is none of this scheme.
-    pub fn receive(&mut self, now: Time, bytes: &Slice, marked: bool) -> bool {
+    pub fn receive(&mut self, now: Time, bytes: &Slice, signs: Signs<'_>) -> bool {
         let window = || window_wire::decode(bytes);
         let sstp = || match sstp::wire::decode(bytes) {
             Ok((CONNECTION, pdu)) => Some(pdu),
             _ => None,
         };
         match self {
-            Self::WindowSender(engine) => receive(engine.as_mut(), now, window().ok(), marked),
-            Self::WindowReceiver(engine) => receive(engine.as_mut(), now, window().ok(), marked),
+            Self::WindowSender(engine) => receive(engine.as_mut(), now, window().ok(), signs),
+            Self::WindowReceiver(engine) => receive(engine.as_mut(), now, window().ok(), signs),
             // A source has no use for anything.
             Self::Source(_) => false,
             Self::Sink(engine) => {
-                receive(engine.as_mut(), now, Some(bytes.clone()).filter(|data| !data.is_empty()), marked)
+                receive(engine.as_mut(), now, Some(bytes.clone()).filter(|data| !data.is_empty()), signs)
             }
             Self::AdaptiveTransmitter(engine) => {
-                receive(engine.as_mut(), now, aack::wire::decode(bytes).ok(), marked)
+                receive(engine.as_mut(), now, aack::wire::decode(bytes).ok(), signs)
             }
             Self::AdaptiveReceiver(engine) => {
-                receive(engine.as_mut(), now, aack::wire::decode(bytes).ok(), marked)
+                receive(engine.as_mut(), now, aack::wire::decode(bytes).ok(), signs)
             }
-            Self::Sscop(engine) => receive(engine.as_mut(), now, sscop::Pdu::decode(bytes).ok(), marked),
-            Self::SstpSender(engine) => receive(engine.as_mut(), now, sstp(), marked),
-            Self::SstpReceiver(engine) => receive(engine.as_mut(), now, sstp(), marked),
+            Self::Sscop(engine) => receive(engine.as_mut(), now, sscop::Pdu::decode(bytes).ok(), signs),
+            Self::SstpSender(engine) => receive(engine.as_mut(), now, sstp(), signs),
+            Self::SstpReceiver(engine) => receive(engine.as_mut(), now, sstp(), signs),
         }
     }
 
@@ -169,19 +181,20 @@ impl Machine {
         each!(self, engine => engine.handle(now, command.into()));
     }
 
-    pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>) -> Polled {
+    pub fn poll(&mut self, now: Time, buffer: &mut Vec<u8>, recorder: Option<&Recorder>) -> Polled {
+        let to = (buffer, recorder);
         let sstp = |pdu: &sstp::Pdu<Slice>, buffer: &mut Vec<u8>| sstp::wire::encode(CONNECTION, pdu, buffer);
         let plain = |data: &Slice, buffer: &mut Vec<u8>| buffer.extend_from_slice(data.as_bytes());
         match self {
-            Self::WindowSender(engine) => poll(engine.as_mut(), now, buffer, window_wire::encode),
-            Self::WindowReceiver(engine) => poll(engine.as_mut(), now, buffer, window_wire::encode),
-            Self::Source(engine) => poll(engine.as_mut(), now, buffer, plain),
-            Self::Sink(engine) => poll(engine.as_mut(), now, buffer, plain),
-            Self::AdaptiveTransmitter(engine) => poll(engine.as_mut(), now, buffer, aack::wire::encode),
-            Self::AdaptiveReceiver(engine) => poll(engine.as_mut(), now, buffer, aack::wire::encode),
-            Self::Sscop(engine) => poll(engine.as_mut(), now, buffer, sscop::Pdu::encode),
-            Self::SstpSender(engine) => poll(engine.as_mut(), now, buffer, sstp),
-            Self::SstpReceiver(engine) => poll(engine.as_mut(), now, buffer, sstp),
+            Self::WindowSender(engine) => poll(engine.as_mut(), now, to, window_wire::encode),
+            Self::WindowReceiver(engine) => poll(engine.as_mut(), now, to, window_wire::encode),
+            Self::Source(engine) => poll(engine.as_mut(), now, to, plain),
+            Self::Sink(engine) => poll(engine.as_mut(), now, to, plain),
+            Self::AdaptiveTransmitter(engine) => poll(engine.as_mut(), now, to, aack::wire::encode),
+            Self::AdaptiveReceiver(engine) => poll(engine.as_mut(), now, to, aack::wire::encode),
+            Self::Sscop(engine) => poll(engine.as_mut(), now, to, sscop::Pdu::encode),
+            Self::SstpSender(engine) => poll(engine.as_mut(), now, to, sstp),
+            Self::SstpReceiver(engine) => poll(engine.as_mut(), now, to, sstp),
         }
     }
 

@@ -26,12 +26,14 @@ mod machine;
 mod options;
 mod others;
 mod path;
+mod record;
 mod scheme;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use path::PathHints;
+pub use record::{BELIEFS_EVERY, Beliefs, Happened, Recorded, Recorder, Recording};
 pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
 
 use ending::{Ending, Hearing, Telling};
@@ -139,6 +141,8 @@ pub struct Flow {
     refused: u64,
     failed: bool,
     reading: Reading,
+    /// Keeps what happens, if that is wanted.
+    recorder: Option<Recorder>,
 }
 
 /// How much an application may take before the flow must hear of it: a small part of the window, so that none waits for it.
@@ -170,7 +174,13 @@ impl Flow {
             refused: 0,
             failed: false,
             reading: scheme.reading(path),
+            recorder: None,
         }
+    }
+
+    /// From now on what happens at this end is kept.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
     }
 
     /// How much the application may take before it says so.
@@ -231,7 +241,7 @@ impl Flow {
 
     fn take(&mut self, now: Time, bytes: &Slice, marked: bool) {
         let is_sound = match (bytes.as_bytes().first(), &mut self.ending) {
-            (Some(&PDU), _) => self.machine.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
+            (Some(&PDU), _) => self.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
             (Some(&END), Ending::Hearing(hearing)) => {
                 hearing.hear(now, &bytes.as_bytes()[1..], self.delivered)
             }
@@ -239,6 +249,14 @@ impl Flow {
             _ => false,
         };
         self.malformed += u64::from(!is_sound);
+    }
+
+    fn receive(&mut self, now: Time, pdu: &Slice, marked: bool) -> bool {
+        let is_sound = self.machine.receive(now, pdu, (marked, self.recorder.as_ref()));
+        if let Some(recorder) = &self.recorder {
+            recorder.on_handled(now, || self.machine.sender_stats(now));
+        }
+        is_sound
     }
 
     /// The next thing to do at `now`. A datagram that is to be sent is appended to `buffer`.
@@ -263,7 +281,7 @@ impl Flow {
             return FlowOutput::Transmit;
         }
         loop {
-            let at = match self.machine.poll(now, buffer) {
+            let at = match self.machine.poll(now, buffer, self.recorder.as_ref()) {
                 Polled::Transmit => return FlowOutput::Transmit,
                 Polled::Event(Event::Finished) => {
                     if let Ending::Telling(telling) = &mut self.ending {

@@ -94,6 +94,7 @@ fn sscop_rate(scheme: &Scheme, segment: u32) -> RateConfig {
         keep_records: scheme.switch("keep-records").unwrap_or(rules.keep_records),
         poll_floor: scheme.time("poll-floor").unwrap_or(rules.poll_floor),
         drain: scheme.time("drain"),
+        jitter: scheme.time("jitter").unwrap_or(if is_literal { Duration::ZERO } else { JITTER }),
     }
 }
 
@@ -170,3 +171,5 @@ const LATENESS: Duration = Duration::from_millis(1);
 const SSCOP_TRAILER: u32 = 4;
 /// What IP, UDP and the seal of a datagram take, about, in bytes: agreed rates count it.
 const LOWER_LAYERS: u32 = 60;
+/// How late busy hosts answer.
+const JITTER: Duration = Duration::from_millis(2);

@@ -119,7 +119,9 @@ impl Scheme {
         let silence = self.time("timer-no-response").unwrap_or(Duration::MAX);
         self.suggest("timer-poll", Value::Time(poll.min(silence / 2)));
         let poll = self.time("timer-poll").unwrap_or(poll);
-        let window = self.packets_in(path, path.rtt.map(|rtt| (rtt + poll) * 2), 1024.0);
+        // Where a rate bounds what is sent, the window is only for the receiver's memory.
+        let unknown = if self.name() == "sscop" { 1024.0 } else { f64::INFINITY };
+        let window = self.packets_in(path, path.rtt.map(|rtt| (rtt + poll) * 2), unknown);
         self.suggest("window", Value::Packets(window));
         let window = self.packets("window").unwrap_or(window);
         self.suggest("buffer", Value::Packets(window));

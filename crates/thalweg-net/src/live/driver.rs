@@ -291,7 +291,8 @@ impl Driver {
                 EndpointEvent::Accepted { peer, service, remote } => {
                     // One that has ended since is accepted and found closed.
                     let session = self.endpoint.session(handle);
-                    let binding = session.as_ref().map(|session| session.agreed().binding).unwrap_or_default();
+                    let binding =
+                        session.as_ref().map(|session| session.agreed().binding).unwrap_or_default();
                     let opening = Opening::Open(Peer { key: peer, remote, service, binding });
                     let pipe = Pipe::new(Some(handle), opening);
                     if let Some(session) = session {

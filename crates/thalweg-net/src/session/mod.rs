@@ -13,7 +13,7 @@ mod output;
 pub use about::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 
 use crate::batch::Purpose;
-use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Role};
+use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role};
 use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
@@ -181,6 +181,15 @@ impl Session {
             session.ping(now);
         }
         session
+    }
+
+    /// From now on what happens at this end's stream is kept.
+    pub fn record(&mut self, recorder: Recorder) {
+        let headers = if self.path.remote.ip().to_canonical().is_ipv4() { 28 } else { 48 };
+        recorder.begin(self.agreed.scheme.to_string(), u32::from(OVERHEAD) + headers);
+        if let Some(flow) = self.sending() {
+            flow.record(recorder);
+        }
     }
 
     /// What the handshake settled.

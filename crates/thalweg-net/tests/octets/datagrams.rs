@@ -58,6 +58,7 @@ pub fn run(script: &[u8]) {
         trust: Trust::only(identity(2).public()),
         service: "test".into(),
         scheme: "cubic".parse().unwrap(),
+        recorder: None,
     };
     let first = pair.ends[0].connect(pair.now, connect.clone());
     for _ in 0..6 {

@@ -121,6 +121,7 @@ pub fn connect(scheme: &str) -> Connect {
         trust: Trust::only(identity(2).public()),
         service: "test".into(),
         scheme: scheme.parse().unwrap(),
+        recorder: None,
     }
 }
 

@@ -210,6 +210,7 @@ impl Client {
                     trust: Trust::only(identity(2).public()),
                     service: "test".into(),
                     scheme: schedule.scheme.clone(),
+                    recorder: None,
                 };
                 let result = socket.connect(request).and_then(|connection| {
                     *watched.lock().unwrap() = Some(connection.another());

@@ -1,6 +1,7 @@
 //! Unreliable datagrams: what is written leaves, at most at a given rate; what arrives is delivered as it comes.
 
 use crate::engine::{Engine, Output};
+use crate::lateness::Lateness;
 use crate::payload::{Payload, Queue};
 use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
 use crate::units::{Bytes, Rate, Time};
@@ -29,6 +30,7 @@ pub struct Source<P: Payload> {
     config: SourceConfig,
     queue: P::Queue,
     next_send: Time,
+    lateness: Lateness,
     writable: bool,
     finishing: bool,
     finished: bool,
@@ -44,6 +46,7 @@ impl<P: Payload> Source<P> {
             config,
             queue: P::Queue::default(),
             next_send: Time::ZERO,
+            lateness: Lateness::default(),
             writable: false,
             finishing: false,
             finished: false,
@@ -94,6 +97,7 @@ impl<P: Payload> Engine for Source<P> {
             return Output::Event(Event::Writable);
         }
         if self.queue.is_empty() {
+            self.lateness.wait(None);
             if self.finishing && !self.finished {
                 self.finished = true;
                 return Output::Event(Event::Finished);
@@ -103,17 +107,20 @@ impl<P: Payload> Engine for Source<P> {
             return Output::Idle;
         }
         if self.paused {
+            self.lateness.wait(None);
             self.limits.change(now, Some(Limit::Paused));
             return Output::Idle;
         }
         if self.config.rate.is_some() && self.next_send > now {
+            self.lateness.wait(Some(self.next_send));
             self.limits.change(now, Some(Limit::Pacing));
             return Output::Timeout { at: self.next_send, reason: SourceReason::Pacing };
         }
         let Some(payload) = self.queue.take(self.config.segment) else { return Output::Idle };
         if let Some(rate) = self.config.rate {
             let wire = Bytes::new(u64::from(payload.len()) + u64::from(self.config.header));
-            self.next_send = self.next_send.max(now) + rate.transmission_time(wire);
+            let departure = self.lateness.departure(self.next_send, now);
+            self.next_send = self.next_send.max(departure) + rate.transmission_time(wire);
         }
         self.sent += 1;
         self.writable = self.queue.is_empty() && !self.finishing;

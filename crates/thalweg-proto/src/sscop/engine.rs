@@ -383,6 +383,9 @@ impl<P: Payload> Engine for Sscop<P> {
             }
             let paced = self.send_data(now);
             self.paced = paced.is_some();
+            if let Some(rate) = &mut self.rate {
+                rate.wait(paced);
+            }
             if !self.waiting.is_empty() {
                 continue;
             }

@@ -50,8 +50,8 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// When the rate lets the next SD go.
-    fn paced(&self, again: bool) -> Option<Time> {
-        let rate = self.rate.as_ref()?;
+    fn paced(&mut self, again: bool) -> Option<Time> {
+        let rate = self.rate.as_mut()?;
         let next = if again { self.sent.requested() } else { self.queue.front() };
         Some(rate.due(sd_len(next?.len()), again, self.v.vt_s))
     }

@@ -45,6 +45,9 @@ pub struct SendArguments {
     /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
     pub metrics: Option<SocketAddr>,
+    /// Record what the sender sees of the path, as qlog, for `thalweg infer`; of several connections the last
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Print one JSON document about the transfer
     #[arg(long)]
     pub json: bool,

@@ -10,6 +10,7 @@ use super::throttle::Throttle;
 use super::{SERVICE, bind, close, lend};
 use crate::Done;
 use crate::console::{Console, Error};
+use crate::record::Record;
 use crate::run::interruptible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
-use thalweg_net::flow::Scheme;
+use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Socket};
 use thalweg_net::session::{Closed, SessionStats, code};
@@ -35,6 +36,14 @@ enum What {
 
 /// Sends files.
 pub fn send(arguments: &SendArguments, console: &Console) -> Done {
+    let record = Record::new(arguments.record.as_deref());
+    let done = run(arguments, console, record.as_ref().map(Record::recorder));
+    // A transfer that failed was recorded, too.
+    let written = record.map_or(Ok(()), |record| record.finish(console));
+    done.and(written)
+}
+
+fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>) -> Done {
     let Some((host, paths)) = arguments.words.split_last() else {
         return Err(Error::Usage("expected files and a receiver".to_owned()));
     };
@@ -53,6 +62,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
         scheme,
         metrics: Metrics::begin(arguments.metrics, console)?,
         paired: false,
+        recorder,
         arguments,
         console,
     };
@@ -140,6 +150,7 @@ struct Sender<'a> {
     metrics: Option<Arc<Metrics>>,
     /// The code has been used.
     paired: bool,
+    recorder: Option<Recorder>,
     arguments: &'a SendArguments,
     console: &'a Console,
 }
@@ -212,8 +223,9 @@ impl Sender<'_> {
             let any: IpAddr =
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
             let socket = bind(SocketAddr::new(any, 0), EndpointConfig::client(self.identity.clone()))?;
-            let scheme = self.scheme.clone();
-            let connect = Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme };
+            let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
+            let connect =
+                Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
             match socket.connect(connect) {
                 Ok(connection) => return Ok((socket, connection)),
                 Err(error) => why = self.explain(&error),

@@ -11,11 +11,12 @@
 //! of all protocols are ACK frames with the numbers of the packets that are acknowledged for the first time, and what has
 //! no counterpart is an unknown frame with the code of its own protocol.
 
-mod acknowledged;
+mod live;
 mod packets;
 #[cfg(test)]
 mod tests;
 
+pub use live::{LiveLog, Metrics};
 pub use packets::QlogPackets;
 
 use packets::{Act, Event, Frame};
@@ -129,6 +130,8 @@ impl Event {
         };
         let raw = match self.act {
             Act::Lost => String::new(),
+            // Nobody counted.
+            Act::Received if self.size == 0 => String::new(),
             Act::Sent | Act::Received => format!("\"raw\":{{\"length\":{}}},", self.size),
         };
         let frame = match &self.frame {

@@ -1,8 +1,8 @@
 //! The packets of senders, as they send and receive them.
 
-use super::acknowledged::{acknowledged, data};
 use core::ops::Range;
 use std::collections::BTreeMap;
+use thalweg_proto::numbers::Numbered as _;
 use thalweg_proto::payload::Payload as _;
 use thalweg_proto::sstp;
 use thalweg_proto::units::Time;
@@ -136,7 +136,7 @@ impl QlogPackets {
             Event { time: record.time, act, number: Some(number), size, frame }
         };
         let size = record.size;
-        if let Some(Range { start, end }) = data(record.pdu, connection.near) {
+        if let Some(Range { start, end }) = record.pdu.data(connection.near) {
             connection.near = start;
             let open = connection.open.entry(start).or_insert(Open { end, copies: Vec::new() });
             if let Some(before) = open.copies.last() {
@@ -153,7 +153,7 @@ impl QlogPackets {
     fn arrived(&mut self, record: &Record<'_>) {
         let connection = connection(&mut self.connections, record);
         let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
-        let Some(data) = data(record.pdu, connection.near) else { return };
+        let Some(data) = record.pdu.data(connection.near) else { return };
         let copies = connection.open.get_mut(&data.start).map(|open| open.copies.iter_mut());
         for copy in copies.into_iter().flatten().filter(|copy| copy.number == number) {
             copy.has_arrived = true;
@@ -165,7 +165,7 @@ impl QlogPackets {
         let connection = connection(&mut self.connections, record);
         let number = connection.numbers.get(&(true, record.packet.serial)).copied();
         let number = number.filter(|_| !record.packet.router);
-        let frame = match acknowledged(record.pdu, connection.near) {
+        let frame = match record.pdu.acknowledged(connection.near) {
             Some(ranges) => Frame::Ack { ranges: connection.close(&ranges) },
             None => frame(record.pdu),
         };

@@ -235,6 +235,7 @@ fn rate_entries(rate: &RateConfig, entries: &mut Entries) {
     if let Some(drain) = rate.drain {
         entries.quantity("drain", drain);
     }
+    entries.quantity("jitter", rate.jitter);
 }
 
 fn receiver_entries(receiver: &ReceiverConfig, entries: &mut Entries) {

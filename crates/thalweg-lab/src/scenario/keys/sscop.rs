@@ -71,6 +71,8 @@ table! {
         poll_floor: Duration = "poll-floor" or r#""10 ms""#;
         /// A source that has not seen an empty queue for so long makes room for two round trips; never without.
         drain: Duration = "drain";
+        /// Round trips that are longer than the shortest by no more than this, and no more than a quarter, show no queue; for hosts that answer late.
+        jitter: Duration = "jitter" or r#""0 s""#;
         ..sscop: Sscop;
     }
 }

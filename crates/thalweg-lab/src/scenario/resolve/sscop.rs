@@ -55,6 +55,7 @@ impl Resolver<'_> {
             keep_records: table.keep_records.as_deref().copied().unwrap_or(rules.keep_records),
             poll_floor: table.poll_floor.as_ref()?.value,
             drain: table.drain.as_deref().copied(),
+            jitter: table.jitter.as_ref()?.value,
             ..rules
         };
         if let Some(at) = table.drain.as_ref().filter(|at| at.value.is_zero()) {

@@ -97,7 +97,8 @@ impl Control {
             let span = now.since(then).as_secs_f64().max(1e-12);
             (acknowledged - before) as f64 / span
         });
-        let queueing = rtt.saturating_sub(self.rtt.min()).as_secs_f64();
+        let shortest = self.rtt.min();
+        let queueing = rtt.saturating_sub(shortest + self.config.jitter.min(shortest / 4)).as_secs_f64();
         let backlog = delivered * queueing;
         if backlog <= 1.0 {
             self.empty_at = now;
@@ -215,6 +216,15 @@ mod tests {
             control.on_stat(Time::ZERO + MS(at), MS(rtt), acked, probed);
         }
         assert!((control.rate - 1100.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn late_answers_are_no_backlog() {
+        let steady = RateConfig { jitter: MS(2), ..RateConfig::amended() };
+        // As if there were no delay at all; 4 ms are as 2 ms without.
+        assert_eq!(rate_after(steady, 102, 100), 2000.0);
+        let more = 1.0 / 0.104;
+        assert!((rate_after(steady, 104, 100) - (1000.0 + more)).abs() < 1e-6);
     }
 
     #[test]

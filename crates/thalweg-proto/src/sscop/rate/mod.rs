@@ -160,6 +160,10 @@ pub struct RateConfig {
     /// A source that has not seen an empty queue for so long sends at half its rate for two periods. All sources see the
     /// queue empty then, and count anew: one that began on a standing queue learns the true round-trip time.
     pub drain: Option<Duration>,
+    /// Round trips that are longer than the shortest by no more than this, and no more than a quarter, show no queue. Hosts
+    /// answer late: at 100 Mbit/s a tenth of a millisecond is a PDU of backlog, at which a source stops to grow with what it
+    /// delivers.
+    pub jitter: Duration,
 }
 
 impl RateConfig {
@@ -179,6 +183,7 @@ impl RateConfig {
             keep_records: false,
             poll_floor: Duration::from_millis(10),
             drain: None,
+            jitter: Duration::ZERO,
         }
     }
 
@@ -249,13 +254,18 @@ impl RateControl {
     }
 
     /// When the next SD may go. The first of a pair is the one with an even number.
-    pub fn due(&self, length: u32, again: bool, s: Number) -> Time {
+    pub fn due(&mut self, length: u32, again: bool, s: Number) -> Time {
         let second = !again && s.get() % 2 == 1;
         self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
     }
 
     pub fn on_sent(&mut self, now: Time, length: u32) {
         self.pacer.on_sent(now, self.size(length));
+    }
+
+    /// The engine has been polled; an SD waits for this moment, if any does.
+    pub fn wait(&mut self, turn: Option<Time>) {
+        self.pacer.wait(turn);
     }
 
     fn size(&self, length: u32) -> u32 {

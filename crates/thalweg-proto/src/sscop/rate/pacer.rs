@@ -1,6 +1,7 @@
 //! The source's spacing of SDs, which probes the network without any packet more.
 
 use super::Probing;
+use crate::lateness::Lateness;
 use crate::units::{Duration, Time};
 
 /// Spaces SDs so that their mean rate is the granted one and some of them probe for more.
@@ -11,33 +12,42 @@ pub struct Pacer {
     counter: i64,
     /// When the last SD left.
     last: Option<Time>,
+    /// When the next SD may leave, as last asked.
+    due: Time,
+    lateness: Lateness,
 }
 
 impl Pacer {
     /// Before the first SD, which may leave at once.
     pub fn new(probing: Probing) -> Self {
-        Self { probing, counter: 0, last: None }
+        Self { probing, counter: 0, last: None, due: Time::ZERO, lateness: Lateness::default() }
     }
 
     /// When an SD of `size` units may leave at `rate` units a second; `second` for the second of a pair.
     ///
     /// The interval I is size / rate. With the paper's pattern (section 3.1) it is I/2 while more was sent after long
     /// intervals than after short ones, and 3I/2 otherwise. Pairs leave back to back every 2I.
-    pub fn due(&self, size: u32, rate: f64, second: bool) -> Time {
+    pub fn due(&mut self, size: u32, rate: f64, second: bool) -> Time {
         let Some(last) = self.last else { return Time::ZERO };
         let factor = match self.probing {
             Probing::Spacing if self.counter > 0 => 0.5,
             Probing::Spacing => 1.5,
-            Probing::PacketPair if second => return last,
+            Probing::PacketPair if second => 0.0,
             Probing::PacketPair => 2.0,
         };
-        last + Duration::from_secs_f64(factor * f64::from(size) / rate)
+        self.due = last + Duration::from_secs_f64(factor * f64::from(size) / rate);
+        self.due
     }
 
-    /// An SD of `size` units leaves.
+    /// The engine has been polled; an SD waits for this moment, if any does.
+    pub fn wait(&mut self, turn: Option<Time>) {
+        self.lateness.wait(turn);
+    }
+
+    /// An SD of `size` units leaves, after [`Pacer::due`] was asked for it.
     pub fn on_sent(&mut self, now: Time, size: u32) {
         self.counter += if self.counter > 0 { -i64::from(size) } else { i64::from(size) };
-        self.last = Some(now);
+        self.last = Some(self.lateness.departure(self.due, now));
     }
 }
 
@@ -82,5 +92,24 @@ mod tests {
     #[test]
     fn pairs_go_back_to_back() {
         assert_eq!(gaps(Probing::PacketPair, &[100; 6], 1e5), [0.0, 0.0, 2.0, 0.0, 2.0, 0.0]);
+    }
+
+    #[test]
+    fn a_late_driver_does_not_slow_the_source_down() {
+        let mut pacer = Pacer::new(Probing::Spacing);
+        let late = Duration::from_micros(150);
+        let (mut now, mut sent) = (Time::ZERO, 0);
+        while now < Time::ZERO + Duration::from_millis(100) {
+            // 80 us each in the mean.
+            let due = pacer.due(1000, 12.5e6, false);
+            if due > now {
+                pacer.wait(Some(due));
+                now = due + late;
+            } else {
+                pacer.on_sent(now, 1000);
+                sent += 1;
+            }
+        }
+        assert!((1246..=1252).contains(&sent), "{sent}");
     }
 }

@@ -1,0 +1,175 @@
+//! One body of a test for both drivers of the engines: endpoints in simulated time, and real sockets with a relay between
+//! them. Every scheme moves streams both ways at once through the same trouble: each byte arrives, in order and once, and
+//! both ends learn of the end.
+
+mod pair;
+mod relay;
+
+use pair::{Channel, Pair, pattern};
+use relay::{Running, config, direction};
+use std::io::{Read as _, Write as _};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::Identity;
+use thalweg_net::impair::RelayConfig;
+use thalweg_net::live::{Connection, Socket, SocketConfig};
+use thalweg_proto::units::Duration;
+
+/// What a channel does, in each direction.
+#[derive(Clone, Copy, Debug)]
+struct Trouble {
+    seed: u64,
+    delay: Duration,
+    loss: f64,
+    duplication: f64,
+    corruption: f64,
+    /// The share of datagrams that others overtake, by up to 3 ms.
+    reordering: f64,
+    /// After this the client has another address, where the driver can do that.
+    rebind: Option<Duration>,
+}
+
+/// What came of an exchange: what client and server read up to the end of the other's stream.
+type Read = [Vec<u8>; 2];
+
+/// Something that runs two ends of a connection.
+trait Driver {
+    /// Client and server write these streams and finish them.
+    fn exchange(&self, scheme: &Scheme, trouble: &Trouble, streams: &[Vec<u8>; 2]) -> Read;
+}
+
+/// The body.
+fn streams_arrive_whole(driver: &impl Driver, scheme: &Scheme) {
+    let calm = Trouble {
+        seed: 1,
+        delay: Duration::from_millis(2),
+        loss: 0.0,
+        duplication: 0.0,
+        corruption: 0.0,
+        reordering: 0.0,
+        rebind: None,
+    };
+    let bad = Trouble {
+        seed: 2,
+        delay: Duration::from_millis(3),
+        loss: 0.05,
+        duplication: 0.05,
+        corruption: 0.02,
+        reordering: 0.05,
+        rebind: Some(Duration::from_millis(400)),
+    };
+    for (trouble, lengths) in [(calm, [0, 1]), (calm, [30_000, 70_000]), (bad, [70_000, 30_000])] {
+        let streams = [pattern(trouble.seed, lengths[0]), pattern(trouble.seed + 1, lengths[1])];
+        let read = driver.exchange(scheme, &trouble, &streams);
+        for (read, written) in read.iter().zip([&streams[1], &streams[0]]) {
+            assert_eq!(read.len(), written.len(), "{scheme}, {trouble:?}");
+            assert!(read == written, "{scheme}, {trouble:?}: bytes are wrong");
+        }
+    }
+}
+
+/// Those that promise every byte.
+fn schemes() -> impl Iterator<Item = Scheme> {
+    Scheme::names().map(|name| name.parse::<Scheme>().unwrap()).filter(Scheme::is_reliable)
+}
+
+/// Both ends in one thread, in time that is made.
+struct Simulated;
+
+impl Driver for Simulated {
+    fn exchange(&self, scheme: &Scheme, trouble: &Trouble, streams: &[Vec<u8>; 2]) -> Read {
+        let jitter = if trouble.reordering > 0.0 { Duration::from_millis(3) } else { Duration::ZERO };
+        let channel = Channel {
+            loss: trouble.loss,
+            duplication: trouble.duplication,
+            corruption: trouble.corruption,
+            delay: trouble.delay,
+            jitter,
+            ..Channel::default()
+        };
+        let mut pair = Pair::new(trouble.seed, channel);
+        pair.connect(&scheme.to_string());
+        for (end, stream) in pair.ends.iter_mut().zip(streams) {
+            end.write(stream);
+        }
+        let is_over = |pair: &mut Pair| pair.ends.iter().all(|end| end.finished && end.ended);
+        if let Some(rebind) = trouble.rebind {
+            let at = pair.now + rebind;
+            pair.run(Duration::from_secs(3600), |pair| pair.now >= at || is_over(pair));
+            pair.ends[0].address = "192.0.2.77:7".parse().unwrap();
+        }
+        pair.run(Duration::from_secs(3600), is_over);
+        pair.ends.map(|end| end.received)
+    }
+}
+
+#[test]
+fn every_scheme_in_simulated_time() {
+    for scheme in schemes() {
+        streams_arrive_whole(&Simulated, &scheme);
+    }
+}
+
+/// UDP, a thread for each socket, and a relay.
+struct Sockets;
+
+impl Driver for Sockets {
+    fn exchange(&self, scheme: &Scheme, trouble: &Trouble, streams: &[Vec<u8>; 2]) -> Read {
+        let bind = |listen| {
+            let endpoint =
+                EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
+            Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
+        };
+        let server = bind(Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }));
+        let client = bind(None);
+        let Trouble { delay, loss, duplication, corruption, reordering, .. } = trouble;
+        let path = format!(
+            "rate=50Mbit/s,buffer=200pkt,mtu=1500B,delay={}us,loss={loss},duplicate={duplication},corrupt={corruption},\
+             reorder={reordering},reorder-delay=3ms",
+            delay.as_picos() / 1_000_000,
+        );
+        let rebinds = trouble.rebind.into_iter().collect();
+        let way = direction(&path);
+        let relay = Running::start(RelayConfig { rebinds, ..config(server.local(), way.clone(), way) });
+        let request = Connect {
+            remote: relay.address,
+            trust: Trust::Anyone,
+            service: "test".into(),
+            scheme: scheme.clone(),
+            recorder: None,
+        };
+        let ours = client.connect(request).unwrap();
+        let theirs = server.accept().unwrap();
+        let [to_server, to_client] = streams.clone();
+        let other = std::thread::spawn(move || play(theirs, to_client));
+        let read = [play(ours, to_server), other.join().unwrap()];
+        // They say good-bye through the relay.
+        drop((client, server));
+        let stats = relay.stop();
+        assert!(*loss == 0.0 || stats.up.lost > 0 && stats.down.lost > 0, "{stats:?}");
+        read
+    }
+}
+
+/// Writes `stream`, finishes it, and reads what the other writes.
+fn play(connection: Connection, stream: Vec<u8>) -> Vec<u8> {
+    let (mut send, mut receive) = connection.split();
+    let writer = std::thread::spawn(move || {
+        send.write_all(&stream).unwrap();
+        send.finish().unwrap();
+    });
+    let mut read = Vec::new();
+    receive.read_to_end(&mut read).unwrap();
+    writer.join().unwrap();
+    read
+}
+
+#[test]
+fn every_scheme_over_real_sockets() {
+    // The handshake of each is over by the time of the change of address.
+    let threads: Vec<_> =
+        schemes().map(|scheme| std::thread::spawn(move || streams_arrive_whole(&Sockets, &scheme))).collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,193 @@
+//! `thalweg infer`: the path of a recording, and the same run in the simulator.
+
+use crate::Done;
+use crate::console::{Console, Error};
+use clap::Args;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use thalweg_lab::batch::{self, Job, Progress};
+use thalweg_lab::infer::{Losses, Path, Recording, scenario};
+use thalweg_lab::output::{Align, Table};
+use thalweg_lab::scenario::load;
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{Quantity, RunResult};
+
+/// `thalweg infer`.
+#[derive(Debug, Args)]
+pub struct InferArguments {
+    /// What --record of `send` or `bench client` wrote
+    #[arg(value_name = "RECORDING")]
+    pub recording: PathBuf,
+    /// Where the scenario goes; without, a folder that is named like the recording
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The seed of the simulated run
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// What a run came to, recorded or simulated.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcome {
+    goodput: f64,
+    shortest: f64,
+    smoothed: f64,
+    resent: f64,
+}
+
+/// Infers the path, writes the scenario, simulates it, and shows both runs.
+pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
+    let InferArguments { recording: file, out, seed, json, .. } = arguments;
+    let text =
+        fs::read_to_string(file).map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
+    let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
+    let recording = Recording::read(&text).map_err(|error| unusable(&error))?;
+    let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
+    let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
+    let scenario = write(&folder, &recording, &path)?;
+    console.say(&format!("Written: {}", scenario.display()));
+    let live = recorded(&recording);
+    let again = simulate(&scenario, *seed)?;
+    if *json {
+        return console.print(&format!("{}\n", document(&path, &live, &again)));
+    }
+    console.print(&format!("{}\n\n{}", describe(&path), table(&live, &again).render(console.style)))
+}
+
+fn write(folder: &FilePath, recording: &Recording, path: &Path) -> Result<PathBuf, Error> {
+    const TRACE: &str = "path.trace";
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::Failed(format!("cannot write to `{}`: {error}", folder.display()))
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+    if let Some(trace) = &path.trace {
+        let file = fs::File::create(folder.join(TRACE)).map_err(|error| failed(&error))?;
+        trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
+    }
+    let place = folder.join("scenario.toml");
+    fs::write(&place, scenario::scenario(recording, path, TRACE)).map_err(|error| failed(&error))?;
+    Ok(place)
+}
+
+fn simulate(scenario: &FilePath, seed: u64) -> Result<Outcome, Error> {
+    let loaded = load(scenario, &[]).map_err(Error::Scenario)?;
+    let job = Job { spec: Arc::new(loaded.spec().clone()), seed, events: None };
+    let jobs = [job];
+    let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
+    let mut outcome = Outcome::default();
+    let each = |_, result: RunResult, _, _| outcome = simulated(&result);
+    batch::run(&jobs, 1, &progress, |_| NoTrace, each, || {})
+        .map_err(|failed| Error::Failed(format!("the scenario cannot be simulated: {}", failed.error)))?;
+    Ok(outcome)
+}
+
+fn recorded(recording: &Recording) -> Outcome {
+    let shortest = recording.round_trips().iter().map(|trip| trip.1).fold(f64::INFINITY, f64::min);
+    Outcome {
+        goodput: recording.delivered() as f64 * 8.0 / recording.seconds.max(1e-9),
+        shortest,
+        smoothed: mean(recording.smoothed.iter().map(|(_, rtt)| *rtt)),
+        resent: recording.resent(),
+    }
+}
+
+fn simulated(result: &RunResult) -> Outcome {
+    let Some(flow) = result.flows.first() else { return Outcome::default() };
+    let series =
+        result.series.iter().filter(|series| series.quantity == Quantity::Rtt && series.subject == 0);
+    let smoothed = series.flat_map(|series| &series.points).map(|(_, rtt)| *rtt).filter(|rtt| *rtt > 0.0);
+    Outcome {
+        goodput: flow.goodput.as_f64(),
+        shortest: flow.min_rtt.as_secs_f64(),
+        smoothed: mean(smoothed),
+        resent: flow.retransmissions as f64 / flow.sent_packets.max(1) as f64,
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    sum / f64::from(count.max(1))
+}
+
+/// The path in words.
+fn describe(path: &Path) -> String {
+    let rate = format!("{:.4} Mbit/s", path.rate.as_f64() / 1e6);
+    let rate = match (path.was_filled, &path.trace) {
+        (true, None) => rate,
+        (true, Some(_)) => format!("{rate} in the middle, and varies (path.trace)"),
+        (false, _) => format!("{rate} or more (it was never filled)"),
+    };
+    let losses = match path.losses {
+        Losses::Independent(share) => format!("{:.3} %, each by itself", share * 100.0),
+        Losses::Gilbert { good_to_bad, bad_to_good } => format!(
+            "{:.3} % in runs of {:.1}",
+            100.0 * good_to_bad / (good_to_bad + bad_to_good),
+            1.0 / bad_to_good
+        ),
+    };
+    let queue = if path.queue_was_full { "full at times" } else { "never full, so maybe longer" };
+    format!(
+        "Rate        {rate}\nRound trip  {:.3} ms\nQueue       {}, {queue}\nLosses      {losses}; {} more by the full queue",
+        path.round_trip.as_millis_f64(),
+        path.queue,
+        path.overflows
+    )
+}
+
+fn rows(of: &Outcome) -> [String; 4] {
+    [
+        format!("{:.2} Mbit/s", of.goodput / 1e6),
+        format!("{:.2} ms", of.shortest * 1e3),
+        format!("{:.2} ms", of.smoothed * 1e3),
+        format!("{:.2} %", of.resent * 100.0),
+    ]
+}
+
+fn table(live: &Outcome, again: &Outcome) -> Table {
+    let names = ["Goodput", "Shortest round trip", "Smoothed round trip, mean", "Packets sent again"];
+    let mut table = Table::new([("", Align::Left), ("Recorded", Align::Right), ("Simulated", Align::Right)]);
+    for ((name, live), again) in names.into_iter().zip(rows(live)).zip(rows(again)) {
+        table.row([name.to_owned(), live, again]);
+    }
+    table
+}
+
+fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
+    let of = |outcome: &Outcome| {
+        json!({
+            "goodput_bps": outcome.goodput,
+            "min_rtt_s": outcome.shortest,
+            "mean_smoothed_rtt_s": outcome.smoothed,
+            "resent": outcome.resent,
+        })
+    };
+    let losses = match path.losses {
+        Losses::Independent(share) => json!({ "model": "independent", "probability": share }),
+        Losses::Gilbert { good_to_bad, bad_to_good } => {
+            json!({ "model": "gilbert-elliott", "good_to_bad": good_to_bad, "bad_to_good": bad_to_good })
+        }
+    };
+    json!({
+        "path": {
+            "rate_bps": path.rate.as_bits_per_sec(),
+            "was_filled": path.was_filled,
+            "varies": path.trace.is_some(),
+            "round_trip_s": path.round_trip.as_secs_f64(),
+            "queue_bytes": path.queue.get(),
+            "queue_was_full": path.queue_was_full,
+            "losses": losses,
+            "overflows": path.overflows,
+        },
+        "recorded": of(live),
+        "simulated": of(again),
+    })
+}

@@ -1,0 +1,113 @@
+//! Records transfers over a known path, and finds it again.
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
+
+/// A program that says on its first line of standard error where it listens, before `until`.
+fn listening(arguments: &[&str], before: &str, until: &str) -> (Child, String) {
+    let mut child =
+        Command::new(PROGRAM).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let rest = line.trim().strip_prefix(before).unwrap_or_else(|| panic!("{line}"));
+    let address = rest.split_once(until).unwrap_or_else(|| panic!("{line}")).0.to_owned();
+    (child, address)
+}
+
+fn thalweg(arguments: &[&str]) -> Output {
+    Command::new(PROGRAM).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Records two seconds of `scheme` over 8 Mbit/s and 40 ms; the file.
+fn recorded(scheme: &str, folder: &Path, loss: &str) -> PathBuf {
+    let (mut server, address) = listening(
+        // As large as on Ethernet: the loopback takes datagrams that a queue of 40 kB does not hold.
+        &["bench", "server", "127.0.0.1:0", "--once", "--datagram", "1472B"],
+        "listening on ",
+        ",",
+    );
+    let relay =
+        ["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "8Mbit/s", "--delay", "20ms"];
+    let more = ["--buffer", "40kB", "--up", loss, "--for", "60s"];
+    let (mut relay, through) = listening(&[&relay[..], &more[..]].concat(), "relaying ", " ->");
+    let file = folder.join("run.qlog");
+    let name = file.to_str().unwrap();
+    let output = thalweg(&[
+        "bench", "client", &through, "--scheme", scheme, "--time", "2 s", "--record", name, "--quiet",
+    ]);
+    assert!(output.status.success(), "{scheme}: {}", String::from_utf8_lossy(&output.stderr));
+    relay.kill().unwrap();
+    relay.wait().unwrap();
+    server.wait().unwrap();
+    file
+}
+
+/// Every scheme is recorded by the same means, and its scenario is one that runs.
+#[test]
+fn every_scheme_can_be_recorded_and_simulated() {
+    let schemes = ["cubic", "vegas", "fixed:window=20pkt", "adaptive-ack:window=20pkt"];
+    let others = ["sscop:window=40pkt", "sscop-rate", "sstp:rate=6Mbit/s"];
+    std::thread::scope(|scope| {
+        for (number, scheme) in schemes.into_iter().chain(others).enumerate() {
+            scope.spawn(move || found_again(number, scheme));
+        }
+    });
+}
+
+fn found_again(number: usize, scheme: &str) {
+    let folder = folder(&format!("infer-{number}"));
+    let file = recorded(scheme, &folder, "loss=0");
+    let output = thalweg(&["infer", file.to_str().unwrap(), "--json", "--quiet"]);
+    assert!(output.status.success(), "{scheme}: {}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let round_trip = result["path"]["round_trip_s"].as_f64().unwrap();
+    // Packets take 1.5 ms, hosts that are busy some more, and adaptive acknowledgement reports every 40 ms.
+    assert!((0.04..0.15).contains(&round_trip), "{scheme}: {result}");
+    // Nothing goes faster than the path, but what was held up somewhere may seem to.
+    let rate = result["path"]["rate_bps"].as_f64().unwrap();
+    assert!(rate < 9.5e6, "{scheme}: {result}");
+    for run in ["recorded", "simulated"] {
+        let goodput = result[run]["goodput_bps"].as_f64().unwrap();
+        assert!(goodput > 1e5 && goodput < 8e6, "{scheme}, {run}: {result}");
+    }
+    assert!(folder.join("run/scenario.toml").exists());
+}
+
+#[test]
+fn losses_show() {
+    let folder = folder("infer-loss");
+    let file = recorded("fixed:window=40pkt,recovery=sack", &folder, "loss=5%");
+    let output = thalweg(&["infer", file.to_str().unwrap(), "--out", folder.to_str().unwrap()]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Losses") && text.contains("Recorded") && text.contains("Simulated"), "{text}");
+    let scenario = std::fs::read_to_string(folder.join("scenario.toml")).unwrap();
+    let loss = scenario.lines().find_map(|line| line.strip_prefix("loss = ")).unwrap();
+    // Of some 1500 packets 75 are lost: 2 to 9 in a hundred are six deviations.
+    assert!(loss.starts_with('{') || (0.02..0.09).contains(&loss.parse::<f64>().unwrap()), "{scenario}");
+}
+
+#[test]
+fn what_cannot_be_recorded_or_read_is_told() {
+    let output = thalweg(&["bench", "client", "127.0.0.1:1", "--record", "x.qlog", "--reverse"]);
+    assert_eq!(output.status.code(), Some(2));
+    let folder = folder("infer-bad");
+    let file = folder.join("bad.qlog");
+    std::fs::write(&file, "{}").unwrap();
+    let output = thalweg(&["infer", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no trace of a sender"));
+    let output = thalweg(&["infer", folder.join("none.qlog").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+}
