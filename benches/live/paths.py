@@ -32,7 +32,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCENARIO = ROOT / "scenarios" / "paths.toml"
+SCENARIO = ROOT / "scenarios" / "difficult-path.toml"
 
 # Name: rate in Mbit/s, round trip in ms, loss in each direction, mean number of losses in a row.
 PATHS = {

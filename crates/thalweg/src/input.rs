@@ -37,6 +37,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "slow-chain",
     "slow-chain-two-way" with "slow-chain.toml",
     "lossy-long-path",
+    "difficult-path",
     "cellular-trace" with "cellular.trace",
     "outage",
     "web",

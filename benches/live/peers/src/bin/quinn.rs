@@ -60,7 +60,7 @@ async fn send(arguments: &Arguments) {
         .expect("a root");
     let mut config = quinn::ClientConfig::with_root_certificates(Arc::new(roots)).expect("a client");
     config.transport_config(transport(arguments));
-    let mut endpoint = endpoint(arguments, "127.0.0.1:0", None);
+    let mut endpoint = endpoint(arguments, "0.0.0.0:0", None);
     endpoint.set_default_client_config(config);
     let connection =
         endpoint.connect(arguments.address, "localhost").expect("a call").await.expect("a handshake");
