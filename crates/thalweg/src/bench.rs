@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
+use thalweg_lab::output;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::{Scheme, SchemeError};
 use thalweg_net::identity::{Identity, SystemEntropy};
@@ -22,7 +23,7 @@ use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, S
 use thalweg_net::session::{SessionConfig, SessionStats};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::transport::Limit;
-use thalweg_proto::units::{Bytes, Rate};
+use thalweg_proto::units::Bytes;
 
 /// The name under which servers are asked for.
 const SERVICE: &str = "bench";
@@ -379,9 +380,9 @@ fn add(mut sum: SessionStats, other: SessionStats) -> SessionStats {
 /// A result in a line.
 fn line(result: &Value) -> String {
     let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
-    let rate = Rate::from_bits_per_sec((number("bits_per_second") / 1e6).round() as u64 * 1_000_000);
     let mut text = format!(
-        "{rate} ({} in {:.2} s), {:.3} CPU s/GB, datagrams of {} B",
+        "{} ({} in {:.2} s), {:.3} CPU s/GB, datagrams of {} B",
+        output::rate(number("bits_per_second")),
         Bytes::new(number("bytes") as u64),
         number("seconds"),
         number("cpu_seconds_per_gigabyte"),

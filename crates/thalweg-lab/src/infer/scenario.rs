@@ -52,11 +52,19 @@ pub fn scenario(recording: &Recording, path: &Path, trace: &str) -> String {
             (_, "segment") => {}
             // Simulated ones find it out.
             ("sstp", "repeat") => {}
+            // What it consists of is said below.
+            (_, "delayed-ack") if value == "true" => {}
             ("sstp", "window" | "buffer") => keys.push((key.into(), format!("{value} seg"))),
             _ => keys.push((key.into(), value.into())),
         }
     }
-    for (key, usual) in LIVE.iter().filter(|_| name.starts_with("sscop")) {
+    let live: &[(&str, &str)] = match name {
+        "sscop" | "sscop-rate" => &SSCOP,
+        "adaptive-ack" | "sstp" => &[],
+        _ if keys.iter().any(|(key, _)| key == "delayed-ack") => &[],
+        _ => &WINDOW,
+    };
+    for (key, usual) in live {
         if keys.iter().all(|(said, _)| said != key) {
             keys.push(((*key).into(), (*usual).into()));
         }
@@ -70,12 +78,15 @@ pub fn scenario(recording: &Recording, path: &Path, trace: &str) -> String {
 }
 
 /// What SSCOP does on real paths unless it is told otherwise, and in scenarios only if it is told.
-const LIVE: [(&str, &str); 4] = [
+const SSCOP: [(&str, &str); 4] = [
     ("poll-after-retransmission", "true"),
     ("ignore-old-data", "true"),
     ("timer-no-response", "10min"),
     ("max-cc", "600"),
 ];
+
+/// What receivers of window transports do on real paths unless they are told otherwise.
+const WINDOW: [(&str, &str); 2] = [("delayed-ack.delay", "25 ms"), ("delayed-ack.every", "2")];
 
 /// The way back has a rate of its own where the way there has a trace.
 const LEAST_BACK: Rate = Rate::from_mbits_per_sec(1);

@@ -116,7 +116,7 @@ impl Watched {
         bar.set_position(bytes.get());
         let left = self.progress.total().and_then(|total| left(total.bytes - bytes, rate));
         let left = left.map_or_else(String::new, |left| format!(", {left} left"));
-        bar.set_message(format!("{}{left}{path}", human(rate)));
+        bar.set_message(format!("{}{left}{path}", thalweg_lab::output::rate(rate.as_f64())));
     }
 }
 
@@ -124,17 +124,6 @@ impl Watched {
 pub fn rate(bytes: u64, span: Duration) -> Rate {
     let span = thalweg_proto::units::Duration::from_secs_f64(span.as_secs_f64().max(1e-9));
     Rate::from_transfer(Bytes::new(bytes), span)
-}
-
-/// A rate for people, with three digits.
-pub fn human(rate: Rate) -> String {
-    let (value, unit) = match rate.as_f64() {
-        bits if bits >= 1e9 => (bits / 1e9, "Gbit/s"),
-        bits if bits >= 1e6 => (bits / 1e6, "Mbit/s"),
-        bits => (bits / 1e3, "kbit/s"),
-    };
-    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.digits$} {unit}")
 }
 
 /// How long it takes to move so much.
@@ -170,14 +159,6 @@ fn path(stats: &SessionStats, sends: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_have_three_digits() {
-        let human = |bits| human(Rate::from_bits_per_sec(bits));
-        assert_eq!(human(3_176_017_135), "3.18 Gbit/s");
-        assert_eq!(human(99_900_000), "99.9 Mbit/s");
-        assert_eq!(human(512_345), "512 kbit/s");
-    }
 
     #[test]
     fn the_time_left_is_in_words() {

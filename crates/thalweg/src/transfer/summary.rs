@@ -1,6 +1,6 @@
 //! What came of a transfer: a sentence for people, a document for programs, an exit code.
 
-use super::meter::{human, rate};
+use super::meter::rate;
 use crate::Done;
 use crate::console::{Console, Error};
 use serde::Serialize;
@@ -156,7 +156,7 @@ impl Summary {
         let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
         let mut text = format!("{verb} {files}, {} in {:.1} s", bytes(self.moved_bytes), self.seconds);
         if self.moved_bytes > 0 {
-            let rate = human(thalweg_proto::units::Rate::from_bits_per_sec(self.rate_bps));
+            let rate = thalweg_lab::output::rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
         }
         if self.unchanged > 0 {
