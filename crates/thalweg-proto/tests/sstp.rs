@@ -9,7 +9,7 @@ use thalweg_proto::Engine as _;
 use thalweg_proto::Output;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::sstp::{
-    Acknowledgement, Data, Evicted, Pdu, Position, Receiver, ReceiverConfig, Resume, Tolerance,
+    Acknowledgement, Data, Evicted, MAX_WINDOW, Pdu, Position, Receiver, ReceiverConfig, Resume, Tolerance,
 };
 use thalweg_proto::transport::{Input, Limit};
 use thalweg_proto::units::{Duration, Time};
@@ -54,6 +54,18 @@ fn a_gap_within_a_segment_is_asked_for_when_the_segment_ends() {
     // The request arrives at 23; the answer leaves at once and arrives at 33.
     assert_eq!(pair.accepted(), [(17, 1), (21, 2), (33, 0)]);
     assert_eq!(pair.delivered, text(3 * SEGMENT));
+}
+
+#[test]
+fn the_largest_window_is_understood_when_a_repair_moves_it_far() {
+    let window = MAX_WINDOW;
+    let mut pair = Pair::new(sender_config(1, window), receiver_config(1, window)).lose(&[1]);
+    pair.write(&text(100 * PACKET as usize));
+    pair.finish();
+    pair.run(LONG);
+    assert!(pair.finished && pair.delivered == text(100 * PACKET as usize));
+    let stats = pair.sender.stats(pair.now);
+    assert_eq!((stats.refused, stats.common.retransmissions), (0, 1));
 }
 
 #[test]

@@ -188,7 +188,10 @@ impl<P: Payload> Sender<P> {
             self.stats.refused += 1;
             return;
         }
-        let (cumulative, limit) = (expand(report.cumulative, self.low), expand(report.limit, self.low));
+        let cumulative = expand(report.cumulative, self.low);
+        // A repair may move the lowest missing segment by a window, and the limit is a window ahead of that: read from the
+        // lowest segment here, the limit of a window above a quarter of all numbers could look like one long past.
+        let limit = cumulative.and_then(|cumulative| expand(report.limit, cumulative));
         let (Some(cumulative), Some(limit)) = (cumulative, limit) else {
             self.stats.refused += 1;
             return;
@@ -202,7 +205,7 @@ impl<P: Payload> Sender<P> {
         self.last_control = Some(report.control);
         self.stats.reports += 1;
         if request.is_none()
-            && let Some(accepted) = expand(report.accepted, self.low)
+            && let Some(accepted) = expand(report.accepted, cumulative)
         {
             self.accept(now, accepted);
         }
