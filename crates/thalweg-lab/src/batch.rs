@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::time::Duration as WallTime;
+use std::time::{Duration as WallTime, Instant};
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::Tracer;
 use thalweg_sim::{RunResult, Simulation, SpecError, Status};
@@ -138,8 +138,11 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
     let spec = Spec { seed: job.seed, ..Spec::clone(&job.spec) };
     let mut simulation = Simulation::new(&spec, tracer)?;
     let most = job.events.unwrap_or(u64::MAX);
+    let mut stride = MOST_STRIDE;
     while !progress.is_stopped() {
-        let status = simulation.advance(STRIDE.min(most - simulation.events()));
+        let began = Instant::now();
+        let status = simulation.advance(stride.min(most - simulation.events()));
+        stride = next_stride(stride, began.elapsed());
         progress.simulated[number].store(simulation.now().as_picos(), Ordering::Relaxed);
         progress.events[number].store(simulation.events(), Ordering::Relaxed);
         if status == Status::Finished || simulation.events() == most {
@@ -152,8 +155,16 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
 }
 
 const PICOS_PER_MICRO: u128 = 1_000_000;
-/// Events between two looks at the wish to stop: a few milliseconds.
-const STRIDE: u64 = 1 << 16;
+/// Events between two looks at the wish to stop, at most: mostly less than a millisecond.
+const MOST_STRIDE: u64 = 1 << 10;
+/// Longer than this nobody should wait for a run to stop.
+const PATIENCE: WallTime = WallTime::from_millis(200);
+
+/// How many events go before the next look, when the last `stride` took so long: with one event a window of a million
+/// packets may leave.
+fn next_stride(stride: u64, took: WallTime) -> u64 {
+    if took > PATIENCE { (stride / 16).max(1) } else { (stride * 2).min(MOST_STRIDE) }
+}
 /// How often progress is shown.
 const TICK: WallTime = WallTime::from_millis(100);
 
@@ -174,6 +185,14 @@ mod tests {
         let mut results = Vec::new();
         run(jobs, threads, &progress, |_| NoTrace, |_, result, _, _| results.push(result), || ()).unwrap();
         results
+    }
+
+    #[test]
+    fn a_run_whose_events_take_long_looks_often_for_the_wish_to_stop() {
+        let (slow, fast) = (WallTime::from_secs(3), WallTime::from_micros(300));
+        let strides = core::iter::successors(Some(MOST_STRIDE), |&stride| Some(next_stride(stride, slow)));
+        assert_eq!(strides.take(5).collect::<Vec<_>>(), [1024, 64, 4, 1, 1]);
+        assert_eq!((next_stride(1, fast), next_stride(MOST_STRIDE, fast)), (2, MOST_STRIDE));
     }
 
     #[test]

@@ -142,6 +142,7 @@ fn scheme(transport: &TransportSpec) -> String {
             };
             let missing = match receiver.tolerance.of(sender.segment) {
                 0 => String::new(),
+                1 => ", 1 packet of a segment may be missing".to_owned(),
                 most => format!(", {most} packets of a segment may be missing"),
             };
             format!(

@@ -2,6 +2,9 @@
 
 use crate::units::Duration;
 
+/// The largest window in packets that is worth keeping: 10 Gbit/s over 800 ms in packets of 1 kB.
+pub const MAX_WINDOW: u32 = 1 << 20;
+
 /// The settings of a [`Transmitter`](super::Transmitter) and its [`Receiver`](super::Receiver).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {

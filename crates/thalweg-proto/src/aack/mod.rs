@@ -25,7 +25,7 @@ mod receiver;
 mod transmitter;
 pub mod wire;
 
-pub use config::Config;
+pub use config::{Config, MAX_WINDOW};
 pub use pdu::{Data, Pdu, Report};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use transmitter::{Transmitter, TransmitterReason, TransmitterStats};

@@ -240,7 +240,7 @@ table! {
 table! {
     /// Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.
     AdaptiveAck "adaptive-ack scheme" {
-        /// Packets that the sender keeps until they are acknowledged.
+        /// Packets that the sender keeps until they are acknowledged, at most 1048576.
         window: Packets = "window" or r#""400 pkt""#;
         /// T_normal: the time between two reports of the receiver while nothing is missing.
         t_normal: Duration = "t-normal" or r#""40 ms""#;

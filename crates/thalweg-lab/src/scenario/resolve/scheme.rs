@@ -141,8 +141,17 @@ impl Resolver<'_> {
         for at in [&table.t_normal, &table.t_error].into_iter().flatten().filter(|at| at.value.is_zero()) {
             self.report.error("scenario.range", at.span, "the time between two reports is above 0");
         }
-        // Saturates: nobody keeps more packets than that.
-        let window = self.window(&table.window)? as u32;
+        let window = self.window(&table.window)?;
+        // Without a bound a bulk transfer would send, and keep, all there is in its first moment.
+        if window > f64::from(aack::MAX_WINDOW)
+            && let Some(at) = &table.window
+        {
+            let message =
+                format!("a window of adaptive acknowledgement has at most {} packets", aack::MAX_WINDOW);
+            self.report.error("scenario.window", at.span, message);
+            return None;
+        }
+        let window = window as u32;
         let (normal, error) = (table.t_normal.as_ref()?.value, table.t_error.as_ref()?.value);
         let config = aack::Config { segment, window, normal, error };
         Some(TransportSpec::AdaptiveAck { scheme, config, header, ack })
