@@ -206,7 +206,7 @@ impl Tracer for Traces {
 #[derive(Debug, Default)]
 struct Ended {
     /// What there is to say.
-    note: Option<String>,
+    notes: Vec<String>,
     /// Packets for a page.
     replay: Option<Replay>,
 }
@@ -231,10 +231,11 @@ impl Ending for Traces {
         let finished = capture.map_or(Ok(()), |capture| capture.finish().map(drop));
         finished.map_err(|error| Error::Failed(format!("cannot write the packet capture: {error}")))?;
         let note = qlog.map_or(Ok(None), |qlog| qlog.finish(result))?;
-        sequence.map_or(Ok(()), FileSequence::finish)?;
+        let empty = sequence.map_or(Ok(None), FileSequence::finish)?;
+        let notes = note.into_iter().chain(empty).collect();
         let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else {
             let replay = recorder.map(|(recorder, scheme)| recorder.finish(&scheme, result));
-            return Ok(Ended { note, replay });
+            return Ok(Ended { notes, replay });
         };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
@@ -299,8 +300,8 @@ impl<'a> Gathered<'a> {
 
     /// Takes the results of run `number`; they come in order.
     fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
-        let ended = trace.end(result).and_then(|Ended { note, replay }| {
-            self.notes.extend(note);
+        let ended = trace.end(result).and_then(|Ended { notes, replay }| {
+            self.notes.extend(notes);
             self.replays.extend(replay);
             self.add_series(number, result)
         });

@@ -77,8 +77,8 @@ impl Sequences {
 }
 
 impl FileSequence {
-    /// Writes the pictures and the text.
-    pub fn finish(self) -> Result<(), Error> {
+    /// Writes the pictures and the text; gives a note where they are empty.
+    pub fn finish(self) -> Result<Option<String>, Error> {
         let write = |ending: &str, content: &[u8]| {
             // Not `with_extension`, which would take a part of the name for one.
             let mut path = self.path.clone().into_os_string();
@@ -92,7 +92,9 @@ impl FileSequence {
         if self.in_pixels {
             write(".png", &png(&svg)?)?;
         }
-        write(".txt", self.sequence.text().as_bytes())
+        write(".txt", self.sequence.text().as_bytes())?;
+        let empty = "note: the sequence diagram is empty: the flow sent nothing in the time that it shows";
+        Ok((self.sequence.counts().0 == 0).then(|| empty.to_owned()))
     }
 }
 

@@ -118,6 +118,8 @@ impl Labels {
     /// A place along the arrow, as a share of it, where no other label is near.
     fn place(&mut self, from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
         let at = |share: f64| (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
+        // Arrows come in the order of their beginnings and lead down: what ended far above meets no other.
+        self.taken.retain(|&(_, y)| from.1 - y <= 12.0);
         let free = |&(x, y): &(f64, f64)| {
             self.taken
                 .iter()
