@@ -10,6 +10,13 @@ const FLOW_HEADS = [
   ["drops", "Dropped", "pkt"], ["start_s", "Start", "s"], ["finished_s", "End", "s"],
 ];
 
+// Of two-level flow control, and of applications that read at their own pace.
+const SINK_HEADS = [
+  ["name", "Sink"], ["segments", "Segments", ""], ["segment_delay_mean_s", "Time mean", "s"], ["segment_delay_max_s", "max", "s"],
+  ["unread_max_bytes", "Unread max", "B"], ["incomplete_segments", "Incomplete", ""], ["hole_packets", "Holes", "pkt"],
+  ["refused_packets", "Refused", "pkt"], ["evicted_segments", "Evicted", ""],
+];
+
 const LINK_HEADS = [
   ["rate_bps", "Rate", "bit/s"], ["utilisation", "Used", "share"], ["queue_mean_packets", "Queue mean", "pkt"],
   ["queue_p99_packets", "p99", "pkt"], ["queue_max_packets", "max", "pkt"], ["drops", "Dropped", "pkt"],
@@ -96,6 +103,11 @@ function fillFlows(run) {
   });
   const parts = sortableTable(FLOW_HEADS, rows, "flow-table");
   if (run.flow_count > run.flows.length) parts.push(element("p", { class: "note" }, `${run.flows.length} of ${run.flow_count} flows: those with the lowest and the highest goodput. results.json has all.`));
+  const sinks = run.flows.filter((row) => row[flowColumn("segments")] !== null || row[flowColumn("unread_max_bytes")] !== null);
+  if (sinks.length) {
+    const sinkRows = sinks.map((row) => element("tr", {}, SINK_HEADS.map(([name, , unit]) => cellOf(row[flowColumn(name)], unit))));
+    parts.push(...sortableTable(SINK_HEADS, sinkRows, "sink-table"));
+  }
   find("#flows-body").replaceChildren(...parts);
 }
 

@@ -330,6 +330,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     if summary.groups.len() > 1 {
         groups.row(traffic_cells("all".to_owned(), &summary.totals, style));
     }
+    let sinks = mean_sinks_table(summary, style);
     let mut links = Table::new([
         ("Bottleneck", Align::Left),
         ("Used", Align::Right),
@@ -345,12 +346,44 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     more(&mut links, summary.links.len(), "bottlenecks");
     let first = runs.iter().find(|run| run.complete).map_or("", |run| &run.fingerprint);
     format!(
-        "{}{}\nMeans over {} runs {} 95 % intervals; fingerprint of the first {first}\n",
+        "{}{}{}\nMeans over {} runs {} 95 % intervals; fingerprint of the first {first}\n",
         section(&groups, style),
+        section(&sinks, style),
         section(&links, style),
         summary.runs,
         style.plus_minus(),
     )
+}
+
+/// What two-level flow control did with segments, and what waited to be read, of groups that have either.
+fn mean_sinks_table(summary: &Summary, style: Style) -> Table {
+    let mut table = Table::new([
+        ("Sink", Align::Left),
+        ("Time mean", Align::Right),
+        ("max", Align::Right),
+        ("Unread max", Align::Right),
+        ("Holes", Align::Right),
+        ("Refused", Align::Right),
+        ("Evicted", Align::Right),
+    ])
+    .first_column(NAME_COLUMNS);
+    let has =
+        |metrics: &Metrics| ["segments", "unread_max_bytes"].iter().any(|&name| metrics.contains_key(name));
+    let some: Vec<_> = summary.groups.iter().filter(|group| has(&group.metrics)).collect();
+    for group in some.iter().take(MOST_ROWS) {
+        let count = |name| cell(&group.metrics, name, |_| Scale::COUNT, style);
+        table.row([
+            group.name.clone(),
+            cell(&group.metrics, "segment_delay_mean_s", Scale::of_time, style),
+            cell(&group.metrics, "segment_delay_max_s", Scale::of_time, style),
+            cell(&group.metrics, "unread_max_bytes", Scale::of_bytes, style),
+            count("hole_packets"),
+            count("refused_packets"),
+            count("evicted_segments"),
+        ]);
+    }
+    more(&mut table, some.len(), "groups");
+    table
 }
 
 /// What a scheme or a group did, with intervals. Of several groups the largest 99th percentile is shown.

@@ -112,6 +112,14 @@ const FLOW_COLUMNS: &[&str] = &[
     "timeouts",
     "drops",
     "limits",
+    "segments",
+    "segment_delay_mean_s",
+    "segment_delay_max_s",
+    "unread_max_bytes",
+    "incomplete_segments",
+    "hole_packets",
+    "refused_packets",
+    "evicted_segments",
 ];
 
 fn flow_row(flow: &Flow, run: &Run) -> Value {
@@ -134,6 +142,14 @@ fn flow_row(flow: &Flow, run: &Run) -> Value {
         flow.timeouts,
         flow.drops,
         limits,
+        flow.segments,
+        flow.segment_delay_mean_s,
+        flow.segment_delay_max_s,
+        flow.unread_max_bytes,
+        flow.two_level.map(|counts| counts.incomplete_segments),
+        flow.two_level.map(|counts| counts.hole_packets),
+        flow.two_level.map(|counts| counts.refused_packets),
+        flow.two_level.map(|counts| counts.evicted_segments),
     ])
 }
 

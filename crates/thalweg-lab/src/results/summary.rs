@@ -1,6 +1,6 @@
 //! Means over replications, and differences between schemes.
 
-use super::run::{Group, Link, Run, Totals};
+use super::run::{Flow, Link, Run, Totals};
 use crate::statistics::{Estimate, paired_difference};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,9 +90,9 @@ impl Summary {
     pub(super) fn of(runs: &[Run], links: &[LinkKey]) -> Option<Self> {
         let complete: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
         let first = complete.first()?;
-        let group = |(position, group): (usize, &Group)| GroupMetrics {
+        let group = |(position, group): (usize, &super::run::Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: estimates(complete.iter().map(|run| run.groups.get(position).map(group_values))),
+            metrics: estimates(complete.iter().map(|run| group_values(run, position))),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
@@ -121,9 +121,9 @@ impl Difference {
         let complete = base.1.iter().filter(|run| run.complete);
         let pairs: Vec<(&Run, &Run)> = complete.filter_map(|run| Some((run, twin(run)?))).collect();
         let (first, _) = pairs.first()?;
-        let group = |(position, group): (usize, &Group)| GroupMetrics {
+        let group = |(position, group): (usize, &super::run::Group)| GroupMetrics {
             name: group.name.clone(),
-            metrics: differences(&pairs, |run| run.groups.get(position).map(group_values)),
+            metrics: differences(&pairs, |run| group_values(run, position)),
         };
         let link = |key: &LinkKey| LinkMetrics {
             name: key.0.clone(),
@@ -202,8 +202,9 @@ fn totals_values(totals: &Totals) -> Values {
     ]
 }
 
-fn group_values(group: &Group) -> Values {
-    vec![
+fn group_values(run: &Run, position: usize) -> Option<Values> {
+    let group = run.groups.get(position)?;
+    let mut values = vec![
         ("goodput_bps", Some(group.goodput_bps as f64)),
         ("throughput_bps", Some(group.throughput_bps as f64)),
         ("jain", Some(group.jain)),
@@ -217,6 +218,34 @@ fn group_values(group: &Group) -> Values {
         ("completions", Some(group.completions as f64)),
         ("completion_mean_s", group.completion_mean_s),
         ("completion_p99_s", group.completion_p99_s),
+    ];
+    // Flows stand in the order of their groups.
+    let before: usize = run.groups[..position].iter().map(|group| group.flows as usize).sum();
+    let flows = run.flows.iter().skip(before).take(group.flows as usize);
+    values.extend(sink_values(&flows.collect::<Vec<_>>()));
+    Some(values)
+}
+
+/// What two-level flow control and slow readers add: sums over the flows of a group, their mean weighted by segments, the most
+/// of any.
+fn sink_values(flows: &[&Flow]) -> Values {
+    let sum = |of: fn(&Flow) -> Option<u64>| {
+        let known = flows.iter().filter_map(|flow| of(flow));
+        known.reduce(u64::saturating_add).map(|sum| sum as f64)
+    };
+    let most = |of: fn(&Flow) -> Option<f64>| flows.iter().filter_map(|flow| of(flow)).reduce(f64::max);
+    let segments = sum(|flow| flow.segments);
+    let times = flows.iter().filter_map(|flow| Some(flow.segments? as f64 * flow.segment_delay_mean_s?));
+    let mean = segments.filter(|&count| count > 0.0).map(|count| times.sum::<f64>() / count);
+    vec![
+        ("segments", segments),
+        ("segment_delay_mean_s", mean),
+        ("segment_delay_max_s", most(|flow| flow.segment_delay_max_s)),
+        ("incomplete_segments", sum(|flow| Some(flow.two_level?.incomplete_segments))),
+        ("hole_packets", sum(|flow| Some(flow.two_level?.hole_packets))),
+        ("refused_packets", sum(|flow| Some(flow.two_level?.refused_packets))),
+        ("evicted_segments", sum(|flow| Some(flow.two_level?.evicted_segments))),
+        ("unread_max_bytes", most(|flow| flow.unread_max_bytes.map(|bytes| bytes as f64))),
     ]
 }
 

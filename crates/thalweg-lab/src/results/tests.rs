@@ -1,5 +1,7 @@
 use super::samples::{header, result};
 use super::*;
+use thalweg_proto::units::{Bytes, Duration};
+use thalweg_sim::{SegmentDelay, TwoLevelCounts};
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
     mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
@@ -51,6 +53,39 @@ fn replications_have_means_and_intervals() {
     assert!((goodput.ci95.unwrap() - 4.302_653e6 * (7.0f64 / 3.0).sqrt()).abs() < 10.0);
     assert_eq!(summary.links.len(), 1, "only the bottleneck is summarised");
     assert!(!summary.groups[0].metrics.contains_key("completion_mean_s"), "nothing was completed");
+}
+
+/// Sums, a mean weighted by segments, and maxima, of the two flows of the first group.
+#[test]
+fn means_tell_of_segments_and_of_what_was_not_read() {
+    let run = |seed: u64, unread: u64| {
+        let mut result = result(seed, 75);
+        for (flow, (count, mean, max)) in result.flows.iter_mut().zip([(300, 10, 40), (100, 30, 35)]) {
+            let (mean, max) = (Duration::from_millis(mean), Duration::from_millis(max));
+            flow.segment_delay = SegmentDelay { count, mean, max };
+            let counts = TwoLevelCounts {
+                incomplete: 2,
+                holes: 3,
+                refused: count,
+                evictions: 1,
+                ..Default::default()
+            };
+            flow.two_level = Some(Box::new(counts));
+        }
+        result.flows[1].unread_peak = Some(Bytes::new(unread));
+        Run::of(&result)
+    };
+    let document = Document::of_runs(header(&[1, 2]), vec![run(1, 1000), run(2, 3000)]);
+    let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
+    let mean = |name: &str| summary.groups[0].metrics[name].mean;
+    assert_eq!(
+        (mean("segments"), mean("segment_delay_max_s"), mean("unread_max_bytes")),
+        (400.0, 0.04, 2000.0)
+    );
+    assert!((mean("segment_delay_mean_s") - 0.015).abs() < 1e-12);
+    let counts = ["incomplete_segments", "hole_packets", "refused_packets", "evicted_segments"].map(mean);
+    assert_eq!(counts, [4.0, 6.0, 400.0, 2.0]);
+    assert!(!summary.groups[1].metrics.contains_key("segments"), "the other group has no segments");
 }
 
 #[test]
