@@ -42,8 +42,9 @@ function aack.dissector(buffer, info, root)
     tree:add(f.gap_in, buffer(8, 8))
     tree:add(f.gap_out, buffer(16, 8))
     tree:add(f.cumulative, buffer(24, 8))
-    info.cols.info = string.format("ACK all up to %s, gap %s to %s", tostring(buffer(24, 8):uint64()),
-      tostring(buffer(8, 8):uint64()), tostring(buffer(16, 8):uint64()))
+    local from, before = buffer(8, 8):uint64(), buffer(16, 8):uint64()
+    local gap = from == before and "" or string.format(", asks for %s to below %s", tostring(from), tostring(before))
+    info.cols.info = string.format("ACK all below %s%s", tostring(buffer(24, 8):uint64()), gap)
   else
     tree:add_proto_expert_info(malformed)
     info.cols.info = "malformed"
