@@ -64,7 +64,6 @@ fn datagrams_go_both_ways_beside_a_stream() {
 
 #[test]
 fn a_connection_that_nobody_waits_for_is_given_up() {
-    use std::pin::pin;
     use std::task::{Context, Poll, Waker};
     let (server, client) = (socket(1), socket(2));
     let wanted = |remote| Connect {
@@ -79,7 +78,8 @@ fn a_connection_that_nobody_waits_for_is_given_up() {
     for remote in [server.local(), nobody.local_addr().unwrap()] {
         let mut future = Box::pin(client.connect_async(wanted(remote)));
         let mut context = Context::from_waker(Waker::noop());
-        assert!(pin!(&mut future).poll(&mut context).is_pending());
+        // Ready at once if this thread was slow: then what is dropped is the connection.
+        drop(future.as_mut().poll(&mut context));
         std::thread::sleep(Duration::from_millis(300));
         drop(future);
     }
