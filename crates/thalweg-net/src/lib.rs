@@ -2,6 +2,60 @@
 //!
 //! Everything but [`live`] and the loop of [`impair`] is without sockets, clocks and threads: a connection takes the time
 //! and bytes, and gives datagrams and deadlines.
+//!
+//! There are three layers, and most programs want the last:
+//!
+//! 1. **Engines** ([`thalweg_proto`]): the protocols. A [`flow`] is an engine that carries bytes, as its
+//!    [`Scheme`](flow::Scheme) says.
+//! 2. **Endpoints** ([`endpoint`], [`session`]): connections without sockets. An [`Endpoint`](endpoint::Endpoint) takes what comes
+//!    and the time, and gives what is to be sent, events, and when it wants to be asked again.
+//! 3. **Sockets** ([`live`]): a [`Socket`](live::Socket) has a thread that drives an endpoint. It [connects](live::Socket::connect)
+//!    and [accepts](live::Socket::accept); a [`Connection`](live::Connection) has a stream each way, and
+//!    [datagrams](live::Connection::send_datagram). All that waits can block or be a future, for any runtime or none.
+//!
+//! # Example
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+//! use thalweg_net::identity::{Identity, SystemEntropy};
+//! use thalweg_net::live::{Socket, SocketConfig};
+//!
+//! let (server, client) = {
+//!     let mut entropy = SystemEntropy::new();
+//!     (Identity::generate(&mut entropy), Identity::generate(&mut entropy))
+//! };
+//! let trust = Trust::only(server.public());
+//! let listen = Listen { trust: Trust::only(client.public()), services: vec!["greeting".into()] };
+//! let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server) };
+//! let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
+//! let remote = listening.local();
+//! let serving = std::thread::spawn(move || {
+//!     let (mut send, mut receive) = listening.accept()?.split();
+//!     let mut name = String::new();
+//!     receive.read_to_string(&mut name)?;
+//!     write!(send, "Hello, {name}!")?;
+//!     // Until the client has it.
+//!     send.finish().map_err(std::io::Error::from)
+//! });
+//!
+//! let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::client(client)))?;
+//! let connection = socket.connect(Connect {
+//!     remote,
+//!     trust,
+//!     service: "greeting".into(),
+//!     scheme: "cubic".parse()?,
+//!     recorder: None,
+//! })?;
+//! let (mut send, mut receive) = connection.split();
+//! send.write_all(b"world")?;
+//! send.finish()?;
+//! let mut greeting = String::new();
+//! receive.read_to_string(&mut greeting)?;
+//! assert_eq!(greeting, "Hello, world!");
+//! serving.join().unwrap()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod batch;
 pub mod cookie;
@@ -20,3 +74,8 @@ pub mod resequence;
 pub mod session;
 pub mod transfer;
 pub mod wire;
+
+/// The guide's page about this crate: its program is run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/library.md")]
+struct Guide;

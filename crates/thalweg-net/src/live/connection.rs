@@ -25,6 +25,8 @@ pub enum NetError {
     Stopped,
     /// This end's stream has been finished or stopped: nothing more can be written.
     Finished,
+    /// A datagram is empty or longer than [`LONGEST_DATAGRAM`](super::LONGEST_DATAGRAM).
+    DatagramSize,
     /// The socket's thread has ended.
     Over,
 }
@@ -52,6 +54,7 @@ impl fmt::Display for NetError {
             Self::Closed(Closed::Failed(failure)) => write!(f, "the transport gave up: {failure:?}"),
             Self::Stopped => f.write_str("the peer stopped before it had sent everything"),
             Self::Finished => f.write_str("the stream was finished before"),
+            Self::DatagramSize => f.write_str("a datagram is empty or too long"),
             Self::Over => f.write_str("the socket is gone"),
         }
     }
@@ -66,7 +69,9 @@ impl From<NetError> for io::Error {
                 io::ErrorKind::TimedOut
             }
             NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
-            NetError::Connect(ConnectError::Unspeakable) => io::ErrorKind::InvalidInput,
+            NetError::Connect(ConnectError::Unspeakable) | NetError::DatagramSize => {
+                io::ErrorKind::InvalidInput
+            }
             NetError::Closed(Closed::Reset) => io::ErrorKind::ConnectionReset,
             NetError::Closed(_) | NetError::Stopped => io::ErrorKind::ConnectionAborted,
             NetError::Finished => io::ErrorKind::BrokenPipe,
@@ -78,8 +83,8 @@ impl From<NetError> for io::Error {
 
 /// What all handles of a connection hold. The last one closes it.
 #[derive(Debug)]
-struct Inner {
-    pipe: Arc<Pipe>,
+pub(super) struct Inner {
+    pub(super) pipe: Arc<Pipe>,
     running: Arc<Running>,
     peer: Peer,
 }
@@ -96,7 +101,7 @@ impl Drop for Inner {
 
 impl Inner {
     /// Tells the thread that there is something to do, unless it knows.
-    fn ring(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn ring(&self, mut state: MutexGuard<'_, State>) {
         if !std::mem::replace(&mut state.rung, true) {
             drop(state);
             self.running.shared.work().rung.push(Arc::clone(&self.pipe));
@@ -113,10 +118,10 @@ impl Inner {
     }
 }
 
-/// A connection: a stream of bytes each way, between two ends that know each other's keys.
+/// A connection: a stream of bytes and datagrams each way, between two ends that know each other's keys.
 #[derive(Debug)]
 pub struct Connection {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 impl Connection {
@@ -159,7 +164,8 @@ impl Connection {
     /// call.
     pub fn stats(&self) -> SessionStats {
         let mut state = self.inner.pipe.lock();
-        let stats = state.stats;
+        let mut stats = state.stats;
+        stats.datagrams_dropped += state.datagrams_dropped;
         if state.closed.is_none() {
             state.stats_wanted = true;
             self.inner.ring(state);
@@ -344,9 +350,9 @@ impl Write for SendStream {
 /// The stream from the peer.
 #[derive(Debug)]
 pub struct RecvStream {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
     /// What is left of the last piece.
-    rest: Option<Slice>,
+    pub(super) rest: Option<Slice>,
 }
 
 impl RecvStream {
@@ -424,13 +430,13 @@ impl RecvStream {
     }
 
     /// The thread hears of it when it is much, or else when it delivers more.
-    fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64, pieces: usize) {
+    pub(super) fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64, pieces: usize) {
         if state.count_consumed(bytes, u32::try_from(pieces).unwrap_or(u32::MAX)) {
             self.inner.ring(state);
         }
     }
 
-    fn end(state: &State) -> Option<Result<(), NetError>> {
+    pub(super) fn end(state: &State) -> Option<Result<(), NetError>> {
         match (state.ended, &state.closed) {
             (Some(false), _) => Some(Ok(())),
             (Some(true), _) => Some(Err(NetError::Stopped)),

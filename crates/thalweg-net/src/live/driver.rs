@@ -181,6 +181,7 @@ impl Driver {
         let Some(session) = self.endpoint.session(handle) else {
             if close.is_some() {
                 self.endpoint.abandon(now, handle, code::DONE, "");
+                self.pipes.remove(&handle);
             }
             return;
         };
@@ -200,6 +201,9 @@ impl Driver {
             if was_full && state.outgoing_bytes < ROOM / 2 {
                 pipe.wake_writers(&mut state);
             }
+        }
+        while let Some(datagram) = state.datagrams_out.pop_front() {
+            session.send_datagram(datagram);
         }
         if std::mem::take(&mut state.stop) {
             session.stop(now);
@@ -361,6 +365,11 @@ impl Driver {
         match event {
             // Handed over with others.
             SessionEvent::Delivered(_) => {}
+            SessionEvent::Hole { packets } => {
+                state.push_hole(packets);
+                pipe.wake_readers(&mut state);
+            }
+            SessionEvent::Datagram(datagram) => pipe.take_datagram(&mut state, datagram),
             SessionEvent::Ended { stopped } => {
                 state.ended = Some(stopped);
                 pipe.wake_readers(&mut state);

@@ -5,8 +5,10 @@
 
 mod clock;
 mod connection;
+mod datagram;
 mod driver;
 mod examine;
+mod part;
 mod pipe;
 mod pool;
 mod socket;
@@ -14,6 +16,8 @@ mod udp;
 
 pub use clock::{Clock, Jumps};
 pub use connection::{Connection, NetError, RecvStream, SendStream};
+pub use datagram::LONGEST_DATAGRAM;
 pub use examine::{Findings, examine};
+pub use part::Part;
 pub use socket::{Socket, SocketConfig};
 pub use udp::{Offload, UdpStats};

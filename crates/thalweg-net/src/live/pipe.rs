@@ -13,6 +13,9 @@ use thalweg_proto::payload::{Payload, Slice};
 /// Bytes that a writer may be ahead of the network.
 pub(super) const ROOM: u64 = 4 << 20;
 
+/// Datagrams that wait, each way. When there are more, the oldest is dropped.
+pub(super) const MOST_DATAGRAMS: usize = 256;
+
 /// What a connection is waiting for, or has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
@@ -45,6 +48,14 @@ pub(super) struct State {
     /// The peer has everything.
     pub finished: bool,
     pub incoming: VecDeque<Slice>,
+    /// Bytes that the application has taken.
+    pub taken: u64,
+    /// Where packets are missing, in bytes from the beginning of the stream, and how many.
+    pub holes: VecDeque<(u64, u32)>,
+    pub datagrams_out: VecDeque<Slice>,
+    pub datagrams_dropped: u64,
+    pub datagrams_in: VecDeque<Slice>,
+    pub datagrams_missed: u64,
     /// What the application has taken and the thread has not heard of, in bytes and pieces.
     pub consumed: (u64, u32),
     /// How much of that may be.
@@ -63,6 +74,7 @@ pub(super) struct State {
     pub read_waker: Option<Waker>,
     pub write_waker: Option<Waker>,
     pub open_waker: Option<Waker>,
+    pub datagram_waker: Option<Waker>,
 }
 
 /// A connection as both sides see it.
@@ -87,6 +99,12 @@ impl Pipe {
                 stop: false,
                 finished: false,
                 incoming: VecDeque::new(),
+                taken: 0,
+                holes: VecDeque::new(),
+                datagrams_out: VecDeque::new(),
+                datagrams_dropped: 0,
+                datagrams_in: VecDeque::new(),
+                datagrams_missed: 0,
                 consumed: (0, 0),
                 reading: Reading { bytes: 1, pieces: 1 },
                 ended: None,
@@ -100,6 +118,7 @@ impl Pipe {
                 read_waker: None,
                 write_waker: None,
                 open_waker: None,
+                datagram_waker: None,
             }),
             readable: Condvar::new(),
             writable: Condvar::new(),
@@ -120,6 +139,21 @@ impl Pipe {
         }
     }
 
+    /// Hands over a datagram of the peer.
+    pub fn take_datagram(&self, state: &mut State, datagram: Slice) {
+        if state.datagrams_in.len() >= MOST_DATAGRAMS {
+            state.datagrams_in.pop_front();
+            state.datagrams_missed += 1;
+        }
+        state.datagrams_in.push_back(datagram);
+        if state.readers > 0 {
+            self.readable.notify_all();
+        }
+        if let Some(waker) = state.datagram_waker.take() {
+            waker.wake();
+        }
+    }
+
     pub fn wake_writers(&self, state: &mut State) {
         if state.writers > 0 {
             self.writable.notify_all();
@@ -132,7 +166,7 @@ impl Pipe {
     pub fn wake_all(&self, state: &mut State) {
         self.wake_readers(state);
         self.wake_writers(state);
-        if let Some(waker) = state.open_waker.take() {
+        for waker in [state.open_waker.take(), state.datagram_waker.take()].into_iter().flatten() {
             waker.wake();
         }
         self.readable.notify_all();
@@ -163,6 +197,7 @@ impl State {
 
     /// Counts what the application took. True if the thread must hear of it.
     pub fn count_consumed(&mut self, bytes: u64, pieces: u32) -> bool {
+        self.taken += bytes;
         self.consumed.0 += bytes;
         self.consumed.1 = self.consumed.1.saturating_add(pieces);
         self.consumed.0 >= self.reading.bytes || self.consumed.1 >= self.reading.pieces

@@ -7,6 +7,7 @@ use super::pipe::{Opening, Pipe};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{Connect, Endpoint, EndpointConfig, EndpointStats};
 use crate::identity::SystemEntropy;
+use crate::session::code;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -110,6 +111,31 @@ impl Drop for Running {
     }
 }
 
+/// A connection that somebody waits for. Given up when nobody does any more.
+struct Asked<'a> {
+    pipe: Arc<Pipe>,
+    shared: &'a Shared,
+    is_settled: bool,
+}
+
+impl Asked<'_> {
+    /// It is there, or will not come.
+    fn settled(mut self) -> Arc<Pipe> {
+        self.is_settled = true;
+        Arc::clone(&self.pipe)
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.pipe.lock().close = Some((code::DONE, String::new()));
+            self.shared.work().rung.push(Arc::clone(&self.pipe));
+            self.shared.ring();
+        }
+    }
+}
+
 /// A UDP socket that makes and accepts connections.
 ///
 /// It lives as long as it or any of its connections is held. The last to be dropped closes what is open and waits, for half
@@ -159,23 +185,24 @@ impl Socket {
     /// # Errors
     /// Nobody answers, or somebody else than expected.
     pub fn connect(&self, connect: Connect) -> Result<Connection, NetError> {
-        let pipe = self.begin(connect);
+        let asked = self.begin(connect);
+        let pipe = &asked.pipe;
         let mut state = pipe.lock();
         while state.opening == Opening::Waiting && state.closed.is_none() {
             state = pipe.wait_readable(state);
         }
         drop(state);
-        Connection::opened(&self.running, pipe)
+        Connection::opened(&self.running, asked.settled())
     }
 
-    /// [`Socket::connect`], without blocking.
+    /// [`Socket::connect`], without blocking. Dropped before it is ready, it gives up.
     ///
     /// # Errors
     /// As there.
     pub async fn connect_async(&self, connect: Connect) -> Result<Connection, NetError> {
-        let pipe = self.begin(connect);
+        let asked = self.begin(connect);
         poll_fn(|context| {
-            let mut state = pipe.lock();
+            let mut state = asked.pipe.lock();
             if state.opening == Opening::Waiting && state.closed.is_none() {
                 state.open_waker = Some(context.waker().clone());
                 return Poll::Pending;
@@ -183,14 +210,14 @@ impl Socket {
             Poll::Ready(())
         })
         .await;
-        Connection::opened(&self.running, pipe)
+        Connection::opened(&self.running, asked.settled())
     }
 
-    fn begin(&self, connect: Connect) -> Arc<Pipe> {
+    fn begin(&self, connect: Connect) -> Asked<'_> {
         let pipe = Pipe::new(None, Opening::Waiting);
         self.running.shared.work().connects.push((connect, Arc::clone(&pipe)));
         self.running.shared.ring();
-        pipe
+        Asked { pipe, shared: &self.running.shared, is_settled: false }
     }
 
     /// The next connection that a client makes.

@@ -63,6 +63,13 @@ pub enum Closed {
 pub enum SessionEvent {
     /// Data of the peer's stream, in order.
     Delivered(Slice),
+    /// At this place of the peer's stream so many packets are missing for good, which its scheme allows.
+    Hole {
+        /// How many.
+        packets: u32,
+    },
+    /// A datagram of the peer.
+    Datagram(Slice),
     /// The peer's stream is complete.
     Ended {
         /// The peer's application stopped before it had sent all that it meant to.
@@ -129,6 +136,8 @@ pub struct SessionStats {
     pub bytes_sent: u64,
     /// Bytes of authentic datagrams that came.
     pub bytes_received: u64,
+    /// Datagrams of this end's application that were dropped, because more came than could be sent.
+    pub datagrams_dropped: u64,
     /// How often the peer's address changed.
     pub migrations: u64,
     /// The largest datagram that is sent.

@@ -19,7 +19,7 @@ use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
 use crate::path::Path;
 use crate::resequence::{Release, Resequencer, Tolerance};
-use crate::wire::frame::{FlowNumber, Frame, Frames, PDU_HEADER};
+use crate::wire::frame::{FlowNumber, Frame, Frames, LONGEST_DATAGRAM, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -33,6 +33,9 @@ pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
 
 /// Statements that wait for a packet. A peer that asks for more answers than that is not answered.
 const MOST_STATEMENTS: usize = 16;
+
+/// Datagrams that wait to be sent. When there are more, the oldest is dropped.
+const MOST_DATAGRAMS: usize = 256;
 
 /// After a close the session stays for so long to answer a peer that did not hear of it.
 const DRAIN: Duration = Duration::from_secs(3);
@@ -106,6 +109,8 @@ pub struct Session {
     /// Whose turn it is.
     turn: usize,
     statements: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
+    /// Datagrams of the application that wait to be sent.
+    datagrams: VecDeque<Slice>,
     confirm: Option<Confirm>,
     phase: Phase,
     events: VecDeque<SessionEvent>,
@@ -163,6 +168,7 @@ impl Session {
             order,
             turn: 0,
             statements: VecDeque::new(),
+            datagrams: VecDeque::new(),
             confirm: confirm.map(|message| Confirm { message, due: now, tries: 0 }),
             phase: Phase::Open,
             events: VecDeque::new(),
@@ -247,6 +253,21 @@ impl Session {
     /// Ends this end's stream and takes back what has not been sent.
     pub fn stop(&mut self, now: Time) {
         self.tell_sending(now, FlowInput::Stop);
+    }
+
+    /// Sends a datagram, once: it arrives, or does not. Those that have waited for longest are dropped where more are given
+    /// than can be sent. False, and nothing is sent, where it is empty or longer than [`LONGEST_DATAGRAM`].
+    pub fn send_datagram(&mut self, datagram: Slice) -> bool {
+        let length = datagram.as_bytes().len();
+        if !(1..=LONGEST_DATAGRAM).contains(&length) || !matches!(self.phase, Phase::Open) {
+            return false;
+        }
+        if self.datagrams.len() >= MOST_DATAGRAMS {
+            self.datagrams.pop_front();
+            self.stats.datagrams_dropped += 1;
+        }
+        self.datagrams.push_back(datagram);
+        true
     }
 
     /// How much of what was delivered the application may take before it says so.
@@ -337,6 +358,10 @@ impl Session {
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
                     Self::hand(&mut self.slots, now, flow, (packet, range.start, pdu), marked);
+                }
+                Frame::Datagram(bytes) => {
+                    // A copy: whoever keeps it must not keep a buffer of the socket.
+                    self.events.push_back(SessionEvent::Datagram(Slice::new(bytes)));
                 }
                 Frame::Ping(token) => self.state(&Frame::Pong(token), None),
                 Frame::Pong(token) => self.on_pong(now, token),
@@ -491,7 +516,9 @@ impl Session {
             loop {
                 nowhere.clear();
                 match slot.flow.poll(now, &mut nowhere) {
-                    FlowOutput::Event(event @ (Event::Delivered(_) | Event::Finished)) => {
+                    FlowOutput::Event(
+                        event @ (Event::Delivered(_) | Event::Hole { .. } | Event::Finished),
+                    ) => {
                         self.on_event(now, event);
                     }
                     FlowOutput::Ended { stopped } => self.on_ended(stopped),
@@ -504,6 +531,7 @@ impl Session {
 
     fn drain(&mut self, now: Time, close: Option<(u16, &str)>, why: Closed) {
         self.statements.clear();
+        self.datagrams.clear();
         let close = close.map(|(code, reason)| {
             let mut bytes = Vec::new();
             Frame::Close { code, complete: self.ended, reason }.write(&mut bytes);
@@ -521,6 +549,7 @@ impl Session {
         }
         self.slots.clear();
         self.statements.clear();
+        self.datagrams.clear();
         self.phase = Phase::Over;
     }
 }

@@ -30,6 +30,9 @@ impl Session {
         self.poll_confirm(now, batch);
         self.poll_path(now, batch);
         self.poll_statements(batch);
+        if self.poll_datagrams(batch) == Next::Full {
+            return Next::Full;
+        }
         let mut next = self.last_heard + self.config.idle;
         next = next.min(self.keep_alive_at()).min(self.path.deadline());
         if self.may_probe() {
@@ -136,6 +139,23 @@ impl Session {
         }
     }
 
+    /// Full where there is no room for those that wait. What an address that is not proved yet may not get waits.
+    fn poll_datagrams(&mut self, batch: &mut Batch) -> Next {
+        while let Some(datagram) = self.datagrams.front() {
+            let size = HEADER + 1 + datagram.as_bytes().len() + TAG;
+            if self.path.allowance() < size as u64 {
+                break;
+            }
+            if !batch.has_room(size) {
+                return Next::Full;
+            }
+            let Some(datagram) = self.datagrams.pop_front() else { break };
+            let to = self.path.remote;
+            self.send(batch, to, Purpose::Ordinary, |into| Frame::Datagram(datagram.as_bytes()).write(into));
+        }
+        Next::At(Time::MAX)
+    }
+
     fn poll_draining(&mut self, now: Time, batch: &mut Batch) -> Next {
         self.poll_statements(batch);
         let Phase::Draining(draining) = &mut self.phase else { return Next::At(Time::MAX) };
@@ -217,8 +237,9 @@ impl Session {
                 self.drain(now, Some((code::FAILED, "a flow gave up")), Closed::Failed(failure));
             }
             Event::Congestion(Signal::Timeout) => self.path.mtu.on_timeout(),
-            // Streams of bytes tolerate no holes, and room is looked at when all is drained.
-            Event::Congestion(_) | Event::Writable | Event::Hole { .. } => {}
+            Event::Hole { packets } => self.events.push_back(SessionEvent::Hole { packets }),
+            // Room is looked at when all is drained.
+            Event::Congestion(_) | Event::Writable => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the two sides say to each other.
 
 use super::fault::Fault;
+use super::receive::Priority;
 use super::tree::{BLOCK, Digest};
 
 /// The version of the protocol; peers of another are refused.
@@ -70,6 +71,8 @@ pub enum ToReceiver {
         version: u64,
         /// Files are the same when their contents are; without, when size and time of change are.
         checksum: bool,
+        /// How urgent it is.
+        priority: Priority,
     },
     /// Something to be transferred. Names of a folder come in ascending order of their bytes.
     Offer(Offer),
@@ -179,6 +182,11 @@ pub enum ToSender {
     Progress {
         /// Stored, kept or skipped.
         bytes: u64,
+    },
+    /// The transfer is held back from now on, because others are more urgent, or not any more.
+    Held {
+        /// It is.
+        held: bool,
     },
     /// Everything is stored, with names: the transfer is over.
     Done,

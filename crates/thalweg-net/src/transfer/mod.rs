@@ -18,6 +18,7 @@
 //!   elsewhere cannot be said. Names come in ascending order, so none comes twice, and nothing must be remembered to check
 //!   it. The receiver follows no symbolic link below its folder and writes to no file that has a second name. Whoever else
 //!   may write in that folder while a transfer runs must be trusted.
+//! - **Priorities**: a receiver of several transfers at once reads the more urgent ones first ([`Turns`]).
 //! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded, and a peer that goes beyond them is
 //!   refused. Memory does not grow with the size or number of files, but for the names of a folder at the sender.
 //!
@@ -39,7 +40,7 @@ mod wire;
 pub use fault::{Error, Fault, FaultKind, printable};
 pub use progress::{Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
-pub use receive::{Claims, Destination, Target, receive};
+pub use receive::{Claims, Destination, Priority, Target, Turns, receive};
 pub use send::{Options, send};
 pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};

@@ -15,6 +15,7 @@ pub struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
     moved: AtomicU64,
+    is_held: AtomicBool,
     current: Mutex<String>,
 }
 
@@ -57,6 +58,11 @@ impl Progress {
         Bytes::new(self.moved.load(Relaxed))
     }
 
+    /// The receiver holds it back, because others are more urgent.
+    pub fn is_held(&self) -> bool {
+        self.is_held.load(Relaxed)
+    }
+
     /// The name of the file that is being transferred.
     pub fn current(&self) -> String {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -82,6 +88,10 @@ impl Progress {
 
     pub(super) fn add_moved(&self, bytes: u64) {
         self.moved.fetch_add(bytes, Relaxed);
+    }
+
+    pub(super) fn set_held(&self, is_held: bool) {
+        self.is_held.store(is_held, Relaxed);
     }
 
     pub(super) fn set_current(&self, name: &[u8]) {

@@ -8,6 +8,7 @@ use super::fault::{Fault, FaultKind};
 use super::messages::{
     LONGEST_NAME, MOST_DATA, MOST_DIGESTS, Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION,
 };
+use super::receive::Priority;
 use super::tree::Digest;
 use std::fmt;
 
@@ -90,6 +91,7 @@ mod kind {
     pub const PROGRESS: u8 = 136;
     pub const DONE: u8 = 137;
     pub const REFUSE: u8 = 138;
+    pub const HELD: u8 = 139;
 }
 
 /// What an offer is, and whether its name has a double.
@@ -103,10 +105,11 @@ mod flag {
 impl Frame for ToReceiver {
     fn encode(&self, into: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, checksum } => frame(into, kind::HELLO, |body| {
+            Self::Hello { version, checksum, priority } => frame(into, kind::HELLO, |body| {
                 body.extend_from_slice(MAGIC);
                 put(body, *version);
                 body.push(u8::from(*checksum));
+                body.push(priority.get());
             }),
             Self::Offer(offer) => frame(into, kind::OFFER, |body| offer.encode(body)),
             Self::Total { files, bytes } => numbers(into, kind::TOTAL, &[*files, *bytes]),
@@ -150,9 +153,12 @@ impl Frame for ToReceiver {
                 let version = fields.number()?;
                 // Another version may say more.
                 if version != VERSION {
-                    return Ok(Self::Hello { version, checksum: false });
+                    let priority = Priority::default();
+                    return Ok(Self::Hello { version, checksum: false, priority });
                 }
-                Self::Hello { version, checksum: fields.bit()? }
+                let checksum = fields.bit()?;
+                let priority = Priority::new(fields.byte()?).ok_or(WireError::Value("a priority"))?;
+                Self::Hello { version, checksum, priority }
             }
             kind::OFFER => Self::Offer(Offer::decode(&mut fields)?),
             kind::TOTAL => Self::Total { files: fields.number()?, bytes: fields.number()? },
@@ -193,13 +199,14 @@ impl Frame for ToSender {
             Self::Stored { id } => numbers(into, kind::STORED, &[*id]),
             Self::Failed { id, fault } => frame(into, kind::FAILED, |body| put_fault(body, Some(*id), fault)),
             Self::Progress { bytes } => numbers(into, kind::PROGRESS, &[*bytes]),
+            Self::Held { held } => numbers(into, kind::HELD, &[u64::from(*held)]),
             Self::Done => numbers(into, kind::DONE, &[]),
             Self::Refuse { fault } => frame(into, kind::REFUSE, |body| put_fault(body, None, fault)),
         }
     }
 
     fn is_known(kind: u8) -> bool {
-        (kind::WELCOME..=kind::REFUSE).contains(&kind)
+        (kind::WELCOME..=kind::HELD).contains(&kind)
     }
 
     fn is_data(_: u8) -> bool {
@@ -239,6 +246,7 @@ impl Frame for ToSender {
             kind::STORED => Self::Stored { id: fields.number()? },
             kind::FAILED => Self::Failed { id: fields.number()?, fault: fields.fault()? },
             kind::PROGRESS => Self::Progress { bytes: fields.number()? },
+            kind::HELD => Self::Held { held: fields.bit()? },
             kind::DONE => Self::Done,
             kind::REFUSE => Self::Refuse { fault: fields.fault()? },
             _ => return Err(WireError::Kind(kind)),
@@ -447,7 +455,7 @@ mod tests {
             survives(&ToReceiver::Offer(offer(kind)));
         }
         for frame in [
-            ToReceiver::Hello { version: VERSION, checksum: true },
+            ToReceiver::Hello { version: VERSION, checksum: true, priority: Priority::new(1).unwrap() },
             ToReceiver::Total { files: 64, bytes: 16_384 },
             ToReceiver::Same { id: 63 },
             ToReceiver::Verify { id: 1, first: 1 << 30, count: 64 },
@@ -469,6 +477,7 @@ mod tests {
             ToSender::Stored { id: 7 },
             ToSender::Failed { id: 8, fault: fault.clone() },
             ToSender::Progress { bytes: 1 << 50 },
+            ToSender::Held { held: true },
             ToSender::Done,
             ToSender::Refuse { fault },
         ] {
@@ -500,6 +509,10 @@ mod tests {
             ToSender::decode(kind::DIGESTS, &too_many),
             Err(WireError::Value("the number of digests"))
         );
+        for priority in [0, 7, 255] {
+            let hello = [&MAGIC[..], &[1, 0, priority]].concat();
+            assert_eq!(ToReceiver::decode(kind::HELLO, &hello), Err(WireError::Value("a priority")));
+        }
         assert_eq!(ToReceiver::data(0), Err(WireError::Value("the length of contents")));
         assert_eq!(ToReceiver::data(MOST_DATA + 1), Err(WireError::Value("the length of contents")));
         assert_eq!(ToReceiver::decode(kind::KEEP, &[0]), Err(WireError::Surplus));

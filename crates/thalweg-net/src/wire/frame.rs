@@ -12,10 +12,12 @@
 //! | 7 | close | code in 2 bytes, 1 if the receiver's stream has arrived whole or else 0, length in 2 bytes, reason as UTF-8 |
 //! | 8 | PDU | flow in 2 bytes, PDU up to the end of the packet |
 //! | 9 | PDU of given length | flow in 2 bytes, length in 2 bytes, PDU |
+//! | 10 | datagram of the application | 1 to [`LONGEST_DATAGRAM`] bytes, up to the end of the packet |
 //!
 //! A flow is one direction of a stream: number 2n carries stream n from the client, 2n + 1 from the server. PDUs of both
 //! ends of a flow carry its number.
 
+use super::{HEADER, SAFE_DATAGRAM, TAG};
 use core::ops::Range;
 
 /// Which flow a PDU belongs to.
@@ -26,6 +28,9 @@ pub const PDU_HEADER: usize = 3;
 
 /// The longest reason that is sent with a close, in bytes.
 pub const LONGEST_REASON: usize = 256;
+
+/// The longest datagram of an application, in bytes: alone in a packet it fits every path.
+pub const LONGEST_DATAGRAM: usize = SAFE_DATAGRAM as usize - HEADER - TAG - 1;
 
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +63,8 @@ pub enum Frame<'a> {
         /// Where in the payload the PDU is.
         range: Range<usize>,
     },
+    /// What an application says to the other, once.
+    Datagram(&'a [u8]),
 }
 
 /// Why frames could not be read. The peer is authenticated, so this is its mistake.
@@ -75,6 +82,7 @@ mod kind {
     pub const CLOSE: u8 = 7;
     pub const PDU_TO_END: u8 = 8;
     pub const PDU: u8 = 9;
+    pub const DATAGRAM: u8 = 10;
 }
 
 /// Reads the frames of a payload one by one.
@@ -140,6 +148,13 @@ impl<'a> Frames<'a> {
                 let length = usize::from(self.take_u16()?);
                 Frame::Pdu { flow, range: self.take_range(length)? }
             }
+            kind::DATAGRAM => {
+                let range = self.take_range(self.payload.len() - self.at)?;
+                if !(1..=LONGEST_DATAGRAM).contains(&range.len()) {
+                    return Err(Malformed);
+                }
+                Frame::Datagram(&self.payload[range])
+            }
             _ => return Err(Malformed),
         })
     }
@@ -185,6 +200,7 @@ impl Frame<'_> {
                 into.extend_from_slice(&(length as u16).to_be_bytes());
                 into.extend_from_slice(&reason.as_bytes()[..length]);
             }
+            Frame::Datagram(bytes) => tagged(into, kind::DATAGRAM, bytes),
             Frame::Pdu { .. } => {}
         }
     }
@@ -249,9 +265,20 @@ mod tests {
         assert_eq!(reason, "ä".repeat(LONGEST_REASON / 2));
     }
 
+    #[test]
+    fn datagrams_fill_a_packet_at_most() {
+        let longest = [7; LONGEST_DATAGRAM + 1];
+        for (length, is_one) in [(0, false), (1, true), (LONGEST_DATAGRAM, true), (longest.len(), false)] {
+            let mut bytes = Vec::new();
+            Frame::Datagram(&longest[..length]).write(&mut bytes);
+            let expected = if is_one { Ok(Frame::Datagram(&longest[..length])) } else { Err(Malformed) };
+            assert_eq!(Frames::new(&bytes).next(), Some(expected), "{length}");
+        }
+    }
+
     proptest! {
         #[test]
-        fn any_payload_ends(bytes in prop::collection::vec(prop_oneof![0u8..11, any::<u8>()], 0..200)) {
+        fn any_payload_ends(bytes in prop::collection::vec(prop_oneof![0u8..12, any::<u8>()], 0..200)) {
             // Every frame takes at least one byte, and an error is the last.
             let read: Vec<_> = Frames::new(&bytes).collect();
             prop_assert!(read.len() <= bytes.len());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_net::transfer::messages::{ToReceiver, ToSender};
 use thalweg_net::transfer::{
-    Claims, Destination, Frame, Options, Progress, Roots, Source, Target, receive, send,
+    Claims, Destination, Frame, Options, Progress, Roots, Source, Target, Turns, receive, send,
 };
 
 /// A folder of a run's own, with one beside it into which nothing may come.
@@ -41,7 +41,13 @@ pub fn run(script: &[u8]) {
             let to = place.0.join("to");
             let destination = Destination::new(&to, Claims::default(), "mallory").unwrap();
             let target = Target::Folder(destination);
-            let _ = receive(target, &mut Cursor::new(said), io::sink(), &Arc::new(Progress::new()));
+            let _ = receive(
+                target,
+                &Turns::default(),
+                &mut Cursor::new(said),
+                io::sink(),
+                &Arc::new(Progress::new()),
+            );
             let beside = fs::read_dir(&place.0).unwrap().count();
             assert_eq!(beside, 1, "something is outside of the folder");
         }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thalweg_net::transfer::{
-    Claims, Destination, FaultKind, Limits, Progress, Quota, Roots, Source, Target, receive, send,
+    Claims, Destination, FaultKind, Limits, Progress, Quota, Roots, Source, Target, Turns, receive, send,
 };
 use thalweg_proto::units::Bytes;
 
@@ -55,7 +55,8 @@ fn while_sending(paths: &[PathBuf], to: &Place, after: u64, act: impl FnOnce() +
         send(source, Default::default(), from_receiver, &mut to_receiver, &at_sender)
     });
     let mut from_sender = Watched(from_sender, after, Some(Box::new(act)));
-    let receiver = receive(Target::Folder(destination), &mut from_sender, to_sender, &progress[1]);
+    let receiver =
+        receive(Target::Folder(destination), &Turns::default(), &mut from_sender, to_sender, &progress[1]);
     Ends { sender: sender.join().unwrap(), receiver, progress }
 }
 
@@ -215,7 +216,7 @@ fn a_sender_that_comes_back_takes_over_and_others_wait() {
     let hanging = std::thread::spawn(move || {
         // What came before the break, then silence.
         let mut stream = from_old.chain_silence(from_dead);
-        receive(first, &mut stream, to_old, &Arc::new(Progress::new()))
+        receive(first, &Turns::default(), &mut stream, to_old, &Arc::new(Progress::new()))
     });
     old.join().unwrap();
     let part = to.join("file.thalweg.part");

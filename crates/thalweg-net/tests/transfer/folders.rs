@@ -73,7 +73,7 @@ fn contents_decide_when_asked_for() {
     }
     // Of one size and time, so that only contents can tell.
     set_time(&to.join("other"), 77);
-    let options = Options { checksum: true };
+    let options = Options { checksum: true, ..Options::default() };
     let ends = Transfer { options, ..Transfer::default() }.run(&paths, &to);
     ends.complete();
     assert_eq!((ends.sender.report.files, ends.sender.report.unchanged), (1, 1));

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use thalweg_net::transfer::Frame;
 use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use thalweg_net::transfer::{
-    Claims, Destination, Error, FaultKind, Options, Outcome, Progress, Roots, Source, Target, receive, send,
+    Claims, Destination, Error, FaultKind, Options, Outcome, Priority, Progress, Roots, Source, Target,
+    Turns, receive, send,
 };
 
 fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
@@ -23,7 +24,7 @@ fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
 }
 
 fn hello() -> ToReceiver {
-    ToReceiver::Hello { version: VERSION, checksum: false }
+    ToReceiver::Hello { version: VERSION, checksum: false, priority: Priority::default() }
 }
 
 fn file(depth: u64, name: &str, size: u64) -> ToReceiver {
@@ -41,7 +42,7 @@ fn folder(depth: u64, name: &str) -> ToReceiver {
 fn receives(to: &Place, bytes: Vec<u8>) -> Outcome {
     let destination = Destination::new(to.path(), Claims::default(), "mallory").unwrap();
     let target = Target::Folder(destination);
-    receive(target, &mut Cursor::new(bytes), io::sink(), &Arc::new(Progress::new()))
+    receive(target, &Turns::default(), &mut Cursor::new(bytes), io::sink(), &Arc::new(Progress::new()))
 }
 
 #[track_caller]
@@ -127,14 +128,18 @@ fn contents_that_do_not_have_their_hash_get_no_name() {
 fn strangers_and_other_versions_are_told() {
     for (begin, expected) in [
         (b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n".to_vec(), FaultKind::Protocol),
-        (bytes(&[ToReceiver::Hello { version: 2, checksum: false }]), FaultKind::Version),
+        (
+            bytes(&[ToReceiver::Hello { version: 2, checksum: false, priority: Priority::default() }]),
+            FaultKind::Version,
+        ),
         (bytes(&[folder(0, "a")]), FaultKind::Protocol),
     ] {
         let to = Place::new("to");
         let (mut stranger, mut from_stranger, to_stranger, mut from_receiver) = pipes(Break::never());
         stranger.write_all(&begin).unwrap();
         let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());
-        let outcome = receive(target, &mut from_stranger, to_stranger, &Arc::new(Progress::new()));
+        let outcome =
+            receive(target, &Turns::default(), &mut from_stranger, to_stranger, &Arc::new(Progress::new()));
         assert!(outcome.result.is_err());
         let mut heard = Vec::new();
         from_receiver.read_to_end(&mut heard).unwrap();

@@ -6,13 +6,14 @@ mod hostile;
 mod interruptions;
 mod pipe;
 mod places;
+mod turns;
 
 use pipe::{Break, pipes};
 use places::Place;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_net::transfer::{
-    Claims, Destination, Options, Outcome, Progress, Roots, Source, Target, receive, send,
+    Claims, Destination, Options, Outcome, Progress, Roots, Source, Target, Turns, receive, send,
 };
 
 /// A transfer between threads.
@@ -57,7 +58,7 @@ impl Transfer {
             send(source, options, from_receiver, &mut stream, &at_sender)
         });
         let mut from_sender = from_sender;
-        let receiver = receive(target, &mut from_sender, to_sender, &at_receiver);
+        let receiver = receive(target, &Turns::default(), &mut from_sender, to_sender, &at_receiver);
         Ends { sender: sender.join().unwrap(), receiver, progress }
     }
 }

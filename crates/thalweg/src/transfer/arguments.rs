@@ -9,6 +9,7 @@ use std::str::FromStr;
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::pairing::Code;
+use thalweg_net::transfer::Priority;
 use thalweg_proto::units::{Bytes, Rate};
 
 /// The port that is meant where none is said.
@@ -27,6 +28,9 @@ pub struct SendArguments {
     /// Send no faster than this
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
+    /// How urgent it is among the transfers to the same receiver: 1, the most, to 6, the least
+    #[arg(long, value_name = "1..6", default_value = "6", value_parser = priority)]
+    pub priority: Priority,
     /// Trust this key, or `new`: any key of a receiver that is not known yet. Known ones are trusted
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
@@ -166,6 +170,11 @@ fn scheme(text: &str) -> Result<Scheme, String> {
 fn rate(text: &str) -> Result<Rate, String> {
     let rate: Rate = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
     if rate.as_bits_per_sec() >= 8000 { Ok(rate) } else { Err("expected 8 kbit/s or more".to_owned()) }
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    let priority = text.parse().ok().and_then(Priority::new);
+    priority.ok_or_else(|| "expected 1, the most urgent, to 6".to_owned())
 }
 
 fn bytes(text: &str) -> Result<Bytes, thalweg_proto::units::UnitError> {

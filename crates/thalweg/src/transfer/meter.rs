@@ -116,7 +116,8 @@ impl Watched {
         bar.set_position(bytes.get());
         let left = self.progress.total().and_then(|total| left(total.bytes - bytes, rate));
         let left = left.map_or_else(String::new, |left| format!(", {left} left"));
-        bar.set_message(format!("{}{left}{path}", thalweg_lab::output::rate(rate.as_f64())));
+        let held = if self.progress.is_held() { ", held back for more urgent ones" } else { "" };
+        bar.set_message(format!("{}{left}{held}{path}", thalweg_lab::output::rate(rate.as_f64())));
     }
 }
 

@@ -25,7 +25,7 @@ use thalweg_net::live::{Connection, Socket};
 use thalweg_net::session::code;
 use thalweg_net::transfer::{
     self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
-    Report, Target,
+    Report, Target, Turns,
 };
 
 /// How often Ctrl-C and the end of transfers are looked for.
@@ -41,7 +41,7 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
         make_folder(&arguments.folder)?;
     }
     let mut door = Door::open(&arguments.common, console)?;
-    let claims = Claims::default();
+    let (claims, turns) = (Claims::default(), Turns::default());
     let (ended, ends) = channel();
     let mut open = 0_u32;
     loop {
@@ -61,7 +61,8 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
             open += 1;
             let peer = door.name(&key, &connection);
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
-            let session = Session { connection, target, peer, command: "recv", counted, stop };
+            let turns = turns.clone();
+            let session = Session { connection, target, turns, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
         if let Ok(end) = ends.try_recv() {
@@ -77,6 +78,9 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
         if let Some(why) = door.closed_for.filter(|_| open == 0) {
             return Err(Error::Failed(format!("{why}; nothing was received")));
         }
+        if door.is_stopped() {
+            turns.end();
+        }
         if door.is_stopped() && open == 0 {
             return Err(Error::Lost("interrupted before anything was received".to_owned()));
         }
@@ -87,7 +91,7 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
 pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     make_folder(&arguments.folder)?;
     let mut door = Door::open(&arguments.common, console)?;
-    let claims = Claims::default();
+    let (claims, turns) = (Claims::default(), Turns::default());
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files };
     let mut quotas: HashMap<PathBuf, Weak<Quota>> = HashMap::new();
@@ -116,7 +120,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             let peer = door.name(&key, &connection);
             console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
-            let session = Session { connection, target, peer, command: "serve", counted, stop };
+            let turns = turns.clone();
+            let session = Session { connection, target, turns, peer, command: "serve", counted, stop };
             session.begin(console, &ended, false);
         }
         for end in ends.try_iter() {
@@ -129,8 +134,11 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             let why = why.map_or_else(String::new, |why| format!("; then {why}"));
             console.say(&format!("{peer}: {}{why}", summary.sentence()));
         }
-        if door.is_stopped() && open.load(Ordering::Relaxed) == 0 {
-            return Ok(());
+        if door.is_stopped() {
+            turns.end();
+            if open.load(Ordering::Relaxed) == 0 {
+                return Ok(());
+            }
         }
     }
 }
@@ -335,6 +343,7 @@ impl<'a> Door<'a> {
 struct Session {
     connection: Connection,
     target: Target,
+    turns: Turns,
     peer: String,
     command: &'static str,
     counted: Option<Counted>,
@@ -345,7 +354,7 @@ impl Session {
     /// Receives in a thread of its own, which tells how it ended.
     fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) {
         let progress = Arc::new(Progress::new());
-        let Self { connection, target, peer, command, counted, stop } = self;
+        let Self { connection, target, turns, peer, command, counted, stop } = self;
         let watch = connection.another();
         let watched = Watched {
             progress: Arc::clone(&progress),
@@ -359,7 +368,7 @@ impl Session {
         let begun = Instant::now();
         let receive = move || {
             let (to_peer, mut from_peer) = connection.split();
-            let outcome = transfer::receive(target, &mut from_peer, to_peer, &progress);
+            let outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
             drop(meter);
             let (stats, span) = (watch.stats(), begun.elapsed());
             match &outcome.result {

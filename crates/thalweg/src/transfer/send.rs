@@ -176,7 +176,8 @@ impl Sender<'_> {
         let (to_peer, from_peer) = connection.split();
         let (from_peer, returned) = lend(from_peer);
         let mut to_peer = Throttle::new(to_peer, self.arguments.rate);
-        let options = Options { checksum: self.arguments.checksum };
+        let SendArguments { checksum, priority, .. } = *self.arguments;
+        let options = Options { checksum, priority };
         let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
         drop(meter);
         let stats = watch.stats();

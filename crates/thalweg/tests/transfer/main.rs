@@ -2,6 +2,7 @@
 
 mod metrics;
 mod pairing;
+mod priority;
 mod processes;
 
 use processes::{Place, Receiver, exit, sends, wait_until};

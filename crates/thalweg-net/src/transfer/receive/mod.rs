@@ -1,6 +1,6 @@
 //! The receiver's side.
 //!
-//! The caller's thread reads the stream, one stores, a few finish files, one writes to the sender.
+//! The caller's thread reads the stream while it may ([`Turns`]), one stores, a few finish files, one writes to the sender.
 
 mod claims;
 mod finish;
@@ -8,6 +8,7 @@ mod folder;
 mod part;
 mod replies;
 mod store;
+mod turns;
 
 use super::Outcome;
 use super::fault::{Error, Fault, FaultKind};
@@ -23,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Store;
+use turns::Turn;
+pub use turns::{Priority, Turns};
 
 /// Frames and contents that wait to be stored.
 const WAITING: usize = 256;
@@ -74,14 +77,20 @@ impl Destination {
 }
 
 /// Receives what whoever writes `from_peer` and reads `to_peer` sends. Blocks until all is stored and the sender has closed
-/// its stream, or the streams end.
-pub fn receive<R, W>(target: Target, from_peer: &mut R, to_peer: W, progress: &Arc<Progress>) -> Outcome
+/// its stream, or the streams end. Gives way to more urgent transfers among those with the same `turns`.
+pub fn receive<R, W>(
+    target: Target,
+    turns: &Turns,
+    from_peer: &mut R,
+    to_peer: W,
+    progress: &Arc<Progress>,
+) -> Outcome
 where
     R: Read,
     W: Write + Send + 'static,
 {
     let report = Arc::new(Mutex::new(Report::default()));
-    let result = run(target, from_peer, to_peer, progress, &report);
+    let result = run(target, turns, from_peer, to_peer, progress, &report);
     let mut report = std::mem::take(&mut *report.lock().unwrap_or_else(PoisonError::into_inner));
     report.moved = progress.moved();
     Outcome { report, result }
@@ -89,6 +98,7 @@ where
 
 fn run<R, W>(
     target: Target,
+    turns: &Turns,
     from_peer: &mut R,
     to_peer: W,
     progress: &Arc<Progress>,
@@ -102,9 +112,9 @@ where
     let (replies, writer) = replies::begin(to_peer, progress).map_err(here)?;
     let results = Results { replies, report: Arc::clone(report), progress: Arc::clone(progress) };
     let mut frames = FrameReader::new(from_peer);
-    let result = begin(&mut frames).and_then(|checksum| {
+    let result = begin(&mut frames).and_then(|(checksum, priority)| {
         let store = Store::new(target, checksum, results.clone()).map_err(here)?;
-        take_in(&mut frames, store, progress)
+        take_in(&mut frames, store, &turns.begin(priority, progress), progress)
     });
     results.say(match &result {
         Ok(()) => ToSender::Done,
@@ -124,10 +134,10 @@ where
     result
 }
 
-/// The greeting; gives whether contents decide what is unchanged.
-fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<bool, Error> {
+/// The greeting; gives whether contents decide what is unchanged, and how urgent it is.
+fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error> {
     match frames.next()? {
-        Some(ToReceiver::Hello { version: VERSION, checksum }) => Ok(checksum),
+        Some(ToReceiver::Hello { version: VERSION, checksum, priority }) => Ok((checksum, priority)),
         Some(ToReceiver::Hello { version, .. }) => {
             let text = format!("the sender speaks version {version}, the receiver {VERSION}");
             Err(Error::Refused(Fault::new(FaultKind::Version, text)))
@@ -148,6 +158,7 @@ enum Job {
 fn take_in<R: Read>(
     frames: &mut FrameReader<R>,
     store: Store,
+    turn: &Turn,
     progress: &Arc<Progress>,
 ) -> Result<(), Error> {
     let (jobs, queue) = sync_channel(WAITING);
@@ -156,7 +167,7 @@ fn take_in<R: Read>(
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
     let thread = thread.map_err(|error| Error::Here(Fault::of(&error)))?;
     let mut buffers = Buffers { free, made: 0 };
-    let read = read(frames, &jobs, &mut buffers, progress);
+    let read = read(frames, &jobs, &mut buffers, turn, progress);
     drop(jobs);
     let stored = thread.join().unwrap_or_else(|_| {
         Err(Error::Here(Fault::new(FaultKind::Storage, "the thread that stores has panicked")))
@@ -172,6 +183,7 @@ fn read<R: Read>(
     frames: &mut FrameReader<R>,
     jobs: &SyncSender<Job>,
     buffers: &mut Buffers,
+    turn: &Turn,
     progress: &Progress,
 ) -> Result<(), Error> {
     loop {
@@ -186,6 +198,7 @@ fn read<R: Read>(
         }
         if let ToReceiver::Data { .. } = frame {
             while frames.has_contents() {
+                turn.wait();
                 let mut buffer = buffers.take();
                 let count = frames.contents(&mut buffer)?;
                 if jobs.send(Job::Contents(buffer, count)).is_err() {

@@ -35,7 +35,7 @@ fn write<W: Write>(
 ) -> io::Result<()> {
     stream.frame(&ToSender::Hello { version: VERSION })?;
     stream.flush()?;
-    let (mut told, mut when) = (0, Instant::now());
+    let (mut told, mut when, mut held) = (0, Instant::now(), false);
     loop {
         let reply = match queue.try_recv() {
             Ok(reply) => Ok(reply),
@@ -55,6 +55,10 @@ fn write<W: Write>(
         }
         if is_over {
             return stream.flush();
+        }
+        if progress.is_held() != held {
+            held = !held;
+            stream.frame(&ToSender::Held { held })?;
         }
         let bytes = progress.bytes().get();
         if bytes != told && when.elapsed() >= INTERVAL {

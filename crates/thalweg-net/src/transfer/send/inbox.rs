@@ -144,6 +144,10 @@ fn listen<R: Read>(
                 progress.set_bytes(bytes);
                 continue;
             }
+            ToSender::Held { held } => {
+                progress.set_held(held);
+                continue;
+            }
             ToSender::Hello { version } if is_first => {
                 is_first = false;
                 if version == VERSION {

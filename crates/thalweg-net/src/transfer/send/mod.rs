@@ -8,6 +8,7 @@ use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
 use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION, WINDOW};
 use super::progress::{Progress, Report};
+use super::receive::Priority;
 use super::walk::{Item, Met, Roots, Source, Walk};
 use inbox::Inbox;
 use std::collections::HashMap;
@@ -21,6 +22,8 @@ use thalweg_proto::units::Bytes;
 pub struct Options {
     /// Take files for unchanged when their contents are the same; without, when size and time of change are.
     pub checksum: bool,
+    /// How urgent it is among the transfers to the same receiver.
+    pub priority: Priority,
 }
 
 /// Sends everything in `source` to whoever reads `to_peer` and writes `from_peer`. Blocks until the receiver has stored it or
@@ -99,7 +102,11 @@ struct Sending<'a, W: Write> {
 
 impl<W: Write> Sending<'_, W> {
     fn run(&mut self, options: Options, mut offers: Offers) -> Result<(), Error> {
-        self.frame(&ToReceiver::Hello { version: VERSION, checksum: options.checksum })?;
+        self.frame(&ToReceiver::Hello {
+            version: VERSION,
+            checksum: options.checksum,
+            priority: options.priority,
+        })?;
         let (mut is_told, mut is_all) = (false, false);
         loop {
             if !is_told && let Some(total) = self.progress.total() {
@@ -211,9 +218,11 @@ impl<W: Write> Sending<'_, W> {
             }
             // Digests that were asked for before the receiver gave up on their file.
             ToSender::Digests { .. } => Ok(()),
-            ToSender::Hello { .. } | ToSender::Progress { .. } | ToSender::Done | ToSender::Refuse { .. } => {
-                Err(out_of_order(&frame))
-            }
+            ToSender::Hello { .. }
+            | ToSender::Progress { .. }
+            | ToSender::Held { .. }
+            | ToSender::Done
+            | ToSender::Refuse { .. } => Err(out_of_order(&frame)),
         }
     }
 

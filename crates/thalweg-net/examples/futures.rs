@@ -1,0 +1,89 @@
+//! A stream, a stream with holes and datagrams, as futures. They need no runtime: this file has all that runs them.
+//!
+//! `cargo run -p thalweg-net --example futures`
+
+use std::error::Error;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::identity::{Identity, SystemEntropy};
+use thalweg_net::live::{Connection, NetError, Part, Socket, SocketConfig};
+use thalweg_proto::payload::{Payload as _, Slice};
+
+/// The service that the client asks for, and the server has.
+const MEASUREMENTS: &str = "measurements";
+
+/// Runs both ends.
+pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let identity = || Identity::generate(&mut SystemEntropy::new());
+    let (server, client) = (identity(), identity());
+    let listen = Listen { trust: Trust::only(client.public()), services: vec![MEASUREMENTS.to_owned()] };
+    let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server.clone()) };
+    let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
+    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::client(client)))?;
+    let request = Connect {
+        remote: listening.local(),
+        trust: Trust::only(server.public()),
+        service: MEASUREMENTS.to_owned(),
+        // Sent at an agreed rate; an eighth of the packets of each segment may be missing.
+        scheme: "sstp:rate=50Mbit/s,loss-tolerance=0.125".parse()?,
+        recorder: None,
+    };
+    let taking = std::thread::spawn(move || block_on(async { take(listening.accept_async().await?).await }));
+    block_on(async { give(socket.connect_async(request).await?).await })?;
+    let (bytes, missing) = taking.join().expect("the server does not panic")?;
+    println!("{bytes} bytes came, {missing} packets did not");
+    Ok(())
+}
+
+/// Writes measurements, and asks in a datagram whether they came. On loopback it is not lost; elsewhere it may be.
+async fn give(connection: Connection) -> Result<(), NetError> {
+    let watch = connection.another();
+    let (mut send, _receive) = connection.split();
+    for number in 0..1000_u32 {
+        send.write_slice_async(Slice::new(number.to_be_bytes().repeat(50))).await?;
+    }
+    send.finish_async().await?;
+    watch.send_datagram(b"did it arrive?")?;
+    println!("The server says: {}", String::from_utf8_lossy(watch.recv_datagram_async().await?.as_bytes()));
+    Ok(())
+}
+
+/// Reads them; gives how many bytes came, and how many packets are missing.
+async fn take(connection: Connection) -> Result<(u64, u32), NetError> {
+    let watch = connection.another();
+    let (_send, mut receive) = connection.split();
+    let (mut bytes, mut missing) = (0, 0);
+    while let Some(part) = receive.read_part_async().await? {
+        match part {
+            Part::Bytes(piece) => bytes += u64::from(piece.len()),
+            Part::Hole { packets } => missing += packets,
+        }
+    }
+    watch.recv_datagram_async().await?;
+    watch.send_datagram(format!("{bytes} bytes").as_bytes())?;
+    // The client hangs up when it has heard that.
+    match watch.recv_datagram_async().await {
+        Ok(_) | Err(NetError::Closed(_)) => Ok((bytes, missing)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Runs a future in this thread, which sleeps while there is nothing to do.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

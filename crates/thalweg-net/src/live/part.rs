@@ -1,0 +1,96 @@
+//! Streams with holes: of schemes whose application can do without some packets.
+
+use super::connection::{NetError, RecvStream};
+use super::pipe::State;
+use std::future::poll_fn;
+use std::task::Poll;
+use thalweg_proto::payload::{Payload as _, Slice};
+
+/// The next part of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Bytes, in order.
+    Bytes(Slice),
+    /// Here so many packets are missing and will not come.
+    Hole {
+        /// How many, at least one.
+        packets: u32,
+    },
+}
+
+impl RecvStream {
+    /// The next part of the stream, in order; `None` at the end. The scheme is the class of reliability: only `sstp` with
+    /// `loss-tolerance` above 0 has holes, no more of a segment than that share. The other ways to read pass over them. A
+    /// hole is counted in packets, as nobody knows how many bytes its packets had.
+    ///
+    /// # Errors
+    /// As [`RecvStream::read_slice`].
+    pub fn read_part(&mut self) -> Result<Option<Part>, NetError> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(Part::Bytes(rest)));
+        }
+        let mut state = self.inner.pipe.lock();
+        loop {
+            if let Some(part) = state.pop_part() {
+                return Ok(Some(self.took(state, part)));
+            }
+            match Self::end(&state) {
+                Some(result) => return result.map(|()| None),
+                None => state = self.inner.pipe.wait_readable(state),
+            }
+        }
+    }
+
+    /// [`RecvStream::read_part`], without blocking.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read_part_async(&mut self) -> Result<Option<Part>, NetError> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(Part::Bytes(rest)));
+        }
+        poll_fn(|context| {
+            let mut state = self.inner.pipe.lock();
+            if let Some(part) = state.pop_part() {
+                return Poll::Ready(Ok(Some(self.took(state, part))));
+            }
+            match Self::end(&state) {
+                Some(result) => Poll::Ready(result.map(|()| None)),
+                None => {
+                    state.read_waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn took(&self, state: std::sync::MutexGuard<'_, State>, part: Part) -> Part {
+        if let Part::Bytes(piece) = &part {
+            self.consumed(state, u64::from(piece.len()), 1);
+        }
+        part
+    }
+}
+
+impl State {
+    /// Behind what has been delivered so far so many packets are missing. Holes without bytes between them are one, so that
+    /// there are no more of them than pieces.
+    pub(super) fn push_hole(&mut self, packets: u32) {
+        let waiting: u64 = self.incoming.iter().map(|piece| u64::from(piece.len())).sum();
+        let place = self.taken + waiting;
+        match self.holes.back_mut() {
+            Some((last, count)) if *last == place => *count = count.saturating_add(packets),
+            _ => self.holes.push_back((place, packets)),
+        }
+    }
+
+    fn pop_part(&mut self) -> Option<Part> {
+        // Those that other reads have passed over.
+        while self.holes.pop_front_if(|(place, _)| *place < self.taken).is_some() {}
+        if let Some((_, packets)) = self.holes.pop_front_if(|(place, _)| *place == self.taken) {
+            return Some(Part::Hole { packets });
+        }
+        self.incoming.pop_front().map(Part::Bytes)
+    }
+}

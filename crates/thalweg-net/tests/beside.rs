@@ -1,0 +1,212 @@
+//! What is beside a stream that is whole: datagrams, and streams with holes.
+
+mod relay;
+
+use relay::{Running, config, direction};
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Connection, LONGEST_DATAGRAM, NetError, Part, Socket, SocketConfig};
+use thalweg_proto::payload::Slice;
+
+fn socket(number: u8) -> Socket {
+    let listen = Listen { trust: Trust::Anyone, services: vec!["test".into()] };
+    let identity = Identity::from_secret([number; 32]);
+    let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity) };
+    Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
+}
+
+fn connect(client: &Socket, remote: SocketAddr, scheme: &str) -> Connection {
+    let scheme = scheme.parse().unwrap();
+    client
+        .connect(Connect { remote, trust: Trust::Anyone, service: "test".into(), scheme, recorder: None })
+        .unwrap()
+}
+
+#[test]
+fn datagrams_go_both_ways_beside_a_stream() {
+    let (server, client) = (socket(1), socket(2));
+    let ours = connect(&client, server.local(), "cubic");
+    let theirs = server.accept().unwrap();
+    for length in [0, LONGEST_DATAGRAM + 1] {
+        assert_eq!(ours.send_datagram(&vec![1; length]), Err(NetError::DatagramSize));
+    }
+    let (ours_too, theirs_too) = (ours.another(), theirs.another());
+    let (mut send, _keep) = ours.split();
+    let (_keep_too, mut receive) = theirs.split();
+    let stream = std::thread::spawn(move || {
+        send.write_all(&[7; 1_000_000]).unwrap();
+        send.finish().unwrap();
+    });
+    for length in [1, 100, LONGEST_DATAGRAM] {
+        ours_too.send_datagram(&vec![length as u8; length]).unwrap();
+        let there = theirs_too.recv_datagram().unwrap();
+        assert_eq!(there.as_bytes(), vec![length as u8; length]);
+        theirs_too.send_datagram(there.as_bytes()).unwrap();
+        assert_eq!(ours_too.recv_datagram().unwrap().as_bytes().len(), length);
+    }
+    let mut read = Vec::new();
+    receive.read_to_end(&mut read).unwrap();
+    assert!(read == [7; 1_000_000]);
+    stream.join().unwrap();
+    // What has come can still be taken when the connection has ended.
+    ours_too.send_datagram(b"last").unwrap();
+    while theirs_too.closed().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+        ours_too.close(0, "");
+    }
+    assert_eq!(theirs_too.recv_datagram().unwrap().as_bytes(), b"last");
+    assert!(matches!(theirs_too.recv_datagram(), Err(NetError::Closed(_))));
+    assert!(matches!(ours_too.send_datagram(b"late"), Err(NetError::Closed(_))));
+}
+
+#[test]
+fn a_connection_that_nobody_waits_for_is_given_up() {
+    use std::task::{Context, Poll, Waker};
+    let (server, client) = (socket(1), socket(2));
+    let wanted = |remote| Connect {
+        remote,
+        trust: Trust::Anyone,
+        service: "test".into(),
+        scheme: "cubic".parse().unwrap(),
+        recorder: None,
+    };
+    // One that has been made by then, and one that nobody answers.
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    for remote in [server.local(), nobody.local_addr().unwrap()] {
+        let mut future = Box::pin(client.connect_async(wanted(remote)));
+        let mut context = Context::from_waker(Waker::noop());
+        // Ready at once if this thread was slow: then what is dropped is the connection.
+        drop(future.as_mut().poll(&mut context));
+        std::thread::sleep(Duration::from_millis(300));
+        drop(future);
+    }
+    let theirs = server.accept().unwrap();
+    let error = theirs.recv_datagram().unwrap_err();
+    assert!(matches!(&error, NetError::Closed(thalweg_net::session::Closed::Peer { .. })), "{error}");
+    // Nothing more is sent to who did not answer.
+    nobody.set_nonblocking(true).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    while nobody.recv(&mut [0; 2000]).is_ok() {}
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(nobody.recv(&mut [0; 2000]).is_err());
+    // The socket goes on.
+    let mut again = Box::pin(client.connect_async(wanted(server.local())));
+    while !matches!(again.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_))) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_reader_that_is_late_gets_the_newest_datagrams() {
+    const SENT: u32 = 2000;
+    let (server, client) = (socket(1), socket(2));
+    let ours = connect(&client, server.local(), "cubic");
+    let theirs = server.accept().unwrap();
+    for number in 0..SENT {
+        ours.send_datagram(&number.to_be_bytes()).unwrap();
+        if number % 100 == 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    let until = Instant::now() + Duration::from_secs(5);
+    let come = || ours.stats().datagrams_dropped + theirs.datagrams_missed() + 256;
+    while come() < u64::from(SENT) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    ours.close(0, "");
+    let mut numbers = Vec::new();
+    while let Ok(datagram) = theirs.recv_datagram() {
+        numbers.push(u32::from_be_bytes(datagram.as_bytes().try_into().unwrap()));
+    }
+    assert_eq!(numbers.len(), 256);
+    assert_eq!(numbers.last(), Some(&(SENT - 1)));
+    assert!(numbers.iter().all(|&number| number >= SENT / 2), "{numbers:?}");
+}
+
+/// Sends pieces of a packet each, numbered, over a path that loses some, and hands the stream that comes to `read`.
+fn numbered(pieces: u32, scheme: &str, read: impl FnOnce(thalweg_net::live::RecvStream)) {
+    let (server, client) = (socket(1), socket(2));
+    let relay = Running::start(config(server.local(), direction("loss=5%"), direction("")));
+    let (mut send, _keep) = connect(&client, relay.address, scheme).split();
+    let (_keep_too, receive) = server.accept().unwrap().split();
+    let writer = std::thread::spawn(move || {
+        for number in 0..pieces {
+            let mut piece = vec![0; 200];
+            piece[..4].copy_from_slice(&number.to_be_bytes());
+            send.write_slice(Slice::new(piece)).unwrap();
+        }
+        send.finish().unwrap();
+    });
+    read(receive);
+    writer.join().unwrap();
+    relay.stop();
+}
+
+fn number(piece: &Slice) -> u32 {
+    u32::from_be_bytes(piece.as_bytes()[..4].try_into().unwrap())
+}
+
+#[test]
+fn a_stream_that_may_lose_packets_tells_where() {
+    const PIECES: u32 = 3000;
+    let (mut next, mut holes) = (0, 0);
+    numbered(PIECES, "sstp:rate=20Mbit/s,loss-tolerance=0.25", |mut receive| {
+        while let Some(part) = receive.read_part().unwrap() {
+            match part {
+                Part::Bytes(piece) => {
+                    assert_eq!(number(&piece), next);
+                    next += 1;
+                }
+                Part::Hole { packets } => {
+                    holes += packets;
+                    next += packets;
+                }
+            }
+        }
+    });
+    // Some 150 are lost; what is lost behind the last packet that came needs no hole.
+    assert!((60..300).contains(&holes), "{holes} packets are missing");
+    assert!((PIECES - 8..=PIECES).contains(&next), "{next} of {PIECES}");
+}
+
+#[test]
+fn a_stream_that_may_lose_nothing_has_no_holes() {
+    let mut next = 0;
+    numbered(1000, "sstp:rate=20Mbit/s", |mut receive| {
+        while let Some(part) = receive.read_part().unwrap() {
+            let Part::Bytes(piece) = part else { panic!("{part:?} behind {next}") };
+            assert_eq!(number(&piece), next);
+            next += 1;
+        }
+    });
+    assert_eq!(next, 1000);
+}
+
+#[test]
+fn other_ways_to_read_pass_over_holes() {
+    let (mut numbers, mut parts) = (Vec::new(), 0);
+    numbered(1000, "sstp:rate=20Mbit/s,loss-tolerance=0.25", |mut receive| {
+        while let Some(piece) = receive.read_slice().unwrap() {
+            numbers.push(number(&piece));
+            // A hole that has been passed over does not come up again behind other bytes.
+            if numbers.len() % 10 == 0
+                && let Some(part) = receive.read_part().unwrap()
+            {
+                parts += 1;
+                match part {
+                    Part::Bytes(piece) => numbers.push(number(&piece)),
+                    Part::Hole { packets } => {
+                        let piece = receive.read_slice().unwrap().unwrap();
+                        assert_eq!(number(&piece), numbers.last().unwrap() + 1 + packets);
+                        numbers.push(number(&piece));
+                    }
+                }
+            }
+        }
+    });
+    assert!(parts > 50 && numbers.len() > 900 && numbers.len() < 1000, "{parts}, {}", numbers.len());
+    assert!(numbers.is_sorted_by(|one, other| one < other));
+}

@@ -1,0 +1,17 @@
+//! Runs the examples, which check what they get.
+#![allow(dead_code, reason = "each is a program")]
+
+#[path = "../examples/echo.rs"]
+mod echo;
+#[path = "../examples/futures.rs"]
+mod futures;
+
+#[test]
+fn what_is_sent_comes_back() {
+    echo::main().unwrap();
+}
+
+#[test]
+fn futures_run_without_a_runtime() {
+    futures::main().unwrap();
+}
