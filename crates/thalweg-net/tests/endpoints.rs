@@ -30,8 +30,7 @@ fn two_hundred_random_channels() {
             delay: Duration::from_micros(random.below(100_000)),
             jitter: Duration::from_micros(random.below(50_000)),
             mtu: 1200 + random.below(800) as usize,
-            dark_until: Time::ZERO,
-            marks: 0.0,
+            ..Channel::default()
         };
         let mut pair = Pair::new(seed, channel);
         pair.transfer(

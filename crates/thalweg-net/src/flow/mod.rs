@@ -227,8 +227,7 @@ impl Flow {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
-        let is_data = bytes.as_bytes().first() == Some(&PDU);
-        if is_data && self.unread >= self.memory && !self.machine.has_receive_window() {
+        if is_pdu(bytes.as_bytes()) && self.unread >= self.memory && !self.machine.has_receive_window() {
             self.refused += 1;
             return;
         }
@@ -361,6 +360,11 @@ impl Flow {
             duplicates: self.machine.duplicates(),
         }
     }
+}
+
+/// Whether a datagram that a flow gave carries a PDU of its engine.
+pub(crate) fn is_pdu(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&PDU)
 }
 
 /// A PDU of the engine follows.

@@ -40,8 +40,7 @@ fn sender_config(scheme: &Scheme, path: &PathHints) -> SenderConfig {
         // Quenches and the rule against small packets are one memorandum's (RFC 896).
         nagle: scheme.switch("nagle").unwrap_or(scheme.name() == "source-quench"),
         fine_timer: switch(scheme, "fine-timer"),
-        // Live packets are not sent as ECN-capable.
-        ecn: false,
+        ecn: switch(scheme, "ecn"),
         // Whether the peer is gone is for the connection to say.
         max_retransmissions: None,
         pause: PauseConfig::default(),
