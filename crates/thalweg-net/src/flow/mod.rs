@@ -220,6 +220,12 @@ impl Flow {
         self.machine.command(now, command);
     }
 
+    /// The peer is reached over another path from now on: what `scheme`, with which this flow was made, has learnt of
+    /// congestion and round trips is forgotten (RFC 9000, section 9.4).
+    pub fn renew(&mut self, now: Time, scheme: &Scheme) {
+        self.machine.renew(now, scheme);
+    }
+
     fn end(&mut self, now: Time, stopped: bool) {
         if let Ending::Telling(telling) = &mut self.ending {
             telling.end(now, self.written, stopped);

@@ -13,7 +13,7 @@ use thalweg_proto::window::{
 };
 
 pub(super) fn sender(scheme: &Scheme, path: &PathHints) -> Sender<Slice, Any> {
-    Sender::new(Arc::new(sender_config(scheme, path)), Any::new(&controller(scheme)))
+    Sender::new(Arc::new(sender_config(scheme, path)), fresh(scheme))
 }
 
 pub(super) fn receiver(scheme: &Scheme, path: &PathHints) -> Receiver<Slice> {
@@ -70,6 +70,11 @@ fn recovery(scheme: &Scheme) -> Recovery {
         ("fast-retransmit", _) | ("", "seif") => Recovery::FastRetransmit,
         _ => Recovery::GoBackN,
     }
+}
+
+/// A controller that has seen nothing.
+pub(super) fn fresh(scheme: &Scheme) -> Any {
+    Any::new(&controller(scheme))
 }
 
 fn controller(scheme: &Scheme) -> ControllerSpec {

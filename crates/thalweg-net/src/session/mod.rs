@@ -356,7 +356,7 @@ impl Session {
                 Frame::Challenge(token) => self.state(&Frame::Response(token), Some(from)),
                 Frame::Response(token) => {
                     if self.path.on_response(token) {
-                        self.fallback = None;
+                        self.on_proved(now);
                     }
                 }
                 Frame::Close { code, complete, reason } => {
@@ -453,6 +453,20 @@ impl Session {
             self.path.on_received(size);
         }
         self.set_maximum(now);
+    }
+
+    /// The peer has shown that it receives at its new address. Where more than the port is new, the path may be another: what
+    /// was learnt of the old one is forgotten (RFC 9000, section 9.4). The size of datagrams began anew with the address.
+    fn on_proved(&mut self, now: Time) {
+        let Some(last) = self.fallback.take() else { return };
+        if last.remote.ip() == self.path.remote.ip() {
+            return;
+        }
+        for slot in &mut self.slots {
+            slot.flow.renew(now, &self.agreed.scheme);
+        }
+        self.rtt = None;
+        self.ping(now);
     }
 
     fn on_change(&mut self, now: Time, change: Option<Change>) {
