@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 65_487;
 pub enum Purpose {
     /// Anything.
     Ordinary,
-    /// Anything, by a flow that understands the network's mark: it is sent as capable of ECN.
+    /// Data of a flow that understands the network's mark: it is sent as capable of ECN.
     Marked,
     /// To see whether a datagram of its size arrives; it travels alone.
     Probe,

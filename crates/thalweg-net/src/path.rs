@@ -12,6 +12,9 @@ pub const AMPLIFICATION: u64 = 3;
 /// Challenges sent before an address is given up.
 const TRIES: u8 = 4;
 
+/// Expiries of a flow's timer without news after which what may be marked counts as lost by the path.
+const SILENT_EXPIRIES: u8 = 3;
+
 /// A path.
 #[derive(Debug)]
 pub struct Path {
@@ -19,6 +22,12 @@ pub struct Path {
     pub remote: SocketAddr,
     /// What it carries.
     pub mtu: Discovery,
+    /// Datagrams that may be marked are not known to be lost here.
+    takes_ecn: bool,
+    /// A flow that sends has heard of its data here.
+    answered: bool,
+    /// Expiries of its retransmission timer since.
+    silent: u8,
     challenge: Option<Challenge>,
     received: u64,
     sent: u64,
@@ -46,7 +55,16 @@ pub enum Ask {
 impl Path {
     /// A path whose far end is known to receive.
     pub fn proved(remote: SocketAddr, limit: u16) -> Self {
-        Self { remote, mtu: Discovery::new(limit), challenge: None, received: 0, sent: 0 }
+        Self {
+            remote,
+            mtu: Discovery::new(limit),
+            takes_ecn: true,
+            answered: false,
+            silent: 0,
+            challenge: None,
+            received: 0,
+            sent: 0,
+        }
     }
 
     /// A path to an address from which the peer was heard for the first time.
@@ -54,12 +72,32 @@ impl Path {
         let mut token = [0; 8];
         entropy.fill(&mut token);
         let challenge = Challenge { token, tries: 0, due: now };
-        Self { remote, mtu: Discovery::new(limit), challenge: Some(challenge), received: 0, sent: 0 }
+        Self { challenge: Some(challenge), ..Self::proved(remote, limit) }
     }
 
     /// Whether the peer has shown that it receives here.
     pub fn is_proved(&self) -> bool {
         self.challenge.is_none()
+    }
+
+    /// Whether what may be marked is sent as such.
+    pub fn takes_ecn(&self) -> bool {
+        self.takes_ecn
+    }
+
+    /// A flow that sends has heard of its data.
+    #[inline]
+    pub fn on_answered(&mut self) {
+        (self.answered, self.silent) = (true, 0);
+    }
+
+    /// The retransmission timer of a flow expired. Where the flow had heard of nothing before the first expiry, or of nothing
+    /// between three, the path may lose all that may be marked: none is sent any more (RFC 9000, section 13.4.2 and appendix
+    /// A.4, with the flow's own signs). A path that erases the sign is not looked for: it drops in place of marking.
+    pub fn on_timeout(&mut self) {
+        self.mtu.on_timeout();
+        self.silent = self.silent.saturating_add(1);
+        self.takes_ecn &= self.answered && self.silent < SILENT_EXPIRIES;
     }
 
     /// So many bytes came.
@@ -128,6 +166,20 @@ mod tests {
         assert!(!path.is_proved());
         assert!(path.on_response(token));
         assert_eq!((path.allowance(), path.deadline()), (u64::MAX, Time::MAX));
+    }
+
+    #[test]
+    fn three_expiries_without_news_end_ecn_and_so_does_one_before_any() {
+        // `a` for an answer, `t` for an expiry of the timer.
+        for (what, takes_ecn) in
+            [("t", false), ("at", true), ("attat", true), ("attatt", true), ("attt", false)]
+        {
+            let mut path = Path::proved("192.0.2.1:9".parse().unwrap(), 1500);
+            for what in what.chars() {
+                if what == 'a' { path.on_answered() } else { path.on_timeout() }
+            }
+            assert_eq!(path.takes_ecn(), takes_ecn, "{what}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use pair::{Channel, Pair, client_config, identity, pattern, server_config, short
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::Closed;
+use thalweg_net::wire::SAFE_DATAGRAM;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
@@ -30,8 +31,7 @@ fn two_hundred_random_channels() {
             delay: Duration::from_micros(random.below(100_000)),
             jitter: Duration::from_micros(random.below(50_000)),
             mtu: 1200 + random.below(800) as usize,
-            dark_until: Time::ZERO,
-            marks: 0.0,
+            ..Channel::default()
         };
         let mut pair = Pair::new(seed, channel);
         pair.transfer(
@@ -131,6 +131,46 @@ fn the_client_may_change_its_address() {
         }
     }
     assert!(checked > 3);
+}
+
+/// A server sends, and the client's address becomes this on a path of a longer round trip. The shortest round trip that the
+/// server believes in at the end, and the smallest size of datagrams that it fell back to.
+fn shortest_after_move(scheme: &str, new: &str) -> (Duration, u16) {
+    let mut pair = Pair::new(24, Channel::default());
+    let data = pattern(24, 6_000_000);
+    pair.connect(scheme);
+    pair.ends[1].write(&data);
+    pair.ends[0].finish = true;
+    let stats = |pair: &mut Pair| {
+        let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
+        pair.ends[1].endpoint.session(handle).unwrap().stats(now)
+    };
+    pair.run(MINUTE, |pair| pair.ends[0].received.len() > 2_500_000);
+    let before = stats(&mut pair);
+    assert_eq!(before.sending.sender.min_rtt, Some(Duration::from_millis(20)), "{scheme}");
+    assert!(before.datagram > SAFE_DATAGRAM, "{scheme}");
+    pair.ends[0].address = new.parse().unwrap();
+    pair.channel.delay = Duration::from_millis(40);
+    let mut smallest = before.datagram;
+    pair.run(MINUTE * 5, |pair| {
+        smallest = smallest.min(stats(pair).datagram);
+        pair.ends[1].finished
+    });
+    assert!(pair.ends[0].received == data, "{scheme}");
+    (stats(&mut pair).sending.sender.min_rtt.unwrap(), smallest)
+}
+
+#[test]
+fn what_was_learnt_of_a_path_is_forgotten_on_another() {
+    let schemes = ["cubic", "newreno", "vegas", "slow-start", "seif", "fixed", "sscop", "sscop-rate"];
+    for scheme in schemes {
+        let (shortest, smallest) = shortest_after_move(scheme, "198.51.100.7:1000");
+        assert!(shortest >= Duration::from_millis(80), "{scheme}: {shortest}");
+        assert_eq!(smallest, SAFE_DATAGRAM, "{scheme}");
+        // A new port is most often the doing of a translator on the same path (RFC 9000, section 9.4).
+        let (shortest, _) = shortest_after_move(scheme, "192.0.2.1:2000");
+        assert_eq!(shortest, Duration::from_millis(20), "{scheme}");
+    }
 }
 
 /// The client has heard the server's response; what it sends from now on is lost, and then its address changes.

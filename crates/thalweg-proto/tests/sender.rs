@@ -72,6 +72,52 @@ fn the_third_duplicate_starts_fast_recovery() {
     assert_eq!(t.window(), 5.0);
 }
 
+/// RFC 9000, section 9.4: on a new path the window and the round-trip time begin anew, and what was sent on the old one adds
+/// to neither and takes nothing off.
+#[test]
+fn a_new_path_begins_anew() {
+    let mut t = Trace::new(config(Recovery::Sack), &new_reno(10.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
+    t.at(100);
+    assert_eq!(t.ack(2), "10 11");
+    assert_eq!(t.stats().common.smoothed_rtt, Some(Duration::from_millis(100)));
+    assert_eq!((t.renew(&new_reno(4.0)), t.window()), (String::new(), 4.0));
+    assert_eq!(t.stats().common.smoothed_rtt, None);
+    t.at(200);
+    // Of the old path 2 is lost: it goes again, and the window is as it was.
+    assert_eq!(t.sack(2, &[(3, 10)]), "!duplicates r2 12");
+    assert_eq!((t.window(), t.threshold()), (4.0, Some(2.0)));
+    assert_eq!(t.stats().common.min_rtt, None);
+    t.at(230);
+    assert_eq!(t.ack(12), "13 14 15");
+    t.at(240);
+    // What was sent on the new path measures it, and is what the window answers to.
+    assert_eq!(t.ack(13), "16");
+    assert_eq!(t.stats().common.min_rtt, Some(Duration::from_millis(40)));
+    assert!(t.window() > 4.0);
+    t.at(300);
+    assert_eq!(t.sack(13, &[(14, 17)]), "!duplicates r13 17");
+    assert_eq!(t.window(), 2.0);
+}
+
+/// The timer may have been backed off over a path that was gone: on the new one it is the initial one at most.
+#[test]
+fn a_new_path_does_not_wait_for_the_old_timer() {
+    let mut t = Trace::new(config(Recovery::Sack), &new_reno(2.0));
+    assert_eq!(t.write(10), "0 1");
+    for at in [1000, 3000, 7000] {
+        t.at(at);
+        assert_eq!(t.poll(), "!timeout r0");
+    }
+    assert_eq!(t.timer(), 15000.0);
+    t.at(7500);
+    assert_eq!(t.renew(&new_reno(2.0)), "r1");
+    assert_eq!(t.timer(), 8500.0);
+    t.at(8500);
+    // What is missing was sent on the old path: no loss of the new one's.
+    assert_eq!((t.poll(), t.window()), ("!timeout r0 r1".to_owned(), 2.0));
+}
+
 /// RFC 6582, section 3.2, step 3: a partial acknowledgement sends the next hole at once, takes what it acknowledges off
 /// the window and puts one segment back, and ends neither recovery nor halves again.
 #[test]

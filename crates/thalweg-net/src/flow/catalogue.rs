@@ -48,6 +48,10 @@ const WINDOWS: &[Key] = &[
     key("keep-out-of-order", Takes::Switch, "true"),
 ];
 
+/// The window schemes whose controllers take a mark for a loss (RFC 3168). A real path may mark where it would drop, so that
+/// it is on unless somebody says otherwise.
+const ECN: &[Key] = &[key("ecn", Takes::Switch, "true")];
+
 const FIXED: &[Key] = &[key("window", WINDOW, "32pkt")];
 const SLOW_START: &[Key] = &[
     key("initial-window", WINDOW, "1pkt"),
@@ -146,10 +150,10 @@ const SSTP: &[Key] = &[
 /// Every scheme, in the order of the reference.
 pub(super) const SCHEMES: &[Entry] = &[
     Entry { name: "fixed", keys: &[FIXED, WINDOWS] },
-    Entry { name: "slow-start", keys: &[SLOW_START, WINDOWS] },
-    Entry { name: "newreno", keys: &[NEW_RENO, WINDOWS] },
-    Entry { name: "vegas", keys: &[VEGAS, WINDOWS] },
-    Entry { name: "cubic", keys: &[CUBIC, WINDOWS] },
+    Entry { name: "slow-start", keys: &[SLOW_START, ECN, WINDOWS] },
+    Entry { name: "newreno", keys: &[NEW_RENO, ECN, WINDOWS] },
+    Entry { name: "vegas", keys: &[VEGAS, ECN, WINDOWS] },
+    Entry { name: "cubic", keys: &[CUBIC, ECN, WINDOWS] },
     Entry { name: "seif", keys: &[SEIF, WINDOWS] },
     Entry { name: "dec-bit", keys: &[DEC_BIT, WINDOWS] },
     Entry { name: "tri-s", keys: &[TRI_S, WINDOWS] },

@@ -206,6 +206,15 @@ impl Machine {
         }
     }
 
+    /// The peer is reached over another path. Those that are not named learn nothing of a path that bounds what they send.
+    pub fn renew(&mut self, now: Time, scheme: &Scheme) {
+        match self {
+            Self::WindowSender(engine) => engine.renew(now, super::window::fresh(scheme)),
+            Self::Sscop(engine) => engine.renew(),
+            _ => {}
+        }
+    }
+
     /// Whether any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks for
     /// all. Others answer each, and hold few answers.
     pub fn takes_batches(&self) -> bool {

@@ -220,6 +220,12 @@ impl Flow {
         self.machine.command(now, command);
     }
 
+    /// The peer is reached over another path from now on: what `scheme`, with which this flow was made, has learnt of
+    /// congestion and round trips is forgotten (RFC 9000, section 9.4).
+    pub fn renew(&mut self, now: Time, scheme: &Scheme) {
+        self.machine.renew(now, scheme);
+    }
+
     fn end(&mut self, now: Time, stopped: bool) {
         if let Ending::Telling(telling) = &mut self.ending {
             telling.end(now, self.written, stopped);
@@ -227,8 +233,7 @@ impl Flow {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
-        let is_data = bytes.as_bytes().first() == Some(&PDU);
-        if is_data && self.unread >= self.memory && !self.machine.has_receive_window() {
+        if is_pdu(bytes.as_bytes()) && self.unread >= self.memory && !self.machine.has_receive_window() {
             self.refused += 1;
             return;
         }
@@ -361,6 +366,11 @@ impl Flow {
             duplicates: self.machine.duplicates(),
         }
     }
+}
+
+/// Whether a datagram that a flow gave carries a PDU of its engine.
+pub(crate) fn is_pdu(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&PDU)
 }
 
 /// A PDU of the engine follows.

@@ -188,6 +188,12 @@ impl Scheme {
         matches!(self.name(), "adaptive-ack" | "sscop" | "sscop-rate" | "sscop-rate-literal" | "sstp")
     }
 
+    /// True for schemes whose senders do something about the network's congestion marks: their data is sent as capable of
+    /// ECN. That of others would be marked where it ought to be dropped.
+    pub fn heeds_marks(&self) -> bool {
+        self.name() == "dec-bit" || self.switch("ecn") == Some(true)
+    }
+
     /// Sets an option for which nothing was said. Nothing happens where the scheme has no such option.
     pub(super) fn suggest(&mut self, name: &str, value: Value) {
         let Some(key) = self.entry.keys().find(|key| key.name == name) else { return };

@@ -13,7 +13,7 @@ use thalweg_proto::window::{
 };
 
 pub(super) fn sender(scheme: &Scheme, path: &PathHints) -> Sender<Slice, Any> {
-    Sender::new(Arc::new(sender_config(scheme, path)), Any::new(&controller(scheme)))
+    Sender::new(Arc::new(sender_config(scheme, path)), fresh(scheme))
 }
 
 pub(super) fn receiver(scheme: &Scheme, path: &PathHints) -> Receiver<Slice> {
@@ -40,8 +40,7 @@ fn sender_config(scheme: &Scheme, path: &PathHints) -> SenderConfig {
         // Quenches and the rule against small packets are one memorandum's (RFC 896).
         nagle: scheme.switch("nagle").unwrap_or(scheme.name() == "source-quench"),
         fine_timer: switch(scheme, "fine-timer"),
-        // Live packets are not sent as ECN-capable.
-        ecn: false,
+        ecn: switch(scheme, "ecn"),
         // Whether the peer is gone is for the connection to say.
         max_retransmissions: None,
         pause: PauseConfig::default(),
@@ -71,6 +70,11 @@ fn recovery(scheme: &Scheme) -> Recovery {
         ("fast-retransmit", _) | ("", "seif") => Recovery::FastRetransmit,
         _ => Recovery::GoBackN,
     }
+}
+
+/// A controller that has seen nothing.
+pub(super) fn fresh(scheme: &Scheme) -> Any {
+    Any::new(&controller(scheme))
 }
 
 fn controller(scheme: &Scheme) -> ControllerSpec {

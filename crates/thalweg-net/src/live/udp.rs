@@ -7,6 +7,7 @@ use crate::endpoint::Arrival;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::addr::SocketAddrArg as _;
+use rustix::net::sockopt::{set_ip_tos, set_ipv6_tclass};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
@@ -81,6 +82,8 @@ pub struct Udp {
     pools: [Pool; SIZES],
     pub stats: UdpStats,
     is_v6: bool,
+    /// What the socket says of marks where a call does not.
+    single_ecn: Option<EcnCodepoint>,
 }
 
 /// What became of a run.
@@ -119,6 +122,7 @@ impl Udp {
         let buffers = (0..BUFFERS).map(|_| pools[SIZES - 1].take()).collect();
         Ok(Self {
             is_v6: address.is_ipv6(),
+            single_ecn: None,
             socket,
             state,
             offload,
@@ -179,9 +183,8 @@ impl Udp {
         let mut start = from;
         while start < bytes.len() {
             let end = bytes.len().min(start + run.segment * segments);
-            // Marks go with each datagram, which only the other way of sending can say.
             let are_single =
-                segments == 1 && run.purpose != Purpose::Marked && bytes.len() - start > run.segment;
+                segments == 1 && bytes.len() - start > run.segment && self.set_markable(run.purpose);
             let sent = if are_single {
                 self.send_singly(run, &bytes[start..])
             } else {
@@ -220,12 +223,29 @@ impl Udp {
     fn send_together(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
             destination: self.mapped(run.destination),
-            ecn: (run.purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0),
+            ecn: ecn(run.purpose),
             contents,
             segment_size: (contents.len() > run.segment).then_some(run.segment),
             src_ip: None,
         };
         self.state.try_send((&self.socket).into(), &transmit)
+    }
+
+    /// Whether what is sent singly from now on may be marked: calls for many datagrams say it of none, so that the socket
+    /// has to. False where it cannot be told.
+    fn set_markable(&mut self, purpose: Purpose) -> bool {
+        let wanted = ecn(purpose);
+        if self.single_ecn != wanted {
+            let bits = wanted.map_or(0, |codepoint| codepoint as u8);
+            // A socket of both families has one for each.
+            let is_told = set_ip_tos(&self.socket, bits).is_ok()
+                & (!self.is_v6 || set_ipv6_tclass(&self.socket, bits.into()).is_ok());
+            if !is_told {
+                return false;
+            }
+            self.single_ecn = wanted;
+        }
+        true
     }
 
     /// Sends datagrams of one run in one call, each by itself. How many bytes the socket took, at least one datagram.
@@ -270,6 +290,11 @@ impl Udp {
     }
 }
 
+/// What a datagram says of marks.
+fn ecn(purpose: Purpose) -> Option<EcnCodepoint> {
+    (purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0)
+}
+
 fn unmapped(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -305,5 +330,65 @@ impl Received<'_> {
             buffer.bytes()[..self.length].copy_from_slice(&self.buffer.bytes()[..self.length]);
         }
         pool.lend(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that what may be marked leaves so, and nothing else does, whichever way it is sent.
+    use super::*;
+
+    /// What the datagrams that arrive say of marks.
+    fn arrived(receiver: &UdpSocket, state: &UdpSocketState, count: usize) -> Vec<Option<EcnCodepoint>> {
+        let mut seen = Vec::new();
+        let mut buffer = vec![0; LARGE];
+        while seen.len() < count {
+            let mut metas = [RecvMeta::default()];
+            match state.recv(receiver.into(), &mut [IoSliceMut::new(&mut buffer)], &mut metas) {
+                Ok(_) => {
+                    let datagrams = metas[0].len.div_ceil(metas[0].stride.max(1));
+                    seen.extend(std::iter::repeat_n(metas[0].ecn, datagrams));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let mut fds = [PollFd::from_borrowed_fd(receiver.as_fd(), PollFlags::IN)];
+                    let span = timespec(Duration::from_secs(10));
+                    assert!(poll(&mut fds, Some(&span)).unwrap() > 0, "{count} were sent, {seen:?} came");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn only_what_may_be_marked_says_so() {
+        for (from, to) in [("127.0.0.1:0", "127.0.0.1:0"), ("[::]:0", "127.0.0.1:0"), ("[::]:0", "[::1]:0")] {
+            for offload in [Offload::Auto, Offload::None] {
+                let receiver = UdpSocket::bind(to).unwrap();
+                let state = UdpSocketState::new((&receiver).into()).unwrap();
+                let mut sender = Udp::bind(from.parse().unwrap(), 1 << 16, offload).unwrap();
+                let mut expected = Vec::new();
+                let mut batch = Batch::new();
+                for (purpose, count) in [
+                    (Purpose::Ordinary, 3),
+                    (Purpose::Marked, 4),
+                    (Purpose::Marked, 1),
+                    (Purpose::Ordinary, 2),
+                ] {
+                    batch.clear();
+                    for _ in 0..count {
+                        let start = batch.start();
+                        batch.buffer().resize(start + 100, 1);
+                        batch.finish(start, receiver.local_addr().unwrap(), purpose);
+                        expected.push((purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0));
+                    }
+                    assert_eq!(sender.send(&batch, &batch.runs()[0], 0).unwrap(), Sent::All);
+                }
+                assert_eq!(arrived(&receiver, &state, expected.len()), expected, "{from} {offload:?}");
+                if offload == Offload::None {
+                    assert_eq!(sender.stats.sends, 4, "{from}: one call a run");
+                }
+            }
+        }
     }
 }

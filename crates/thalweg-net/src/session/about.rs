@@ -142,6 +142,8 @@ pub struct SessionStats {
     pub migrations: u64,
     /// The largest datagram that is sent.
     pub datagram: u16,
+    /// Data is sent as capable of ECN (RFC 3168).
+    pub ecn: bool,
     /// The flow that carries this end's stream.
     pub sending: FlowStats,
     /// The flow that carries the peer's stream.

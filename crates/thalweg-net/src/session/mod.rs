@@ -12,8 +12,7 @@ mod output;
 
 pub use about::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 
-use crate::batch::Purpose;
-use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role};
+use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
@@ -124,7 +123,8 @@ pub struct Session {
     ended: bool,
     /// The peer has all of this end's stream.
     finished: bool,
-    purpose: Purpose,
+    /// The scheme does something about the network's marks.
+    heeds_marks: bool,
     stats: SessionStats,
 }
 
@@ -154,8 +154,7 @@ impl Session {
             Slot { number: theirs, flow: Flow::new(&agreed.scheme, Role::Receiver, &hints), sends: false },
             Slot { number: ours, flow: Flow::new(&agreed.scheme, Role::Sender, &hints), sends: true },
         ];
-        // Of all controllers one listens to the network's mark. The others would be marked where they ought to lose.
-        let purpose = if agreed.scheme.name() == "dec-bit" { Purpose::Marked } else { Purpose::Ordinary };
+        let heeds_marks = agreed.scheme.heeds_marks();
         let mut session = Self {
             agreed,
             config,
@@ -179,7 +178,7 @@ impl Session {
             wants_room: false,
             ended: false,
             finished: false,
-            purpose,
+            heeds_marks,
             stats: SessionStats::default(),
         };
         if session.agreed.side == Side::Server {
@@ -216,6 +215,7 @@ impl Session {
             sending: flow(true).map(|flow| flow.stats(now)).unwrap_or_default(),
             receiving: flow(false).map(|flow| flow.stats(now)).unwrap_or_default(),
             limit: flow(true).and_then(Flow::limit),
+            ecn: self.is_markable(),
             ..self.stats
         }
     }
@@ -228,6 +228,12 @@ impl Session {
     /// The next event.
     pub fn event(&mut self) -> Option<SessionEvent> {
         self.events.pop_front()
+    }
+
+    /// Whether this end's data may be marked by the network: the scheme heeds marks, and the path is not known to lose
+    /// what may be marked.
+    fn is_markable(&self) -> bool {
+        self.heeds_marks && self.path.takes_ecn()
     }
 
     // What the application does.
@@ -357,7 +363,9 @@ impl Session {
                 // It has its turn below.
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
-                    Self::hand(&mut self.slots, now, flow, (packet, range.start, pdu), marked);
+                    if Self::hand(&mut self.slots, now, flow, (packet, range.start, pdu), marked) {
+                        self.path.on_answered();
+                    }
                 }
                 Frame::Datagram(bytes) => {
                     // A copy: whoever keeps it must not keep a buffer of the socket.
@@ -373,7 +381,7 @@ impl Session {
                 Frame::Challenge(token) => self.state(&Frame::Response(token), Some(from)),
                 Frame::Response(token) => {
                     if self.path.on_response(token) {
-                        self.fallback = None;
+                        self.on_proved(now);
                     }
                 }
                 Frame::Close { code, complete, reason } => {
@@ -392,18 +400,21 @@ impl Session {
         self.hand_in_order(now);
     }
 
-    /// Hands a PDU, which is `pdu` of the frames that begin at `start` of `packet`, to its flow.
+    /// Hands a PDU, which is `pdu` of the frames that begin at `start` of `packet`, to its flow. True for an
+    /// answer to data of this end.
     fn hand(
         slots: &mut [Slot],
         now: Time,
         flow: FlowNumber,
         (packet, start, pdu): (&Slice, usize, Range<usize>),
         marked: bool,
-    ) {
-        let Some(slot) = slots.iter_mut().find(|slot| slot.number == flow) else { return };
+    ) -> bool {
+        let Some(slot) = slots.iter_mut().find(|slot| slot.number == flow) else { return false };
         let at = |offset: usize| (start + offset) as u32;
         let bytes = packet.slice(at(pdu.start), at(pdu.end));
+        let is_answer = slot.sends && is_pdu(bytes.as_bytes());
         slot.flow.handle(now, FlowInput::Datagram { bytes, marked });
+        is_answer
     }
 
     /// Hands over the PDUs of packets whose turn it is.
@@ -467,6 +478,20 @@ impl Session {
             self.path.on_received(size);
         }
         self.set_maximum(now);
+    }
+
+    /// The peer has shown that it receives at its new address. Where more than the port is new, the path may be another: what
+    /// was learnt of the old one is forgotten (RFC 9000, section 9.4). The size of datagrams began anew with the address.
+    fn on_proved(&mut self, now: Time) {
+        let Some(last) = self.fallback.take() else { return };
+        if last.remote.ip() == self.path.remote.ip() {
+            return;
+        }
+        for slot in &mut self.slots {
+            slot.flow.renew(now, &self.agreed.scheme);
+        }
+        self.rtt = None;
+        self.ping(now);
     }
 
     fn on_change(&mut self, now: Time, change: Option<Change>) {

@@ -2,9 +2,9 @@
 
 use super::{Closed, Next, Phase, Session, SessionEvent, code};
 use crate::batch::{Batch, Purpose};
-use crate::flow::FlowOutput;
+use crate::flow::{FlowOutput, is_pdu};
 use crate::path::Ask;
-use crate::wire::frame::{Frame, begin_pdu};
+use crate::wire::frame::{Frame, PDU_HEADER, begin_pdu};
 use crate::wire::{HEADER, TAG, write_confirm, write_header};
 use std::net::SocketAddr;
 use thalweg_proto::payload::Slice;
@@ -180,6 +180,7 @@ impl Session {
     fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> Next {
         let mut next = Time::MAX;
         let mut drained = 0;
+        let mut markable = self.is_markable();
         while drained < self.slots.len() {
             let turn = self.turn % self.slots.len();
             let datagram = usize::from(self.path.mtu.current());
@@ -197,7 +198,11 @@ impl Session {
             begin_pdu(buffer, slot.number);
             let output = slot.flow.poll(now, buffer);
             if output == FlowOutput::Transmit {
-                let (remote, purpose) = (self.path.remote, self.purpose);
+                // Acknowledgements are never marked (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
+                // lost.
+                let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
+                let purpose = if is_data && markable { Purpose::Marked } else { Purpose::Ordinary };
+                let remote = self.path.remote;
                 self.seal(batch, start, remote, purpose);
                 drained = 0;
                 continue;
@@ -210,6 +215,7 @@ impl Session {
                     if self.slots.is_empty() {
                         return Next::At(Time::MAX);
                     }
+                    markable = self.is_markable();
                 }
                 FlowOutput::Ended { stopped } => self.on_ended(stopped),
                 FlowOutput::Timeout { at } => {
@@ -236,7 +242,7 @@ impl Session {
             Event::Failed(failure) => {
                 self.drain(now, Some((code::FAILED, "a flow gave up")), Closed::Failed(failure));
             }
-            Event::Congestion(Signal::Timeout) => self.path.mtu.on_timeout(),
+            Event::Congestion(Signal::Timeout) => self.path.on_timeout(),
             Event::Hole { packets } => self.events.push_back(SessionEvent::Hole { packets }),
             // Room is looked at when all is drained.
             Event::Congestion(_) | Event::Writable => {}

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
+use thalweg_net::batch::{Batch, Purpose};
 use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
 };
 use thalweg_net::identity::{Entropy, Identity};
+use thalweg_net::impair::{Line, Parcel};
 use thalweg_net::session::{Closed, Next, SessionConfig, SessionEvent};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
@@ -39,6 +40,8 @@ pub struct Channel {
     pub dark_until: Time,
     /// Datagrams carry the network's mark with this probability.
     pub marks: f64,
+    /// Datagrams that may be marked vanish.
+    pub loses_markable: bool,
 }
 
 impl Default for Channel {
@@ -52,6 +55,7 @@ impl Default for Channel {
             mtu: 1500,
             dark_until: Time::ZERO,
             marks: 0.0,
+            loses_markable: false,
         }
     }
 }
@@ -93,6 +97,8 @@ pub struct Pair {
     pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,
     /// Somebody on the path, who sends from this address what the client sends, and is faster.
     pub thief: Option<SocketAddr>,
+    /// What the client sends passes through this in place of the channel's delay.
+    pub bottleneck: Option<Line>,
     seed: u64,
 }
 
@@ -223,6 +229,7 @@ impl Pair {
             log: Vec::new(),
             record: None,
             thief: None,
+            bottleneck: None,
             seed,
         }
     }
@@ -239,6 +246,11 @@ impl Pair {
 
     /// Puts a datagram on the wire.
     pub fn put(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        self.put_for(Purpose::Ordinary, from, to, bytes);
+    }
+
+    fn put_for(&mut self, purpose: Purpose, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+        let markable = purpose == Purpose::Marked;
         if let Some(thief) = self.thief.filter(|_| from == self.ends[0].address) {
             self.log.push((thief, to, bytes.len()));
             self.count += 1;
@@ -256,12 +268,21 @@ impl Pair {
             {
                 continue;
             }
+            if markable && channel.loses_markable {
+                continue;
+            }
             let mut bytes = bytes.to_vec();
             if self.random.chance(channel.corruption) {
                 let bit = self.random.below(bytes.len() as u64 * 8) as usize;
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
             let marked = self.random.chance(channel.marks);
+            if from == self.ends[0].address
+                && let Some(line) = &mut self.bottleneck
+            {
+                line.arrive(self.now, Parcel { bytes, header: 28, flow: 0, markable, marked });
+                continue;
+            }
             let at = self.now + channel.delay + self.random.uniform_duration(channel.jitter);
             self.count += 1;
             self.wire.insert((at, self.count), (from, to, bytes, marked));
@@ -279,11 +300,11 @@ impl Pair {
                 let next = self.ends[index].endpoint.poll(self.now, &mut batch);
                 let from = self.ends[index].address;
                 let datagrams: Vec<_> =
-                    batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())).collect();
+                    batch.datagrams().map(|(run, bytes)| (run.clone(), bytes.to_vec())).collect();
                 let quiet = datagrams.is_empty();
-                for (to, bytes) in datagrams {
+                for (run, bytes) in datagrams {
                     self.ends[index].bytes_out += bytes.len() as u64;
-                    self.put(from, to, &bytes);
+                    self.put_for(run.purpose, from, run.destination, &bytes);
                 }
                 if let Next::At(at) = next {
                     self.ends[index].wake = at;
@@ -295,11 +316,17 @@ impl Pair {
             self.ends[index].application(self.now);
         }
         let arrival = self.wire.first_key_value().map_or(Time::MAX, |(&(at, _), _)| at);
-        let next = arrival.min(self.ends[0].wake).min(self.ends[1].wake);
+        let through = self.bottleneck.as_ref().and_then(Line::next).unwrap_or(Time::MAX);
+        let next = arrival.min(through).min(self.ends[0].wake).min(self.ends[1].wake);
         if next == Time::MAX {
             return false;
         }
         self.now = self.now.max(next);
+        let [from, to] = [self.ends[0].address, self.ends[1].address];
+        while let Some(parcel) = self.bottleneck.as_mut().and_then(|line| line.poll(self.now)) {
+            self.count += 1;
+            self.wire.insert((self.now, self.count), (from, to, parcel.bytes, parcel.marked));
+        }
         while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
             let (from, to, bytes, marked) = entry.remove();
             if let Some(end) = self.ends.iter_mut().find(|end| end.address == to) {

@@ -80,6 +80,11 @@ impl<P: Payload> Endpoint<P> {
         &self.sscop
     }
 
+    /// The peer is reached over another path from now on: see [`Sscop::renew`].
+    pub fn renew(&mut self) {
+        self.sscop.renew();
+    }
+
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> EndpointStats {
         let sscop = self.sscop.stats();

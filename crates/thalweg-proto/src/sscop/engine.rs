@@ -209,6 +209,16 @@ impl<P: Payload> Sscop<P> {
         self.queue.is_empty() && self.sent.span() == 0
     }
 
+    /// The peer is reached over another path from now on (RFC 9000, section 9.4): rates and round-trip times are found anew,
+    /// and POLLs that are not answered yet measure nothing.
+    pub fn renew(&mut self) {
+        self.polls.clear();
+        self.rtt = RttEstimator::new(&RttConfig::default());
+        if let Some(rate) = &mut self.rate {
+            rate.restart();
+        }
+    }
+
     /// When last polled, an SD could have gone but for the rate.
     pub fn is_paced(&self) -> bool {
         self.paced

@@ -97,6 +97,13 @@ impl<P: Payload + Hash, I: Hash> Digest for Outstanding<P, I> {
     }
 }
 
+impl<P, I> Outstanding<P, I> {
+    /// When the one that was sent longest ago left.
+    pub fn oldest(&self) -> Option<Time> {
+        self.records.iter().map(|record| record.sent_at).min()
+    }
+}
+
 impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     pub fn new() -> Self {
         Self {

@@ -3,6 +3,7 @@
 mod digest;
 mod feedback;
 mod marks;
+mod renewal;
 
 use marks::Marks;
 
@@ -104,6 +105,8 @@ pub struct Sender<P: Payload, C: Controller> {
     failure_told: bool,
     pause: Pause,
     marks: Marks,
+    /// When the present path was first used.
+    renewed: Time,
     sent: u64,
     retransmissions: u64,
     timeouts: u32,
@@ -143,6 +146,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             failed: None,
             failure_told: false,
             marks: Marks::default(),
+            renewed: Time::ZERO,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -236,7 +240,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.outstanding.sack(at(block.start).max(self.unacknowledged), at(block.end), &mut news);
             }
         }
-        let rtt = news.measurable().map(|sent_at| now.since(sent_at));
+        let is_of_path = news.newest.is_none_or(|(sent_at, _)| self.is_of_path(sent_at));
+        let rtt = news.measurable().filter(|_| is_of_path).map(|sent_at| now.since(sent_at));
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
@@ -244,7 +249,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if marked {
             self.signal = Some(Signal::Mark);
         }
-        if news.segments > 0 {
+        if news.segments > 0 && is_of_path {
             let sample = AckSample {
                 path: Path { smoothed_rtt: self.rtt.smoothed(), min_rtt: self.rtt.min(), ..path },
                 acked: news.segments,
@@ -263,7 +268,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let info = news.newest.map(|(_, info)| info).unwrap_or_default();
             self.controller.on_ack(&sample, info);
         }
-        if marked && self.config.ecn {
+        if marked && self.config.ecn && is_of_path {
             self.on_mark(now, &news);
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
@@ -377,7 +382,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path = self.path(now);
         let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
         let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
-        if self.cuts_for_loss() {
+        if self.is_of_path(sent_at) && self.cuts_for_loss() {
             self.controller.on_loss(&sample);
         }
         self.repair_now = true;
@@ -423,7 +428,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.signal = Some(Signal::Timeout);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
-        self.controller.on_loss(&sample);
+        if self.is_of_path(sent_at) {
+            self.controller.on_loss(&sample);
+        }
         self.note_timeout();
         // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
         // (RFC 2018, section 8; RFC 6675, section 5.1).

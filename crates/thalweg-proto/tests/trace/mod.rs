@@ -37,6 +37,12 @@ impl Trace {
         self.now = now;
     }
 
+    /// Segments take another path from now on, for which this is the controller.
+    pub fn renew(&mut self, controller: &ControllerSpec) -> String {
+        self.sender.renew(self.now, Steered::new(controller, None));
+        self.poll()
+    }
+
     /// The application writes so many segments.
     pub fn write(&mut self, segments: u32) -> String {
         self.tell(Input::Write(Length(segments * SEGMENT as u32)))

@@ -244,7 +244,7 @@ impl RateControl {
         }
     }
 
-    /// A new connection.
+    /// A new connection, or a new path of one.
     pub fn restart(&mut self) {
         *self = Self::new(self.config);
     }

@@ -43,6 +43,7 @@ where
             failure_told,
             pause,
             marks,
+            renewed,
             sent: _,
             retransmissions: _,
             timeouts: _,
@@ -58,6 +59,8 @@ where
         // What is due already is due, however long.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
         feed(into, marks.state());
+        // Only what is outstanding can be from before.
+        feed(into, renewed.since(outstanding.oldest().unwrap_or(*renewed)));
         feed(into, (limits.current(), signal, writable, finishing, finished, failed, failure_told));
     }
 }

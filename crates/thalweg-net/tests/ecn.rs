@@ -1,0 +1,88 @@
+//! Explicit congestion notification (RFC 3168) end to end: marks spare losses, and a path that loses what may be marked
+//! carries the stream all the same.
+
+mod pair;
+
+use pair::{Channel, Pair, pattern};
+use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_net::session::SessionStats;
+use thalweg_proto::units::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The schemes that take a mark for a loss.
+const SCHEMES: [&str; 4] = ["slow-start", "newreno", "vegas", "cubic"];
+
+/// What the client has counted.
+fn stats(pair: &mut Pair) -> SessionStats {
+    let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
+    pair.ends[0].endpoint.session(handle).unwrap().stats(now)
+}
+
+/// Retransmissions of a transfer through a queue that marks, how long it took, and how many it marked.
+fn through_codel(scheme: &str) -> (u64, Duration, u64) {
+    let mut spec = DirectionSpec::default();
+    spec.set_all("rate=20Mbit/s,delay=10ms,queue=codel,buffer=2000pkt").unwrap();
+    let mut pair = Pair::new(31, Channel::default());
+    pair.bottleneck = Some(Line::new(&spec, 1, 0));
+    let start = pair.now;
+    pair.transfer(scheme, 31, [8_000_000, 0], MINUTE);
+    let marked = pair.bottleneck.as_ref().unwrap().stats().marked;
+    (stats(&mut pair).sending.sender.retransmissions, pair.now.since(start), marked)
+}
+
+#[test]
+fn a_queue_that_marks_need_not_drop() {
+    for scheme in ["newreno", "cubic"] {
+        let (again, took, marked) = through_codel(scheme);
+        let (again_without, took_without, marked_without) = through_codel(&format!("{scheme}:ecn=false"));
+        assert!(marked > 0 && marked_without == 0);
+        assert!(again == 0 && again_without >= 5, "{scheme}: {again} with marks, {again_without} without");
+        assert!(
+            took < took_without + took_without / 10,
+            "{scheme}: {took} with marks, {took_without} without"
+        );
+    }
+}
+
+#[test]
+fn data_may_be_marked_where_the_path_lets_it_pass() {
+    for scheme in SCHEMES {
+        let mut pair = Pair::new(32, Channel { loss: 0.02, ..Channel::default() });
+        pair.transfer(scheme, 32, [200_000, 200_000], MINUTE * 5);
+        assert!(stats(&mut pair).ecn, "{scheme}");
+    }
+    let mut pair = Pair::new(33, Channel::default());
+    pair.transfer("cubic:ecn=false", 33, [100_000, 0], MINUTE);
+    assert!(!stats(&mut pair).ecn);
+}
+
+#[test]
+fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
+    let mut pair = Pair::new(35, Channel::default());
+    let data = pattern(35, 1_000_000);
+    pair.connect("cubic");
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
+    pair.channel.loses_markable = true;
+    assert!(stats(&mut pair).ecn);
+    pair.run(Duration::from_secs(10), |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data && !stats(&mut pair).ecn);
+}
+
+#[test]
+fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
+    for scheme in SCHEMES.into_iter().chain(["dec-bit"]) {
+        // An empty stream has no timer that could find out.
+        for lengths in [[300_000, 100], [0, 1]] {
+            let mut pair = Pair::new(34, Channel { loses_markable: true, ..Channel::default() });
+            let start = pair.now;
+            pair.transfer(scheme, 34, lengths, MINUTE);
+            assert_eq!(stats(&mut pair).ecn, lengths[0] == 0, "{scheme}");
+            // The first time-out, and then it goes on as if nothing had been.
+            let took = pair.now.since(start);
+            assert!(took < Duration::from_secs(4), "{scheme}: {took}");
+        }
+    }
+}
