@@ -80,6 +80,35 @@ fn a_window_that_nobody_widens_stays_shut() {
 }
 
 #[test]
+fn a_window_that_a_slow_application_widens_opens_again() {
+    for (losses, expiries) in [(0, 4), (2, 2), (4, 0)] {
+        let bounds = Bounds { losses, expiries, slow_reader: true, ..small() };
+        let outcome = run(&Sscop::default(), &bounds);
+        assert_eq!(outcome.counterexample, None, "{bounds:?}");
+        assert!(outcome.complete && outcome.states > 1000, "{bounds:?}: {outcome:?}");
+    }
+}
+
+/// A STAT says the N(MR) that it said first with this N(R): what the application has read since is not announced.
+fn unannounced(_: &Endpoint<Tag>, said: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+    if let Pdu::Stat(stat) = &mut pdu {
+        match said[..] {
+            [r, mr] if r == u64::from(stat.r.get()) => stat.mr = Number::new(mr as u32),
+            _ => *said = vec![stat.r.get().into(), stat.mr.get().into()],
+        }
+    }
+    Some(pdu)
+}
+
+#[test]
+fn a_receiver_that_does_not_announce_its_open_window_is_caught() {
+    let bounds = Bounds { slow_reader: true, ..small() };
+    let found = run(&Broken { hear: straight, say: unannounced }, &bounds).counterexample.unwrap();
+    assert!(found.what.contains("circles"), "{}", found.what);
+    assert!(found.trace.iter().any(|line| line == "the application reads a byte"), "{:#?}", found.trace);
+}
+
+#[test]
 fn bending_nothing_changes_nothing() {
     let outcome = run(&Broken { hear: straight, say: straight }, &small());
     assert_eq!(outcome, run(&Sscop::default(), &small()));

@@ -89,6 +89,20 @@ fn nothing_is_wrong_with_it_where_order_is_kept() {
     }
 }
 
+#[test]
+fn a_window_that_a_slow_application_withholds_opens_again() {
+    for acknowledgement in all() {
+        for (segment, messages, losses, expiries) in [(1, 4, 2, 1), (2, 6, 2, 0), (2, 6, 1, 1), (2, 4, 0, 3)]
+        {
+            let scheme = Sstp { buffer: Some(1), segment, ..sstp(acknowledgement) };
+            let bounds = Bounds { messages, losses, expiries, slow_reader: true, ..small() };
+            let outcome = run(&scheme, &bounds);
+            assert_eq!(outcome.counterexample, None, "{scheme:?} {bounds:?}");
+            assert!(outcome.complete && outcome.states > 300, "{scheme:?} {bounds:?}: {outcome:?}");
+        }
+    }
+}
+
 /// The paper's network keeps order; with a tolerance and without, ours need not.
 #[test]
 fn nothing_is_wrong_with_it_where_order_is_not_kept() {
@@ -192,6 +206,34 @@ fn a_window_that_never_moves_is_caught() {
     let (what, trace) = caught(straight, shut);
     assert!(what.contains("circles"), "{what}");
     assert!(!trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
+}
+
+/// Reports say the limit that was said first with their cumulative number: what the application has read is not announced.
+fn unannounced(_: &Receiver<Tag>, said: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+    if let Pdu::Pack(report) | Pdu::Snak(report, _) = &mut pdu {
+        match said[..] {
+            [cumulative, limit] if cumulative == u64::from(report.cumulative) => report.limit = limit as u16,
+            _ => *said = vec![report.cumulative.into(), report.limit.into()],
+        }
+    }
+    Some(pdu)
+}
+
+#[test]
+fn a_receiver_that_does_not_announce_its_open_window_or_once_only_is_caught() {
+    for acknowledgement in all() {
+        // Room for the window: with less, what is read is told of with what is accepted then.
+        let inner = Sstp { buffer: Some(2), ..sstp(acknowledgement) };
+        for (say, losses) in [(unannounced as Bend<_, _>, 0), (once, 2)] {
+            let bounds = Bounds { losses, expiries: 0, slow_reader: true, ..small() };
+            let outcome = run(&Broken { inner, hear: straight, say }, &bounds);
+            let found =
+                outcome.counterexample.unwrap_or_else(|| panic!("{acknowledgement:?} {losses}: not found"));
+            assert!(found.what.contains("circles") || found.what.contains("for ever"), "{}", found.what);
+            let lost = found.trace.iter().any(|line| line.ends_with("is lost"));
+            assert_eq!(lost, losses > 0, "{:#?}", found.trace);
+        }
+    }
 }
 
 /// Segments of two packets, of which one may be missing.

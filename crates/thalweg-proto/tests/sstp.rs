@@ -435,20 +435,48 @@ fn old_and_doubled_packets_change_nothing() {
     assert_eq!(sender.refused, sender.reports);
 }
 
+fn data(shipment: u32, segment: u16, packet: u16, length: usize) -> Pdu<Slice> {
+    Pdu::Data(Data {
+        shipment,
+        segment,
+        packet,
+        last: false,
+        full: false,
+        resent: false,
+        payload: Slice::new(vec![0; length]),
+    })
+}
+
+/// A request whose answer is no longer needed hides no report that is due with it: no time-out is told that has come.
+#[test]
+fn a_request_that_is_settled_hides_no_report() {
+    let config = receiver_config(2, 8);
+    let repeat = config.repeat;
+    let mut receiver = Receiver::<Slice>::new(Arc::new(config));
+    // Packet 1 of segment 0 is missed by segment 1, asked for, and comes late; segment 1 stays incomplete.
+    for (shipment, segment, packet) in [(0, 0, 0), (2, 1, 0), (1, 0, 1)] {
+        let pdu = data(shipment, segment, packet, 10);
+        receiver.handle(Time::ZERO, Input::Pdu { pdu, marked: false });
+    }
+    let (mut now, mut reports) = (Time::ZERO, Vec::new());
+    while reports.len() < 6 {
+        match receiver.poll(now) {
+            Output::Transmit(_) => reports.push(now.since(Time::ZERO)),
+            Output::Timeout { at, .. } => {
+                assert!(at > now, "due already: {at:?}");
+                now = at;
+            }
+            Output::Event(_) => {}
+            Output::Idle => panic!("segment 1 is incomplete"),
+        }
+    }
+    // The acceptance at once, and the state in every period; the request would be repeated after two.
+    assert_eq!(reports, [0, 1, 2, 3, 4, 5].map(|periods| repeat * periods));
+}
+
 #[test]
 fn packets_that_cannot_be_are_counted_and_dropped() {
     let mut receiver = Receiver::<Slice>::new(Arc::new(receiver_config(4, 8)));
-    let data = |shipment, segment, packet, length: usize| {
-        Pdu::Data(Data {
-            shipment,
-            segment,
-            packet,
-            last: false,
-            full: false,
-            resent: false,
-            payload: Slice::new(vec![0; length]),
-        })
-    };
     let bad = [
         data(0, 8, 0, 10),        // beyond the window
         data(1, u16::MAX, 0, 10), // before the stream

@@ -348,8 +348,7 @@ pub struct ReportArguments {
     /// A folder that `--out` wrote
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Where the page goes; without, into the folder as report.html. A name that ends in .svg or .png gets a
-    /// picture
+    /// Where the page goes; without, into the folder as report.html. A name that ends in .svg or .png gets a picture
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// What a picture shows: goodput, queue, rtt, window, unread
@@ -400,7 +399,7 @@ pub struct ExploreArguments {
     /// The protocol (`thalweg list protocols`)
     #[arg(value_name = "PROTOCOL")]
     pub protocol: String,
-    /// The window in packets, of sstp in segments of two packets [default: 3; with --endless 20]
+    /// The window in packets, of sstp in segments of two packets [default: 3; with --slow-reader 2, with --endless 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub window: Option<u16>,
     /// Packets to bring across; without, two more than the window takes
@@ -415,12 +414,14 @@ pub struct ExploreArguments {
     /// Packets held back at most, so that others pass them
     #[arg(long, value_name = "N", default_value = "0")]
     pub delays: u8,
-    /// Timers that expire at most while packets are on their way, or before one that is due earlier
+    /// Timers that expire at most while packets are on their way or something waits to be read, or before one that is due earlier
     #[arg(long, value_name = "N", default_value = "1")]
     pub expiries: u8,
-    /// A stream without end over a path with delay, of which --losses data packets are lost: does it come to rest again? For
-    /// sstp, in segments of one packet
-    #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries"])]
+    /// The application reads when it likes, so that the receiver withholds its window; not for adaptive-ack
+    #[arg(long)]
+    pub slow_reader: bool,
+    /// For sstp: does a stream without end, of segments of one packet, come to rest after --losses data packets were lost?
+    #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries", "slow_reader"])]
     pub endless: bool,
     /// Of a stream without end: reports lost at most, beside the data packets of --losses
     #[arg(long, value_name = "N", default_value = "0", requires = "endless")]

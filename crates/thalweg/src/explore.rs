@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use thalweg_lab::explore::{
-    Bounds, Endless, Outcome, SCHEMES, acknowledgement, bounds, explore as search, search_endless,
+    Bounds, Endless, Outcome, SCHEMES, acknowledgement, bounds, explore as search, has_flow_control,
+    search_endless,
 };
 use thalweg_lab::scenario::nearest;
 
@@ -70,13 +71,21 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
         let usual = Endless::new(acknowledgement, window, arguments.losses);
         return Ok(Task::Stream(Endless { lost_reports: arguments.lost_reports, ..usual }));
     }
-    let usual = bounds(name, arguments.window.unwrap_or(3).into());
+    if arguments.slow_reader && !has_flow_control(name) {
+        return Err(Error::Usage(format!(
+            "--slow-reader: the receiver of {name} has no way to hold the sender back"
+        )));
+    }
+    // A slow reader makes many more states.
+    let window = arguments.window.unwrap_or(if arguments.slow_reader { 2 } else { 3 });
+    let usual = bounds(name, window.into());
     Ok(Task::Packets(Bounds {
         messages: arguments.messages.unwrap_or(usual.messages),
         losses: arguments.losses,
         duplicates: arguments.duplicates.unwrap_or(usual.duplicates),
         delays: arguments.delays,
         expiries: arguments.expiries,
+        slow_reader: arguments.slow_reader,
         memory: arguments.memory,
         ..usual
     }))
@@ -96,13 +105,14 @@ impl Task {
     fn header(&self) -> String {
         match self {
             Self::Packets(bounds) => format!(
-                "window {}, {} packets; at most {} lost, {} copied, {} held back, {} early expiries",
+                "window {}, {} packets; at most {} lost, {} copied, {} held back, {} early expiries{}",
                 bounds.window,
                 bounds.messages,
                 bounds.losses,
                 bounds.duplicates,
                 bounds.delays,
-                bounds.expiries
+                bounds.expiries,
+                if bounds.slow_reader { "; read at any time" } else { "" }
             ),
             Self::Stream(endless) => {
                 let reports = match endless.lost_reports {
@@ -143,6 +153,7 @@ impl Task {
                 "duplicates": bounds.duplicates,
                 "delays": bounds.delays,
                 "expiries": bounds.expiries,
+                "slow_reader": bounds.slow_reader,
             }),
             Self::Stream(endless) => json!({
                 "window": endless.window,

@@ -227,6 +227,8 @@ fn wrong_calls_say_what_would_be_right() {
         (&["explore", "sscp"], "did you mean `sscop`?"),
         (&["explore", "sscop", "--window", "0"], "1..=64"),
         (&["explore", "sscop", "--losses", "256"], "0..=255"),
+        (&["explore", "adaptive-ack", "--slow-reader"], "no way to hold the sender back"),
+        (&["explore", "sstp", "--endless", "--slow-reader"], "cannot be used with '--slow-reader"),
         (&["explore", "sscop", "--endless"], "--endless is for sstp"),
         (&["explore", "sstp", "--endless", "--delays", "1"], "cannot be used with '--delays"),
     ] {
@@ -266,6 +268,8 @@ fn exploration_ends_well_or_with_a_trace() {
         let text = prints(&place, &[&["explore", protocol], &small[..]].concat());
         assert!(text.contains("All states were visited"), "{protocol}: {text}");
     }
+    let text = prints(&place, &[&["explore", "sstp", "--slow-reader"], &small[..]].concat());
+    assert!(text.contains("read at any time") && text.contains("All states were visited"), "{text}");
     let text = prints(&place, &["explore", "sstp", "--endless", "--quiet"]);
     assert!(text.contains("comes to rest"), "{text}");
     let failed = |arguments: &[&str]| {

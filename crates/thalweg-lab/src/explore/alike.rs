@@ -85,6 +85,15 @@ fn states_of_windows_are_told_apart() {
 }
 
 #[test]
+fn states_with_slow_readers_are_told_apart() {
+    let bounds = Bounds { slow_reader: true, expiries: 2, duplicates: 0, ..bounds(0) };
+    check(&Window { recovery: Recovery::Sack }, &bounds);
+    check(&Sscop::default(), &bounds);
+    let sstp = Sstp::new(Acknowledgement::Firm).unwrap_or_else(|error| panic!("{error}"));
+    check(&Sstp { buffer: Some(1), ..sstp }, &bounds);
+}
+
+#[test]
 fn states_of_sscop_are_told_apart() {
     let bounds = Bounds { window: 3, messages: 6, losses: 2, duplicates: 0, ..bounds(0) };
     check(&Sscop::default(), &bounds);

@@ -54,6 +54,8 @@ pub enum Step {
     ExpireEarly(End),
     /// The sender's rate lets it go on.
     Go,
+    /// The application takes a byte of what was delivered.
+    Read,
 }
 
 /// How much may still go wrong.
@@ -91,6 +93,9 @@ pub struct State<S: Scheme> {
     delivered: u32,
     /// Packets left out of the unit that is being delivered ([`Scheme::tolerance`]).
     left_out: u32,
+    /// The application reads in steps of its own; so much waits for it.
+    slow_reader: bool,
+    unread: u32,
     finished: bool,
 }
 
@@ -127,6 +132,8 @@ impl<S: Scheme> State<S> {
             messages: bounds.messages,
             delivered: 0,
             left_out: 0,
+            slow_reader: bounds.slow_reader,
+            unread: 0,
             finished: false,
         };
         let all = Tag { start: 0, length: bounds.messages };
@@ -154,7 +161,7 @@ impl<S: Scheme> State<S> {
                 scheme.digest_pdu(pdu, end, sender, receiver, &mut hash);
             }
         }
-        (self.delivered, self.left_out, self.finished).hash(&mut hash);
+        (self.delivered, self.left_out, self.unread, self.finished).hash(&mut hash);
         if with_faults {
             self.faults.hash(&mut hash);
         }
@@ -191,13 +198,14 @@ impl<S: Scheme> State<S> {
         wait < Duration::MAX && End::BOTH.iter().all(|&other| wait <= self.wait(other))
     }
 
-    /// What happens if nothing goes wrong any more: what was held back arrives, then what is on its way, then the timer
-    /// that is due first expires. `None` when there is nothing to wait for.
+    /// What happens if nothing goes wrong any more: what was held back arrives, then what is on its way, then the application
+    /// reads, then the timer that is due first expires. `None` when there is nothing to wait for.
     pub fn calm(&self) -> Option<Step> {
         let late = End::BOTH.into_iter().find(|end| !self.held[end.index()].is_empty());
         let first = End::BOTH.into_iter().find(|end| !self.queues[end.index()].is_empty());
         late.map(|end| Step::Late(end, 0))
             .or_else(|| first.map(Step::Arrive))
+            .or_else(|| (self.unread > 0).then_some(Step::Read))
             .or_else(|| self.is_paced.then_some(Step::Go))
             .or_else(|| End::BOTH.into_iter().find(|&end| self.is_next(end)).map(Step::Expire))
     }
@@ -205,7 +213,11 @@ impl<S: Scheme> State<S> {
     /// Everything that may happen.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::with_capacity(12);
-        let quiet = self.on_the_way() == 0;
+        if self.unread > 0 {
+            steps.push(Step::Read);
+        }
+        // What waits to be read is on its way to the application.
+        let quiet = self.on_the_way() == 0 && self.unread == 0;
         for end in End::BOTH {
             if !self.queues[end.index()].is_empty() {
                 steps.push(Step::Arrive(end));
@@ -285,6 +297,12 @@ impl<S: Scheme> State<S> {
                 self.clocks[End::Sender.index()] += self.wait(End::Sender);
                 return self.drain(scheme, End::Sender, hear);
             }
+            Step::Read => {
+                self.unread -= 1;
+                let now = self.clocks[End::Receiver.index()];
+                self.receiver.handle(now, Input::Consumed(1));
+                return self.drain(scheme, End::Receiver, hear);
+            }
         }
         Ok(())
     }
@@ -296,7 +314,7 @@ impl<S: Scheme> State<S> {
                 self.queues[end.index()].front()
             }
             Step::Late(end, index) => self.held[end.index()].get(usize::from(index)),
-            Step::Expire(_) | Step::ExpireEarly(_) | Step::Go => None,
+            Step::Expire(_) | Step::ExpireEarly(_) | Step::Go | Step::Read => None,
         }
     }
 
@@ -371,6 +389,7 @@ impl<S: Scheme> State<S> {
                 hear(Said::Delivered(*tag));
                 let expected = self.delivered;
                 self.pass(scheme, tag.length);
+                self.unread += if self.slow_reader { tag.length } else { 0 };
                 if tag.start < expected {
                     return Err(format!("packet {} was delivered twice", tag.start + 1));
                 }

@@ -21,6 +21,9 @@
 //! ([`Digest`](thalweg_proto::digest::Digest)).
 //!
 //! A sender that waits for its rate may go on at any time: before the packets on their way arrive, or after. That is no fault.
+//! Nor is an application that is slow to read ([`Bounds::slow_reader`]): it takes each byte before any other step or after it.
+//! What it has not read is on its way to it, so a timer that expires meanwhile is out of its turn. Else the time until it
+//! reads, and the round trips that ends may take it for, would know no bound.
 //!
 //! [`search_endless`] explores differently: with time, and a stream without end.
 //!
@@ -49,7 +52,7 @@ pub use adaptive_ack::AdaptiveAck;
 pub use channel::End;
 pub use endless::{Endless, search_endless};
 pub use scheme::Scheme;
-pub use schemes::{SCHEMES, acknowledgement, bounds, explore};
+pub use schemes::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
 pub use search::{Counterexample, Outcome, search};
 pub use sscop::Sscop;
 pub use sstp::Sstp;
@@ -71,8 +74,10 @@ pub struct Bounds {
     pub duplicates: u8,
     /// Packets held back, so that others pass them.
     pub delays: u8,
-    /// Timers that expire while packets are on their way, or before one at the other end that is due earlier.
+    /// Timers that expire while packets are on their way or something waits to be read, or before one at the other end that is due earlier.
     pub expiries: u8,
+    /// The application takes what is delivered a byte at a time, each at any time: the receiver must withhold its window.
+    pub slow_reader: bool,
     /// Stop when the states take more memory than that.
     pub memory: Bytes,
 }
@@ -86,6 +91,7 @@ impl Default for Bounds {
             duplicates: 1,
             delays: 0,
             expiries: 1,
+            slow_reader: false,
             memory: Bytes::new(1_000_000_000),
         }
     }

@@ -26,6 +26,12 @@ pub fn bounds(name: &str, window: u32) -> Bounds {
     Bounds { window, messages, duplicates, ..Bounds::default() }
 }
 
+/// Whether the receiver of the scheme of that name lets a slow application hold the sender back
+/// ([`Bounds::slow_reader`]).
+pub fn has_flow_control(name: &str) -> bool {
+    name != "adaptive-ack"
+}
+
 /// Explores the scheme of that name; `None` if there is none. See [`search`].
 pub fn explore(name: &str, bounds: &Bounds, show: impl FnMut(u64, u64) -> bool) -> Option<Outcome> {
     let window = |recovery| Window { recovery };

@@ -167,7 +167,7 @@ impl<S: Scheme> Search<'_, S> {
                 break;
             }
             state.take(self.scheme, Step::Expire(End::Receiver), &mut |_| {})?;
-            while let Some(step @ (Step::Arrive(_) | Step::Late(..))) = state.calm() {
+            while let Some(step @ (Step::Arrive(_) | Step::Late(..) | Step::Read)) = state.calm() {
                 state.take(self.scheme, step, &mut |_| {})?;
             }
             periods.push(state.wait(End::Receiver));

@@ -3,7 +3,7 @@
 use super::{Bounds, End, Scheme, Tag};
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
-use thalweg_proto::sscop::{Config, Endpoint, EndpointConfig, Pdu, TimerConfig};
+use thalweg_proto::sscop::{Config, Credit, Endpoint, EndpointConfig, Pdu, TimerConfig};
 use thalweg_proto::units::Duration;
 
 /// SSCOP from state 10, data transfer ready. The connection opens before anything may go wrong.
@@ -45,7 +45,8 @@ impl Scheme for Sscop {
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
         let faults = u64::from(bounds.losses) + u64::from(bounds.delays) + u64::from(bounds.expiries);
         let timers = TimerConfig { no_response: IDLE * (faults + 2), ..self.0.timers };
-        let sscop = Arc::new(Config { window: bounds.window, timers, ..self.0.clone() });
+        let credit = if bounds.slow_reader { Credit::User } else { self.0.credit };
+        let sscop = Arc::new(Config { window: bounds.window, timers, credit, ..self.0.clone() });
         let config = EndpointConfig { sscop, segment: 1 };
         (Endpoint::new(&config), Endpoint::new(&config))
     }

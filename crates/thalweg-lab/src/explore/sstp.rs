@@ -26,9 +26,10 @@ pub struct Sstp {
     pub rate: RateSpec,
 }
 
-/// Packets of a byte leave a microsecond apart, and more in a period than are ever written.
-const RATE: Rate = Rate::from_mbits_per_sec(8);
-const BURST: u32 = 10_000;
+/// Four packets of a byte fill a period. What has been sent in it is part of a state, and while an application does not read,
+/// hard and soft acknowledgement send what is discarded again without end: with more packets there would be as many states.
+const RATE: Rate = Rate::from_bits_per_sec(3200);
+const BURST: u32 = 4;
 /// The sender's period, in which a keep-alive packet goes out, is that of the receiver's repetitions.
 const PERIOD: Duration = Duration::from_millis(10);
 
@@ -68,7 +69,7 @@ impl Scheme for Sstp {
             tolerance: Tolerance::Packets(self.tolerance),
             reordering: self.reordering,
             repeat: PERIOD,
-            wait_for_consumption: false,
+            wait_for_consumption: bounds.slow_reader,
         };
         (Sender::new(Arc::new(sender)), Receiver::new(Arc::new(receiver)))
     }

@@ -43,6 +43,7 @@ fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec
         Step::Late(end, _) => format!("{subject} arrives at the {} late", end.name()),
         Step::Expire(end) => format!("the {}'s timer expires after {}", end.name(), state.wait(end)),
         Step::Go => "the sender's rate lets it go on".to_owned(),
+        Step::Read => "the application reads a byte".to_owned(),
         Step::ExpireEarly(end) => {
             format!("the {}'s timer expires out of its turn, after {}", end.name(), state.wait(end))
         }

@@ -23,7 +23,13 @@ impl Scheme for Window {
         let always = Duration::from_secs(1);
         let rtt = RttConfig { initial: always, floor: always, ceiling: always, ..RttConfig::default() };
         let sender = SenderConfig { segment: 1, recovery: self.recovery, rtt, ..SenderConfig::default() };
-        let receiver = ReceiverConfig { sack: self.recovery == Recovery::Sack, ..ReceiverConfig::default() };
+        let usual = ReceiverConfig { sack: self.recovery == Recovery::Sack, ..ReceiverConfig::default() };
+        // What is not read closes the window only where it is as small as the sender's.
+        let receiver = if bounds.slow_reader {
+            ReceiverConfig { window: bounds.window.into(), wait_for_consumption: true, ..usual }
+        } else {
+            usual
+        };
         let controller = Fixed::new(f64::from(bounds.window));
         (window::Sender::new(Arc::new(sender), controller), window::Receiver::new(Arc::new(receiver)))
     }
@@ -40,7 +46,8 @@ impl Scheme for Window {
                         format!(", holds {} to {}", at(block.start) + 1, at(block.end))
                     })
                     .collect();
-                format!("ack of all before {}{held}", ack.cumulative + 1)
+                let shut = if ack.window == 0 { ", window shut" } else { "" };
+                format!("ack of all before {}{held}{shut}", ack.cumulative + 1)
             }
         }
     }

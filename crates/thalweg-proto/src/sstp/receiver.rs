@@ -623,16 +623,21 @@ impl<P: Payload> Engine for Receiver<P> {
             Some(Ready::Hole(packets)) => return Output::Event(Event::Hole { packets }),
             None => {}
         }
-        let (state, request) = self.deadlines();
+        let (_, request) = self.deadlines();
         if now >= request {
             self.repeat_requests(now);
-        } else if now >= state && self.replies.is_empty() {
-            self.reply(Reply::State);
         }
         while let Some(reply) = self.replies.pop_front() {
             if let Some(pdu) = self.pdu(now, reply) {
                 return Output::Transmit(pdu);
             }
+        }
+        // Every report tells the latest state; there may have been nothing to ask for again.
+        let (state, _) = self.deadlines();
+        if now >= state
+            && let Some(pdu) = self.pdu(now, Reply::State)
+        {
+            return Output::Transmit(pdu);
         }
         match self.deadlines() {
             (Time::MAX, Time::MAX) => Output::Idle,

@@ -1,7 +1,7 @@
 //! The segments that a sender has sent and the peer has not cumulatively acknowledged.
 
 use super::ranges::Ranges;
-use crate::digest::{Digest, feed};
+use crate::digest::feed;
 use crate::payload::Payload;
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
@@ -86,11 +86,15 @@ pub(super) struct Outstanding<P, I> {
     judged: u64,
 }
 
-impl<P: Payload + Hash, I: Hash> Digest for Outstanding<P, I> {
-    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+impl<P: Payload + Hash, I: Hash> Outstanding<P, I> {
+    /// Feeds `into` with what decides what becomes of the segments, for a sender that gives one up after `most`
+    /// retransmissions. Without that only the first of them matters.
+    pub fn digest<H: Hasher>(&self, now: Time, most: Option<u32>, into: &mut H) {
+        let most = most.unwrap_or(0).max(1);
         for record in &self.records {
             let Record { start, sent_at, payload, info, fate, repair, retransmissions } = record;
-            feed(into, (start, now.since(*sent_at), payload, info, fate, repair, retransmissions));
+            let again = u32::from(*retransmissions).min(most);
+            feed(into, (start, now.since(*sent_at), payload, info, fate, repair, again));
         }
         // The counts follow from the records.
         feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));

@@ -67,6 +67,7 @@ impl Pause {
 impl Digest for Pause {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { config: _, is_on, since, waits } = self;
-        feed(into, (is_on, waits, now.since(*since)));
+        // While the timer runs, when it was started anew says nothing.
+        feed(into, (is_on, waits, (!self.timer_runs()).then(|| now.since(*since))));
     }
 }

@@ -15,7 +15,7 @@ where
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         // By name and without a rest, so that no new field is forgotten.
         let Self {
-            config: _,
+            config,
             controller,
             rtt,
             queue,
@@ -51,11 +51,13 @@ where
             invalid_acks: _,
         } = self;
         controller.digest(now, into);
-        outstanding.digest(now, into);
+        let most = config.max_retransmissions;
+        outstanding.digest(now, most, into);
         pause.digest(now, into);
         feed(into, (rtt, queue, unacknowledged, next, peer_limit, phase));
         feed(into, (duplicates, limited, departed, checks, repair_now, probe_now));
-        feed(into, (until(*timer, now), silent));
+        // Expiries count only for a sender that gives up.
+        feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));
         // What is due already is due, however long.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
         feed(into, marks.state());
