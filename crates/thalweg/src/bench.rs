@@ -4,14 +4,16 @@
 //! over; the server's stream ends with what the server has counted, as JSON, and its length in 4 bytes.
 
 use crate::Done;
-use crate::arguments::{Bench, BenchClientArguments, BenchServerArguments, BenchSocket};
 use crate::console::{Console, Error};
 use crate::record::Record;
+use crate::values::{bytes, time};
+use clap::{Args, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -23,7 +25,91 @@ use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, S
 use thalweg_net::session::{SessionConfig, SessionStats};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::transport::Limit;
-use thalweg_proto::units::Bytes;
+use thalweg_proto::units::{self, Bytes};
+
+/// `thalweg bench`.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// Wait for clients
+    Server(BenchServerArguments),
+    /// Send to a server, or receive from it
+    Client(BenchClientArguments),
+}
+
+/// `thalweg bench server`.
+#[derive(Debug, Args)]
+pub struct BenchServerArguments {
+    /// Where to listen
+    #[arg(value_name = "ADDRESS:PORT", default_value = "[::]:4747")]
+    pub bind: SocketAddr,
+    /// Stop after one client
+    #[arg(long)]
+    pub once: bool,
+    /// How the socket is used.
+    #[command(flatten)]
+    pub socket: BenchSocket,
+    /// Print one JSON document a client in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `thalweg bench client`.
+#[derive(Debug, Args)]
+pub struct BenchClientArguments {
+    /// The server
+    #[arg(value_name = "HOST:PORT")]
+    pub server: String,
+    /// How bytes are moved: a scheme, and options of it ("cubic:initial-window=20pkt")
+    #[arg(long, value_name = "SCHEME", default_value = "cubic")]
+    pub scheme: String,
+    /// For how long
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = time)]
+    pub time: units::Duration,
+    /// Receive from the server in place of sending to it
+    #[arg(long)]
+    pub reverse: bool,
+    /// So many connections at once
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub parallel: u32,
+    /// The server's key, which it prints; without, any server is believed
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// Record what the sender sees of the path, as qlog, for `thalweg infer`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reverse", "parallel"])]
+    pub record: Option<PathBuf>,
+    /// How the socket is used.
+    #[command(flatten)]
+    pub socket: BenchSocket,
+    /// Print one JSON document in place of text
+    #[arg(long, conflicts_with = "json_lines")]
+    pub json: bool,
+    /// Print one JSON record a line: one a second, and the results
+    #[arg(long)]
+    pub json_lines: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// How a socket is used.
+#[derive(Debug, Args)]
+pub struct BenchSocket {
+    /// Send and receive datagrams one by one, as on a host without offloads
+    #[arg(long)]
+    pub no_offload: bool,
+    /// The largest datagram in bytes; the path is searched for it
+    #[arg(long, value_name = "SIZE", default_value = "65507 B", value_parser = bytes)]
+    pub datagram: Bytes,
+    /// What is asked of the system for each of the socket's buffers
+    #[arg(long, value_name = "SIZE", default_value = "4 MiB", value_parser = bytes)]
+    pub buffer: Bytes,
+    /// What may wait to be read, which bounds what is on the way
+    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = bytes)]
+    pub memory: Bytes,
+}
 
 /// The name under which servers are asked for.
 const SERVICE: &str = "bench";

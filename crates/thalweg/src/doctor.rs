@@ -1,13 +1,24 @@
 //! `thalweg doctor`: what this host gives to UDP.
 
 use crate::Done;
-use crate::arguments::DoctorArguments;
 use crate::bench::resolve;
 use crate::console::{Console, Error};
+use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
 use thalweg_net::live::{Findings, examine};
 use thalweg_proto::units::{Bytes, Duration, Rate};
+
+/// `thalweg doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArguments {
+    /// Examine the interface towards this host, to which nothing is sent; without, the loopback
+    #[arg(value_name = "HOST:PORT")]
+    pub target: Option<String>,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Examines the host and prints what was found.
 pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {

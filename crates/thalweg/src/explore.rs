@@ -1,9 +1,10 @@
 //! `thalweg explore`.
 
 use crate::Done;
-use crate::arguments::ExploreArguments;
 use crate::console::{Console, Error};
 use crate::run::interruptible;
+use crate::values::bytes;
+use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -13,6 +14,51 @@ use thalweg_lab::explore::{
     search_endless,
 };
 use thalweg_lab::scenario::nearest;
+use thalweg_proto::units::Bytes;
+
+/// `thalweg explore`.
+#[derive(Debug, Args)]
+pub struct ExploreArguments {
+    /// The protocol (`thalweg list protocols`)
+    #[arg(value_name = "PROTOCOL")]
+    pub protocol: String,
+    /// The window in packets, of sstp in segments of two packets [default: 3; with --slow-reader 2, with --endless 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub window: Option<u16>,
+    /// Packets to bring across; without, two more than the window takes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub messages: Option<u32>,
+    /// Packets lost at most, in either direction
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub losses: u8,
+    /// Packets copied at most [default: 1; none for sscop, which relies on a channel that copies none]
+    #[arg(long, value_name = "N")]
+    pub duplicates: Option<u8>,
+    /// Packets held back at most, so that others pass them
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub delays: u8,
+    /// Timers that expire at most while packets are on their way or something waits to be read, or before one that is due earlier
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub expiries: u8,
+    /// The application reads when it likes, so that the receiver withholds its window; not for adaptive-ack
+    #[arg(long)]
+    pub slow_reader: bool,
+    /// For sstp: does a stream without end, of segments of one packet, come to rest after --losses data packets were lost?
+    #[arg(long, conflicts_with_all = ["messages", "duplicates", "delays", "expiries", "slow_reader"])]
+    pub endless: bool,
+    /// Of a stream without end: reports lost at most, beside the data packets of --losses
+    #[arg(long, value_name = "N", default_value = "0", requires = "endless")]
+    pub lost_reports: u8,
+    /// Stop when the states take more memory than this
+    #[arg(long, value_name = "SIZE", default_value = "1 GB", value_parser = bytes)]
+    pub memory: Bytes,
+    /// Print one JSON document in place of text
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
 
 /// What is explored.
 enum Task {

@@ -1,13 +1,86 @@
 //! `thalweg impair`: a path for datagrams of any program.
 
 use crate::Done;
-use crate::arguments::ImpairArguments;
 use crate::console::{Console, Error};
 use crate::run::interruptible;
+use crate::values::time;
+use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use thalweg_net::impair::{DirectionError, DirectionSpec, LineStats, Relay, RelayConfig, RelayStats};
+use thalweg_proto::units::Duration;
+
+/// `thalweg impair`. What is said for a direction is read by the library.
+#[derive(Debug, Args)]
+pub struct ImpairArguments {
+    /// Where clients send to
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// Where the server is
+    #[arg(long, value_name = "HOST:PORT")]
+    pub to: String,
+    /// The rate of the line, headers of IP and UDP counted ("20Mbit/s"); as fast as the host without
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// How long the line is, one way ("300ms")
+    #[arg(long, value_name = "TIME")]
+    pub delay: Option<String>,
+    /// The share of datagrams that is lost ("1%")
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<String>,
+    /// Lose so many in a row in the mean ("8pkt"); without, losses are independent
+    #[arg(long, value_name = "PACKETS", requires = "loss")]
+    pub burst: Option<String>,
+    /// The share that arrives twice
+    #[arg(long, value_name = "SHARE")]
+    pub duplicate: Option<String>,
+    /// The share of which a bit is wrong
+    #[arg(long, value_name = "SHARE")]
+    pub corrupt: Option<String>,
+    /// The share that is held back, so that later ones pass
+    #[arg(long, value_name = "SHARE")]
+    pub reorder: Option<String>,
+    /// For how long they are held back at most; 10 ms without
+    #[arg(long, value_name = "TIME", requires = "reorder")]
+    pub reorder_delay: Option<String>,
+    /// The discipline of the queue before the line: fcfs (the usual one), random-drop, red, codel, fq-codel, pie, sfq, drr
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    /// What that queue holds ("100pkt", "500kB"); 1 MB without
+    #[arg(long, value_name = "SIZE")]
+    pub buffer: Option<String>,
+    /// Drop packets that are larger, headers of IP and UDP counted ("1300B")
+    #[arg(long, value_name = "SIZE")]
+    pub mtu: Option<String>,
+    /// Drop packets larger than that from some time on ("10s:1280B"), counted from the first datagram; may be repeated
+    #[arg(long, value_name = "TIME:SIZE")]
+    pub narrow: Vec<String>,
+    /// Let nothing in from one time to another, counted from the first datagram ("10s..20s"); may be repeated
+    #[arg(long, value_name = "FROM..UNTIL")]
+    pub blackout: Vec<String>,
+    /// The same options for the way to the server only ("rate=1Mbit/s,loss=5%")
+    #[arg(long, value_name = "KEY=VALUE,..")]
+    pub up: Option<String>,
+    /// The same options for the way back only
+    #[arg(long, value_name = "KEY=VALUE,..")]
+    pub down: Option<String>,
+    /// Give clients other addresses at that time, counted from the first datagram; may be repeated
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub rebind: Vec<Duration>,
+    /// The seed of all that is random
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// End after this time; without, at Ctrl-C
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Print what was counted as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
 
 /// Relays until its time is over or Ctrl-C, and prints what was counted.
 pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {

@@ -1,13 +1,34 @@
 //! `thalweg mahimahi`: a link's capacity for another emulator.
 
 use crate::Done;
-use crate::arguments::MahimahiArguments;
 use crate::console::{Console, Error};
 use crate::input::Source;
+use clap::Args;
 use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 use thalweg_lab::output::mahimahi::{TraceWriteError, opportunities};
 use thalweg_lab::scenario::nearest;
 use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
+
+/// `thalweg mahimahi`.
+#[derive(Debug, Args)]
+pub struct MahimahiArguments {
+    /// The scenario file, or the name of a built-in scenario
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The link; may be left out where there is only one
+    #[arg(value_name = "LINK")]
+    pub link: Option<String>,
+    /// The direction that begins at this node; without, at the link's first node
+    #[arg(long, value_name = "NODE")]
+    pub from: Option<String>,
+    /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+    /// Print nothing but the trace and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
 
 /// Prints the trace of one direction of a link.
 pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {

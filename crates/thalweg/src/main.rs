@@ -24,6 +24,7 @@ mod rerun;
 mod run;
 mod sequences;
 mod transfer;
+mod values;
 mod version;
 
 use arguments::{Arguments, Command};

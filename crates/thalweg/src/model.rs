@@ -1,11 +1,96 @@
 //! `thalweg model`: what published analyses say.
 
 use crate::Done;
-use crate::arguments::{Gong92Arguments, Model, Window};
 use crate::console::{Console, Error};
+use crate::values::{positive, probability};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use std::num::NonZeroU32;
+use std::str::FromStr;
 use thalweg_lab::model::gong92::{Analysis, Form, Path};
 use thalweg_lab::output::{Align, Table};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+
+/// `thalweg model`.
+#[derive(Debug, Args)]
+pub struct ModelArguments {
+    /// Whose analysis
+    #[command(subcommand)]
+    pub model: Model,
+}
+
+/// The analyses that can be computed.
+#[derive(Debug, Subcommand)]
+pub enum Model {
+    /// Two-level flow control (Gong and Parulkar 1992): delays and throughput efficiency
+    Gong92(Gong92Arguments),
+}
+
+/// `thalweg model gong92`.
+#[derive(Debug, Args)]
+pub struct Gong92Arguments {
+    /// p: packet loss probabilities
+    #[arg(
+        long = "p",
+        value_name = "P,..",
+        value_delimiter = ',',
+        default_value = "0.001",
+        value_parser = probability,
+        allow_hyphen_values = true
+    )]
+    pub loss: Vec<f64>,
+    /// W: windows in segments, or as multiples of w_a ("2.5wa")
+    #[arg(
+        long = "window",
+        value_name = "W,..",
+        value_delimiter = ',',
+        default_value = "2.5wa",
+        allow_hyphen_values = true
+    )]
+    pub windows: Vec<Window>,
+    /// A: the rate of the connection
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
+    pub rate: Rate,
+    /// RTD: the round-trip delay
+    #[arg(long, value_name = "TIME", default_value = "30 ms")]
+    pub rtd: Duration,
+    /// l: the size of a packet
+    #[arg(long, value_name = "SIZE", default_value = "1024 B")]
+    pub packet: Bytes,
+    /// s: packets in a segment
+    #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
+    pub segment: NonZeroU32,
+    /// The third regime of the efficiency as the paper prints it, in place of the corrected form
+    #[arg(long)]
+    pub printed: bool,
+    /// Print one JSON document in place of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A window in segments, or as a multiple of w_a.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Window {
+    /// So many segments.
+    Segments(f64),
+    /// So many times w_a.
+    RoundTrips(f64),
+}
+
+impl FromStr for Window {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (number, make): (&str, fn(f64) -> Self) = match text.strip_suffix("wa") {
+            Some(number) => (number.trim_end(), Self::RoundTrips),
+            None => (text.strip_suffix("seg").unwrap_or(text).trim_end(), Self::Segments),
+        };
+        let number: f64 = number
+            .parse()
+            .map_err(|_| "expected a number of segments, such as 58, or of w_a, such as 2.5wa".to_owned())?;
+        if number > 0.0 { Ok(make(number)) } else { Err("a window is above 0".to_owned()) }
+    }
+}
 
 /// Computes an analysis and prints it.
 pub fn model(of: &Model, console: &Console) -> Done {

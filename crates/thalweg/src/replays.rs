@@ -1,6 +1,6 @@
 //! `--replay`: which packets a page shows on their way.
 
-use crate::arguments::Span;
+use crate::values::Span;
 use core::ops::Range;
 use thalweg_lab::report::Recorder;
 use thalweg_proto::units::{Bytes, Time};

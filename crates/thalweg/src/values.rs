@@ -1,0 +1,73 @@
+//! Values on the command line, and what is said of those that cannot be.
+
+use std::str::FromStr;
+use thalweg_lab::report::Plot;
+use thalweg_lab::scenario::nearest;
+use thalweg_proto::units::{Bytes, Duration, UnitError};
+
+/// A number that is not zero.
+pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "expected a whole number from 1 on".to_owned())
+}
+
+/// A probability, 0 and 1 included.
+pub fn probability(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.trim().parse().ok();
+    value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .ok_or_else(|| "expected a probability from 0 to 1, such as 1e-3".to_owned())
+}
+
+/// From when until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The beginning.
+    pub from: Duration,
+    /// The end, which is later.
+    pub until: Duration,
+}
+
+/// What a picture shows.
+pub fn plot(text: &str) -> Result<Plot, String> {
+    Plot::ALL.into_iter().find(|plot| plot.name() == text.trim()).ok_or_else(|| {
+        let names: Vec<&str> = Plot::ALL.iter().map(|plot| plot.name()).collect();
+        match nearest(text, names.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("one of {}", names.join(", ")),
+        }
+    })
+}
+
+/// "10 s..10.2 s", or "200 ms" from the start.
+pub fn span(text: &str) -> Result<Span, String> {
+    let part = |text: &str| text.trim().parse::<Duration>().map_err(|error| error.to_string());
+    let (from, until) = match text.split_once("..") {
+        Some((from, until)) => (part(from)?, part(until)?),
+        None => (Duration::ZERO, part(text)?),
+    };
+    if until <= from { Err(format!("{until} is not after {from}")) } else { Ok(Span { from, until }) }
+}
+
+/// A time with its unit.
+pub fn time(text: &str) -> Result<Duration, UnitError> {
+    text.parse()
+}
+
+/// A size with its unit.
+pub fn bytes(text: &str) -> Result<Bytes, UnitError> {
+    text.parse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_a_beginning_and_an_end() {
+        let millis = Duration::from_millis;
+        assert_eq!(span("20 ms"), Ok(Span { from: Duration::ZERO, until: millis(20) }));
+        assert_eq!(span("1 s..1.5 s"), Ok(Span { from: millis(1000), until: millis(1500) }));
+        assert!(span("2 s..1 s").unwrap_err().contains("is not after"));
+        assert!(span("0 s").is_err() && span("soon").is_err() && span("1 s..").is_err());
+    }
+}
