@@ -2,7 +2,7 @@
 
 use crate::output::{rate, seconds};
 use serde::Serialize;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, TransportSpec};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec};
 
 /// What is drawn of a scenario's network.
 #[derive(Debug, Serialize)]
@@ -60,14 +60,9 @@ impl Topology {
 
 impl Group {
     fn of(group: &GroupSpec) -> Self {
-        let (TransportSpec::Window { scheme, .. }
-        | TransportSpec::Datagram { scheme, .. }
-        | TransportSpec::AdaptiveAck { scheme, .. }
-        | TransportSpec::Sscop { scheme, .. }
-        | TransportSpec::Sstp { scheme, .. }) = &group.transport;
         Self {
             name: group.name.clone(),
-            scheme: scheme.clone(),
+            scheme: group.transport.scheme().to_owned(),
             count: group.count,
             from: group.from.0,
             to: group.to.0,

@@ -86,9 +86,7 @@ fn section(out: &mut String, header: &str, entries: &Entries) {
 fn schemes(groups: &[GroupSpec]) -> BTreeMap<&str, Entries> {
     let mut schemes = BTreeMap::new();
     for group in groups {
-        schemes
-            .entry(transport::name(&group.transport))
-            .or_insert_with(|| transport::entries(&group.transport));
+        schemes.entry(group.transport.scheme()).or_insert_with(|| transport::entries(&group.transport));
     }
     schemes
 }
@@ -99,7 +97,7 @@ fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entri
     entries.put("count", group.count.to_string());
     entries.put("from", text(from));
     entries.put("to", text(to));
-    let (name, own) = (transport::name(&group.transport), transport::entries(&group.transport));
+    let (name, own) = (group.transport.scheme(), transport::entries(&group.transport));
     if schemes.get(name) == Some(&own) {
         entries.put("scheme", text(name));
     } else {

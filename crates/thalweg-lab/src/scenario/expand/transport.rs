@@ -14,17 +14,6 @@ use thalweg_proto::units::{Bytes, Rate};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_sim::spec::TransportSpec;
 
-/// The scheme's name.
-pub fn name(transport: &TransportSpec) -> &str {
-    match transport {
-        TransportSpec::Window { scheme, .. }
-        | TransportSpec::Datagram { scheme, .. }
-        | TransportSpec::AdaptiveAck { scheme, .. }
-        | TransportSpec::Sscop { scheme, .. }
-        | TransportSpec::Sstp { scheme, .. } => scheme,
-    }
-}
-
 /// All keys of the scheme.
 pub fn entries(transport: &TransportSpec) -> Entries {
     let mut entries = Entries::default();

@@ -36,6 +36,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     links::schedules(&checked, report);
     traffic::times(&checked, report);
     traffic::windows(&checked, report);
+    traffic::unyielding(&checked, report);
     traffic::readers(&checked, report);
     schemes::schemes(&checked, report);
     feedback::speakers(&checked, report);

@@ -1,11 +1,12 @@
 //! Routes, times and windows of flows.
 
 use super::super::diagnostic::Report;
-use super::super::path::{GroupPath, packet_sizes};
+use super::super::path::{GroupPath, direction, packet_sizes};
 use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::units::{Bytes, Time};
+use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
 
 /// Flows between nodes that no links connect.
@@ -84,6 +85,53 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
                 .help("the flows cannot fill the path; see `max-window` and `receive-window`");
             together.insert(hop, None); // Once is enough.
         }
+    }
+}
+
+/// Windows that stay as they are when packets are dropped, larger than what path and queue hold.
+pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    // For each direction of a link: the windows of its unyielding flows, and the largest with its group.
+    let mut together: BTreeMap<DirectionId, (u64, (u64, usize))> = BTreeMap::new();
+    for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
+        let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
+        let Some(mut window) = window(group).filter(|_| never_shrinks(&group.transport)) else { continue };
+        if let WorkloadSpec::Transfer(all) | WorkloadSpec::Deliver(all) = &group.workload {
+            window = window.min(all.get().saturating_mul(u64::from(group.count)));
+        }
+        let entry = together.entry(hop).or_default();
+        *entry = (entry.0.saturating_add(window), entry.1.max((window, number)));
+    }
+    for (hop, (sum, (_, number))) in together {
+        let (group, origin) = (&spec.groups[number], &checked.origins.groups[number]);
+        let Some(path) = &checked.paths.groups[number] else { continue };
+        let queue = &direction(spec, hop).queue;
+        let Some(queue) = super::links::bytes(queue, packet_sizes(&group.transport).0) else { continue };
+        let room = path.bdp().get().saturating_add(queue.get());
+        if sum > room {
+            let about = |bytes| super::links::about(Bytes::new(bytes));
+            let message = format!(
+                "the windows over `{}` add up to {}, but its path and queue hold {}",
+                path.bottleneck,
+                about(sum),
+                about(room)
+            );
+            let help = format!(
+                "what is above is dropped and sent again: `{}` does not slow down when packets are lost",
+                group.transport.scheme()
+            );
+            report.warn("scenario.window", origin.scheme, message).help(help);
+        }
+    }
+}
+
+/// Neither losses nor routers make the sender's window smaller.
+fn never_shrinks(transport: &TransportSpec) -> bool {
+    match transport {
+        TransportSpec::AdaptiveAck { .. } => true,
+        TransportSpec::Sscop { config, .. } => config.sscop.rate.is_none(),
+        TransportSpec::Window { controller, .. } => matches!(controller, ControllerSpec::Fixed { .. }),
+        TransportSpec::Sstp { .. } | TransportSpec::Datagram { .. } => false,
     }
 }
 

@@ -134,8 +134,11 @@ impl PendingSstp {
         let window = self.table.window.as_ref().map_or(0.0, |at| count(at.value)).round();
         let buffer = self.table.buffer.as_ref().map_or(window, |at| count(at.value)).round();
         // A window that the path decides keeps to what the protocol can number; one that is said is refused.
-        let is_default =
-            self.table.window.as_ref().is_none_or(|at| matches!(at.value, Segments::RoundTrips(_)));
+        let is_default = self
+            .table
+            .window
+            .as_ref()
+            .is_none_or(|at| matches!(at.value, Segments::RoundTrips(times) if times > 0.0));
         if window > f64::from(MAX_WINDOW) && !is_default {
             let span = self.table.window.as_ref().map_or(self.span, |at| at.span);
             report
