@@ -139,6 +139,29 @@ fn the_last_handle_closes_the_connection_and_the_peer_learns_it() {
 }
 
 #[test]
+fn what_was_counted_is_known_after_the_end() {
+    let (server, client) = (server("127.0.0.1:0", Offload::Auto), client("127.0.0.1:0", Offload::Auto));
+    let ours = client.connect(request(server.local())).unwrap();
+    let theirs = server.accept().unwrap();
+    let watches = [ours.another(), theirs.another()];
+    let (mut send, _receive) = ours.split();
+    send.write_all(&bytes(1, 100_000)).unwrap();
+    let mut all = vec![0; 100_000];
+    let (_send, mut receive) = theirs.split();
+    receive.read_exact(&mut all).unwrap();
+    // Before either end had a reason to bring its counters up to date.
+    watches[1].close(7, "enough");
+    while watches.iter().any(|watch| watch.closed().is_none()) {
+        std::thread::yield_now();
+    }
+    let [ours, theirs] = watches.map(|watch| watch.stats());
+    assert!(ours.sending.sender.sent >= 2 && ours.sending.sender.rtt().is_some(), "{ours:?}");
+    assert_eq!(ours.sending.written, 100_000);
+    assert_eq!(theirs.receiving.delivered, 100_000);
+    assert!(theirs.packets_received >= 2 && ours.packets_sent >= theirs.packets_received, "{theirs:?}");
+}
+
+#[test]
 fn a_reader_that_waits_holds_the_writer_back() {
     let server = server("127.0.0.1:0", Offload::Auto);
     let client = client("127.0.0.1:0", Offload::Auto);

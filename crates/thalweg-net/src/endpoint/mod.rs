@@ -281,7 +281,7 @@ impl Endpoint {
                 let index = self.remote_ids.get(&destination).copied();
                 if let Some(index) = index
                     && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
-                    && session.on_reset(token)
+                    && session.on_reset(now, token)
                 {
                     self.make_ready(index);
                 }

@@ -356,7 +356,7 @@ impl Driver {
         let pipe = Arc::clone(&live.pipe);
         let mut state = pipe.lock();
         if (now.since(live.stats_at) > STATS
-            || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. }))
+            || matches!(event, SessionEvent::Finished | SessionEvent::Ended { .. } | SessionEvent::Closed(_)))
             && let Some(session) = self.endpoint.session(handle)
         {
             live.stats_at = now;

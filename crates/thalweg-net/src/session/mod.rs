@@ -207,13 +207,13 @@ impl Session {
         self.path.remote
     }
 
-    /// Counters and beliefs at `now`.
+    /// Counters and beliefs at `now`; of a closed connection those at its end.
     pub fn stats(&self, now: Time) -> SessionStats {
         let flow = |sends| self.slots.iter().find(|slot| slot.sends == sends).map(|slot| &slot.flow);
         SessionStats {
             datagram: self.path.mtu.current(),
-            sending: flow(true).map(|flow| flow.stats(now)).unwrap_or_default(),
-            receiving: flow(false).map(|flow| flow.stats(now)).unwrap_or_default(),
+            sending: flow(true).map_or(self.stats.sending, |flow| flow.stats(now)),
+            receiving: flow(false).map_or(self.stats.receiving, |flow| flow.stats(now)),
             limit: flow(true).and_then(Flow::limit),
             ecn: self.is_markable(),
             ..self.stats
@@ -432,10 +432,10 @@ impl Session {
     }
 
     /// A reset came. True if it ended the session.
-    pub fn on_reset(&mut self, token: &[u8; TOKEN]) -> bool {
+    pub fn on_reset(&mut self, now: Time, token: &[u8; TOKEN]) -> bool {
         let is_genuine = crate::cookie::constant_time_eq(token, &self.agreed.token);
         if is_genuine && matches!(self.phase, Phase::Open) {
-            self.end(Closed::Reset);
+            self.end(now, Closed::Reset);
         }
         is_genuine
     }
@@ -537,7 +537,8 @@ impl Session {
     /// Takes what flows have for the application, before they end.
     fn collect(&mut self, now: Time) {
         let mut nowhere = Vec::new();
-        for mut slot in core::mem::take(&mut self.slots) {
+        let mut slots = core::mem::take(&mut self.slots);
+        for slot in &mut slots {
             loop {
                 nowhere.clear();
                 match slot.flow.poll(now, &mut nowhere) {
@@ -552,29 +553,34 @@ impl Session {
                 }
             }
         }
+        self.slots = slots;
     }
 
     fn drain(&mut self, now: Time, close: Option<(u16, &str)>, why: Closed) {
-        self.statements.clear();
-        self.datagrams.clear();
+        self.abandon_flows(now);
         let close = close.map(|(code, reason)| {
             let mut bytes = Vec::new();
             Frame::Close { code, complete: self.ended, reason }.write(&mut bytes);
             bytes
         });
         self.phase = Phase::Draining(Draining { until: now + DRAIN, close, due: now, tries: 0 });
-        self.slots.clear();
         self.confirm = None;
         self.events.push_back(SessionEvent::Closed(why));
     }
 
-    fn end(&mut self, why: Closed) {
+    fn end(&mut self, now: Time, why: Closed) {
         if matches!(self.phase, Phase::Open) {
             self.events.push_back(SessionEvent::Closed(why));
         }
+        self.abandon_flows(now);
+        self.phase = Phase::Over;
+    }
+
+    /// Nothing more is sent or delivered. What was counted stays known.
+    fn abandon_flows(&mut self, now: Time) {
+        self.stats = self.stats(now);
         self.slots.clear();
         self.statements.clear();
         self.datagrams.clear();
-        self.phase = Phase::Over;
     }
 }

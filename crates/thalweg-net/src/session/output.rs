@@ -20,7 +20,7 @@ impl Session {
             Phase::Open => {}
         }
         if now >= self.last_heard + self.config.idle {
-            self.end(Closed::Silent);
+            self.end(now, Closed::Silent);
             return Next::At(Time::MAX);
         }
         if now >= self.keep_alive_at() {
@@ -99,7 +99,7 @@ impl Session {
                     self.path = fallback;
                     self.set_maximum(now);
                 } else {
-                    self.end(Closed::Silent);
+                    self.end(now, Closed::Silent);
                     return;
                 }
             }
@@ -269,7 +269,7 @@ impl Session {
         if self.sealer.seal(batch.buffer(), start).is_err() {
             // 2^62 packets were sent.
             batch.buffer().truncate(start);
-            self.end(Closed::Protocol);
+            self.end(self.last_heard, Closed::Protocol);
             return;
         }
         let size = batch.start() - start;

@@ -180,7 +180,6 @@ impl Sender<'_> {
         let options = Options { checksum, priority };
         let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
         drop(meter);
-        let stats = watch.stats();
         if let Some(refused) = self.refused(&watch) {
             return Err(refused);
         }
@@ -191,6 +190,7 @@ impl Sender<'_> {
         let ended = Instant::now();
         drop(to_peer);
         close(&watch, code::DONE, "");
+        let stats = watch.stats();
         drop(watch);
         returned.wait();
         Ok((outcome, stats, ended))
