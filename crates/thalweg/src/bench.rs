@@ -6,13 +6,13 @@
 use crate::Done;
 use crate::console::{Console, Error};
 use crate::record::Record;
-use crate::values::{bytes, time};
+use crate::values::{bytes, resolve, time};
 use clap::{Args, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -483,11 +483,6 @@ fn line(result: &Value) -> String {
         );
     }
     text
-}
-
-pub(crate) fn resolve(server: &str) -> Result<SocketAddr, Error> {
-    let found = server.to_socket_addrs().map_err(|error| Error::Usage(format!("{server}: {error}")))?;
-    found.into_iter().next().ok_or_else(|| Error::Usage(format!("{server} has no address")))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is handed over by what fails")]

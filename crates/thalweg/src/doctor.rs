@@ -1,8 +1,8 @@
 //! `thalweg doctor`: what this host gives to UDP.
 
 use crate::Done;
-use crate::bench::resolve;
 use crate::console::{Console, Error};
+use crate::values::resolve;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;

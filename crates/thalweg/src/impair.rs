@@ -3,11 +3,11 @@
 use crate::Done;
 use crate::console::{Console, Error};
 use crate::run::interruptible;
-use crate::values::time;
+use crate::values::{resolve, time};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use thalweg_net::impair::{DirectionError, DirectionSpec, LineStats, Relay, RelayConfig, RelayStats};
 use thalweg_proto::units::Duration;
 
@@ -145,13 +145,6 @@ fn both(arguments: &ImpairArguments) -> Result<DirectionSpec, DirectionError> {
         spec.set("blackout", blackout)?;
     }
     Ok(spec)
-}
-
-/// The first address of a host.
-fn resolve(host: &str) -> Result<SocketAddr, Error> {
-    let found =
-        host.to_socket_addrs().map_err(|error| Error::Usage(format!("cannot find {host}: {error}")))?;
-    found.into_iter().next().ok_or_else(|| Error::Usage(format!("{host} has no address")))
 }
 
 /// The counters of a direction by name, in the order in which things happen.

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thalweg_lab::batch::{self, Progress};
-use thalweg_lab::output::{Align, Folder, REPORT, Style, Table};
+use thalweg_lab::output::{Align, Folder, REPORT, Style, Table, counted};
 use thalweg_lab::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
 use thalweg_lab::report::paper_report;
 use thalweg_lab::results::{Document, Header, Run, Scenario};
@@ -157,7 +157,7 @@ fn check(results: &Results, console: &Console) -> Done {
         )));
     }
     if failed.is_empty() {
-        console.say(&format!("{count} claim{} checked, all hold", if count == 1 { "" } else { "s" }));
+        console.say(&format!("{} checked, all hold", counted(count as u64, "claim")));
         return Ok(());
     }
     Err(Error::Failed(format!("{} of {count} claims do not hold: {}", failed.len(), failed.join(", "))))

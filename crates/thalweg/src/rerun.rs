@@ -8,7 +8,7 @@ use crate::run::interruptible;
 use crate::version::version;
 use serde_json::Value;
 use std::path::Path;
-use thalweg_lab::output::{Folder, Stored};
+use thalweg_lab::output::{Folder, Stored, counted};
 use thalweg_lab::results::{Body, Document, Header, Run};
 use thalweg_lab::scenario;
 
@@ -47,16 +47,12 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         stop: interruptible()?,
     };
     let (again, _, _) = execution.run(console)?;
-    let runs = again.runs().count();
+    let runs = counted(again.runs().count() as u64, "run");
     let different = first_difference(document, &again)?;
     match different {
-        None => console.print(&format!("Identical: {runs} {}, every number the same\n", plural(runs))),
+        None => console.print(&format!("Identical: {runs}, every number the same\n")),
         Some(difference) => Err(Error::Failed(format!("the results differ: {difference}"))),
     }
-}
-
-fn plural(runs: usize) -> &'static str {
-    if runs == 1 { "run" } else { "runs" }
 }
 
 /// The scenarios of a folder.

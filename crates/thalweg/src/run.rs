@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_lab::output::{FIGURE, Folder, IMAGE, REPORT, png, summary};
+use thalweg_lab::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
 use thalweg_lab::report::{View, figure, report};
 use thalweg_lab::results::{Document, Header, Scenario};
 use thalweg_lab::scenario::{Loaded, is_random};
@@ -152,11 +152,8 @@ fn execute(
         None => console.print(&summary(&document, console.style))?,
     }
     if options.verify {
-        let runs = document.runs().count();
-        console.say(&format!(
-            "Verified: every packet of {runs} run{} kept the rules",
-            if runs == 1 { "" } else { "s" }
-        ));
+        let runs = counted(document.runs().count() as u64, "run");
+        console.say(&format!("Verified: every packet of {runs} kept the rules"));
     }
     if is_random(loaded.spec()) && is_constant(&document) {
         console.say("note: all runs gave identical results, although the scenario has random parts");

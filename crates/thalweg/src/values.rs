@@ -1,5 +1,7 @@
 //! Values on the command line, and what is said of those that cannot be.
 
+use crate::console::Error;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 use thalweg_lab::report::Plot;
 use thalweg_lab::scenario::nearest;
@@ -56,6 +58,16 @@ pub fn time(text: &str) -> Result<Duration, UnitError> {
 /// A size with its unit.
 pub fn bytes(text: &str) -> Result<Bytes, UnitError> {
     text.parse()
+}
+
+/// The first address of `HOST:PORT`.
+pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if !has_port {
+        return Err(Error::Usage(format!("`{host}` has no port; expected HOST:PORT")));
+    }
+    let found = host.to_socket_addrs().map_err(|error| Error::Usage(format!("{host}: {error}")))?;
+    found.into_iter().next().ok_or_else(|| Error::Usage(format!("{host} has no address")))
 }
 
 #[cfg(test)]

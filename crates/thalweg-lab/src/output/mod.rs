@@ -26,5 +26,5 @@ pub use summary::summary;
 pub(crate) use summary::{direction, title_lines};
 pub use table::{Align, Table};
 pub(crate) use text::Scale;
-pub use text::{Style, rate, seconds};
+pub use text::{Style, counted, rate, seconds};
 pub(crate) use verdict::{Certainty, Verdict, verdicts};

@@ -152,6 +152,11 @@ pub fn seconds(seconds: f64) -> String {
     Scale::of_time(seconds).value(seconds)
 }
 
+/// So many of something that has an ordinary plural: `1 file`, `2 files`.
+pub fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A time without needless zeros, for sentences: `30 s`, `0.5 s`.
 pub(crate) fn plain_seconds(seconds: f64) -> String {
     format!("{seconds} s")
@@ -160,6 +165,11 @@ pub(crate) fn plain_seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "file")), ["0 files", "1 file", "2 files"]);
+    }
 
     #[test]
     fn units_follow_the_value() {

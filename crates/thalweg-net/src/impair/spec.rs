@@ -42,7 +42,7 @@ impl FromStr for Narrowing {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (at, mtu) = text.split_once(':').ok_or("expected a time and a size, such as `10s:1300B`")?;
-        Ok(Self { at: quantity(at)?, mtu: quantity(mtu)? })
+        Ok(Self { at: quantity(at)?, mtu: quantity(mtu).and_then(not_too_small)? })
     }
 }
 
@@ -101,6 +101,8 @@ impl Default for DirectionSpec {
 pub enum DirectionError {
     /// There is no such option.
     Unknown(String),
+    /// It is said twice.
+    Twice(String),
     /// It cannot have that value.
     Value {
         /// The option.
@@ -124,6 +126,7 @@ impl fmt::Display for DirectionError {
                     KEYS.join(", ")
                 )
             }
+            Self::Twice(key) => write!(f, "{key} is said twice"),
             Self::Value { key, given, reason } => write!(f, "{key} cannot be `{given}`: {reason}"),
             Self::Burst => f.write_str("so many losses need longer bursts"),
         }
@@ -149,6 +152,9 @@ const KEYS: [&str; 13] = [
     "blackout",
 ];
 
+/// Options that may be said several times.
+const REPEATED: [&str; 2] = ["narrow", "blackout"];
+
 /// The disciplines that a queue can have.
 const QUEUES: [&str; 8] = ["fcfs", "random-drop", "red", "codel", "fq-codel", "pie", "sfq", "drr"];
 
@@ -157,12 +163,18 @@ impl DirectionSpec {
     ///
     /// # Errors
     ///
-    /// The first option that there is not, or that cannot have its value.
+    /// The first option that there is not, that is said twice, or that cannot have its value.
     pub fn set_all(&mut self, text: &str) -> Result<(), DirectionError> {
+        let mut seen = Vec::new();
         for option in text.split(',') {
             let (key, value) =
                 option.split_once('=').ok_or_else(|| DirectionError::Unknown(option.trim().to_owned()))?;
-            self.set(key.trim(), value.trim())?;
+            let (key, value) = (key.trim(), value.trim());
+            if seen.contains(&key) && !REPEATED.contains(&key) {
+                return Err(DirectionError::Twice(key.to_owned()));
+            }
+            seen.push(key);
+            self.set(key, value)?;
         }
         Ok(())
     }
@@ -189,7 +201,7 @@ impl DirectionSpec {
             "reorder-delay" => self.reorder_delay = quantity(value).map_err(wrong)?,
             "queue" => self.queue = queue(value, self.queue.limit()).map_err(wrong)?,
             "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
-            "mtu" => self.mtu = Some(quantity(value).map_err(wrong)?),
+            "mtu" => self.mtu = Some(quantity(value).and_then(not_too_small).map_err(wrong)?),
             "narrow" => self.narrowings.push(value.parse().map_err(wrong)?),
             _ => self.blackouts.push(value.parse().map_err(wrong)?),
         }
@@ -252,6 +264,11 @@ fn quantity<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, String> {
 
 fn above_zero(rate: Rate) -> Result<Rate, String> {
     if rate.is_zero() { Err("nothing would ever leave".to_owned()) } else { Ok(rate) }
+}
+
+/// Every IPv4 path takes packets of 68 bytes (RFC 791).
+fn not_too_small(mtu: Bytes) -> Result<Bytes, String> {
+    if mtu.get() < 68 { Err("a packet of 68 B passes everywhere".to_owned()) } else { Ok(mtu) }
 }
 
 /// A share of datagrams: `1%` or `0.01`.
@@ -359,6 +376,9 @@ mod tests {
             error("narrow=5s"),
             "narrow cannot be `5s`: expected a time and a size, such as `10s:1300B`"
         );
+        assert_eq!(error("loss=1%,loss=2%"), "loss is said twice");
+        assert_eq!(error("mtu=67B"), "mtu cannot be `67B`: a packet of 68 B passes everywhere");
+        assert!(error("narrow=5s:0B").ends_with("a packet of 68 B passes everywhere"));
         assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
         // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times a datagram; two
         // thirds need a mean of 2 at least.

@@ -151,3 +151,16 @@ pub struct SessionStats {
     /// What holds the sending flow back.
     pub limit: Option<Limit>,
 }
+
+impl SessionStats {
+    /// The round-trip time of the path, once it is known: of an end that sends more than it receives the smoothed one. Of the
+    /// other it is the shortest: acknowledgements of its few packets are delayed.
+    pub fn rtt(&self) -> Option<Duration> {
+        let sender = &self.sending.sender;
+        if self.sending.written >= self.receiving.delivered {
+            sender.rtt()
+        } else {
+            sender.min_rtt.or(sender.smoothed_rtt)
+        }
+    }
+}

@@ -1,9 +1,10 @@
 //! What can be said on the command line about transfers.
 
+use crate::values::positive;
 use clap::Args;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::str::FromStr;
 use thalweg_net::flow::Scheme;
@@ -20,7 +21,7 @@ pub const PORT: u16 = 4747;
 #[command(override_usage = "thalweg send [OPTIONS] FILES... HOST[:PORT]")]
 pub struct SendArguments {
     /// Files and folders to send, or `-` for standard input, and then the receiver
-    #[arg(value_name = "FILES... HOST[:PORT]", required = true, num_args = 2..)]
+    #[arg(value_name = "FILES... HOST[:PORT]", required = true)]
     pub words: Vec<OsString>,
     /// The transport scheme, with its options ("cubic", "sstp:rate=20Mbit/s")
     #[arg(long, value_name = "SCHEME", default_value = "cubic", value_parser = scheme)]
@@ -104,13 +105,13 @@ pub struct ServeArguments {
     #[command(flatten)]
     pub common: ListenArguments,
     /// What each sender may have in its folder, unfinished files included
-    #[arg(long, value_name = "SIZE", default_value = "100 GB", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "100 GB", value_parser = quota)]
     pub quota: Bytes,
     /// How many files and folders each sender may have
-    #[arg(long, value_name = "N", default_value = "1000000")]
-    pub files: u64,
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = positive::<NonZeroU64>)]
+    pub files: NonZeroU64,
     /// Transfers at a time
-    #[arg(long, value_name = "N", default_value = "16")]
+    #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
     pub transfers: NonZeroU32,
     /// Print one JSON document a line for each transfer that ended
     #[arg(long)]
@@ -172,11 +173,12 @@ fn rate(text: &str) -> Result<Rate, String> {
     if rate.as_bits_per_sec() >= 8000 { Ok(rate) } else { Err("expected 8 kbit/s or more".to_owned()) }
 }
 
+fn quota(text: &str) -> Result<Bytes, String> {
+    let quota: Bytes = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
+    if quota.get() > 0 { Ok(quota) } else { Err("nobody could send anything".to_owned()) }
+}
+
 fn priority(text: &str) -> Result<Priority, String> {
     let priority = text.parse().ok().and_then(Priority::new);
     priority.ok_or_else(|| "expected 1, the most urgent, to 6".to_owned())
-}
-
-fn bytes(text: &str) -> Result<Bytes, thalweg_proto::units::UnitError> {
-    text.parse()
 }

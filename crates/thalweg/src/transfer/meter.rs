@@ -2,22 +2,31 @@
 
 use super::ENDED;
 use super::metrics::Counted;
+use super::throttle::Pace;
 use crate::console::Console;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::termios::tcgetwinsize;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use thalweg_lab::output::{self, counted};
 use thalweg_net::live::Connection;
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::Progress;
+use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Rate};
 
 /// How often the bar changes.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The rate that is shown is that of so many intervals.
 const RECENT: usize = 15;
+
+/// A terminal of so many columns has room for a bar beside the words.
+const WIDE: u16 = 110;
+const WITH_BAR: &str = "{prefix}, {decimal_bytes} of {decimal_total_bytes} {bar:20} {percent}%  {wide_msg}";
+const WITHOUT_BAR: &str = "{prefix}, {decimal_bytes} of {decimal_total_bytes}, {percent}%  {wide_msg}";
 
 /// Watches a transfer: shows how far it is, and closes its connection when somebody presses Ctrl-C.
 pub struct Meter {
@@ -33,8 +42,8 @@ pub struct Watched {
     pub connection: Connection,
     /// Where it is counted, if at all.
     pub counted: Option<Counted>,
-    /// This end sends files.
-    pub sends: bool,
+    /// What the sender is held to, if this end sends files.
+    pub pace: Option<Pace>,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
 }
@@ -44,10 +53,11 @@ impl Meter {
     pub fn begin(watched: Watched, console: &Console, is_shown: bool) -> Self {
         let is_drawn = is_shown && !console.is_quiet();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let is_wide = tcgetwinsize(std::io::stderr()).is_ok_and(|size| size.ws_col >= WIDE);
         let bar = ProgressBar::with_draw_target(None, target);
         let over = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&over);
-        let watch = move || watched.watch(&bar, &ended);
+        let watch = move || watched.watch(&bar, is_wide, &ended);
         // Without a thread there is nothing to see, but the transfer goes on.
         let thread = std::thread::Builder::new().name("transfer-meter".to_owned()).spawn(watch).ok();
         Self { over, thread }
@@ -66,7 +76,7 @@ impl Drop for Meter {
 }
 
 impl Watched {
-    fn watch(&self, bar: &ProgressBar, over: &AtomicBool) {
+    fn watch(&self, bar: &ProgressBar, is_wide: bool, over: &AtomicBool) {
         let begun = Instant::now();
         let mut recent = VecDeque::from([(begun, self.progress.bytes().get())]);
         while !over.load(Ordering::Relaxed) {
@@ -82,7 +92,7 @@ impl Watched {
             let rate = recent.front().map_or(Rate::ZERO, |(then, before)| {
                 rate(bytes.get() - before.min(&bytes.get()), now - *then)
             });
-            self.draw(bar, rate);
+            self.draw(bar, is_wide, rate);
             self.count();
             std::thread::park_timeout(INTERVAL);
         }
@@ -96,28 +106,29 @@ impl Watched {
         }
     }
 
-    fn draw(&self, bar: &ProgressBar, rate: Rate) {
-        let bytes = self.progress.bytes();
-        let path = path(&self.connection.stats(), self.sends);
-        let template = match self.progress.total() {
+    fn draw(&self, bar: &ProgressBar, is_wide: bool, rate: Rate) {
+        let (bytes, files) = (self.progress.bytes(), self.progress.files());
+        let path = path(&self.connection.stats(), self.pace.as_ref());
+        // What does not fit the line is cut off at its end, where the least is lost.
+        let (template, prefix) = match self.progress.total() {
             Some(total) => {
-                bar.set_length(total.bytes.get());
-                bar.set_prefix(format!("{} of {} files", self.progress.files(), total.files));
-                "{prefix}, {decimal_bytes} of {decimal_total_bytes} {wide_bar} {percent}%  {msg}"
+                let prefix = format!("{files} of {}", counted(total.files, "file"));
+                (if is_wide { WITH_BAR } else { WITHOUT_BAR }, prefix)
             }
-            None => {
-                bar.set_prefix(format!("{} files", self.progress.files()));
-                "{spinner} {prefix}, {decimal_bytes}  {msg}"
-            }
+            None => ("{spinner} {prefix}, {decimal_bytes}  {wide_msg}", counted(files, "file")),
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(prefix);
+        if let Some(total) = self.progress.total() {
+            bar.set_length(total.bytes.get());
         }
         bar.set_position(bytes.get());
         let left = self.progress.total().and_then(|total| left(total.bytes - bytes, rate));
         let left = left.map_or_else(String::new, |left| format!(", {left} left"));
         let held = if self.progress.is_held() { ", held back for more urgent ones" } else { "" };
-        bar.set_message(format!("{}{left}{held}{path}", thalweg_lab::output::rate(rate.as_f64())));
+        bar.set_message(format!("{}{left}{held}{path}", output::rate(rate.as_f64())));
     }
 }
 
@@ -134,7 +145,8 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
     }
     let seconds = bytes.as_bits_f64() / rate.as_f64();
     Some(match seconds as u64 {
-        0..=99 => format!("{seconds:.0} s"),
+        0 => "<1 s".to_owned(),
+        1..=99 => format!("{seconds:.0} s"),
         100..=5999 => format!("{:.0} min", seconds / 60.0),
         6000..=359_999 => format!("{:.1} h", seconds / 3600.0),
         _ => "days".to_owned(),
@@ -142,17 +154,19 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
 }
 
 /// What is known of the path, and what holds the sender back.
-fn path(stats: &SessionStats, sends: bool) -> String {
+fn path(stats: &SessionStats, pace: Option<&Pace>) -> String {
     let mut words = String::new();
-    if sends && stats.sending.sender.sent > 0 {
-        let loss = stats.sending.sender.retransmissions as f64 / stats.sending.sender.sent as f64;
-        words.push_str(&format!(", {:.1} % sent again", 100.0 * loss));
+    if let Some((limit, pace)) = stats.limit.zip(pace) {
+        // The engine knows only that nothing is written.
+        let is_paced = limit == Limit::Application && pace.holds();
+        words.push_str(&format!(", limited by {}", if is_paced { "--rate" } else { limit.name() }));
     }
-    if let Some(rtt) = stats.sending.sender.rtt() {
+    if let Some(rtt) = stats.rtt() {
         words.push_str(&format!(", RTT {:.1} ms", rtt.as_millis_f64()));
     }
-    if let Some(limit) = stats.limit.filter(|_| sends) {
-        words.push_str(&format!(", limited by {}", limit.name()));
+    if pace.is_some() && stats.sending.sender.sent > 0 {
+        let loss = stats.sending.sender.retransmissions as f64 / stats.sending.sender.sent as f64;
+        words.push_str(&format!(", {:.1} % sent again", 100.0 * loss));
     }
     words
 }
@@ -165,6 +179,7 @@ mod tests {
     fn the_time_left_is_in_words() {
         let left = |bytes: u64, rate: u64| left(Bytes::new(bytes), Rate::from_bits_per_sec(rate));
         assert_eq!(left(1000, 0), None);
+        assert_eq!(left(1000, 80_000).as_deref(), Some("<1 s"));
         assert_eq!(left(1000, 800).as_deref(), Some("10 s"));
         assert_eq!(left(1000, 8).as_deref(), Some("17 min"));
         assert_eq!(left(7200, 8).as_deref(), Some("2.0 h"));

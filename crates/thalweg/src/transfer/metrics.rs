@@ -204,10 +204,10 @@ impl State {
                 "# HELP thalweg_{name} {help}\n# TYPE thalweg_{name} {kind}\nthalweg_{name} {value}"
             );
         }
-        text.push_str("# HELP thalweg_rtt_seconds Smoothed round-trip time of an open transfer.\n");
+        text.push_str("# HELP thalweg_rtt_seconds Round-trip time of an open transfer.\n");
         text.push_str("# TYPE thalweg_rtt_seconds gauge\n");
         for (number, sample) in &self.open {
-            if let Some(rtt) = sample.stats.sending.sender.rtt() {
+            if let Some(rtt) = sample.stats.rtt() {
                 let _ = writeln!(text, "thalweg_rtt_seconds{{transfer=\"{number}\"}} {}", rtt.as_secs_f64());
             }
         }

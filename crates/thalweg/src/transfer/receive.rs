@@ -93,7 +93,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let mut door = Door::open(&arguments.common, console)?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
-    let limits = Limits { bytes: arguments.quota, entries: arguments.files };
+    let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
     let mut quotas: HashMap<PathBuf, Weak<Quota>> = HashMap::new();
     let open = Arc::new(AtomicU32::new(0));
     loop {
@@ -360,7 +360,7 @@ impl Session {
             progress: Arc::clone(&progress),
             connection: connection.another(),
             counted,
-            sends: false,
+            pace: None,
             stop,
         };
         let meter = Meter::begin(watched, console, is_shown);

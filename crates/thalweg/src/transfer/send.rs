@@ -6,7 +6,7 @@ use super::metrics::Metrics;
 use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
 use super::summary::{Facts, Summary, add};
-use super::throttle::Throttle;
+use super::throttle::{Pace, Throttle};
 use super::{SERVICE, bind, close, lend};
 use crate::Done;
 use crate::console::{Console, Error};
@@ -47,6 +47,10 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
     let Some((host, paths)) = arguments.words.split_last() else {
         return Err(Error::Usage("expected files and a receiver".to_owned()));
     };
+    if paths.is_empty() {
+        let host = host.to_string_lossy();
+        return Err(Error::Usage(format!("expected files, and then the receiver; there is only `{host}`")));
+    }
     let host = host.to_str().ok_or_else(|| Error::Usage("the receiver's name is not text".to_owned()))?;
     let name = with_port(host)?;
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
@@ -165,17 +169,18 @@ impl Sender<'_> {
         let (_socket, connection) = self.connect()?;
         let watch = connection.another();
         let progress = Arc::new(Progress::new());
+        let pace = Pace::default();
         let watched = Watched {
             counted: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
             connection: connection.another(),
-            sends: true,
+            pace: Some(pace.clone()),
             stop: Arc::clone(&self.stop),
         };
         let meter = Meter::begin(watched, self.console, true);
         let (to_peer, from_peer) = connection.split();
         let (from_peer, returned) = lend(from_peer);
-        let mut to_peer = Throttle::new(to_peer, self.arguments.rate);
+        let mut to_peer = Throttle::new(to_peer, self.arguments.rate, pace);
         let SendArguments { checksum, priority, .. } = *self.arguments;
         let options = Options { checksum, priority };
         let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);

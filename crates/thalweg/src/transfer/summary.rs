@@ -5,6 +5,7 @@ use crate::Done;
 use crate::console::{Console, Error};
 use serde::Serialize;
 use std::time::Duration;
+use thalweg_lab::output::{self, counted};
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{self, Outcome, Report};
 use thalweg_proto::transport::SenderStats;
@@ -81,6 +82,8 @@ pub struct Facts {
 /// had stored.
 pub fn add(report: &mut Report, earlier: &Report) {
     report.moved += earlier.moved;
+    // What an earlier connection of this call left is none that was there before it.
+    report.resumed -= earlier.moved;
 }
 
 impl Summary {
@@ -140,7 +143,10 @@ impl Summary {
         console.say(&self.sentence());
         match self.result {
             "complete" => Ok(()),
-            "failures" => Err(Error::Failed(format!("{} of the files did not come through", self.failed))),
+            "failures" => {
+                let what = if self.failed == 1 { "file or folder" } else { "files or folders" };
+                Err(Error::Failed(format!("{} {what} did not come through", self.failed)))
+            }
             "interrupted" => {
                 let reason = self.reason.as_deref().unwrap_or_default();
                 Err(Error::Lost(format!("{reason}; the same command goes on where it stopped")))
@@ -153,15 +159,21 @@ impl Summary {
     pub fn sentence(&self) -> String {
         let verb = if self.command == "send" { "Sent" } else { "Received" };
         let bytes = |count: u64| indicatif::DecimalBytes(count);
-        let files = if self.files == 1 { "1 file".to_owned() } else { format!("{} files", self.files) };
-        let mut text = format!("{verb} {files}, {} in {:.1} s", bytes(self.moved_bytes), self.seconds);
+        let took = if self.seconds < 1.0 {
+            format!("{:.0} ms", (self.seconds * 1e3).max(1.0))
+        } else {
+            format!("{:.1} s", self.seconds)
+        };
+        let mut text =
+            format!("{verb} {}, {} in {took}", counted(self.files, "file"), bytes(self.moved_bytes));
         if self.moved_bytes > 0 {
-            let rate = thalweg_lab::output::rate(self.rate_bps as f64);
+            let rate = output::rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
         }
         if self.unchanged > 0 {
+            let was = if self.unchanged == 1 { "was" } else { "were" };
             text.push_str(&format!(
-                "; {} were there already ({})",
+                "; {} {was} there already ({})",
                 self.unchanged,
                 bytes(self.skipped_bytes)
             ));
@@ -170,7 +182,12 @@ impl Summary {
             text.push_str(&format!("; {} were left from before", bytes(self.resumed_bytes)));
         }
         if self.passed_by > 0 {
-            text.push_str(&format!("; {} links and other things are not sent", self.passed_by));
+            let (thing, is) = if self.passed_by == 1 {
+                ("link or other thing", "is")
+            } else {
+                ("links and other things", "are")
+            };
+            text.push_str(&format!("; {} {thing} {is} not sent", self.passed_by));
         }
         text
     }
@@ -184,7 +201,7 @@ impl Path {
         };
         Self {
             scheme,
-            rtt_ms: millis(stats.sending.sender.rtt()),
+            rtt_ms: millis(stats.rtt()),
             min_rtt_ms: millis(min_rtt),
             packets_sent: sent,
             packets_sent_again: retransmissions,

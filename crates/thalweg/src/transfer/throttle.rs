@@ -1,6 +1,8 @@
 //! A stream that takes bytes no faster than told.
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use thalweg_proto::units::{Bytes, Rate};
 
@@ -11,6 +13,18 @@ pub struct Throttle<W> {
     rate: Option<Rate>,
     /// What has been written is paid for then.
     paid: Instant,
+    pace: Pace,
+}
+
+/// Whether a rate holds a stream back, for those who watch it.
+#[derive(Clone, Debug, Default)]
+pub struct Pace(Arc<AtomicBool>);
+
+impl Pace {
+    /// The last write had to wait.
+    pub fn holds(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// What may be written at once after a pause, in time at the rate.
@@ -18,8 +32,8 @@ const BURST: Duration = Duration::from_millis(50);
 
 impl<W> Throttle<W> {
     /// A stream; without `rate` as fast as it is.
-    pub fn new(stream: W, rate: Option<Rate>) -> Self {
-        Self { stream, rate, paid: Instant::now() }
+    pub fn new(stream: W, rate: Option<Rate>, pace: Pace) -> Self {
+        Self { stream, rate, paid: Instant::now(), pace }
     }
 
     /// The stream itself.
@@ -32,7 +46,9 @@ impl<W: Write> Write for Throttle<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(rate) = self.rate else { return self.stream.write(bytes) };
         let now = Instant::now();
-        if self.paid > now + BURST {
+        let waits = self.paid > now + BURST;
+        self.pace.0.store(waits, Ordering::Relaxed);
+        if waits {
             std::thread::sleep(self.paid - now - BURST);
         }
         self.paid = self.paid.max(now);
@@ -56,12 +72,15 @@ mod tests {
     #[test]
     fn a_rate_takes_its_time() {
         let begun = Instant::now();
-        let mut stream = Throttle::new(io::sink(), Some("8 Mbit/s".parse().unwrap()));
+        let pace = Pace::default();
+        let mut stream = Throttle::new(io::sink(), Some("8 Mbit/s".parse().unwrap()), pace.clone());
         stream.write_all(&[0; 300_000]).unwrap();
+        assert!(pace.holds());
         // 0.3 s at a megabyte a second, less the burst that is ahead and the last piece; never faster.
         assert!(begun.elapsed() >= Duration::from_millis(190), "{:?}", begun.elapsed());
         let begun = Instant::now();
-        Throttle::new(io::sink(), None).write_all(&[0; 300_000]).unwrap();
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        let pace = Pace::default();
+        Throttle::new(io::sink(), None, pace.clone()).write_all(&[0; 300_000]).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(5) && !pace.holds());
     }
 }
