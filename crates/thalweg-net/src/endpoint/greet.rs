@@ -163,6 +163,7 @@ impl Endpoint {
         if let Some(recorder) = connect.recorder {
             session.record(recorder);
         }
+        self.timing += usize::from(session.agreed().scheme.times_packets());
         entry.state = State::Open(Box::new(session));
         self.remote_ids.insert(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));
@@ -223,6 +224,7 @@ impl Endpoint {
             self.events.push_back((handle, event));
         }
         self.remote_ids.insert(hello.1, index);
+        self.timing += usize::from(session.agreed().scheme.times_packets());
         entry.state = State::Open(Box::new(session));
         self.accepted += 1;
         self.hellos.remove(&hello);

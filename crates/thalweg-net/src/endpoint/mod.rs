@@ -64,6 +64,8 @@ pub struct Endpoint {
     /// Which handshake a client's hello belongs to.
     hellos: HashMap<(SocketAddr, ConnectionId), usize>,
     accepted: usize,
+    /// Connections whose schemes learn from when each packet comes.
+    timing: usize,
     deadlines: BTreeSet<(Time, usize)>,
     ready: VecDeque<usize>,
     /// Answers that belong to no connection.
@@ -110,6 +112,7 @@ impl Endpoint {
             remote_ids: HashMap::new(),
             hellos: HashMap::new(),
             accepted: 0,
+            timing: 0,
             deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
             answers: VecDeque::new(),
@@ -129,6 +132,11 @@ impl Endpoint {
     /// Its settings.
     pub fn config(&self) -> &EndpointConfig {
         &self.config
+    }
+
+    /// True while there is a connection to which it matters when exactly each datagram came.
+    pub fn times_datagrams(&self) -> bool {
+        self.timing > 0
     }
 
     /// Handshakes and connections that there are.
@@ -421,6 +429,7 @@ impl Endpoint {
                     self.remote_ids.remove(&session.agreed().remote);
                 }
                 self.accepted -= usize::from(session.agreed().side == Side::Server);
+                self.timing -= usize::from(session.agreed().scheme.times_packets());
             }
         }
         self.free.push(index);

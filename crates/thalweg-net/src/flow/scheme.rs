@@ -188,6 +188,11 @@ impl Scheme {
         matches!(self.name(), "adaptive-ack" | "sscop" | "sscop-rate" | "sscop-rate-literal" | "sstp")
     }
 
+    /// True for schemes that learn of the network from the spacing of the packets that come.
+    pub fn times_packets(&self) -> bool {
+        matches!(self.name(), "sscop-rate" | "sscop-rate-literal")
+    }
+
     /// True for schemes whose senders do something about the network's congestion marks: their data is sent as capable of
     /// ECN. That of others would be marked where it ought to be dropped.
     pub fn heeds_marks(&self) -> bool {

@@ -2,8 +2,9 @@
 
 use super::clock::Clock;
 use super::pipe::{Opening, Peer, Pipe, ROOM};
+use super::rest::Rest;
 use super::socket::Shared;
-use super::udp::{Received, Sent, Udp};
+use super::udp::{Come, Received, Sent, Udp};
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
 use crate::session::{Agreed, Closed, Next, SessionEvent, code};
@@ -18,6 +19,9 @@ const SENDS: usize = 4;
 
 /// Connections that clients have made and the application has not accepted; more are closed.
 const MOST_ARRIVALS: usize = 1024;
+
+/// Datagrams that are taken before what they ask for is done: one acknowledgement then speaks for all of them.
+const TAKES: usize = 128;
 
 /// Counters are brought up to date this often.
 const STATS: Duration = Duration::from_millis(20);
@@ -46,6 +50,9 @@ pub(super) struct Driver {
     /// What was delivered and to which connection, until all of it is handed over.
     delivered: Vec<Slice>,
     delivering: Option<Handle>,
+    rest: Rest,
+    /// Connections to which something was handed over that their readers have not been told of.
+    untold: Vec<Arc<Pipe>>,
 }
 
 struct Live {
@@ -70,6 +77,8 @@ impl Driver {
             spare: Vec::new(),
             delivered: Vec::new(),
             delivering: None,
+            rest: Rest::default(),
+            untold: Vec::new(),
         }
     }
 
@@ -107,16 +116,34 @@ impl Driver {
         if !std::mem::replace(&mut self.looks, true) {
             return false;
         }
-        let endpoint = &mut self.endpoint;
-        let received = self.udp.receive(|arrival, stride, received| {
-            endpoint.receive(now, arrival, stride, received, Received::share);
-        });
-        // An error of the socket does not pass by waiting for it, but nothing else can be done: peers will time out.
-        received.unwrap_or(false)
+        let mut taken = 0;
+        while taken < TAKES {
+            let endpoint = &mut self.endpoint;
+            let come = self.udp.receive(|arrival, stride, received| {
+                endpoint.receive(now, arrival, stride, received, Received::share);
+            });
+            match come {
+                Ok(Come { datagrams, more }) => {
+                    taken += datagrams.max(usize::from(more));
+                    self.looks = more;
+                }
+                // An error does not pass by waiting for it, but nothing else can be done: peers will time out.
+                Err(_) => self.looks = false,
+            }
+            if !self.looks {
+                break;
+            }
+        }
+        self.rest.came(taken);
+        taken > 0
     }
 
     /// Waits for datagrams, for the bell, for room to send where there was none, or until `wake`.
     fn sleep(&mut self, wake: Option<Time>, full: bool) {
+        let may_nap = !self.endpoint.times_datagrams();
+        if self.rest.tells_before_sleep(may_nap) {
+            self.tell();
+        }
         self.shared.asleep.store(true, Ordering::SeqCst);
         let idle = {
             let work = self.shared.work();
@@ -129,7 +156,8 @@ impl Driver {
             let span = wake.map(|at| at.since(now)).filter(|_| wake != Some(Time::MAX));
             // Nobody shall read old numbers while it sleeps.
             self.publish();
-            self.looks = self.udp.wait(&self.shared.bell, full, span).unwrap_or(true);
+            let sleep = self.rest.sleep(span, may_nap);
+            self.looks = self.udp.wait(&self.shared.bell, full, sleep).unwrap_or(true);
         }
         if !self.shared.asleep.swap(false, Ordering::SeqCst) {
             // It was rung: silence it.
@@ -319,6 +347,16 @@ impl Driver {
             }
         }
         self.deliver(now);
+        if self.rest.tells(now) {
+            self.tell();
+        }
+    }
+
+    /// Tells those who wait to read of what has been handed over.
+    fn tell(&mut self) {
+        for pipe in self.untold.drain(..) {
+            pipe.tell_readers();
+        }
     }
 
     /// Hands over what was delivered to one connection.
@@ -335,10 +373,10 @@ impl Driver {
             live.stats_at = now;
             state.stats = session.stats(now);
         }
-        let was_empty = state.incoming.is_empty();
+        self.rest.handed_over(now, self.delivered.iter().map(|piece| u64::from(piece.len())).sum());
         state.incoming.extend(self.delivered.drain(..));
-        if was_empty {
-            live.pipe.wake_readers(&mut state);
+        if !std::mem::replace(&mut state.untold, true) {
+            self.untold.push(Arc::clone(&live.pipe));
         }
         let consumed = state.take_consumed();
         drop(state);

@@ -11,6 +11,7 @@ mod examine;
 mod part;
 mod pipe;
 mod pool;
+mod rest;
 mod socket;
 mod udp;
 

@@ -68,6 +68,8 @@ pub(super) struct State {
     pub stats_wanted: bool,
     /// The thread has been told that there is something to do.
     pub rung: bool,
+    /// Something has come since readers were told of it.
+    pub untold: bool,
     /// Blocked callers: the thread wakes nobody who does not wait.
     pub readers: u32,
     pub writers: u32,
@@ -113,6 +115,7 @@ impl Pipe {
                 stats: SessionStats::default(),
                 stats_wanted: false,
                 rung: false,
+                untold: false,
                 readers: 0,
                 writers: 0,
                 read_waker: None,
@@ -135,6 +138,20 @@ impl Pipe {
             self.readable.notify_all();
         }
         if let Some(waker) = state.read_waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Tells whoever waits to read of what has come. The lock is free by then: those who wake up take it first of all.
+    pub fn tell_readers(&self) {
+        let mut state = self.lock();
+        state.untold = false;
+        let (waits, waker) = (state.readers > 0 && !state.incoming.is_empty(), state.read_waker.take());
+        drop(state);
+        if waits {
+            self.readable.notify_all();
+        }
+        if let Some(waker) = waker {
             waker.wake();
         }
     }

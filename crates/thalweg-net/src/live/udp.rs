@@ -2,6 +2,7 @@
 
 use super::examine::timespec;
 use super::pool::{Buffer, Pool};
+use super::rest::Sleep;
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::Arrival;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -14,7 +15,6 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use thalweg_proto::payload::Slice;
-use thalweg_proto::units::Duration;
 
 /// Which offloads are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,15 @@ pub struct Udp {
     single_ecn: Option<EcnCodepoint>,
 }
 
+/// What a call received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Come {
+    /// Datagrams that were handed out.
+    pub datagrams: usize,
+    /// All buffers were filled: more may wait.
+    pub more: bool,
+}
+
 /// What became of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
@@ -139,8 +148,8 @@ impl Udp {
         self.socket.local_addr()
     }
 
-    /// Receives what waits, up to a few buffers, and hands it out. False when nothing waits.
-    pub fn receive(&mut self, mut take: impl FnMut(Arrival, usize, Received<'_>)) -> io::Result<bool> {
+    /// Receives what waits, up to a few buffers, and hands it out.
+    pub fn receive(&mut self, mut take: impl FnMut(Arrival, usize, Received<'_>)) -> io::Result<Come> {
         let count = {
             let mut slices: [IoSliceMut<'_>; BUFFERS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
             for (slice, buffer) in slices.iter_mut().zip(&mut self.buffers[..self.in_use]) {
@@ -148,29 +157,33 @@ impl Udp {
             }
             match self.state.recv((&self.socket).into(), &mut slices[..self.in_use], &mut self.metas) {
                 Ok(count) => count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Come::default()),
                 // An answer of the network to something that was sent.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(true),
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    return Ok(Come { datagrams: 0, more: true });
+                }
                 Err(error) => return Err(error),
             }
         };
         self.stats.receives += 1;
         let is_full = count == self.in_use;
         let are_single = self.metas[..count].iter().all(|meta| meta.len <= meta.stride.max(SMALL));
-        self.in_use = if are_single && is_full { BUFFERS } else { FEW };
+        self.in_use = if are_single && (is_full || count > FEW) { BUFFERS } else { FEW };
+        let mut datagrams = 0;
         for index in 0..count {
             let meta = self.metas[index];
             if meta.len == 0 {
                 continue;
             }
             let stride = meta.stride.max(1);
-            self.stats.datagrams_received += meta.len.div_ceil(stride) as u64;
+            datagrams += meta.len.div_ceil(stride);
             let arrival = Arrival { from: unmapped(meta.addr), marked: meta.ecn == Some(EcnCodepoint::Ce) };
             let buffer = &mut self.buffers[index];
             let received = Received { buffer, length: meta.len, pools: &mut self.pools };
             take(arrival, stride, received);
         }
-        Ok(true)
+        self.stats.datagrams_received += datagrams as u64;
+        Ok(Come { datagrams, more: is_full })
     }
 
     /// Sends a run, from byte `from` of it on.
@@ -265,17 +278,21 @@ impl Udp {
         Ok(contents.len().min(sent * run.segment))
     }
 
-    /// Waits until something can be received, or sent where `to_send` is true, or `bell` rings, for at most `span`
-    /// (`None` for ever). Whether something can be received.
-    pub fn wait(&self, bell: &OwnedFd, to_send: bool, span: Option<Duration>) -> io::Result<bool> {
-        let flags = if to_send { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    /// Waits until something can be received, or sent where `to_send` is true, or `bell` rings, for at most as long as
+    /// `sleep` says. Whether to look for what can be received.
+    pub fn wait(&self, bell: &OwnedFd, to_send: bool, sleep: Sleep) -> io::Result<bool> {
+        let (mut flags, span) = match sleep {
+            Sleep::Until(span) => (PollFlags::IN, span),
+            Sleep::Nap(span) => (PollFlags::empty(), Some(span)),
+        };
+        flags.set(PollFlags::OUT, to_send);
         let mut fds = [
             PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
             PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN),
         ];
         let span = span.map(timespec);
         match poll(&mut fds, span.as_ref()) {
-            Ok(_) => Ok(!fds[0].revents().is_empty()),
+            Ok(_) => Ok(matches!(sleep, Sleep::Nap(_)) || !fds[0].revents().is_empty()),
             Err(rustix::io::Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
@@ -337,6 +354,7 @@ impl Received<'_> {
 mod tests {
     //! Proves that what may be marked leaves so, and nothing else does, whichever way it is sent.
     use super::*;
+    use thalweg_proto::units::Duration;
 
     /// What the datagrams that arrive say of marks.
     fn arrived(receiver: &UdpSocket, state: &UdpSocketState, count: usize) -> Vec<Option<EcnCodepoint>> {
