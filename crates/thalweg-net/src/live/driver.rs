@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::pipe::{Opening, Peer, Pipe, ROOM};
 use super::rest::Rest;
 use super::socket::Shared;
-use super::udp::{Come, Received, Sent, Udp};
+use super::udp::{Received, Sent, Udp};
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
 use crate::session::{Agreed, Closed, Next, SessionEvent, code};
@@ -20,8 +20,12 @@ const SENDS: usize = 4;
 /// Connections that clients have made and the application has not accepted; more are closed.
 const MOST_ARRIVALS: usize = 1024;
 
-/// Datagrams that are taken before what they ask for is done: one acknowledgement then speaks for all of them.
-const TAKES: usize = 128;
+/// What is taken before it is acknowledged, in bytes: a few calls' worth of datagrams that come one by one, or one of those
+/// that come together.
+const TAKES: usize = 192 << 10;
+
+/// A call counts as so many, however few it brings.
+const CALL: usize = TAKES / 12;
 
 /// Counters are brought up to date this often.
 const STATS: Duration = Duration::from_millis(20);
@@ -116,16 +120,17 @@ impl Driver {
         if !std::mem::replace(&mut self.looks, true) {
             return false;
         }
-        let mut taken = 0;
+        let (mut taken, mut datagrams) = (0, 0);
         while taken < TAKES {
             let endpoint = &mut self.endpoint;
             let come = self.udp.receive(|arrival, stride, received| {
                 endpoint.receive(now, arrival, stride, received, Received::share);
             });
             match come {
-                Ok(Come { datagrams, more }) => {
-                    taken += datagrams.max(usize::from(more));
-                    self.looks = more;
+                Ok(come) => {
+                    taken += come.bytes.max(CALL);
+                    datagrams += come.datagrams;
+                    self.looks = come.more;
                 }
                 // An error does not pass by waiting for it, but nothing else can be done: peers will time out.
                 Err(_) => self.looks = false,
@@ -134,8 +139,8 @@ impl Driver {
                 break;
             }
         }
-        self.rest.came(taken);
-        taken > 0
+        self.rest.came(datagrams);
+        datagrams > 0
     }
 
     /// Waits for datagrams, for the bell, for room to send where there was none, or until `wake`.

@@ -91,6 +91,8 @@ pub struct Udp {
 pub struct Come {
     /// Datagrams that were handed out.
     pub datagrams: usize,
+    /// Their bytes.
+    pub bytes: usize,
     /// All buffers were filled: more may wait.
     pub more: bool,
 }
@@ -160,7 +162,7 @@ impl Udp {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Come::default()),
                 // An answer of the network to something that was sent.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                    return Ok(Come { datagrams: 0, more: true });
+                    return Ok(Come { more: true, ..Come::default() });
                 }
                 Err(error) => return Err(error),
             }
@@ -169,7 +171,7 @@ impl Udp {
         let is_full = count == self.in_use;
         let are_single = self.metas[..count].iter().all(|meta| meta.len <= meta.stride.max(SMALL));
         self.in_use = if are_single && (is_full || count > FEW) { BUFFERS } else { FEW };
-        let mut datagrams = 0;
+        let (mut datagrams, mut bytes) = (0, 0);
         for index in 0..count {
             let meta = self.metas[index];
             if meta.len == 0 {
@@ -177,13 +179,14 @@ impl Udp {
             }
             let stride = meta.stride.max(1);
             datagrams += meta.len.div_ceil(stride);
+            bytes += meta.len;
             let arrival = Arrival { from: unmapped(meta.addr), marked: meta.ecn == Some(EcnCodepoint::Ce) };
             let buffer = &mut self.buffers[index];
             let received = Received { buffer, length: meta.len, pools: &mut self.pools };
             take(arrival, stride, received);
         }
         self.stats.datagrams_received += datagrams as u64;
-        Ok(Come { datagrams, more: is_full })
+        Ok(Come { datagrams, bytes, more: is_full })
     }
 
     /// Sends a run, from byte `from` of it on.
