@@ -224,7 +224,7 @@ def files(setup, name):
         seconds = time.monotonic() - begin
         # Waits that are this script's own.
         seconds -= {"rsync": 0.5, "srt": 0.3}.get(name, 0)
-        if arrived.stat().st_size != source.stat().st_size:
+        if not arrived.exists() or arrived.stat().st_size != source.stat().st_size:
             raise Ended("the file is not whole")
         return row(source.stat().st_size, seconds, sent, received)
 

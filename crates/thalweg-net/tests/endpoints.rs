@@ -339,3 +339,19 @@ fn an_application_that_does_not_read_bounds_what_is_sent() {
     pair.run(MINUTE, |pair| pair.ends[0].finished);
     assert!(pair.ends[1].received == data);
 }
+
+#[test]
+fn who_was_closed_by_the_peer_may_go_as_soon_as_it_has_answered() {
+    let mut pair = Pair::new(14, Channel::default());
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+    assert!(!pair.ends[0].endpoint.is_silent());
+    let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
+    pair.ends[1].endpoint.abandon(now, handle, 300, "enough");
+    assert!(!pair.ends[1].endpoint.is_silent(), "the peer has not been told");
+    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.endpoint.is_silent()));
+    assert!(pair.now.since(now) < Duration::from_secs(1), "{}", pair.now.since(now));
+    // Where it may it stays, so that what is still on the way is not taken for a stranger's.
+    pair.run(MINUTE, |pair| pair.ends[1].endpoint.connections() == 0);
+    assert_eq!(pair.ends[0].endpoint.connections(), 1);
+}

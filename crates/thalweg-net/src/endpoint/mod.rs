@@ -144,6 +144,15 @@ impl Endpoint {
         self.ids.len()
     }
 
+    /// True when there is nobody to whom anything is left to be said: no connection, or only some that their peers have closed.
+    pub fn is_silent(&self) -> bool {
+        self.answers.is_empty()
+            && self.entries.iter().flatten().all(|entry| match &entry.state {
+                State::Open(session) => session.is_silent(),
+                _ => false,
+            })
+    }
+
     /// Asks for a connection.
     pub fn connect(&mut self, now: Time, connect: Connect) -> Handle {
         let source = self.fresh_id();

@@ -438,7 +438,7 @@ impl Driver {
 
     fn is_over(&mut self, now: Time) -> bool {
         let Some(end) = self.end else { return false };
-        let is_over = now >= end || self.endpoint.connections() == 0;
+        let is_over = now >= end || self.batch.is_empty() && self.endpoint.is_silent();
         if is_over {
             for (_, live) in self.pipes.drain() {
                 let mut state = live.pipe.lock();

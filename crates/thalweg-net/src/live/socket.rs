@@ -139,7 +139,7 @@ impl Drop for Asked<'_> {
 /// A UDP socket that makes and accepts connections.
 ///
 /// It lives as long as it or any of its connections is held. The last to be dropped closes what is open and waits, for half
-/// a second at most, until the peers have heard of it.
+/// a second at most, until the peers have heard of it. It waits for none that has closed its connection itself.
 #[derive(Clone, Debug)]
 pub struct Socket {
     running: Arc<Running>,

@@ -225,6 +225,16 @@ impl Session {
         matches!(self.phase, Phase::Over) && self.events.is_empty()
     }
 
+    /// True when the peer will not hear anything more, apart from answers: it has closed the connection and was answered, or
+    /// nothing is left to be done.
+    pub fn is_silent(&self) -> bool {
+        match &self.phase {
+            Phase::Open => false,
+            Phase::Draining(draining) => draining.close.is_none() && self.statements.is_empty(),
+            Phase::Over => true,
+        }
+    }
+
     /// The next event.
     pub fn event(&mut self) -> Option<SessionEvent> {
         self.events.pop_front()
