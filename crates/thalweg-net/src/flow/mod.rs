@@ -20,6 +20,7 @@
 //! Datagrams that are no PDU of the scheme are counted and dropped. Whether they come from the peer is the business of the
 //! layer below, which authenticates them.
 
+mod ahead;
 mod catalogue;
 mod ending;
 mod machine;
@@ -36,6 +37,7 @@ pub use path::PathHints;
 pub use record::{BELIEFS_EVERY, Beliefs, Happened, Recorded, Recorder, Recording};
 pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
 
+use ahead::Ahead;
 use ending::{Ending, Hearing, Telling};
 use machine::{Command, Machine, Polled};
 use std::collections::VecDeque;
@@ -46,7 +48,7 @@ use thalweg_proto::units::Time;
 /// Bytes that a flow puts before each PDU of its engine.
 pub const FLOW_HEADER: u32 = 1;
 
-/// Unsent data that a flow takes, in bytes. What is sent and not acknowledged comes on top of it.
+/// Unsent data that a flow takes at most, in bytes. What is sent and not acknowledged comes on top of it.
 const ROOM: u64 = 1 << 20;
 
 /// Which end of a direction a flow is.
@@ -140,6 +142,7 @@ pub struct Flow {
     /// Datagrams dropped for want of room.
     refused: u64,
     failed: bool,
+    ahead: Ahead,
     reading: Reading,
     /// Keeps what happens, if that is wanted.
     recorder: Option<Recorder>,
@@ -173,6 +176,7 @@ impl Flow {
             memory: path.memory,
             refused: 0,
             failed: false,
+            ahead: Ahead::new(),
             reading: scheme.reading(path),
             recorder: None,
         }
@@ -344,10 +348,20 @@ impl Flow {
     pub fn writable(&self) -> u64 {
         match &self.ending {
             Ending::Telling(telling) if !telling.is_over() && !self.failed => {
-                ROOM.saturating_sub(self.machine.backlog())
+                self.ahead.limit().min(ROOM).saturating_sub(self.machine.backlog())
             }
             _ => 0,
         }
+    }
+
+    /// How many bytes may wait to be written to the flow: as many as it sends in a tenth of a second, within bounds.
+    pub fn ahead(&self) -> u64 {
+        self.ahead.limit()
+    }
+
+    /// Looks at how much it sends, from time to time, which decides how much may wait.
+    pub fn observe(&mut self, now: Time) {
+        self.ahead.observe(now, self.written.saturating_sub(self.machine.backlog()));
     }
 
     /// What keeps the flow from sending more, as of the last poll; `None` for the receiving end, and when all is done.

@@ -1,6 +1,6 @@
 //! A connection in the hands of an application.
 
-use super::pipe::{Opening, Peer, Pipe, ROOM, State};
+use super::pipe::{Opening, PART, Peer, Pipe, State};
 use super::pool::Pool;
 use super::socket::Running;
 use crate::endpoint::ConnectError;
@@ -208,24 +208,30 @@ pub struct SendStream {
 }
 
 impl SendStream {
-    /// Writes a piece without copying it, and waits until there is room. Pieces of 64 KiB and more make full packets.
+    /// Writes a piece without copying it, and waits until there is room for all of it: no more waits than moves in a tenth
+    /// of a second, within bounds. Pieces of 64 KiB and more make full packets.
     ///
     /// # Errors
-    /// The connection has ended, or this stream.
+    /// The connection has ended, or this stream; some of the piece may have been written.
     pub fn write_slice(&mut self, data: Slice) -> Result<(), NetError> {
-        let mut state = self.inner.pipe.lock();
+        let mut rest = data;
         loop {
-            match self.room(&state) {
-                Ok(true) => break,
-                Ok(false) => state = self.inner.pipe.wait_writable(state),
-                Err(error) => return Err(error),
+            let mut state = self.inner.pipe.lock();
+            while !self.room(&state)? {
+                state = self.inner.pipe.wait_writable(state);
             }
+            let room = (state.room - state.outgoing_bytes).max(PART);
+            let room = u32::try_from(room).unwrap_or(u32::MAX);
+            if rest.len() <= room {
+                self.push(state, rest);
+                return Ok(());
+            }
+            self.push(state, rest.slice(0, room));
+            rest = rest.slice(room, rest.len());
         }
-        self.push(state, data);
-        Ok(())
     }
 
-    /// [`SendStream::write_slice`], without blocking.
+    /// [`SendStream::write_slice`], without blocking, and of a whole piece as soon as there is some room.
     ///
     /// # Errors
     /// As there.
@@ -254,7 +260,7 @@ impl SendStream {
         if self.is_over {
             return Err(NetError::Finished);
         }
-        Ok(state.outgoing_bytes < ROOM)
+        Ok(state.outgoing_bytes < state.room)
     }
 
     fn push(&self, mut state: MutexGuard<'_, State>, data: Slice) {

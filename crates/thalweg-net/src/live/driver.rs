@@ -1,7 +1,7 @@
 //! The thread of a socket: receives, does what handles ask, sends what is due, sleeps until there is something to do.
 
 use super::clock::Clock;
-use super::pipe::{Opening, Peer, Pipe, ROOM};
+use super::pipe::{Opening, PART, Peer, Pipe};
 use super::rest::Rest;
 use super::socket::Shared;
 use super::udp::{Received, Sent, Udp};
@@ -223,7 +223,8 @@ impl Driver {
             session.consumed(now, consumed);
         }
         if !state.outgoing.is_empty() {
-            let was_full = state.outgoing_bytes >= ROOM / 2;
+            let was_full = state.outgoing_bytes >= state.room / 2;
+            state.room = session.ahead().max(PART);
             let mut room = session.writable();
             while room > 0
                 && let Some(data) = state.pop()
@@ -231,7 +232,7 @@ impl Driver {
                 room = room.saturating_sub(u64::from(data.len()));
                 session.write(now, data);
             }
-            if was_full && state.outgoing_bytes < ROOM / 2 {
+            if was_full && state.outgoing_bytes < state.room / 2 {
                 pipe.wake_writers(&mut state);
             }
         }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::Waker;
 use thalweg_proto::payload::{Payload, Slice};
 
-/// Bytes that a writer may be ahead of the network.
-pub(super) const ROOM: u64 = 4 << 20;
+/// A piece is not cut into parts shorter than this, in bytes: they would make packets that are not full.
+pub(super) const PART: u64 = 32 << 10;
 
 /// Datagrams that wait, each way. When there are more, the oldest is dropped.
 pub(super) const MOST_DATAGRAMS: usize = 256;
@@ -43,6 +43,8 @@ pub(super) struct State {
     pub opening: Opening,
     pub outgoing: VecDeque<Slice>,
     pub outgoing_bytes: u64,
+    /// How many of them may wait.
+    pub room: u64,
     pub finish: bool,
     pub stop: bool,
     /// The peer has everything.
@@ -97,6 +99,7 @@ impl Pipe {
                 opening,
                 outgoing: VecDeque::new(),
                 outgoing_bytes: 0,
+                room: PART,
                 finish: false,
                 stop: false,
                 finished: false,

@@ -256,6 +256,11 @@ impl Session {
         room
     }
 
+    /// How many bytes ought to wait to be written, at most.
+    pub fn ahead(&mut self) -> u64 {
+        self.sending().map_or(0, |flow| flow.ahead())
+    }
+
     /// Writes to this end's stream.
     pub fn write(&mut self, now: Time, data: Slice) {
         self.tell_sending(now, FlowInput::Write(data));

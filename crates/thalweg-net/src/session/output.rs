@@ -47,6 +47,9 @@ impl Session {
         match self.poll_flows(now, batch) {
             Next::Full => Next::Full,
             Next::At(at) => {
+                if let Some(flow) = self.sending() {
+                    flow.observe(now);
+                }
                 if self.wants_room && self.sending().is_some_and(|flow| flow.writable() > 0) {
                     self.wants_room = false;
                     self.events.push_back(SessionEvent::Writable);

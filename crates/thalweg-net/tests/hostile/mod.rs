@@ -184,8 +184,7 @@ impl<'a> Transfer<'a> {
     pub fn run(mut self) -> Report {
         let mut now = Time::ZERO;
         let (mut steps, mut warned) = (0u64, false);
-        self.write(now);
-        self.drain(now, End::Sender);
+        self.write_all_that_goes(now);
         self.drain(now, End::Receiver);
         while !(self.finished && self.ended) {
             steps += 1;
@@ -228,8 +227,7 @@ impl<'a> Transfer<'a> {
             }
             if touched[0] {
                 self.drain(now, End::Sender);
-                self.write(now);
-                self.drain(now, End::Sender);
+                self.write_all_that_goes(now);
             }
             if touched[1] {
                 self.drain(now, End::Receiver);
@@ -266,6 +264,18 @@ impl<'a> Transfer<'a> {
             self.finished,
             self.ended,
         )
+    }
+
+    /// Sending makes room for more, with schemes that wait for nothing even at once.
+    fn write_all_that_goes(&mut self, now: Time) {
+        loop {
+            let before = self.written;
+            self.write(now);
+            self.drain(now, End::Sender);
+            if self.written == before {
+                break;
+            }
+        }
     }
 
     /// The application writes pieces of any size while there is room.
