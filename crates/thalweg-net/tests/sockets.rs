@@ -278,3 +278,19 @@ fn futures_need_no_runtime() {
     block_on(send.finish_async()).unwrap();
     reader.join().unwrap();
 }
+
+#[test]
+fn small_packets_share_calls_where_the_path_takes_large_ones() {
+    let server = server("127.0.0.1:0", Offload::Auto);
+    let client = client("127.0.0.1:0", Offload::Auto);
+    let request = Connect { scheme: "sscop".parse().unwrap(), ..request(server.local()) };
+    let ours = client.connect(request).unwrap();
+    let watch = ours.another();
+    exchange(ours, server.accept().unwrap(), 4 << 20);
+    let datagram = watch.stats().datagram;
+    drop(watch);
+    assert!(datagram > 9000, "the path takes {datagram} B");
+    let (_, udp) = client.stats();
+    assert!(udp.datagrams_sent > 3500, "{udp:?}");
+    assert!(udp.sends * 3 < udp.datagrams_sent, "{udp:?}");
+}

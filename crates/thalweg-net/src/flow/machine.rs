@@ -206,6 +206,11 @@ impl Machine {
         }
     }
 
+    /// Whether what it sends may be as large as the path takes. What others send, acknowledgements too, fits any path.
+    pub fn follows_path(&self) -> bool {
+        matches!(self, Self::WindowSender(_))
+    }
+
     /// The peer is reached over another path. Those that are not named learn nothing of a path that bounds what they send.
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         match self {

@@ -343,6 +343,11 @@ impl Flow {
         if next == Time::MAX { FlowOutput::Idle } else { FlowOutput::Timeout { at: next } }
     }
 
+    /// Whether its datagrams may become as large as the path takes ([`FlowInput::MaximumSegment`]).
+    pub fn follows_path(&self) -> bool {
+        self.machine.follows_path()
+    }
+
     /// How many bytes more the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
     /// grows when data is sent: ask again after polling. Zero for the receiving end.
     pub fn writable(&self) -> u64 {

@@ -1,8 +1,8 @@
 //! When a thread that has nothing to do looks at its socket again, and when readers hear of what has come.
 //!
 //! Whoever waits for a datagram is woken by the first. Where they come in quick succession that is once for every few of
-//! them, and waking up costs more than they do: the receiver of 1472 B datagrams that pass the host one by one spent two
-//! fifths of its time on it, and the sender, in whose calls it is woken, a fifth. So a thread that has just had many takes a
+//! them, and waking up costs more than they do: the receiver of 1472 B datagrams that pass the host one by one spent a third
+//! of its time on it, and the sender, in whose calls it is woken, some too. So a thread that has just had many takes a
 //! nap, a short one, in which they gather: what network cards do by moderating their interrupts. It goes on as long as
 //! naps bring many, which is so above some 4 Gbit/s of such datagrams; whoever sends few is never kept waiting.
 

@@ -5,7 +5,7 @@ use crate::batch::{Batch, Purpose};
 use crate::flow::{FlowOutput, is_pdu};
 use crate::path::Ask;
 use crate::wire::frame::{Frame, PDU_HEADER, begin_pdu};
-use crate::wire::{HEADER, TAG, write_confirm, write_header};
+use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, write_confirm, write_header};
 use std::net::SocketAddr;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Event, Signal};
@@ -186,7 +186,9 @@ impl Session {
         let mut markable = self.is_markable();
         while drained < self.slots.len() {
             let turn = self.turn % self.slots.len();
-            let datagram = usize::from(self.path.mtu.current());
+            // Where the path takes large ones, many that are not still go together.
+            let follows_path = self.slots[turn].flow.follows_path();
+            let datagram = usize::from(if follows_path { self.path.mtu.current() } else { SAFE_DATAGRAM });
             if !batch.has_room(datagram) {
                 return Next::Full;
             }
