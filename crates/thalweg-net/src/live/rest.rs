@@ -5,10 +5,12 @@
 //! of its time on it, and the sender, in whose calls it is woken, some too. So a thread that has just had many takes a
 //! nap, a short one, in which they gather: what network cards do by moderating their interrupts. It goes on as long as
 //! naps bring many, which is so above some 4 Gbit/s of such datagrams; whoever sends few is never kept waiting.
+//!
+//! Deadlines are put together likewise: who paces packets that are a few microseconds apart sends some of them at a time.
 
 use thalweg_proto::units::{Duration, Time};
 
-/// How long a nap is. The round trip seems longer by no more than this.
+/// How long a nap is, and how late whatever is due may be done. The round trip seems longer by no more than this.
 const NAP: Duration = Duration::from_micros(50);
 
 /// So many datagrams since the thread slept last are many.
@@ -64,10 +66,14 @@ impl Rest {
         !goes_on && self.untold.take().is_some()
     }
 
-    /// How to sleep, for `span` at most.
+    /// How to sleep, where something is due in `span`.
     pub fn sleep(&mut self, span: Option<Duration>, may_nap: bool) -> Sleep {
-        self.naps = may_nap && core::mem::take(&mut self.datagrams) >= MANY;
-        if self.naps { Sleep::Nap(span.map_or(NAP, |span| span.min(NAP))) } else { Sleep::Until(span) }
+        self.naps = core::mem::take(&mut self.datagrams) >= MANY && may_nap;
+        match may_nap {
+            true if self.naps => Sleep::Nap(NAP),
+            true => Sleep::Until(span.map(|span| span.max(NAP))),
+            false => Sleep::Until(span),
+        }
     }
 }
 
@@ -89,12 +95,14 @@ mod tests {
         rest.came(1);
         assert_eq!(rest.sleep(None, true), Sleep::Nap(NAP));
         rest.came(MANY);
-        let short = Duration::from_micros(1);
-        assert_eq!(rest.sleep(Some(short), true), Sleep::Nap(short), "a deadline is kept");
+        assert_eq!(rest.sleep(LONG, true), Sleep::Nap(NAP));
         rest.came(1);
         assert_eq!(rest.sleep(None, true), Sleep::Until(None));
+        let short = Some(Duration::from_micros(1));
+        assert_eq!(rest.sleep(short, true), Sleep::Until(Some(NAP)), "deadlines are put together");
         rest.came(1000);
-        assert_eq!(rest.sleep(None, false), Sleep::Until(None));
+        assert_eq!(rest.sleep(short, false), Sleep::Until(short), "unless it matters");
+        assert_eq!(rest.sleep(None, true), Sleep::Until(None), "those were before");
     }
 
     #[test]
