@@ -18,7 +18,7 @@ use crate::spec::{
     AccessSpec, DirectionSpec, Framing, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec,
 };
 use crate::trace::Tracer;
-use crate::transmitter::{Transmitter, picos_per_byte};
+use crate::transmitter::{Station, Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
 use crate::workload::Workload;
 use std::collections::BTreeMap;
@@ -82,6 +82,7 @@ impl<'a> Builder<'a> {
             network: Network {
                 packets: Packets::new(),
                 transmitters: Vec::new(),
+                stations: Vec::new(),
                 directions: Vec::new(),
                 speeds: Vec::new(),
                 routes: Vec::new(),
@@ -136,9 +137,13 @@ impl<'a> Builder<'a> {
         }
         let spec = &self.network.directions[direction as usize];
         let names = &self.network.names;
-        let stream = |purpose: &'static str| names.stream(purpose, number);
         let measured = (number as usize) < 2 * self.spec.links.len();
-        self.network.transmitters.push(Transmitter::new(spec, direction, measured, stream));
+        let station = self.network.stations.len() as u32;
+        let transmitter = Transmitter::new(spec, direction, measured, station);
+        if transmitter.station().is_some() {
+            self.network.stations.push(Station::new(spec, |purpose| names.stream(purpose, number)));
+        }
+        self.network.transmitters.push(transmitter);
         for change in &spec.schedule {
             let index = self.network.changes.len() as u32;
             if index >= MAX_ENTITIES {
