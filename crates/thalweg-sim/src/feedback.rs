@@ -206,7 +206,8 @@ impl<T: Tracer> Simulation<T> {
         let (group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.ways.get(&(link, group, reply)) else { return };
         let flow = &self.flows[self.endpoints[connection as usize * 2].flow as usize];
-        let exit = if reply { flow.forward.exit } else { flow.backward.exit };
+        let [there, back] = self.groups[group as usize].ways(flow);
+        let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {
             flags.set(flag);

@@ -55,8 +55,7 @@ impl<T: Tracer> Simulation<T> {
             if let Some(counts) = two_level {
                 flow.two_level.get_or_insert_default()[1] = counts;
             }
-            flow.delivered_before = flow.delivered;
-            flow.before = Some(Box::new(counts));
+            flow.before = Some(Box::new((counts, flow.delivered)));
         }
         for watched in &mut self.watched_links {
             watched.bytes = 0;
@@ -153,13 +152,16 @@ impl<T: Tracer> Simulation<T> {
         let flow = &self.flows[number];
         let group = &self.groups[flow.group as usize];
         let counts = self.sender_counts(number);
-        let since = flow.before.as_ref().map_or(counts, |before| counts.since(before));
-        let delivered = flow.delivered - flow.delivered_before;
+        let (since, delivered) = match flow.before.as_deref() {
+            Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
+            None => (counts, flow.delivered),
+        };
         let transport = &self.transports[group.transport as usize];
         let packets = delivered.div_ceil(u64::from(transport.segment()));
         let delivered_wire = delivered + packets * u64::from(transport.overheads().0);
         let warmup = Time::ZERO + self.warmup;
-        let end = flow.finished.unwrap_or(self.now);
+        let happened = |at: Time| (at < Time::MAX).then_some(at);
+        let end = happened(flow.finished).unwrap_or(self.now);
         let per_time = |bytes| {
             if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) }
         };
@@ -171,8 +173,8 @@ impl<T: Tracer> Simulation<T> {
             },
             group: flow.group,
             start: flow.start,
-            finished: flow.finished,
-            failed: flow.failed,
+            finished: happened(flow.finished),
+            failed: happened(flow.failed),
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),
@@ -235,9 +237,8 @@ impl<T: Tracer> Simulation<T> {
         let mut results: Vec<LinkResult> =
             (0..core as u32).filter_map(|link| self.link_result(link, counted)).collect();
         for group in &self.groups {
-            let flow = &self.flows[group.first_flow as usize];
-            for way in [flow.forward, flow.backward] {
-                let hops = self.network.route(way.route).map(|hop| hop as usize).filter(|&hop| hop < core);
+            for route in group.routes {
+                let hops = self.network.route(route).map(|hop| hop as usize).filter(|&hop| hop < core);
                 // Of equal links in a row all are equally busy; packets wait at the first.
                 let busiest = hops.max_by(|&a, &b| {
                     let (a, b) = (&results[a], &results[b]);
@@ -260,13 +261,13 @@ impl<T: Tracer> Simulation<T> {
         let mut results = Vec::new();
         for group in &self.groups {
             for number in group.first_flow..group.first_flow + group.flows {
-                let flow = &self.flows[number as usize];
+                let [there, back] = group.ways(&self.flows[number as usize]);
                 let index = number - group.first_flow + 1;
                 for (link, end, from, to) in [
-                    (flow.forward.first, "source", "source", "network"),
-                    (flow.backward.exit, "source", "network", "source"),
-                    (flow.forward.exit, "sink", "network", "sink"),
-                    (flow.backward.first, "sink", "sink", "network"),
+                    (there.first, "source", "source", "network"),
+                    (back.exit, "source", "network", "source"),
+                    (there.exit, "sink", "network", "sink"),
+                    (back.first, "sink", "sink", "network"),
                 ] {
                     let Some(mut result) = self.link_result(link, counted) else { continue };
                     if result.drops_full + result.drops_early + result.losses + result.corrupted > 0 {
