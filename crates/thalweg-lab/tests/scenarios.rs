@@ -163,11 +163,11 @@ fn a_hundred_thousand_flows_are_one_group() {
 #[test]
 fn memory_and_replications_are_checked_when_they_are_known() {
     let loaded = read("ten-thousand-flows.toml", &["flow.flows.count=10000000"]);
-    let found = loaded.check_memory(24 << 30).expect("ten million flows do not fit in 24 GiB");
+    let found = loaded.check_memory(16 << 30).expect("ten million flows do not fit in 16 GiB");
     assert_eq!(found.code, "scenario.memory");
     assert!(found.render().contains("--> --set 1\n"), "{}", found.render());
     let small = read("ten-thousand-flows.toml", &[]);
-    assert_eq!(small.check_memory(24 << 30), None);
+    assert_eq!(small.check_memory(16 << 30), None);
     assert_eq!(small.check_replications(1), None);
     assert_eq!(small.check_replications(5).unwrap().code, "scenario.deterministic");
     assert_eq!(read("web.toml", &[]).check_replications(5), None);
@@ -176,7 +176,7 @@ fn memory_and_replications_are_checked_when_they_are_known() {
 #[test]
 fn memory_is_estimated_near_what_was_measured() {
     // The resident memory of such runs of one second, in 10^6 bytes: see `lint/memory.rs`.
-    for (count, measured) in [("10000", 52.0), ("100000", 369.0)] {
+    for (count, measured) in [("10000", 38.8), ("100000", 238.4)] {
         let loaded = read("ten-thousand-flows.toml", &[&format!("flow.flows.count={count}")]);
         let estimate = thalweg_lab::scenario::memory(loaded.spec(), loaded.paths()).total() as f64 / 1e6;
         assert!((1.0..1.4).contains(&(estimate / measured)), "{estimate} MB");

@@ -1,6 +1,6 @@
 //! From a specification to a simulation that is ready to run.
 
-use crate::endpoint::{Transport, Way};
+use crate::endpoint::Transport;
 use crate::error::SpecError;
 use crate::feedback::MessageWays;
 use crate::flow::{Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
@@ -18,7 +18,7 @@ use crate::spec::{
     AccessSpec, DirectionSpec, Framing, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec,
 };
 use crate::trace::Tracer;
-use crate::transmitter::{Transmitter, picos_per_byte};
+use crate::transmitter::{Station, Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
 use crate::workload::Workload;
 use std::collections::BTreeMap;
@@ -76,12 +76,19 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(spec: &'a Spec) -> Result<Self, SpecError> {
         let name = |node: NodeId| spec.nodes[node.0 as usize].name.clone();
+        // Room for exactly what there will be: tables that double as they grow are a third larger than they need be.
+        let flows = spec.groups.iter().map(|group| group.count as usize).sum();
+        let of_flow = |group: &GroupSpec| {
+            4 * usize::from(group.access.is_some()) + 2 * usize::from(group.control_channel.is_some())
+        };
+        let of_flows: usize = spec.groups.iter().map(|group| of_flow(group) * group.count as usize).sum();
         let mut builder = Self {
             spec,
             routes: Routes::new(spec),
             network: Network {
                 packets: Packets::new(),
-                transmitters: Vec::new(),
+                transmitters: Vec::with_capacity(2 * spec.links.len() + of_flows),
+                stations: Vec::new(),
                 directions: Vec::new(),
                 speeds: Vec::new(),
                 routes: Vec::new(),
@@ -93,7 +100,7 @@ impl<'a> Builder<'a> {
                 messages: MessageWays::default(),
             },
             wheel: Wheel::new(spec.ties),
-            flows: Vec::new(),
+            flows: Vec::with_capacity(flows),
             groups: Vec::new(),
             hosts: Vec::new(),
             gates: Vec::new(),
@@ -136,9 +143,13 @@ impl<'a> Builder<'a> {
         }
         let spec = &self.network.directions[direction as usize];
         let names = &self.network.names;
-        let stream = |purpose: &'static str| names.stream(purpose, number);
         let measured = (number as usize) < 2 * self.spec.links.len();
-        self.network.transmitters.push(Transmitter::new(spec, direction, measured, stream));
+        let station = self.network.stations.len() as u32;
+        let transmitter = Transmitter::new(spec, direction, measured, station);
+        if transmitter.station().is_some() {
+            self.network.stations.push(Station::new(spec, |purpose| names.stream(purpose, number)));
+        }
+        self.network.transmitters.push(transmitter);
         for change in &spec.schedule {
             let index = self.network.changes.len() as u32;
             if index >= MAX_ENTITIES {
@@ -205,6 +216,9 @@ impl<'a> Builder<'a> {
             transport: index,
             priority: group.priority,
             gates,
+            routes: [forward, backward],
+            control: control_route,
+            has_access: group.access.is_some(),
             first_flow: self.flows.len() as u32,
             flows: group.count,
             completion: Histogram::default(),
@@ -214,31 +228,20 @@ impl<'a> Builder<'a> {
         let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
         for i in 0..group.count {
             let number = self.flows.len() as u32;
-            let host = |node: NodeId| self.node_hosts[node.0 as usize];
-            let mut there = Way { first: NONE, route: forward, exit: NONE, host: host(group.from) };
-            let mut back = Way { first: NONE, route: backward, exit: NONE, host: host(group.to) };
+            let links = self.network.transmitters.len() as u32;
+            let mut hosts = [group.from, group.to].map(|node| self.node_hosts[node.0 as usize]);
             if let (Some(access), Some(directions)) = (&group.access, &directions) {
-                let mut links = [0; 4];
-                for (link, direction) in links.iter_mut().zip(directions) {
-                    *link = self.add_transmitter(*direction)?;
+                for direction in directions {
+                    self.add_transmitter(*direction)?;
                 }
-                let [source_out, source_in, sink_out, sink_in] = links;
-                (there.first, there.exit) = (source_out, sink_out);
-                (back.first, back.exit) = (sink_in, source_in);
-                (there.host, back.host) =
-                    (self.add_host(access.source_processing), self.add_host(access.sink_processing));
+                hosts = [access.source_processing, access.sink_processing].map(|work| self.add_host(work));
             }
-            let control = match (control, control_route) {
-                (Some(control), Some(route)) => {
-                    let mut way = || -> Result<Way, SpecError> {
-                        Ok(Way { first: self.add_transmitter(control)?, route, exit: NONE, host: NONE })
-                    };
-                    let from_sink = way()?;
-                    let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
-                    Some(Box::new([from_sink, if answers { way()? } else { from_sink }]))
+            if let Some(control) = control {
+                let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
+                for _ in 0..=u32::from(answers) {
+                    self.add_transmitter(control)?;
                 }
-                _ => None,
-            };
+            }
             let start = group.start + group.stagger * u64::from(i) + spread.uniform_duration(group.spread);
             let seed = self.spec.seed;
             let workload = Workload::new(&group.workload, |purpose| {
@@ -251,19 +254,17 @@ impl<'a> Builder<'a> {
             }
             self.flows.push(Flow {
                 group: index,
-                forward: there,
-                backward: back,
-                control,
+                links,
+                hosts,
                 start,
-                finished: None,
-                failed: None,
+                finished: Time::MAX,
+                failed: Time::MAX,
                 stopped: false,
                 main: NO_CONNECTION,
                 reply: NO_CONNECTION,
                 workload,
                 reader: reader.map(Box::new),
                 delivered: 0,
-                delivered_before: 0,
                 drops: 0,
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(Box::default),
                 ended: None,
@@ -337,8 +338,8 @@ impl<'a> Builder<'a> {
             warmup,
             wheel: self.wheel,
             network: self.network,
-            endpoints: Vec::new(),
-            connections: Vec::new(),
+            endpoints: Vec::with_capacity(2 * self.flows.len()),
+            connections: Vec::with_capacity(self.flows.len()),
             flows: self.flows,
             groups: self.groups,
             hosts: self.hosts,

@@ -46,14 +46,12 @@ impl MessageWays {
 impl<T: Tracer> Simulation<T> {
     /// What is described of the feedback of a watched queue.
     fn feedback_spec(&self, link: u32) -> Option<FeedbackSpec> {
-        let spec = self.network.transmitters[link as usize].spec;
-        self.network.directions[spec as usize].feedback
+        self.network.direction(link).feedback
     }
 
     /// Whether the discipline at `link` sees the packets that find the line free too.
     fn sees_all(&self, link: u32) -> bool {
-        let spec = self.network.transmitters[link as usize].spec;
-        self.network.directions[spec as usize].queue.sees_all()
+        self.network.direction(link).queue.sees_all()
     }
 
     /// What the policy at `link` sees of a packet.
@@ -90,12 +88,11 @@ impl<T: Tracer> Simulation<T> {
     }
 
     fn view(&self, link: u32) -> View {
-        let transmitter = &self.network.transmitters[link as usize];
-        let spec = &self.network.directions[transmitter.spec as usize];
+        let queue = self.network.station(link).and_then(|station| station.queue.as_ref());
         let held = |discipline: &thalweg_queue::Any| (discipline.packets(), discipline.bytes());
-        let (packets, bytes) = transmitter.queue.as_ref().map_or((0, 0), |waiting| held(&waiting.discipline));
-        let (rate, busy_until) = (transmitter.rate(spec), transmitter.busy_until);
-        View { now: self.now, packets, bytes, rate, busy_until }
+        let (packets, bytes) = queue.map_or((0, 0), |waiting| held(&waiting.discipline));
+        let busy_until = self.network.transmitters[link as usize].busy_until;
+        View { now: self.now, packets, bytes, rate: self.network.rate(link), busy_until }
     }
 
     /// What the queue at `link` has just dropped.
@@ -104,7 +101,7 @@ impl<T: Tracer> Simulation<T> {
     }
 
     fn watched(&mut self, link: u32) -> Option<&mut Watched> {
-        self.network.transmitters[link as usize].queue.as_mut()?.feedback.as_deref_mut()
+        self.network.station_mut(link)?.queue.as_mut()?.feedback.as_deref_mut()
     }
 
     /// A packet comes to a transmitter whose queue is watched.
@@ -185,7 +182,7 @@ impl<T: Tracer> Simulation<T> {
             }
             FeedbackKind::DecBit => {
                 header.flags.set(Flags::MARKED);
-                if let Some(waiting) = &mut self.network.transmitters[link as usize].queue {
+                if let Some(waiting) = self.network.waiting(link) {
                     waiting.marks += 1;
                 }
             }
@@ -209,7 +206,8 @@ impl<T: Tracer> Simulation<T> {
         let (group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.ways.get(&(link, group, reply)) else { return };
         let flow = &self.flows[self.endpoints[connection as usize * 2].flow as usize];
-        let exit = if reply { flow.forward.exit } else { flow.backward.exit };
+        let [there, back] = self.groups[group as usize].ways(flow);
+        let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {
             flags.set(flag);

@@ -13,7 +13,6 @@ use crate::segments::mean;
 use crate::simulation::Simulation;
 use crate::spec::Ties;
 use crate::trace::Tracer;
-use crate::transmitter::Transmitter;
 use crate::wheel::Wheel;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -22,13 +21,14 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
         let now = self.now;
-        for (number, transmitter) in (0..).zip(&mut self.network.transmitters) {
+        for (number, transmitter) in (0..).zip(&self.network.transmitters) {
+            let Some(station) = transmitter.station() else { continue };
+            let station = &mut self.network.stations[station];
             if transmitter.busy_until > now && transmitter.busy_until < Time::MAX {
                 self.network.in_service.insert(number, transmitter.busy_until.since(now));
             }
-            transmitter.packets = 0;
-            transmitter.bytes = 0;
-            if let Some(waiting) = &mut transmitter.queue {
+            (station.packets, station.bytes) = (0, 0);
+            if let Some(waiting) = &mut station.queue {
                 if let Some(occupancy) = &mut waiting.occupancy {
                     occupancy.restart(now);
                 }
@@ -37,7 +37,7 @@ impl<T: Tracer> Simulation<T> {
                     (feedback.messages, feedback.bytes) = (0, 0);
                 }
             }
-            if let Some(extra) = &mut transmitter.extra {
+            if let Some(extra) = &mut station.extra {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
             }
         }
@@ -55,8 +55,7 @@ impl<T: Tracer> Simulation<T> {
             if let Some(counts) = two_level {
                 flow.two_level.get_or_insert_default()[1] = counts;
             }
-            flow.delivered_before = flow.delivered;
-            flow.before = Some(Box::new(counts));
+            flow.before = Some(Box::new((counts, flow.delivered)));
         }
         for watched in &mut self.watched_links {
             watched.bytes = 0;
@@ -153,13 +152,16 @@ impl<T: Tracer> Simulation<T> {
         let flow = &self.flows[number];
         let group = &self.groups[flow.group as usize];
         let counts = self.sender_counts(number);
-        let since = flow.before.as_ref().map_or(counts, |before| counts.since(before));
-        let delivered = flow.delivered - flow.delivered_before;
+        let (since, delivered) = match flow.before.as_deref() {
+            Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
+            None => (counts, flow.delivered),
+        };
         let transport = &self.transports[group.transport as usize];
         let packets = delivered.div_ceil(u64::from(transport.segment()));
         let delivered_wire = delivered + packets * u64::from(transport.overheads().0);
         let warmup = Time::ZERO + self.warmup;
-        let end = flow.finished.unwrap_or(self.now);
+        let happened = |at: Time| (at < Time::MAX).then_some(at);
+        let end = happened(flow.finished).unwrap_or(self.now);
         let per_time = |bytes| {
             if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) }
         };
@@ -171,8 +173,8 @@ impl<T: Tracer> Simulation<T> {
             },
             group: flow.group,
             start: flow.start,
-            finished: flow.finished,
-            failed: flow.failed,
+            finished: happened(flow.finished),
+            failed: happened(flow.failed),
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),
@@ -232,11 +234,11 @@ impl<T: Tracer> Simulation<T> {
 
     fn link_results(&self, counted: Duration) -> Vec<LinkResult> {
         let core = self.network.names.links.len();
-        let mut results: Vec<LinkResult> = (0..core).map(|link| self.link_result(link, counted)).collect();
+        let mut results: Vec<LinkResult> =
+            (0..core as u32).filter_map(|link| self.link_result(link, counted)).collect();
         for group in &self.groups {
-            let flow = &self.flows[group.first_flow as usize];
-            for way in [flow.forward, flow.backward] {
-                let hops = self.network.route(way.route).map(|hop| hop as usize).filter(|&hop| hop < core);
+            for route in group.routes {
+                let hops = self.network.route(route).map(|hop| hop as usize).filter(|&hop| hop < core);
                 // Of equal links in a row all are equally busy; packets wait at the first.
                 let busiest = hops.max_by(|&a, &b| {
                     let (a, b) = (&results[a], &results[b]);
@@ -259,20 +261,15 @@ impl<T: Tracer> Simulation<T> {
         let mut results = Vec::new();
         for group in &self.groups {
             for number in group.first_flow..group.first_flow + group.flows {
-                let flow = &self.flows[number as usize];
+                let [there, back] = group.ways(&self.flows[number as usize]);
                 let index = number - group.first_flow + 1;
                 for (link, end, from, to) in [
-                    (flow.forward.first, "source", "source", "network"),
-                    (flow.backward.exit, "source", "network", "source"),
-                    (flow.forward.exit, "sink", "network", "sink"),
-                    (flow.backward.first, "sink", "sink", "network"),
+                    (there.first, "source", "source", "network"),
+                    (back.exit, "source", "network", "source"),
+                    (there.exit, "sink", "network", "sink"),
+                    (back.first, "sink", "sink", "network"),
                 ] {
-                    // Most have neither a queue nor impairments, so there is nothing that could have been lost.
-                    let may_lose = |link: &Transmitter| link.queue.is_some() || link.extra.is_some();
-                    if !self.network.transmitters.get(link as usize).is_some_and(may_lose) {
-                        continue;
-                    }
-                    let mut result = self.link_result(link as usize, counted);
+                    let Some(mut result) = self.link_result(link, counted) else { continue };
                     if result.drops_full + result.drops_early + result.losses + result.corrupted > 0 {
                         result.name = format!("{}.{index} access at {end}", group.name);
                         (result.from, result.to) = (from.to_owned(), to.to_owned());
@@ -284,25 +281,27 @@ impl<T: Tracer> Simulation<T> {
         results
     }
 
-    fn link_result(&self, number: usize, counted: Duration) -> LinkResult {
-        let transmitter = &self.network.transmitters[number];
-        let (name, from, to) = self.network.names.links.get(number).cloned().unwrap_or_default();
-        let waiting = transmitter.queue.as_deref();
+    /// What a transmitter did. Plain access links, most of those of a large network, keep no account.
+    fn link_result(&self, number: u32, counted: Duration) -> Option<LinkResult> {
+        let transmitter = self.network.transmitters.get(number as usize)?;
+        let station = self.network.station(number)?;
+        let (name, from, to) = self.network.names.links.get(number as usize).cloned().unwrap_or_default();
+        let waiting = station.queue.as_deref();
         let feedback = waiting.and_then(|waiting| waiting.feedback.as_deref());
-        let extra = transmitter.extra.as_deref();
-        let spec = &self.network.directions[transmitter.spec as usize];
-        let before = self.network.in_service.get(&(number as u32)).copied().unwrap_or_default();
-        let busy = transmitter.busy(before, self.now, spec).as_secs_f64();
+        let extra = station.extra.as_deref();
+        let spec = self.network.direction(number);
+        let before = self.network.in_service.get(&number).copied().unwrap_or_default();
+        let busy = station.busy(before, self.now, transmitter.busy_until, spec).as_secs_f64();
         let utilisation = if counted.is_zero() { 0.0 } else { busy / counted.as_secs_f64() };
         let (drops_full, drops_early) =
             waiting.map_or((0, 0), |waiting| (waiting.drops_full, waiting.drops_early));
-        LinkResult {
+        Some(LinkResult {
             name,
             from,
             to,
             rate: spec.rate,
-            packets: transmitter.packets,
-            bytes: Bytes::new(transmitter.bytes),
+            packets: station.packets,
+            bytes: Bytes::new(station.bytes),
             utilisation,
             queue: waiting
                 .and_then(|waiting| waiting.occupancy.as_ref())
@@ -317,7 +316,7 @@ impl<T: Tracer> Simulation<T> {
             duplicated: extra.map_or(0, |extra| extra.duplicated),
             bottleneck: drops_full + drops_early > 0
                 || extra.is_some_and(|extra| extra.losses + extra.corrupted > 0),
-        }
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::endpoint::{AnyEngine, Command, Endpoint, EndpointId, SenderCounts, Way};
 use crate::gate::NO_GATE;
 use crate::measure::Histogram;
-use crate::packet::Class;
+use crate::packet::{Class, NONE};
 use crate::reader::{READS, Reader};
 use crate::result::TwoLevelCounts;
 use crate::simulation::{Kind, Simulation};
@@ -49,6 +49,12 @@ pub(crate) struct Group {
     pub priority: u8,
     /// The gates of the nodes where its flows begin and end.
     pub gates: [u16; 2],
+    /// The routes of packets from source to sink and back.
+    pub routes: [u32; 2],
+    /// The route of control PDUs out of band.
+    pub control: Option<u32>,
+    /// Its flows have hosts of their own, on links of their own.
+    pub has_access: bool,
     pub first_flow: u32,
     pub flows: u32,
     pub completion: Histogram,
@@ -61,31 +67,45 @@ pub(crate) struct Group {
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub group: u32,
-    /// How packets leave its source and its sink.
-    pub forward: Way,
-    pub backward: Way,
-    /// How acknowledgements travel out of band: from the sink, and from the source.
-    pub control: Option<Box<[Way; 2]>>,
+    /// The first of its own transmitters: four for access, out of and into the source, then out of the network to the sink
+    /// and back, and after these one or two for control PDUs out of band.
+    pub links: u32,
+    /// The hosts at its source and its sink.
+    pub hosts: [u32; 2],
     pub start: Time,
-    pub finished: Option<Time>,
-    pub failed: Option<Time>,
+    /// [`Time::MAX`] while it has not.
+    pub finished: Time,
+    pub failed: Time,
     pub stopped: bool,
     pub main: u32,
     pub reply: u32,
     pub workload: Workload,
     /// The application at the sink, where it reads at its own pace.
     pub reader: Option<Box<Reader>>,
-    /// Delivered to the applications at both ends: over the whole run, and when counting began.
+    /// Delivered to the applications at both ends over the whole run.
     pub delivered: u64,
-    pub delivered_before: u64,
     pub drops: u64,
     /// One-way delays, where the group does not keep them.
     pub delay: Option<Box<Histogram>>,
-    /// Of connections that have ended, and of all when counting began.
+    /// Of connections that have ended.
     pub ended: Option<Box<SenderCounts>>,
-    pub before: Option<Box<SenderCounts>>,
+    /// Of all when counting began, with what had been delivered.
+    pub before: Option<Box<(SenderCounts, u64)>>,
     /// The same of two-level flow control's own counts: of connections that have ended, and of all when counting began.
     pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
+}
+
+impl Group {
+    /// How packets of one of its flows leave the source, and the sink.
+    pub fn ways(&self, flow: &Flow) -> [Way; 2] {
+        let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
+        let [source, sink] = flow.hosts;
+        let [forward, backward] = self.routes;
+        [
+            Way { first: link(0), route: forward, exit: link(2), host: source },
+            Way { first: link(3), route: backward, exit: link(1), host: sink },
+        ]
+    }
 }
 
 impl<T: Tracer> Simulation<T> {
@@ -177,7 +197,7 @@ impl<T: Tracer> Simulation<T> {
     fn end_delivery(&mut self, flow: u32) {
         let state = &mut self.flows[flow as usize];
         let main = state.main;
-        (state.finished, state.stopped) = (Some(self.now), true);
+        (state.finished, state.stopped) = (self.now, true);
         self.complete(flow, self.connections[main as usize].opened, self.now);
         self.command(main * 2, Command::Stop);
     }
@@ -213,12 +233,13 @@ impl<T: Tracer> Simulation<T> {
         let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
         let (header, control) = transport.overheads();
         let markable = transport.heeds_marks();
-        let (mut there, mut back) = (state.forward, state.backward);
+        let [mut there, mut back] = group.ways(state);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
         }
-        if let Some(control) = &state.control {
-            back = Way { host: back.host, ..control[usize::from(role == Role::Reply)] };
+        if let Some(route) = group.control {
+            let own = state.links + if group.has_access { 4 } else { 0 };
+            back = Way { first: own + u32::from(role == Role::Reply), route, exit: NONE, host: back.host };
         }
         for (id, engine, way) in [(number * 2, sender, there), (number * 2 + 1, receiver, back)] {
             let slot = &mut self.endpoints[id as usize];
@@ -333,7 +354,7 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn end_main(&mut self, number: u32) {
         let Connection { flow: index, opened, delivered_at, .. } = self.connections[number as usize];
         let flow = &mut self.flows[index as usize];
-        flow.finished = flow.finished.or(Some(delivered_at));
+        flow.finished = flow.finished.min(delivered_at);
         if !flow.stopped {
             self.complete(index, opened, delivered_at);
         }
@@ -346,7 +367,7 @@ impl<T: Tracer> Simulation<T> {
             self.close(number);
         } else {
             let flow = &mut self.flows[connection.flow as usize];
-            flow.failed = flow.failed.or(Some(self.now));
+            flow.failed = flow.failed.min(self.now);
             flow.stopped = true;
             self.leave_gate(number);
         }

@@ -7,9 +7,9 @@ use crate::packet::{Flags, NONE, Packet, Packets};
 use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
 use crate::trace::{Step, Tracer};
-use crate::transmitter::{Extra, Transmitter, Wait, Waiting};
+use crate::transmitter::{Extra, Station, Transmitter, Wait, Waiting};
 use std::collections::BTreeMap;
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
 
 /// The hop after the last: the packet's endpoint.
@@ -23,6 +23,8 @@ pub(crate) const EXIT: u32 = u32::MAX - 1;
 pub(crate) struct Network {
     pub packets: Packets,
     pub transmitters: Vec<Transmitter>,
+    /// What those have beside them that are not plain access links.
+    pub stations: Vec<Station>,
     /// What transmitters are described by; those of access links share theirs.
     pub directions: Vec<DirectionSpec>,
     /// [`picos_per_byte`](crate::transmitter::picos_per_byte) of each of those.
@@ -44,35 +46,56 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// What a transmitter has beside it, if it has anything.
+    #[inline]
+    pub fn station(&self, link: u32) -> Option<&Station> {
+        Some(&self.stations[self.transmitters[link as usize].station()?])
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub fn station_mut(&mut self, link: u32) -> Option<&mut Station> {
+        Some(&mut self.stations[self.transmitters[link as usize].station()?])
+    }
+
+    /// What describes a transmitter.
+    #[inline]
+    pub fn direction(&self, link: u32) -> &DirectionSpec {
+        &self.directions[self.transmitters[link as usize].spec as usize]
+    }
+
+    /// A transmitter's rate now; zero in an outage.
+    pub fn rate(&self, link: u32) -> Rate {
+        let spec = self.direction(link);
+        self.station(link).map_or(spec.rate, |station| station.rate(spec))
+    }
+
     /// False for a transmitter in an outage, or without any rate.
     #[inline]
     pub(crate) fn can_send(&self, link: u32) -> bool {
-        let transmitter = &self.transmitters[link as usize];
-        let spec = transmitter.spec as usize;
         // A speed is a rate above zero that never changes.
-        self.speeds[spec] != 0 || !transmitter.rate(&self.directions[spec]).is_zero()
+        self.speeds[self.transmitters[link as usize].spec as usize] != 0 || !self.rate(link).is_zero()
     }
 
     /// True for a transmitter that may send a packet at once, unseen by its queue.
     #[inline]
     fn can_pass(&self, link: u32) -> bool {
         let transmitter = &self.transmitters[link as usize];
-        let spec = transmitter.spec as usize;
         // One whose queue sees all, or that is watched, has no speed.
-        let direction = &self.directions[spec];
-        self.speeds[spec] != 0
+        self.speeds[transmitter.spec as usize] != 0
             || transmitter.wait != Wait::Watched
-                && !direction.queue.sees_all()
-                && !transmitter.rate(direction).is_zero()
+                && !self.direction(link).queue.sees_all()
+                && !self.rate(link).is_zero()
     }
 
-    /// The queue of a transmitter, made if there was none.
+    /// The queue of a transmitter with a station, made if there was none.
     #[inline]
-    pub fn waiting(&mut self, link: u32) -> &mut Waiting {
-        let transmitter = &mut self.transmitters[link as usize];
+    pub fn waiting(&mut self, link: u32) -> Option<&mut Waiting> {
+        let transmitter = &self.transmitters[link as usize];
         let spec = &self.directions[transmitter.spec as usize];
         let names = &self.names;
-        transmitter.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link))
+        let station = &mut self.stations[transmitter.station()?];
+        Some(station.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link)))
     }
 
     /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
@@ -198,12 +221,13 @@ impl<T: Tracer> Simulation<T> {
             markable: header.flags.has(Flags::MARKABLE),
             marked: false,
         };
-        let transmitter = &mut self.network.transmitters[link as usize];
-        let spec = &self.network.directions[transmitter.spec as usize];
-        let names = &self.network.names;
+        let network = &mut self.network;
+        let transmitter = &network.transmitters[link as usize];
+        let Some(station) = transmitter.station() else { return };
+        let (spec, names) = (&network.directions[transmitter.spec as usize], &network.names);
         let stream = |purpose| names.stream(purpose, link);
-        let waiting = transmitter.waiting(spec, names.is_link(link), stream);
-        waiting.discipline.enqueue(now, entry, &mut self.network.dropped);
+        let waiting = network.stations[station].waiting(spec, names.is_link(link), stream);
+        waiting.discipline.enqueue(now, entry, &mut network.dropped);
         if waits {
             waiting.observe(now);
             self.expect_service(link);
@@ -259,8 +283,8 @@ impl<T: Tracer> Simulation<T> {
     #[inline(always)]
     pub(crate) fn dequeue(&mut self, link: u32) -> (Option<Entry>, u64) {
         let now = self.now;
-        let transmitter = &mut self.network.transmitters[link as usize];
-        let Some(waiting) = transmitter.queue.as_mut() else { return (None, 0) };
+        let Some(station) = self.network.transmitters[link as usize].station() else { return (None, 0) };
+        let Some(waiting) = self.network.stations[station].queue.as_mut() else { return (None, 0) };
         let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
         let left = waiting.discipline.packets();
         waiting.observe(now);
@@ -313,7 +337,7 @@ impl<T: Tracer> Simulation<T> {
     fn discard_all_dropped(&mut self, link: u32) {
         let mut dropped = core::mem::take(&mut self.network.dropped);
         for victim in dropped.drain(..) {
-            if let Some(waiting) = &mut self.network.transmitters[link as usize].queue {
+            if let Some(waiting) = self.network.station_mut(link).and_then(|station| station.queue.as_mut()) {
                 match victim.reason {
                     DropReason::Full => waiting.drops_full += 1,
                     DropReason::Early => waiting.drops_early += 1,
@@ -329,12 +353,14 @@ impl<T: Tracer> Simulation<T> {
     #[inline]
     pub(crate) fn transmit(&mut self, link: u32, packet: u32, size: u32) {
         self.trace(Step::Transmitted, link, packet);
-        let transmitter = &mut self.network.transmitters[link as usize];
-        let spec = &self.network.directions[transmitter.spec as usize];
-        let speed = self.network.speeds[transmitter.spec as usize];
-        let arrives = transmitter.serve(self.now, size, spec, speed);
-        self.network.hops += 1;
-        if transmitter.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent()) {
+        let network = &mut self.network;
+        network.hops += 1;
+        let transmitter = &mut network.transmitters[link as usize];
+        let spec = &network.directions[transmitter.spec as usize];
+        let speed = network.speeds[transmitter.spec as usize];
+        let mut station = transmitter.station().map(|number| &mut network.stations[number]);
+        let arrives = transmitter.serve(self.now, size, spec, speed, station.as_deref_mut());
+        if station.is_some_and(|station| station.count(size)) {
             self.impair(link, packet, arrives);
         } else {
             self.put_on_wire(link, packet, arrives);
@@ -372,7 +398,8 @@ impl<T: Tracer> Simulation<T> {
 
     /// What an impaired wire does to a packet.
     fn impair(&mut self, link: u32, packet: u32, arrives: Time) {
-        let Some(extra) = self.network.transmitters[link as usize].extra.as_deref_mut() else { return };
+        let station = self.network.station_mut(link);
+        let Some(extra) = station.and_then(|station| station.extra.as_deref_mut()) else { return };
         let fate = extra.impairment.fate();
         let Extra { losses, corrupted, duplicated, .. } = extra;
         *losses += u64::from(fate.lost);
@@ -432,8 +459,9 @@ impl<T: Tracer> Simulation<T> {
     /// A scheduled change takes place.
     pub(crate) fn on_change(&mut self, index: u32) {
         let (link, change) = self.network.changes[index as usize].clone();
-        let transmitter = &mut self.network.transmitters[link as usize];
-        if let Some(extra) = &mut transmitter.extra {
+        let Some(station) = self.network.transmitters[link as usize].station() else { return };
+        let station = &mut self.network.stations[station];
+        if let Some(extra) = &mut station.extra {
             extra.rate = change.rate.unwrap_or(extra.rate);
             extra.delay = change.delay.unwrap_or(extra.delay);
             if let Some(impairment) = &change.impairment {
@@ -441,7 +469,7 @@ impl<T: Tracer> Simulation<T> {
                 extra.impairment.set(impairment, |purpose| names.stream(purpose, link));
             }
         }
-        if let Some(waiting) = &mut transmitter.queue {
+        if let Some(waiting) = &mut station.queue {
             if let Some(rate) = change.rate {
                 waiting.discipline.set_rate(rate);
             }

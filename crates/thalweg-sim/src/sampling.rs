@@ -41,9 +41,9 @@ impl<T: Tracer> Simulation<T> {
 
     fn sample_link(&mut self, watched: &mut WatchedLink, interval: Duration) {
         let now = self.now;
-        let transmitter = &self.network.transmitters[watched.link as usize];
-        let rate = Rate::from_transfer(Bytes::new(transmitter.bytes - watched.bytes), interval);
-        watched.bytes = transmitter.bytes;
+        let bytes = self.network.station(watched.link).map_or(0, |station| station.bytes);
+        let rate = Rate::from_transfer(Bytes::new(bytes - watched.bytes), interval);
+        watched.bytes = bytes;
         if !self.measure.every_event {
             self.offer_link(watched.link, watched.recorders);
         }
@@ -97,7 +97,7 @@ impl<T: Tracer> Simulation<T> {
 
     fn offer_link(&mut self, link: u32, recorders: usize) {
         let now = self.now;
-        let waiting = self.network.transmitters[link as usize].queue.as_ref();
+        let waiting = self.network.station(link).and_then(|station| station.queue.as_ref());
         let (packets, bytes, drops, marks) = waiting.map_or((0, 0, 0, 0), |waiting| {
             let (packets, bytes) = (waiting.discipline.packets(), waiting.discipline.bytes());
             (packets, bytes, waiting.drops_full + waiting.drops_early, waiting.marks)

@@ -32,24 +32,20 @@ pub(crate) fn picos_per_byte(spec: &DirectionSpec) -> u64 {
     }
 }
 
-/// The hot part of a direction: one cache line. A simulation may have millions of them, most of which never hold a
-/// queue: what only busy ones need is made when they first need it.
+/// The hot part of a direction: half a cache line. A simulation may have millions of them, most of which are plain access
+/// links: what only others need is in their [`Station`].
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub(crate) struct Transmitter {
     /// The packet in service has left by then.
     pub busy_until: Time,
     /// The packets on the wire, in the order of their arrival.
     pub first: u32,
     pub last: u32,
-    /// The packets that wait, where they do so in a mere line.
+    /// The packets that wait, where they do so in a mere line. Elsewhere the first is the number of the
+    /// [`station`](Self::station).
     pub line_first: u32,
     pub line_last: u32,
-    /// The packets that wait anywhere else.
-    pub queue: Option<Box<Waiting>>,
-    pub extra: Option<Box<Extra>>,
-    pub packets: u64,
-    pub bytes: u64,
     /// Where its description is.
     pub spec: u32,
     /// A service event is in the event queue.
@@ -70,6 +66,15 @@ pub(crate) enum Wait {
     Line,
     /// In a queue that a feedback policy watches: it sees every packet, also one that does not wait.
     Watched,
+}
+
+/// What a transmitter has beside it, unless it is a plain one with a mere line: counts, and what is made when first needed.
+#[derive(Debug, Default)]
+pub(crate) struct Station {
+    pub packets: u64,
+    pub bytes: u64,
+    pub queue: Option<Box<Waiting>>,
+    pub extra: Option<Box<Extra>>,
 }
 
 /// The queue of a transmitter that was busy at least once when a packet came.
@@ -99,14 +104,81 @@ pub(crate) struct Extra {
 }
 
 impl Transmitter {
-    /// An idle transmitter as `spec`, number `index`, describes, whose queue is `measured` or not; `stream` makes random
-    /// streams by purpose.
-    pub fn new(
+    /// An idle transmitter as `spec`, number `index`, describes, whose queue is `measured` or not. Where it needs a station
+    /// it has number `station`.
+    pub fn new(spec: &DirectionSpec, index: u32, measured: bool, station: u32) -> Self {
+        let unlimited = spec.queue == DisciplineSpec::Fcfs { limit: Limit::Unlimited };
+        let wait = if spec.feedback.is_some() {
+            Wait::Watched
+        } else if !measured && unlimited && is_plain(spec) {
+            Wait::Line
+        } else {
+            Wait::Queue
+        };
+        Self {
+            busy_until: Time::ZERO,
+            first: NONE,
+            last: NONE,
+            line_first: if wait == Wait::Line { NONE } else { station },
+            line_last: NONE,
+            spec: index,
+            service_due: false,
+            watched: false,
+            wait,
+        }
+    }
+
+    /// The number of its station, if it has one.
+    #[inline]
+    pub fn station(&self) -> Option<usize> {
+        (self.wait != Wait::Line).then_some(self.line_first as usize)
+    }
+
+    /// A packet of `size` bytes enters service at `now`: when it is at the far end. `picos` is what [`picos_per_byte`]
+    /// says.
+    #[inline]
+    pub fn serve(
+        &mut self,
+        now: Time,
+        size: u32,
         spec: &DirectionSpec,
-        index: u32,
-        measured: bool,
-        stream: impl Fn(&'static str) -> Stream,
-    ) -> Self {
+        picos: u64,
+        station: Option<&mut Station>,
+    ) -> Time {
+        let (leaves, delay) = if picos != 0 {
+            (now + Duration::from_picos(picos * u64::from(size)), spec.delay)
+        } else {
+            serve_in_general(now, size, spec, station.and_then(|station| station.extra.as_deref_mut()))
+        };
+        self.busy_until = leaves;
+        leaves + delay
+    }
+}
+
+/// When a packet has left, and how long it then is on its way.
+fn serve_in_general(
+    now: Time,
+    size: u32,
+    spec: &DirectionSpec,
+    extra: Option<&mut Extra>,
+) -> (Time, Duration) {
+    let on_wire = spec.framing.on_wire(size);
+    let at_rate = |rate: Rate| {
+        let endless = rate == Rate::MAX;
+        now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
+    };
+    let Some(extra) = extra else { return (at_rate(spec.rate), spec.delay) };
+    let leaves = match &mut extra.capacity {
+        Some(clock) => clock.departure(now, u32::try_from(on_wire).unwrap_or(u32::MAX)),
+        None => at_rate(extra.rate),
+    };
+    extra.busy += leaves.since(now).as_picos();
+    (leaves, extra.delay)
+}
+
+impl Station {
+    /// That of an idle transmitter; `stream` makes random streams by purpose.
+    pub fn new(spec: &DirectionSpec, stream: impl Fn(&'static str) -> Stream) -> Self {
         let extra = (!is_plain(spec)).then(|| {
             Box::new(Extra {
                 rate: spec.rate,
@@ -120,74 +192,31 @@ impl Transmitter {
                 duplicated: 0,
             })
         });
-        let unlimited = spec.queue == DisciplineSpec::Fcfs { limit: Limit::Unlimited };
-        Self {
-            busy_until: Time::ZERO,
-            first: NONE,
-            last: NONE,
-            line_first: NONE,
-            line_last: NONE,
-            queue: None,
-            wait: if spec.feedback.is_some() {
-                Wait::Watched
-            } else if !measured && unlimited && extra.is_none() {
-                Wait::Line
-            } else {
-                Wait::Queue
-            },
-            extra,
-            packets: 0,
-            bytes: 0,
-            spec: index,
-            service_due: false,
-            watched: false,
-        }
+        Self { extra, ..Self::default() }
     }
 
-    /// Its rate now; zero in an outage.
+    /// Counts a packet of `size` bytes that leaves; tells whether the wire may do something to it.
+    #[inline]
+    pub fn count(&mut self, size: u32) -> bool {
+        self.packets += 1;
+        self.bytes += u64::from(size);
+        self.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent())
+    }
+
+    /// The transmitter's rate now; zero in an outage.
     pub fn rate(&self, spec: &DirectionSpec) -> Rate {
         self.extra.as_ref().map_or(spec.rate, |extra| extra.rate)
     }
 
-    /// A packet of `size` bytes enters service at `now`: when it is at the far end. `picos` is what [`picos_per_byte`]
-    /// says.
-    #[inline]
-    pub fn serve(&mut self, now: Time, size: u32, spec: &DirectionSpec, picos: u64) -> Time {
-        self.packets += 1;
-        self.bytes += u64::from(size);
-        let (leaves, delay) = if picos != 0 {
-            (now + Duration::from_picos(picos * u64::from(size)), spec.delay)
-        } else {
-            self.serve_in_general(now, size, spec)
-        };
-        self.busy_until = leaves;
-        leaves + delay
-    }
-
-    fn serve_in_general(&mut self, now: Time, size: u32, spec: &DirectionSpec) -> (Time, Duration) {
-        let on_wire = spec.framing.on_wire(size);
-        let at_rate = |rate: Rate| {
-            let endless = rate == Rate::MAX;
-            now + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
-        };
-        let Some(extra) = &mut self.extra else { return (at_rate(spec.rate), spec.delay) };
-        let leaves = match &mut extra.capacity {
-            Some(clock) => clock.departure(now, u32::try_from(on_wire).unwrap_or(u32::MAX)),
-            None => at_rate(extra.rate),
-        };
-        extra.busy += leaves.since(now).as_picos();
-        (leaves, extra.delay)
-    }
-
     /// Time in service since counting began, up to `now`; `before` is what was in service then still took.
-    pub fn busy(&self, before: Duration, now: Time, spec: &DirectionSpec) -> Duration {
+    pub fn busy(&self, before: Duration, now: Time, busy_until: Time, spec: &DirectionSpec) -> Duration {
         let busy = match &self.extra {
             Some(extra) => Duration::from_picos(extra.busy),
             None if spec.rate == Rate::MAX || self.bytes == 0 => Duration::ZERO,
             None => spec.rate.transmission_time(Bytes::new(self.bytes)),
         };
         // What is in service was counted to its end.
-        if self.busy_until == Time::MAX { before + busy } else { before + busy - self.busy_until.since(now) }
+        if busy_until == Time::MAX { before + busy } else { before + busy - busy_until.since(now) }
     }
 
     /// The queue, made if there was none.
@@ -230,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transmitter_is_a_cache_line() {
-        assert_eq!(size_of::<Transmitter>(), 64);
+    fn a_transmitter_is_half_a_cache_line() {
+        assert_eq!(size_of::<Transmitter>(), 32);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Reaction {
     pub arrived: bool,
 }
 
-/// The state of one flow's application.
+/// The state of one flow's application. What takes more than a number is boxed, so that the table of flows stays dense.
 #[derive(Clone, Debug)]
 pub(crate) enum Workload {
     Bulk,
@@ -36,17 +36,10 @@ pub(crate) enum Workload {
     Deliver(u64),
     Telnet(Box<Telnet>),
     OnOff(Box<OnOff>),
-    ConstantRate {
-        packet: u64,
-        gap: Duration,
-    },
+    ConstantRate(Box<ConstantRate>),
     Poisson(Box<Poisson>),
     RequestResponse(Box<RequestResponse>),
-    Trace {
-        writes: Arc<[(Duration, Bytes)]>,
-        next: usize,
-        start: Time,
-    },
+    Trace(Box<Trace>),
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +59,19 @@ pub(crate) struct OnOff {
     stream: Option<Stream>,
     until: Time,
     writing: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ConstantRate {
+    packet: u64,
+    gap: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    writes: Arc<[(Duration, Bytes)]>,
+    next: usize,
+    start: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -110,7 +116,8 @@ impl Workload {
                 writing: false,
             })),
             WorkloadSpec::ConstantRate { rate, packet } => {
-                Self::ConstantRate { packet: packet.get(), gap: rate.transmission_time(*packet) }
+                let gap = rate.transmission_time(*packet);
+                Self::ConstantRate(Box::new(ConstantRate { packet: packet.get(), gap }))
             }
             WorkloadSpec::Poisson { gap, size } => Self::Poisson(Box::new(Poisson {
                 vacant: Vec::new(),
@@ -131,7 +138,8 @@ impl Workload {
                 }))
             }
             WorkloadSpec::Trace(writes) => {
-                Self::Trace { writes: Arc::clone(writes), next: 0, start: Time::ZERO }
+                let writes = Arc::clone(writes);
+                Self::Trace(Box::new(Trace { writes, next: 0, start: Time::ZERO }))
             }
         }
     }
@@ -144,11 +152,11 @@ impl Workload {
             Self::Telnet(telnet) => Reaction { timer: Some(telnet.next(now)), ..Reaction::default() },
             Self::Poisson(poisson) => Reaction { timer: Some(poisson.next(now)), ..Reaction::default() },
             Self::RequestResponse(exchange) => exchange.ask(now),
-            Self::Trace { start, .. } => {
-                *start = now;
+            Self::Trace(trace) => {
+                trace.start = now;
                 self.on_timer(now)
             }
-            Self::OnOff(_) | Self::ConstantRate { .. } => self.on_timer(now),
+            Self::OnOff(_) | Self::ConstantRate(_) => self.on_timer(now),
         }
     }
 
@@ -158,23 +166,15 @@ impl Workload {
             Self::Bulk | Self::Transfer(_) | Self::Deliver(_) => Reaction::default(),
             Self::Telnet(telnet) => Reaction { write: telnet.packet, ..Reaction::default() },
             Self::OnOff(source) => source.step(now),
-            Self::ConstantRate { packet, gap } => {
-                Reaction { write: *packet, timer: Some(now + *gap), ..Reaction::default() }
+            Self::ConstantRate(source) => {
+                Reaction { write: source.packet, timer: Some(now + source.gap), ..Reaction::default() }
             }
             Self::Poisson(poisson) => {
                 let size = poisson.size.draw(&mut poisson.sizes);
                 Reaction { open: Some(size), timer: Some(poisson.next(now)), ..Reaction::default() }
             }
             Self::RequestResponse(exchange) => exchange.ask(now),
-            Self::Trace { writes, next, start } => {
-                let mut write = 0;
-                while let Some(&(_, size)) = writes.get(*next).filter(|(at, _)| *start + *at <= now) {
-                    write += size.get();
-                    *next += 1;
-                }
-                let timer = writes.get(*next).map(|(at, _)| *start + *at);
-                Reaction { write, timer, finish: timer.is_none(), ..Reaction::default() }
-            }
+            Self::Trace(trace) => trace.step(now),
         }
     }
 
@@ -214,6 +214,19 @@ impl Workload {
 impl Telnet {
     fn next(&mut self, now: Time) -> Time {
         now + self.stream.exponential_duration(self.gap)
+    }
+}
+
+impl Trace {
+    fn step(&mut self, now: Time) -> Reaction {
+        let start = self.start;
+        let mut write = 0;
+        while let Some(&(_, size)) = self.writes.get(self.next).filter(|(at, _)| start + *at <= now) {
+            write += size.get();
+            self.next += 1;
+        }
+        let timer = self.writes.get(self.next).map(|(at, _)| start + *at);
+        Reaction { write, timer, finish: timer.is_none(), ..Reaction::default() }
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) struct Outstanding<P, I> {
     in_flight: u32,
     in_flight_bytes: u64,
     lost: u32,
-    /// Acknowledgements in a row that left most of the room for records empty.
+    /// Acknowledgements in a row that left half of the room for records empty.
     roomy: u32,
     /// No segment that starts below this is lost.
     lost_from: u64,
@@ -222,12 +222,12 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         }
         self.sacked.remove_below(cumulative);
         let held = self.records.len();
-        if self.records.capacity() > 4 * held.max(LEAST_ROOM) {
+        if self.records.capacity() > 2 * held.max(LEAST_ROOM) {
             // One that speaks for a whole window leaves it empty, and it is full again at once.
             self.roomy += 1;
             if self.roomy >= ROOMY {
                 self.roomy = 0;
-                self.records.shrink_to(2 * held);
+                self.records.shrink_to(held + held / 2);
             }
         } else {
             self.roomy = 0;

@@ -58,7 +58,10 @@ pub struct Receiver<P: Payload> {
     marked: bool,
     /// The first byte beyond the window last advertised.
     advertised: u64,
-    stats: ReceiverStats,
+    // What [`ReceiverStats`] tells, here so that small fields share a word.
+    new_segments: u64,
+    duplicates: u64,
+    refused: u32,
 }
 
 impl<P: Payload> Receiver<P> {
@@ -78,13 +81,19 @@ impl<P: Payload> Receiver<P> {
             delayed: 0,
             ack_deadline: Time::MAX,
             marked: false,
-            stats: ReceiverStats::default(),
+            new_segments: 0,
+            duplicates: 0,
+            refused: 0,
         }
     }
 
     /// Counters.
     pub fn stats(&self) -> ReceiverStats {
-        self.stats
+        ReceiverStats {
+            new_segments: self.new_segments,
+            duplicates: self.duplicates,
+            refused: u64::from(self.refused),
+        }
     }
 
     /// The first byte that has not arrived in order: the next cumulative acknowledgement.
@@ -116,13 +125,13 @@ impl<P: Payload> Receiver<P> {
         if start == self.expected && self.held.is_empty() && end == whole && end > start {
             // The common case: in order, nothing missing.
             self.expected = end;
-            self.stats.new_segments += 1;
+            self.new_segments += 1;
             self.keep_in_order(start, segment.payload);
             self.acknowledge_in_order(now);
             return;
         }
         if whole <= self.expected {
-            self.stats.duplicates += 1;
+            self.duplicates += 1;
             self.owed += 1;
             return;
         }
@@ -130,7 +139,7 @@ impl<P: Payload> Receiver<P> {
         let refused = end <= start.max(self.expected)
             || (out_of_order && !(self.config.keep_out_of_order && self.has_room()));
         if refused {
-            self.stats.refused += 1;
+            self.refused = self.refused.saturating_add(1);
             self.owed += 1;
             return;
         }
@@ -154,9 +163,9 @@ impl<P: Payload> Receiver<P> {
             store.insert(from, segment.payload.slice((from - base) as u32, (to - base) as u32));
         });
         if any {
-            self.stats.new_segments += 1;
+            self.new_segments += 1;
         } else {
-            self.stats.duplicates += 1;
+            self.duplicates += 1;
         }
         if let Some((_, run_end)) = self.held.containing(self.expected) {
             self.expected = run_end;

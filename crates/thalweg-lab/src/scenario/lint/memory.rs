@@ -4,12 +4,15 @@
 use super::super::path::{GroupPath, Paths, direction, packet_sizes};
 use thalweg_proto::congestion::ControllerSpec;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, TransportSpec, WorkloadSpec};
+use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// A flow's endpoints, timers and statistics.
-const FLOW: u64 = 1500;
+const FLOW: u64 = 1300;
 /// One direction of a line, with its statistics.
 const LINE: u64 = 300;
+/// One direction of a flow's own line that only queues, transmits and delays.
+const PLAIN: u64 = 40;
 /// A packet on its way, and what its sender remembers of it.
 const PACKET: u64 = 100;
 /// A point of a series.
@@ -47,7 +50,15 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let mut most = vec![0u64; spec.links.len() * 2];
     let mut most_together = 0u64;
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
-        let lines = if group.access.is_some() { 4 * LINE } else { 0 };
+        let lines: u64 = group.access.as_ref().map_or(0, |access| {
+            let ends = [
+                &access.source_forward,
+                &access.source_backward,
+                &access.sink_forward,
+                &access.sink_backward,
+            ];
+            ends.into_iter().map(own_line).sum()
+        });
         let rate = path.as_ref().map(|path| fastest_entry(spec, group, path));
         let packets = most_packets(group, rate, spec.duration);
         let each = FLOW + lines + PACKET.saturating_mul(first_window(&group.transport).min(packets.max(1)));
@@ -94,6 +105,16 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let series = (measured * SERIES + spec.links.len() as u64 * 4).saturating_mul(points);
     let series = series.saturating_mul(POINT);
     Memory { flows, links, largest_link: largest_link.1, series }
+}
+
+/// What one direction of a flow's own line takes.
+fn own_line(line: &DirectionSpec) -> u64 {
+    let is_plain = line.queue == DisciplineSpec::Fcfs { limit: Limit::Unlimited }
+        && line.impairment.is_transparent()
+        && line.schedule.is_empty()
+        && line.capacity.is_none()
+        && line.framing == Framing::None;
+    if is_plain { PLAIN } else { LINE }
 }
 
 /// The rate at which a flow's packets enter the network at most.
