@@ -44,10 +44,12 @@ pub enum FaultKind {
     Version = 13,
     /// The other side gave the file up first.
     Stopped = 14,
+    /// The receiver writes to its standard output, which takes one file.
+    Single = 15,
 }
 
 impl FaultKind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Changed,
         Self::Vanished,
         Self::Permission,
@@ -62,6 +64,7 @@ impl FaultKind {
         Self::Protocol,
         Self::Version,
         Self::Stopped,
+        Self::Single,
     ];
 
     /// The kind with this number.
@@ -86,6 +89,7 @@ impl FaultKind {
             Self::Protocol => "protocol",
             Self::Version => "version",
             Self::Stopped => "stopped",
+            Self::Single => "single",
         }
     }
 
@@ -106,6 +110,9 @@ impl FaultKind {
             Self::Protocol => "the peer did not follow the protocol",
             Self::Version => "the peer speaks another version of the protocol",
             Self::Stopped => "it was given up",
+            Self::Single => {
+                "the receiver writes to its standard output, which takes one file or stream and no folder"
+            }
         }
     }
 }
@@ -205,7 +212,7 @@ mod tests {
             assert_eq!(FaultKind::from_number(kind as u8), Some(kind));
         }
         assert_eq!(FaultKind::from_number(0), None);
-        assert_eq!(FaultKind::from_number(15), None);
+        assert_eq!(FaultKind::from_number(16), None);
     }
 
     #[test]

@@ -250,3 +250,20 @@ proptest! {
         prop_assert!(outcome.result.is_err() || outcome.report.files == 0);
     }
 }
+
+/// A sender that waits for an answer, as honest ones do, hears the refusal while it waits.
+#[test]
+fn who_waits_for_an_answer_is_refused_at_once() {
+    let to = Place::new("to");
+    let (mut sender, mut from_sender, to_sender, mut from_receiver) = pipes(Break::never());
+    sender.write_all(&bytes(&[hello(), file(1, "a", 1)])).unwrap();
+    let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());
+    let receiver = std::thread::spawn(move || {
+        receive(target, &Turns::default(), &mut from_sender, to_sender, &Arc::new(Progress::new()))
+    });
+    let mut heard = [0; 14];
+    from_receiver.read_exact(&mut heard).unwrap();
+    assert_eq!((heard[11], heard[13]), (138, FaultKind::Protocol as u8));
+    drop(sender);
+    assert!(matches!(receiver.join().unwrap().result, Err(Error::Protocol(_))));
+}

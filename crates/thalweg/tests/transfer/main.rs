@@ -1,5 +1,6 @@
 //! Files between real processes over real sockets, which are killed.
 
+mod ends;
 mod metrics;
 mod pairing;
 mod priority;

@@ -143,10 +143,14 @@ impl Store {
         if self.pending.len() >= WINDOW {
             return protocol("it offers too much at a time");
         }
+        let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
+        if self.destination.is_none() && (is_folder || id > 0) {
+            return Err(Error::Here(FaultKind::Single.into()));
+        }
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return protocol("it offers something in no folder");
         };
-        if depth >= DEEPEST && matches!(offer.kind, OfferKind::Folder { .. }) {
+        if depth >= DEEPEST && is_folder {
             return protocol("its folders are too deep");
         }
         self.levels.drain(depth + 1..).rev().for_each(Level::leave);
@@ -159,7 +163,7 @@ impl Store {
         let name = self.levels[1..].iter().map(|level| level.name.as_str());
         let name = name.chain([&*printable(&offer.name)]).collect::<Vec<_>>().join("/");
         let result = if self.destination.is_none() {
-            self.offer_output(id, offer, &name)
+            Ok(self.want(id, offer, &name, None, 0))
         } else if let OfferKind::Folder { modified } = offer.kind {
             let made = self.make_folder(folder, offer, modified);
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
@@ -171,21 +175,12 @@ impl Store {
         };
         self.results.say(result.unwrap_or_else(|fault| {
             self.results.note(|report| report.fail(&name, fault.clone()));
-            if !matches!(offer.kind, OfferKind::Folder { .. }) {
+            if !is_folder {
                 self.results.progress.file_done();
             }
             ToSender::Failed { id, fault }
         }));
         Ok(())
-    }
-
-    /// Standard output takes one file.
-    fn offer_output(&mut self, id: u64, offer: &Offer, name: &str) -> Result<ToSender, Fault> {
-        let is_contents = !matches!(offer.kind, OfferKind::Folder { .. });
-        if !is_contents || self.output.is_none() || !self.pending.is_empty() {
-            return Err(Fault::new(FaultKind::Name, "the receiver takes one file, not more and no folder"));
-        }
-        Ok(self.want(id, offer, name, None, 0))
     }
 
     fn make_folder(
