@@ -46,10 +46,16 @@ pub enum FaultKind {
     Stopped = 14,
     /// The receiver writes to its standard output, which takes one file.
     Single = 15,
+    /// A symbolic link, which is not sent.
+    Link = 16,
+    /// Neither a file nor a folder, which is not sent.
+    Special = 17,
+    /// What an unfinished transfer has left, which is not sent.
+    Unfinished = 18,
 }
 
 impl FaultKind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 18] = [
         Self::Changed,
         Self::Vanished,
         Self::Permission,
@@ -65,6 +71,9 @@ impl FaultKind {
         Self::Version,
         Self::Stopped,
         Self::Single,
+        Self::Link,
+        Self::Special,
+        Self::Unfinished,
     ];
 
     /// The kind with this number.
@@ -90,7 +99,15 @@ impl FaultKind {
             Self::Version => "version",
             Self::Stopped => "stopped",
             Self::Single => "single",
+            Self::Link => "link",
+            Self::Special => "special",
+            Self::Unfinished => "unfinished",
         }
+    }
+
+    /// Nothing went wrong: such things are not sent.
+    pub fn is_passed_by(self) -> bool {
+        matches!(self, Self::Link | Self::Special | Self::Unfinished)
     }
 
     /// What happened, in words.
@@ -113,6 +130,9 @@ impl FaultKind {
             Self::Single => {
                 "the receiver writes to its standard output, which takes one file or stream and no folder"
             }
+            Self::Link => "it is a symbolic link",
+            Self::Special => "it is neither a file nor a folder",
+            Self::Unfinished => "it is what an unfinished transfer has left",
         }
     }
 }
@@ -212,7 +232,7 @@ mod tests {
             assert_eq!(FaultKind::from_number(kind as u8), Some(kind));
         }
         assert_eq!(FaultKind::from_number(0), None);
-        assert_eq!(FaultKind::from_number(16), None);
+        assert_eq!(FaultKind::from_number(19), None);
     }
 
     #[test]

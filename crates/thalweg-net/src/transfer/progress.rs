@@ -114,8 +114,10 @@ pub struct Report {
     pub resumed: Bytes,
     /// Contents of files that were at the receiver before.
     pub skipped: Bytes,
-    /// Things that are neither files nor folders, which are not sent.
+    /// Things that are not sent: links, what is neither a file nor a folder, what unfinished transfers have left.
     pub passed_by: u64,
+    /// The first of them.
+    pub passed: Vec<Failure>,
     /// How many files and folders failed.
     pub failed: u64,
     /// The first of them.
@@ -134,6 +136,17 @@ pub struct Failure {
 impl Report {
     /// How many failures are kept.
     pub const MOST_FAILURES: usize = 1000;
+
+    /// Something is not sent, because it is not meant to be or cannot be.
+    pub(super) fn miss(&mut self, name: &str, fault: Fault) {
+        if !fault.kind.is_passed_by() {
+            return self.fail(name, fault);
+        }
+        self.passed_by += 1;
+        if self.passed.len() < Self::MOST_FAILURES {
+            self.passed.push(Failure { name: name.to_owned(), fault });
+        }
+    }
 
     pub(super) fn fail(&mut self, name: &str, fault: Fault) {
         self.failed += 1;

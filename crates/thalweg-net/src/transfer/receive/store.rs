@@ -117,6 +117,7 @@ impl Store {
                 self.abandon(id, fault);
                 Ok(())
             }
+            ToReceiver::Missing { depth, name, fault } => self.miss(depth, &name, fault),
             ToReceiver::Finish if self.current.is_none() && self.pending.is_empty() => {
                 self.is_finished = true;
                 Ok(())
@@ -160,8 +161,7 @@ impl Store {
         }
         level.last.clone_from(&offer.name);
         let folder = level.folder.clone();
-        let name = self.levels[1..].iter().map(|level| level.name.as_str());
-        let name = name.chain([&*printable(&offer.name)]).collect::<Vec<_>>().join("/");
+        let name = self.shown(depth, &offer.name);
         let result = if self.destination.is_none() {
             Ok(self.want(id, offer, &name, None, 0))
         } else if let OfferKind::Folder { modified } = offer.kind {
@@ -181,6 +181,22 @@ impl Store {
             ToSender::Failed { id, fault }
         }));
         Ok(())
+    }
+
+    /// Something is not offered.
+    fn miss(&self, depth: u64, name: &[u8], fault: Fault) -> Result<(), Error> {
+        let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
+            return protocol("it misses something in no folder");
+        };
+        let name = self.shown(depth, name);
+        self.results.note(|report| report.miss(&name, fault));
+        Ok(())
+    }
+
+    /// A name in the folder of this depth, with those of all folders that it is in.
+    fn shown(&self, depth: usize, name: &[u8]) -> String {
+        let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
+        folders.chain([&*printable(name)]).collect::<Vec<_>>().join("/")
     }
 
     fn make_folder(

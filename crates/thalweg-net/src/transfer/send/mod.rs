@@ -9,7 +9,7 @@ use super::frames::FrameWriter;
 use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION, WINDOW};
 use super::progress::{Progress, Report};
 use super::receive::Priority;
-use super::walk::{Item, Met, Roots, Source, Walk};
+use super::walk::{Item, Met, Missing, Roots, Source, Walk};
 use inbox::Inbox;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -153,14 +153,13 @@ impl<W: Write> Sending<'_, W> {
         };
         match met {
             None => return Ok(false),
-            Some(Met::PassedBy(..)) => self.report.passed_by += 1,
-            Some(Met::Failed(path, fault)) => {
-                self.report.fail(&printable(path.as_os_str().as_encoded_bytes()), fault);
+            Some(Met::Missing(Missing { depth, name, fault })) => {
+                let shown = self.enter(depth, &name);
+                self.report.miss(&shown, fault.clone());
+                self.frame(&ToReceiver::Missing { depth, name, fault })?;
             }
             Some(Met::Item(item)) => {
-                self.names.truncate(usize::try_from(item.depth).unwrap_or(usize::MAX));
-                self.names.push(printable(&item.name));
-                let name = self.names.join("/");
+                let name = self.enter(item.depth, &item.name);
                 let offer = Offer {
                     depth: item.depth,
                     name: item.name.clone(),
@@ -172,6 +171,13 @@ impl<W: Write> Sending<'_, W> {
             }
         }
         Ok(true)
+    }
+
+    /// The name, with those of the folders that it is in, of what the walk has come to.
+    fn enter(&mut self, depth: u64, name: &[u8]) -> String {
+        self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+        self.names.push(printable(name));
+        self.names.join("/")
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {
