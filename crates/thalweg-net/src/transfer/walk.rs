@@ -77,7 +77,7 @@ impl Roots {
     /// Looks whether all are there.
     ///
     /// # Errors
-    /// One is not, or two would have the same name at the receiver: the path and the reason.
+    /// One is not, or is called as an unfinished file, or two would have the same name at the receiver: the path and the reason.
     pub fn new(paths: &[PathBuf]) -> Result<Self, (PathBuf, String)> {
         let mut children = Vec::new();
         for path in paths {
@@ -87,6 +87,11 @@ impl Roots {
                 return Err(failed("neither a file nor a folder".to_owned()));
             }
             let name = name_of(path).map_err(failed)?;
+            if name.ends_with(names::PART.as_bytes()) {
+                return Err(failed(
+                    "it is called as unfinished transfers are, which are not sent".to_owned(),
+                ));
+            }
             children.push(Child { name, path: path.clone(), alike: false });
         }
         sort(&mut children);

@@ -101,7 +101,11 @@ fn links_are_not_followed_out_of_a_folder_but_named_ones_are() {
     symlink(from.join("set"), from.join("named")).unwrap();
     let ends = Transfer::default().run(&[from.join("named")], &to);
     ends.complete();
-    assert_eq!(ends.sender.report.passed_by, 1);
+    // Both sides name it.
+    for report in [&ends.sender.report, &ends.receiver.report] {
+        assert_eq!(report.passed_by, 1);
+        assert_eq!((&*report.passed[0].name, report.passed[0].fault.kind), ("named/link", FaultKind::Link));
+    }
     assert_eq!(to.names(), ["named"]);
     assert_eq!(to.read("named/file"), b"file");
     assert!(fs::symlink_metadata(to.join("named/link")).is_err());
@@ -199,6 +203,9 @@ fn roots_have_names_of_their_own() {
     let paths = [from.write("a/same", b"1"), from.write("b/same", b"2")];
     let (path, why) = Roots::new(&paths).unwrap_err();
     assert!(path == paths[1] && why.contains("same name"), "{why}");
+    let unfinished = from.write("x.thalweg.part", b"1");
+    let (path, why) = Roots::new(std::slice::from_ref(&unfinished)).unwrap_err();
+    assert!(path == unfinished && why.contains("unfinished"), "{why}");
     let missing = Roots::new(&[from.join("missing")]);
     assert_eq!(missing.unwrap_err().0, from.join("missing"));
     assert!(Roots::new(&[PathBuf::from("/")]).is_err());

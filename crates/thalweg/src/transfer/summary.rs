@@ -10,7 +10,7 @@ use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{self, Outcome, Report};
 use thalweg_proto::transport::SenderStats;
 
-/// Failures that are shown one by one.
+/// Failures, and things that are not sent, that are shown one by one.
 const SHOWN: usize = 20;
 
 /// What came of a transfer.
@@ -38,6 +38,8 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<Path>,
     failures: Vec<Failure>,
+    /// Links and other things that are not meant to be sent.
+    not_sent: Vec<Failure>,
 }
 
 /// What the connection did.
@@ -96,11 +98,14 @@ impl Summary {
             Ok(()) => ("failures", None),
             Err(error) => (name(&error), Some(error.to_string())),
         };
-        let failures = report.failures.into_iter().map(|failure| Failure {
-            name: failure.name,
-            kind: failure.fault.kind.name(),
-            message: failure.fault.to_string(),
-        });
+        let named = |failures: Vec<transfer::Failure>| {
+            let named = failures.into_iter().map(|failure| Failure {
+                name: failure.name,
+                kind: failure.fault.kind.name(),
+                message: failure.fault.to_string(),
+            });
+            named.collect()
+        };
         Self {
             command,
             result,
@@ -118,7 +123,8 @@ impl Summary {
             rate_bps: rate(report.moved.get(), span).as_bits_per_sec(),
             connections,
             path: stats.map(|stats| Path::new(&stats, scheme)),
-            failures: failures.collect(),
+            failures: named(report.failures),
+            not_sent: named(report.passed),
         }
     }
 
@@ -135,6 +141,9 @@ impl Summary {
         }
         if self.failed > SHOWN as u64 {
             console.complain(&format!("and {} more", self.failed - SHOWN as u64));
+        }
+        for thing in self.not_sent.iter().take(SHOWN) {
+            console.say(&format!("note: {} is not sent: {}", thing.name, thing.message));
         }
         if json {
             let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";

@@ -1,7 +1,7 @@
 //! How transfers end that do not come to their end: who hears of it, and what.
 
 use crate::processes::{Place, Receiver, exit, sends};
-use crate::{NEW, noise};
+use crate::{NEW, json, noise};
 
 #[test]
 fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
@@ -18,4 +18,47 @@ fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
         }
         assert_eq!(received.stdout, "");
     }
+}
+
+#[test]
+fn what_is_not_sent_is_named_at_both_ends() {
+    let place = Place::new("not-sent");
+    place.write("set/file", b"file");
+    place.write("set/film.thalweg.part", b"half a film");
+    std::os::unix::fs::symlink("file", place.join("set/link")).unwrap();
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
+    for end in [&sent, &receiver.end()] {
+        assert_eq!(exit(end), 0, "{}", end.stderr);
+        assert!(end.stderr.contains("set/film.thalweg.part is not sent: it is what"), "{}", end.stderr);
+        let document = json(&end.stdout);
+        assert_eq!((&document["result"], &document["passed_by"]), (&"complete".into(), &2.into()));
+        let kinds: Vec<_> = document["not_sent"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
+        assert_eq!(kinds, ["unfinished", "link"]);
+    }
+    let named = sends(&place, &["set/film.thalweg.part", "localhost:1"]);
+    assert_eq!(exit(&named), 2);
+    assert!(named.stderr.contains("unfinished"), "{}", named.stderr);
+}
+
+/// A path that is too long to be read can be made by renaming a folder at its beginning.
+#[test]
+fn what_a_sender_cannot_read_is_told_at_both_ends() {
+    let place = Place::new("unreadable");
+    let mut deep = place.join("set/short");
+    while deep.as_os_str().len() < 3950 {
+        deep.push("n".repeat(100));
+    }
+    std::fs::create_dir_all(&deep).unwrap();
+    // By their own paths the others can be read.
+    std::fs::rename(place.join("set/short"), place.join("set").join("l".repeat(255))).unwrap();
+    let set = place.join("set");
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let sent = sends(&place, &[set.to_str().unwrap(), &receiver.address, "--trust", "new", "--json"]);
+    let documents = [&sent, &receiver.end()].map(|end| {
+        assert_eq!(exit(end), 1, "{}", end.stderr);
+        json(&end.stdout)
+    });
+    assert_eq!(documents[1]["result"], "failures");
+    assert_eq!((&documents[1]["failed"], &documents[1]["failures"]), (&1.into(), &documents[0]["failures"]));
 }
