@@ -116,7 +116,7 @@ impl FaultKind {
             Self::Changed => "it changed while it was sent; send it again when it is at rest",
             Self::Vanished => "it is no longer there",
             Self::Permission => "permission denied",
-            Self::DiskFull => "the receiver's disk is full; what is there will be used when it is sent again",
+            Self::DiskFull => "the receiver's disk is full",
             Self::Quota => "the receiver gives this sender no more room",
             Self::Name => "the receiver does not take this name",
             Self::InTheWay => "something else stands in its place",

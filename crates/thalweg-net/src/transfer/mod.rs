@@ -38,7 +38,8 @@ mod walk;
 mod wire;
 
 pub use fault::{Error, Fault, FaultKind, printable};
-pub use progress::{Failure, Progress, Report, Total};
+pub use names::checked as checked_name;
+pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
 pub use receive::{Claims, Destination, Priority, Target, Turns, receive};
 pub use send::{Options, send};

@@ -1,6 +1,7 @@
 //! How far a transfer is, and what came of it.
 
 use super::fault::{Fault, printable};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use thalweg_proto::units::Bytes;
@@ -122,6 +123,17 @@ pub struct Report {
     pub failed: u64,
     /// The first of them.
     pub failures: Vec<Failure>,
+    /// A stream that has not come to its end.
+    pub cut: Option<Cut>,
+}
+
+/// What cannot be resumed: a stream that is not complete, or a file that went to an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its name, as it can be shown.
+    pub name: String,
+    /// At the receiver, the file that has what came of it, if it went to one.
+    pub left: Option<PathBuf>,
 }
 
 /// A file or folder that was not transferred.

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::{Error, FaultKind, Options, Roots, Source, Target};
+use thalweg_net::transfer::{Cut, Error, FaultKind, Options, Roots, Source, Target};
 
 fn set_time(path: &std::path::Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, 123_456_789);
@@ -151,7 +151,9 @@ fn a_stream_becomes_a_file_and_a_file_a_stream() {
     for source in [stream(bytes.clone()), Source::Paths(Roots::new(&[file]).unwrap())] {
         let (output, chunks) = channel();
         let target = Target::Output(Box::new(Output(output)));
-        Transfer::default().run_to(source, target).complete();
+        let ends = Transfer::default().run_to(source, target);
+        ends.complete();
+        assert_eq!((&ends.sender.report.cut, &ends.receiver.report.cut), (&None, &None));
         assert!(chunks.iter().flatten().eq(bytes.iter().copied()));
     }
 }
@@ -191,8 +193,13 @@ fn a_stream_that_was_cut_off_begins_anew() {
     let cut = Transfer::broken(breaks).run_to(stream(bytes.clone()), target());
     assert!(cut.sender.result.is_err() && cut.receiver.result.is_err());
     assert_eq!(to.names(), ["stream.thalweg.part"]);
+    let left = fs::canonicalize(to.join("stream.thalweg.part")).unwrap();
+    assert_eq!(cut.receiver.report.cut, Some(Cut { name: "stream".to_owned(), left: Some(left) }));
+    assert_eq!(cut.sender.report.cut, Some(Cut { name: "stream".to_owned(), left: None }));
     let shorter = noise(5, 1000);
-    Transfer::default().run_to(stream(shorter.clone()), target()).complete();
+    let ends = Transfer::default().run_to(stream(shorter.clone()), target());
+    ends.complete();
+    assert_eq!((&ends.sender.report.cut, &ends.receiver.report.cut), (&None, &None));
     assert_eq!(to.names(), ["stream"]);
     assert_eq!(to.read("stream"), shorter);
 }

@@ -67,7 +67,8 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
         }
         if let Ok(end) = ends.try_recv() {
             let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
-            if is_lost && !is_output && !door.stop.load(Ordering::Relaxed) {
+            let goes_on = !is_output && end.outcome.report.cut.is_none();
+            if is_lost && goes_on && !door.stop.load(Ordering::Relaxed) {
                 // Whoever was cut off comes back.
                 console.say(&format!("{}: {}; waiting for it to come back", end.peer, reason(&end.outcome)));
                 open -= 1;

@@ -40,6 +40,12 @@ pub struct Summary {
     failures: Vec<Failure>,
     /// Links and other things that are not meant to be sent.
     not_sent: Vec<Failure>,
+    /// What has come of a stream that cannot be resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
+    /// A stream has not come to its end.
+    #[serde(skip)]
+    is_cut: bool,
 }
 
 /// What the connection did.
@@ -125,6 +131,8 @@ impl Summary {
             path: stats.map(|stats| Path::new(&stats, scheme)),
             failures: named(report.failures),
             not_sent: named(report.passed),
+            is_cut: report.cut.is_some(),
+            left: report.cut.and_then(|cut| cut.left).map(|path| path.display().to_string()),
         }
     }
 
@@ -150,6 +158,10 @@ impl Summary {
             console.print(&text)?;
         }
         console.say(&self.sentence());
+        let again = self.again();
+        if self.result != "interrupted" {
+            again.iter().for_each(|again| console.say(&format!("note: {again}")));
+        }
         match self.result {
             "complete" => Ok(()),
             "failures" => {
@@ -157,11 +169,23 @@ impl Summary {
                 Err(Error::Failed(format!("{} {what} did not come through", self.failed)))
             }
             "interrupted" => {
-                let reason = self.reason.as_deref().unwrap_or_default();
-                Err(Error::Lost(format!("{reason}; the same command goes on where it stopped")))
+                let again = again.as_deref().unwrap_or("the same command goes on where it stopped");
+                Err(Error::Lost(format!("{}; {again}", self.reason.as_deref().unwrap_or_default())))
             }
             _ => Err(Error::Failed(self.reason.clone().unwrap_or_default())),
         }
+    }
+
+    /// What another attempt will find.
+    fn again(&self) -> Option<String> {
+        if self.is_cut {
+            let left = self.left.iter().map(|left| format!("; what came of it is in {left}"));
+            let left: String = left.collect();
+            return Some(format!("a stream cannot be resumed, it has to be sent from its beginning{left}"));
+        }
+        let is_full = |failure: &Failure| failure.kind == transfer::FaultKind::DiskFull.name();
+        let again = "what the receiver has of it is used when it is sent again";
+        self.failures.iter().any(is_full).then(|| again.to_owned())
     }
 
     /// For people.

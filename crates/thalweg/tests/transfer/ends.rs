@@ -1,7 +1,9 @@
 //! How transfers end that do not come to their end: who hears of it, and what.
 
-use crate::processes::{Place, Receiver, exit, sends};
+use crate::processes::{self, Place, Receiver, exit, interrupt, sends, thalweg, wait_until};
 use crate::{NEW, json, noise};
+use std::io::Write as _;
+use std::process::Stdio;
 
 #[test]
 fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
@@ -61,4 +63,27 @@ fn what_a_sender_cannot_read_is_told_at_both_ends() {
     });
     assert_eq!(documents[1]["result"], "failures");
     assert_eq!((&documents[1]["failed"], &documents[1]["failures"]), (&1.into(), &documents[0]["failures"]));
+}
+
+#[test]
+fn a_stream_that_is_cut_off_is_not_said_to_go_on() {
+    let place = Place::new("cut-stream");
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments = ["-", &receiver.address, "--trust", "new", "--name", "log"];
+    let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    input.write_all(&noise(1, 100_000)).unwrap();
+    wait_until("the stream has come", || place.length("to/log.thalweg.part") == 100_000);
+    interrupt(&sender);
+    let received = receiver.end();
+    drop(input);
+    let sent = processes::end(sender);
+    for end in [&sent, &received] {
+        assert_eq!(exit(end), 3, "{}", end.stderr);
+        assert!(end.stderr.contains("a stream cannot be resumed"), "{}", end.stderr);
+        assert!(!end.stderr.contains("goes on where it stopped"), "{}", end.stderr);
+    }
+    assert!(received.stderr.contains("what came of it is in "), "{}", received.stderr);
+    let left = json(&received.stdout)["left"].as_str().unwrap().to_owned();
+    assert_eq!(std::fs::read(left).unwrap(), noise(1, 100_000));
 }

@@ -9,6 +9,7 @@ use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
     DEEPEST, MOST_DIGESTS, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
 };
+use crate::transfer::progress::Cut;
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -286,6 +287,8 @@ impl Store {
         };
         let Pending { name, place, file, mode, pieces } = pending;
         self.results.progress.set_current(name.as_bytes());
+        let cut = (file.is_none() || place.is_none())
+            .then(|| Cut { name: name.clone(), left: place.as_ref().map(|place| place.part.clone()) });
         let sink = match (place, &self.destination) {
             (Some(place), Some(to)) => {
                 // Others have taken room since it was offered; of a stream nobody knows how much it takes.
@@ -309,7 +312,10 @@ impl Store {
             next: 0,
         };
         match sink {
-            Ok(sink) => current.sink = sink,
+            Ok(sink) => {
+                current.sink = sink;
+                self.results.note(|report| report.cut = cut);
+            }
             Err(fault) => current.fail(fault, &self.results),
         }
         self.current = Some(current);
@@ -366,7 +372,10 @@ impl Store {
             }
             (Some(ours), Sink::Output(mut output)) if ours == *theirs => match output.flush() {
                 Ok(()) => {
-                    self.results.note(|report| report.files += 1);
+                    self.results.note(|report| {
+                        report.files += 1;
+                        report.cut = None;
+                    });
                     self.results.progress.file_done();
                     self.results.say(ToSender::Stored { id });
                     return Ok(());

@@ -7,7 +7,7 @@ use super::Outcome;
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
 use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION, WINDOW};
-use super::progress::{Progress, Report};
+use super::progress::{Cut, Progress, Report};
 use super::receive::Priority;
 use super::walk::{Item, Met, Missing, Roots, Source, Walk};
 use inbox::Inbox;
@@ -147,6 +147,7 @@ impl<W: Write> Sending<'_, W> {
             Offers::Stream(name) => {
                 let Some(name) = name.take() else { return Ok(false) };
                 let shown = printable(&name);
+                self.report.cut = Some(Cut { name: shown.clone(), left: None });
                 let offer = Offer { depth: 0, name, alike: false, mode: 0o644, kind: OfferKind::Stream };
                 return self.offer(offer, None, shown).map(|()| true);
             }
@@ -209,7 +210,11 @@ impl<W: Write> Sending<'_, W> {
                 if let Some(outstanding) = self.outstanding.remove(&id) {
                     match outstanding.item.as_ref().map(|item| item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
-                        _ => self.report.files += 1,
+                        Some(_) => self.report.files += 1,
+                        None => {
+                            self.report.files += 1;
+                            self.report.cut = None;
+                        }
                     }
                     self.count_file(&outstanding);
                 }
