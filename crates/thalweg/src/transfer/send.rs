@@ -119,7 +119,9 @@ fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
         if paths.len() > 1 {
             return Err(Error::Usage("standard input is sent alone".to_owned()));
         }
-        return Ok(What::Input(arguments.name.clone().into_bytes()));
+        let name = arguments.name.clone().into_bytes();
+        transfer::checked_name(&name).map_err(|fault| Error::Usage(format!("--name: {fault}")))?;
+        return Ok(What::Input(name));
     }
     let roots = Roots::new(paths);
     roots.map(What::Paths).map_err(|(path, why)| Error::Usage(format!("{}: {why}", path.display())))

@@ -87,3 +87,20 @@ fn a_stream_that_is_cut_off_is_not_said_to_go_on() {
     let left = json(&received.stdout)["left"].as_str().unwrap().to_owned();
     assert_eq!(std::fs::read(left).unwrap(), noise(1, 100_000));
 }
+
+#[test]
+fn a_stream_has_a_name_that_can_be_stored() {
+    let place = Place::new("stream-name");
+    for (name, why) in [
+        ("", "it is empty"),
+        (&*"n".repeat(256), "it is too long"),
+        ("a/b", "separator"),
+        ("..", "it leads elsewhere"),
+        ("x.thalweg.part", "unfinished"),
+    ] {
+        // Nobody is there: what is refused is refused before.
+        let sent = sends(&place, &["-", "127.0.0.1:9", "--trust", "new", "--name", name]);
+        assert_eq!(exit(&sent), 2, "{name}: {}", sent.stderr);
+        assert!(sent.stderr.contains("--name: ") && sent.stderr.contains(why), "{name}: {}", sent.stderr);
+    }
+}
