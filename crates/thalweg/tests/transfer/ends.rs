@@ -4,6 +4,7 @@ use crate::processes::{self, Place, Receiver, exit, interrupt, sends, thalweg, w
 use crate::{NEW, json, noise};
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 #[test]
 fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
@@ -103,4 +104,66 @@ fn a_stream_has_a_name_that_can_be_stored() {
         assert_eq!(exit(&sent), 2, "{name}: {}", sent.stderr);
         assert!(sent.stderr.contains("--name: ") && sent.stderr.contains(why), "{name}: {}", sent.stderr);
     }
+}
+
+#[test]
+fn recv_belongs_to_the_sender_that_came_first() {
+    let place = Place::new("one-sender");
+    let bytes = noise(3, 2_500_000);
+    place.write("six", &bytes);
+    place.write("two", b"2");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let arguments = ["six", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let first = thalweg(&place, "anna", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.length("to/six.thalweg.part") > 100_000);
+    let begun = Instant::now();
+    let arguments = ["two", &receiver.address, "--trust", "new"];
+    let second = processes::end(thalweg(&place, "bert", "send", &arguments).spawn().unwrap());
+    assert_eq!(exit(&second), 3, "{}", second.stderr);
+    assert!(second.stderr.contains("it receives from another sender"), "{}", second.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    for end in [processes::end(first), receiver.end()] {
+        assert_eq!(exit(&end), 0, "{}", end.stderr);
+    }
+    assert_eq!(place.names("to"), ["six"]);
+    assert!(place.read("to/six") == bytes);
+}
+
+#[test]
+fn a_sender_that_begins_anew_ends_its_earlier_transfer() {
+    let place = Place::new("two-of-one");
+    place.write("slow", &noise(4, 2_500_000));
+    place.write("two", b"2");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let arguments = ["slow", &receiver.address, "--trust", "new", "--rate", "5 Mbit/s"];
+    let earlier = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.length("to/slow.thalweg.part") > 100_000);
+    let later = sends(&place, &["two", &receiver.address]);
+    assert_eq!(exit(&later), 0, "{}", later.stderr);
+    let earlier = processes::end(earlier);
+    assert_eq!(exit(&earlier), 3, "{}", earlier.stderr);
+    assert!(earlier.stderr.contains("the same sender has begun another transfer"), "{}", earlier.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(place.names("to"), ["slow.thalweg.part", "two"]);
+}
+
+#[test]
+fn recv_waits_for_a_sender_that_was_cut_off_and_says_what_it_has_when_it_is_stopped() {
+    let place = Place::new("cut-off");
+    place.write("file", &noise(5, 2_500_000));
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let mut sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.length("to/file.thalweg.part") > 100_000);
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    // Another is not let in meanwhile.
+    let arguments = ["file", &receiver.address, "--trust", "new"];
+    let other = processes::end(thalweg(&place, "bert", "send", &arguments).spawn().unwrap());
+    assert_eq!(exit(&other), 3, "{}", other.stderr);
+    let received = receiver.interrupt();
+    assert_eq!(exit(&received), 3, "{}", received.stderr);
+    let document = json(&received.stdout);
+    assert_eq!(document["result"], "interrupted");
+    assert!(document["moved_bytes"].as_u64().unwrap() > 100_000, "{document}");
 }

@@ -148,20 +148,25 @@ fn ctrl_c_ends_one_side_and_the_other_hears_why() {
     let place = Place::new("ctrl-c");
     place.write("file", &noise(4, 5_000_000));
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
-    let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let address = receiver.address.clone();
+    let arguments = ["file", &address, "--trust", "new", "--rate", "10 Mbit/s"];
     let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.length("to/file.thalweg.part") > 100_000);
     processes::interrupt(&sender);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("the same command goes on"), "{}", sent.stderr);
-    // The receiver waits for its sender to come back; it does, and now the receiver goes.
+    let received = receiver.end();
+    assert_eq!(exit(&received), 3, "{}", received.stderr);
+    assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
+    // Both begin again, and now the receiver goes.
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
     let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     let least = place.length("to/file.thalweg.part");
     wait_until("more of the file has come", || place.length("to/file.thalweg.part") > least + 100_000);
     let received = receiver.interrupt();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
-    assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
+    assert!(received.stderr.contains("the same command goes on"), "{}", received.stderr);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("interrupted by its user"), "{}", sent.stderr);
