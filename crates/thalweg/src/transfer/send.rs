@@ -272,8 +272,17 @@ impl Sender<'_> {
     /// Remembers who answered, if that is new and wanted.
     fn know(&mut self, connection: &Connection) -> Done {
         let key = connection.peer();
-        let is_given = self.arguments.trust.contains(&Trusted::Key(key));
-        if is_given || self.receivers.key_of(&self.name).is_some() {
+        let known = self.receivers.key_of(&self.name);
+        if self.arguments.trust.contains(&Trusted::Key(key)) {
+            if let Some(other) = known.filter(|known| *known != key) {
+                let (name, path) = (&self.name, self.receivers.path().display());
+                self.console.say(&format!(
+                    "note: {name} has the key that --trust gives, not {other}, by which {path} knows it"
+                ));
+            }
+            return Ok(());
+        }
+        if known.is_some() {
             return Ok(());
         }
         if !self.arguments.trust.contains(&Trusted::New) {

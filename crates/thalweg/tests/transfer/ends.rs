@@ -167,3 +167,27 @@ fn recv_waits_for_a_sender_that_was_cut_off_and_says_what_it_has_when_it_is_stop
     assert_eq!(document["result"], "interrupted");
     assert!(document["moved_bytes"].as_u64().unwrap() > 100_000, "{document}");
 }
+
+#[test]
+fn a_receiver_with_another_key_is_taken_only_at_the_users_word() {
+    let place = Place::new("another-key");
+    place.write("file", b"file");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let (address, old) = (receiver.address.clone(), receiver.key.clone());
+    assert_eq!(exit(&sends(&place, &["file", &address, "--trust", "new"])), 0);
+    assert_eq!(exit(&receiver.end()), 0);
+    std::fs::remove_dir_all(place.join("keys/receiver")).unwrap();
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
+    assert_ne!(receiver.key, old);
+    for trust in [&[][..], &["--trust", "new"]] {
+        let refused = sends(&place, &[&["file", &*address], trust].concat());
+        assert_eq!(exit(&refused), 1, "{}", refused.stderr);
+        assert!(refused.stderr.contains("Somebody may be in between"), "{}", refused.stderr);
+    }
+    let taken = sends(&place, &["file", &address, "--trust", &receiver.key]);
+    assert_eq!(exit(&taken), 0, "{}", taken.stderr);
+    assert!(taken.stderr.contains(&format!("not {old}, by which ")), "{}", taken.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    let known = place.read("keys/sender/thalweg/known-receivers");
+    assert_eq!(String::from_utf8(known).unwrap(), format!("{address} {old}\n"));
+}
