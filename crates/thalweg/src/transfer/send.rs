@@ -36,7 +36,7 @@ enum What {
 
 /// Sends files.
 pub fn send(arguments: &SendArguments, console: &Console) -> Done {
-    let record = Record::new(arguments.record.as_deref());
+    let record = Record::new(arguments.record.as_deref())?;
     let done = run(arguments, console, record.as_ref().map(Record::recorder));
     // A transfer that failed was recorded, too.
     let written = record.map_or(Ok(()), |record| record.finish(console));

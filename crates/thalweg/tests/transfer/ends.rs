@@ -191,3 +191,31 @@ fn a_receiver_with_another_key_is_taken_only_at_the_users_word() {
     let known = place.read("keys/sender/thalweg/known-receivers");
     assert_eq!(String::from_utf8(known).unwrap(), format!("{address} {old}\n"));
 }
+
+#[test]
+fn a_recording_that_cannot_be_written_is_refused_before_anything_is_sent() {
+    let place = Place::new("record");
+    place.write("file", &noise(6, 200_000));
+    place.write("before.qlog", b"an earlier recording");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let send =
+        |record: &str| sends(&place, &["file", &receiver.address, "--trust", "new", "--record", record]);
+    let refused = send("missing/run.qlog");
+    assert_eq!(exit(&refused), 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("--record: missing/run.qlog: "), "{}", refused.stderr);
+    assert!(place.names("to").is_empty());
+    let bench = ["client", "127.0.0.1:9", "--record", "missing/run.qlog"];
+    let refused = processes::end(thalweg(&place, "sender", "bench", &bench).spawn().unwrap());
+    assert_eq!(exit(&refused), 2, "{}", refused.stderr);
+    // Where there is nothing to write nothing changes.
+    for record in ["before.qlog", "after.qlog"] {
+        assert_eq!(exit(&sends(&place, &["file", "127.0.0.1", "--record", record])), 1, "nobody is trusted");
+    }
+    assert_eq!(place.read("before.qlog"), b"an earlier recording");
+    assert!(!place.join("after.qlog").exists());
+    let sent = send("before.qlog");
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    let written = String::from_utf8(place.read("before.qlog")).unwrap();
+    assert_eq!(json(&written)["title"], "before");
+}
