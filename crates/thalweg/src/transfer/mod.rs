@@ -7,6 +7,7 @@ mod pairing;
 mod peers;
 mod receive;
 mod send;
+mod stopped;
 mod summary;
 mod throttle;
 

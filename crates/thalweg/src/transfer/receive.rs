@@ -5,6 +5,7 @@ use super::meter::{Meter, Watched};
 use super::metrics::{Counted, Metrics};
 use super::pairing::{Invitation, News, PAIRING};
 use super::peers::{self, Keys, Peers, ask, name_for};
+use super::stopped::Stopped;
 use super::summary::{Facts, Summary};
 use super::{ENDED, SERVICE, bind, close};
 use crate::Done;
@@ -36,6 +37,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Receives from one sender.
 pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
+    match receive(arguments, console) {
+        Ok(facts) => Summary::new(facts).tell(console, arguments.json),
+        Err(stopped) => stopped.tell("recv", console, arguments.json),
+    }
+}
+
+/// Waits for one sender, and gives what came of its transfer.
+fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stopped> {
     let is_output = arguments.folder.as_os_str() == "-";
     if !is_output {
         make_folder(&arguments.folder)?;
@@ -90,18 +99,16 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
                 }
                 continue;
             }
-            return Summary::new(end).tell(console, arguments.json);
+            return Ok(end);
         }
         if let Some(why) = door.closed_for.filter(|_| open.is_none()) {
-            return Err(Error::Failed(format!("{why}; nothing was received")));
+            return Err(Error::Failed(format!("{why}; nothing was received")).into());
         }
         if door.is_stopped() {
             turns.end();
             if open.is_none() {
-                return match lost {
-                    Some(end) => Summary::new(end).tell(console, arguments.json),
-                    None => Err(Error::Lost("interrupted before anything was received".to_owned())),
-                };
+                let why = "interrupted before anything was received";
+                return lost.ok_or_else(|| Error::Lost(why.to_owned()).into());
             }
         }
     }

@@ -22,6 +22,7 @@ pub struct Summary {
     /// Why, where the transfer did not come to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    exit_code: u8,
     peer: String,
     files: u64,
     folders: u64,
@@ -116,6 +117,11 @@ impl Summary {
             command,
             result,
             reason,
+            exit_code: match result {
+                "complete" => 0,
+                "interrupted" => 3,
+                _ => 1,
+            },
             peer,
             files: report.files,
             folders: report.folders,

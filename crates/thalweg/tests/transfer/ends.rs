@@ -1,6 +1,6 @@
 //! How transfers end that do not come to their end: who hears of it, and what.
 
-use crate::processes::{self, Place, Receiver, exit, interrupt, sends, thalweg, wait_until};
+use crate::processes::{self, Ended, Place, Receiver, exit, interrupt, sends, thalweg, wait_until};
 use crate::{NEW, json, noise};
 use std::io::Write as _;
 use std::process::Stdio;
@@ -218,4 +218,38 @@ fn a_recording_that_cannot_be_written_is_refused_before_anything_is_sent() {
     assert_eq!(exit(&receiver.end()), 0);
     let written = String::from_utf8(place.read("before.qlog")).unwrap();
     assert_eq!(json(&written)["title"], "before");
+}
+
+#[test]
+fn every_end_prints_its_document() {
+    let place = Place::new("documents");
+    place.write("file", b"file");
+    let key = |who: &str| {
+        let printed = processes::end(thalweg(&place, who, "key", &[]).spawn().unwrap());
+        printed.stdout.trim().to_owned()
+    };
+    let is = |end: &Ended, command: &str, result: &str, code: i32| {
+        let document = json(&end.stdout);
+        assert_eq!((exit(end), &document["exit_code"]), (code, &code.into()), "{}", end.stderr);
+        assert_eq!((&document["command"], &document["result"]), (&command.into(), &result.into()));
+        // The last thing on standard error is that reason.
+        let reason = document["reason"].as_str().unwrap();
+        assert!(end.stderr.trim_end().ends_with(reason), "{reason} in {}", end.stderr);
+    };
+    let send = |who: &str, arguments: &[&str]| {
+        let arguments = [&["file", "--json"], arguments].concat();
+        processes::end(thalweg(&place, who, "send", &arguments).spawn().unwrap())
+    };
+    is(&send("sender", &["127.0.0.1:9", "--trust", "new"]), "send", "unreachable", 3);
+    is(&send("sender", &["127.0.0.1:9"]), "send", "untrusted", 1);
+    is(&send("sender", &["not a host"]), "send", "usage", 2);
+    is(&send("sender", &["127.0.0.1:9", "--record", "missing/file"]), "send", "usage", 2);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &["--trust", &key("sender")]);
+    let address = receiver.address.clone();
+    is(&send("stranger", &[&address, "--trust", "new"]), "send", "refused", 1);
+    is(&send("sender", &[&address, "--trust", &key("stranger")]), "send", "untrusted", 1);
+    is(&receiver.interrupt(), "recv", "interrupted", 3);
+    let nobody = ["to", "--json", "--listen", "127.0.0.1:0"];
+    let untold = processes::end(thalweg(&place, "nobody", "recv", &nobody).spawn().unwrap());
+    is(&untold, "recv", "failed", 1);
 }
