@@ -5,6 +5,7 @@ mod meter;
 mod metrics;
 mod pairing;
 mod peers;
+mod reach;
 mod receive;
 mod send;
 mod stopped;

@@ -5,6 +5,7 @@ use super::meter::{Meter, Watched};
 use super::metrics::Metrics;
 use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
+use super::reach::{Unreached, reach};
 use super::stopped::Stopped;
 use super::summary::{Facts, Summary, add};
 use super::throttle::{Pace, Throttle};
@@ -150,7 +151,12 @@ fn with_port(host: &str) -> Result<String, Error> {
         return Ok(format!("[{host}]:{PORT}"));
     }
     let named = match host.rsplit_once(':') {
-        Some((name, port)) if !name.is_empty() && port.parse::<u16>().is_ok() => return Ok(host.to_owned()),
+        Some((name, port)) if !name.is_empty() && port.parse::<u16>().is_ok() => {
+            if port.parse() == Ok(0) {
+                return Err(Error::Usage(format!("`{host}`: nobody can listen at port 0")));
+            }
+            return Ok(host.to_owned());
+        }
         Some((name, "")) => name,
         Some(_) if !host.ends_with(']') => {
             return Err(Error::Usage(format!("`{host}` is not HOST:PORT")));
@@ -255,9 +261,18 @@ impl Sender<'_> {
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
             let connect =
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
-            match socket.connect(connect) {
+            match reach(&socket, connect, &self.stop) {
                 Ok(connection) => return Ok((socket, connection)),
-                Err(error) => why = self.explain(&error),
+                Err(Unreached::Net(error)) => why = self.explain(&error),
+                Err(Unreached::Refused) => {
+                    why = Stopped::unreachable(format!(
+                        "{}: nobody answered; nothing listens there",
+                        self.name
+                    ));
+                }
+                Err(Unreached::Stopped) => {
+                    return Err(Error::Lost("interrupted before there was a connection".to_owned()).into());
+                }
             }
         }
         Err(why)
@@ -365,7 +380,7 @@ mod tests {
         ] {
             assert_eq!(with_port(given).unwrap(), meant, "{given}");
         }
-        for given in ["", ":99", "host:port", "a file", "folder/file"] {
+        for given in ["", ":99", "host:port", "a file", "folder/file", "host:0", "[2001:db8::1]:00"] {
             assert!(with_port(given).is_err(), "{given}");
         }
     }

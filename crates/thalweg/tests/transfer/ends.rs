@@ -253,3 +253,28 @@ fn every_end_prints_its_document() {
     let untold = processes::end(thalweg(&place, "nobody", "recv", &nobody).spawn().unwrap());
     is(&untold, "recv", "failed", 1);
 }
+
+#[test]
+fn where_nothing_listens_nobody_is_waited_for() {
+    let place = Place::new("nothing-listens");
+    place.write("file", b"file");
+    let begun = Instant::now();
+    let sent = sends(&place, &["file", "127.0.0.1:9", "--trust", "new"]);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert!(sent.stderr.contains("nothing listens there"), "{}", sent.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    // Where somebody holds the port and says nothing only Ctrl-C ends the wait.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let sender =
+        thalweg(&place, "sender", "send", &["file", &address, "--trust", "new", "--json"]).spawn().unwrap();
+    silent.recv(&mut [0; 2000]).unwrap();
+    interrupt(&sender);
+    let begun = Instant::now();
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(json(&sent.stdout)["result"], "interrupted");
+    let port = sends(&place, &["file", "127.0.0.1:0", "--trust", "new"]);
+    assert_eq!(exit(&port), 2, "{}", port.stderr);
+}
