@@ -90,6 +90,27 @@ fn a_stream_that_is_cut_off_is_not_said_to_go_on() {
 }
 
 #[test]
+fn a_stream_on_a_full_disk_is_not_said_to_go_on() {
+    let place = Place::new("full-disk-stream");
+    let Some(receiver) = Receiver::on_a_small_disk(&place) else { return };
+    let arguments = ["-", &receiver.address, "--trust", "new"];
+    let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    // It is no longer read when the disk is full.
+    let writer = std::thread::spawn(move || drop(input.write_all(&noise(7, 20_000_000))));
+    let (sent, received) = (processes::end(sender), receiver.end());
+    writer.join().unwrap();
+    for end in [&sent, &received] {
+        assert_eq!(exit(end), 1, "{}", end.stderr);
+        assert!(end.stderr.contains("stdin: the receiver's disk is full"), "{}", end.stderr);
+        assert!(end.stderr.contains("a stream cannot be resumed"), "{}", end.stderr);
+        assert!(!end.stderr.contains("used when it is sent again"), "{}", end.stderr);
+    }
+    assert!(received.stderr.contains("what came of it is in "), "{}", received.stderr);
+    assert_eq!(received.stdout, "to/stdin.thalweg.part\n");
+}
+
+#[test]
 fn a_stream_has_a_name_that_can_be_stored() {
     let place = Place::new("stream-name");
     for (name, why) in [
