@@ -5,6 +5,9 @@ use crate::{NEW, json, noise};
 use std::io::Write as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Socket, SocketConfig};
 
 #[test]
 fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
@@ -148,6 +151,33 @@ fn recv_belongs_to_the_sender_that_came_first() {
     }
     assert_eq!(place.names("to"), ["six"]);
     assert!(place.read("to/six") == bytes);
+}
+
+#[test]
+fn who_comes_in_and_sends_nothing_keeps_nobody_out() {
+    let place = Place::new("nothing-sent");
+    place.write("file", b"file");
+    let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let config = EndpointConfig::client(Identity::from_secret([7; 32]));
+    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), config)).unwrap();
+    let connect = Connect {
+        remote: receiver.address.parse().unwrap(),
+        trust: Trust::Anyone,
+        service: "transfer".to_owned(),
+        scheme: "cubic".parse().unwrap(),
+        recorder: None,
+    };
+    let connection = socket.connect(connect).unwrap();
+    let (mut to, _from) = connection.another().split();
+    to.write_all(&[0]).unwrap();
+    to.flush().unwrap();
+    assert!(receiver.line().contains("is new"));
+    connection.close(0, "");
+    let line = receiver.line();
+    assert!(line.contains("waiting for a sender"), "{line}");
+    let sent = sends(&place, &["file", &receiver.address, "--trust", "new"]);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
 }
 
 #[test]
