@@ -316,8 +316,8 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     };
     let bind: IpAddr =
         if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let record = Record::new(arguments.record.as_deref())?;
     let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, false)?;
-    let record = Record::new(arguments.record.as_deref());
     let recorder = record.as_ref().map(Record::recorder);
     let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
     let mut connections = Vec::new();

@@ -1,5 +1,6 @@
 //! Standard output and standard error.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use thalweg_lab::output::{FolderError, PngError, Style};
@@ -95,19 +96,36 @@ impl Console {
     /// Shows why a command failed; gives the exit code.
     pub fn report(&self, error: &Error) -> ExitCode {
         match error {
-            Error::Usage(message) => complain(&format!("error: {message}")),
-            Error::Scenario(diagnostics) => {
-                diagnostics.iter().for_each(|diagnostic| complain(diagnostic.render().trim_end()));
-            }
-            Error::Failed(message) | Error::Lost(message) => complain(&format!("error: {message}")),
+            Error::Scenario(_) => complain(&error.to_string()),
             // Whoever reads has seen enough, as with `thalweg run | head`.
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
-            Error::Output(error) => complain(&format!("error: cannot write results: {error}")),
+            _ => complain(&format!("error: {error}")),
         }
-        match error {
-            Error::Usage(_) | Error::Scenario(_) => ExitCode::from(2),
-            Error::Failed(_) | Error::Output(_) => ExitCode::from(1),
-            Error::Lost(_) => ExitCode::from(3),
+        ExitCode::from(error.exit_code())
+    }
+}
+
+impl Error {
+    /// What a command that ends so exits with.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Scenario(_) => 2,
+            Self::Failed(_) | Self::Output(_) => 1,
+            Self::Lost(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) | Self::Failed(message) | Self::Lost(message) => f.write_str(message),
+            Self::Scenario(diagnostics) => {
+                let rendered: Vec<_> = diagnostics.iter().map(Diagnostic::render).collect();
+                let rendered: Vec<_> = rendered.iter().map(|text| text.trim_end()).collect();
+                f.write_str(&rendered.join("\n"))
+            }
+            Self::Output(error) => write!(f, "cannot write results: {error}"),
         }
     }
 }

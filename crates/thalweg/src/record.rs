@@ -1,7 +1,7 @@
 //! `--record`: what a sender sees of its path, as qlog.
 
 use crate::console::{Console, Error};
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use thalweg_lab::output::{LiveLog, Metrics};
@@ -16,12 +16,22 @@ const MOST: usize = 2_000_000;
 pub struct Record {
     recorder: Recorder,
     path: PathBuf,
+    file: File,
+    /// The file was made for this, and nothing is in it.
+    is_empty: bool,
 }
 
 impl Record {
-    /// A recording to `path`, if there is to be one.
-    pub fn new(path: Option<&Path>) -> Option<Self> {
-        Some(Self { recorder: Recorder::new(MOST), path: path?.to_owned() })
+    /// A recording to `path`, if there is to be one. What is there stays as it is until there is something to write.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn new(path: Option<&Path>) -> Result<Option<Self>, Error> {
+        let Some(path) = path else { return Ok(None) };
+        let is_empty = !path.exists();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|error| Error::Usage(format!("--record: {}: {error}", path.display())))?;
+        Ok(Some(Self { recorder: Recorder::new(MOST), path: path.to_owned(), file, is_empty }))
     }
 
     /// What a connection is given.
@@ -30,16 +40,20 @@ impl Record {
     }
 
     /// Writes what was recorded of the last connection.
-    pub fn finish(self, console: &Console) -> Result<(), Error> {
-        let Self { recorder, path } = self;
-        let recording = recorder.take();
+    pub fn finish(mut self, console: &Console) -> Result<(), Error> {
+        let (path, file) = (&self.path, &self.file);
+        let recording = self.recorder.take();
         if recording.events.is_empty() {
             console.say("Nothing was recorded: there was no connection");
             return Ok(());
         }
         let title = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let written = File::create(&path)
-            .and_then(|file| log(&recording).write(BufWriter::new(file), &title, &recording.scheme));
+        // A pipe or device has no length.
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let emptied = if is_file { file.set_len(0) } else { Ok(()) };
+        self.is_empty = false;
+        let written =
+            emptied.and_then(|()| log(&recording).write(BufWriter::new(file), &title, &recording.scheme));
         written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
         console.say(&format!("Written: {}", path.display()));
         if let Some(until) = recording.until {
@@ -50,6 +64,15 @@ impl Record {
             ));
         }
         Ok(())
+    }
+}
+
+impl Drop for Record {
+    /// Nothing leaves no file.
+    fn drop(&mut self) {
+        if self.is_empty {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -44,10 +44,18 @@ pub enum FaultKind {
     Version = 13,
     /// The other side gave the file up first.
     Stopped = 14,
+    /// The receiver writes to its standard output, which takes one file.
+    Single = 15,
+    /// A symbolic link, which is not sent.
+    Link = 16,
+    /// Neither a file nor a folder, which is not sent.
+    Special = 17,
+    /// What an unfinished transfer has left, which is not sent.
+    Unfinished = 18,
 }
 
 impl FaultKind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 18] = [
         Self::Changed,
         Self::Vanished,
         Self::Permission,
@@ -62,6 +70,10 @@ impl FaultKind {
         Self::Protocol,
         Self::Version,
         Self::Stopped,
+        Self::Single,
+        Self::Link,
+        Self::Special,
+        Self::Unfinished,
     ];
 
     /// The kind with this number.
@@ -86,7 +98,16 @@ impl FaultKind {
             Self::Protocol => "protocol",
             Self::Version => "version",
             Self::Stopped => "stopped",
+            Self::Single => "single",
+            Self::Link => "link",
+            Self::Special => "special",
+            Self::Unfinished => "unfinished",
         }
+    }
+
+    /// Nothing went wrong: such things are not sent.
+    pub fn is_passed_by(self) -> bool {
+        matches!(self, Self::Link | Self::Special | Self::Unfinished)
     }
 
     /// What happened, in words.
@@ -95,7 +116,7 @@ impl FaultKind {
             Self::Changed => "it changed while it was sent; send it again when it is at rest",
             Self::Vanished => "it is no longer there",
             Self::Permission => "permission denied",
-            Self::DiskFull => "the receiver's disk is full; what is there will be used when it is sent again",
+            Self::DiskFull => "the receiver's disk is full",
             Self::Quota => "the receiver gives this sender no more room",
             Self::Name => "the receiver does not take this name",
             Self::InTheWay => "something else stands in its place",
@@ -106,6 +127,12 @@ impl FaultKind {
             Self::Protocol => "the peer did not follow the protocol",
             Self::Version => "the peer speaks another version of the protocol",
             Self::Stopped => "it was given up",
+            Self::Single => {
+                "the receiver writes to its standard output, which takes one file or stream and no folder"
+            }
+            Self::Link => "it is a symbolic link",
+            Self::Special => "it is neither a file nor a folder",
+            Self::Unfinished => "it is what an unfinished transfer has left",
         }
     }
 }
@@ -205,7 +232,7 @@ mod tests {
             assert_eq!(FaultKind::from_number(kind as u8), Some(kind));
         }
         assert_eq!(FaultKind::from_number(0), None);
-        assert_eq!(FaultKind::from_number(15), None);
+        assert_eq!(FaultKind::from_number(19), None);
     }
 
     #[test]

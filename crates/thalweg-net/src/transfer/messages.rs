@@ -121,6 +121,15 @@ pub enum ToReceiver {
         /// Why.
         fault: Fault,
     },
+    /// Something that is not offered, and what keeps it back.
+    Missing {
+        /// The number of folders that it is in, as in an [`Offer`].
+        depth: u64,
+        /// Its name there. It may be that of a folder that was offered and cannot be looked into.
+        name: Vec<u8>,
+        /// Why.
+        fault: Fault,
+    },
     /// There are no more offers.
     Finish,
 }

@@ -14,6 +14,7 @@
 //!   included, before a file gets its name. The same pass over the file gives digests and hash ([`tree`]).
 //! - A source that is written to while it is read is found out by its size, times and number before and after, and does not
 //!   become a file at the receiver.
+//! - What the sender does not or cannot send it [says](messages::ToReceiver::Missing), so that both sides know the same.
 //! - **Names**: an offer names one component of a path and the depth of the folder that it is in, so a path that leads
 //!   elsewhere cannot be said. Names come in ascending order, so none comes twice, and nothing must be remembered to check
 //!   it. The receiver follows no symbolic link below its folder and writes to no file that has a second name. Whoever else
@@ -38,7 +39,8 @@ mod walk;
 mod wire;
 
 pub use fault::{Error, Fault, FaultKind, printable};
-pub use progress::{Failure, Progress, Report, Total};
+pub use names::checked as checked_name;
+pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
 pub use receive::{Claims, Destination, Priority, Target, Turns, receive};
 pub use send::{Options, send};

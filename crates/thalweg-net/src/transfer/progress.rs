@@ -1,6 +1,7 @@
 //! How far a transfer is, and what came of it.
 
 use super::fault::{Fault, printable};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use thalweg_proto::units::Bytes;
@@ -114,12 +115,25 @@ pub struct Report {
     pub resumed: Bytes,
     /// Contents of files that were at the receiver before.
     pub skipped: Bytes,
-    /// Things that are neither files nor folders, which are not sent.
+    /// Things that are not sent: links, what is neither a file nor a folder, what unfinished transfers have left.
     pub passed_by: u64,
+    /// The first of them.
+    pub passed: Vec<Failure>,
     /// How many files and folders failed.
     pub failed: u64,
     /// The first of them.
     pub failures: Vec<Failure>,
+    /// A stream that has not come to its end.
+    pub cut: Option<Cut>,
+}
+
+/// What cannot be resumed: a stream that is not complete, or a file that went to an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its name, as it can be shown.
+    pub name: String,
+    /// At the receiver, the file that has what came of it, if it went to one.
+    pub left: Option<PathBuf>,
 }
 
 /// A file or folder that was not transferred.
@@ -134,6 +148,17 @@ pub struct Failure {
 impl Report {
     /// How many failures are kept.
     pub const MOST_FAILURES: usize = 1000;
+
+    /// Something is not sent, because it is not meant to be or cannot be.
+    pub(super) fn miss(&mut self, name: &str, fault: Fault) {
+        if !fault.kind.is_passed_by() {
+            return self.fail(name, fault);
+        }
+        self.passed_by += 1;
+        if self.passed.len() < Self::MOST_FAILURES {
+            self.passed.push(Failure { name: name.to_owned(), fault });
+        }
+    }
 
     pub(super) fn fail(&mut self, name: &str, fault: Fault) {
         self.failed += 1;

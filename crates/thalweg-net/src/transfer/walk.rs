@@ -58,17 +58,26 @@ pub struct Item {
 pub enum Met {
     /// Something to offer.
     Item(Item),
-    /// Something that is not sent: a link, a device, an unfinished file.
-    PassedBy(PathBuf, &'static str),
-    /// Something that should be sent and cannot.
-    Failed(PathBuf, Fault),
+    /// Something that is not sent.
+    Missing(Missing),
+}
+
+/// Something that is not sent: a link, a device, or what cannot be read.
+#[derive(Debug)]
+pub struct Missing {
+    /// Folders that it is in.
+    pub depth: u64,
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Why.
+    pub fault: Fault,
 }
 
 impl Roots {
     /// Looks whether all are there.
     ///
     /// # Errors
-    /// One is not, or two would have the same name at the receiver: the path and the reason.
+    /// One is not, or is called as an unfinished file, or two would have the same name at the receiver: the path and the reason.
     pub fn new(paths: &[PathBuf]) -> Result<Self, (PathBuf, String)> {
         let mut children = Vec::new();
         for path in paths {
@@ -78,6 +87,11 @@ impl Roots {
                 return Err(failed("neither a file nor a folder".to_owned()));
             }
             let name = name_of(path).map_err(failed)?;
+            if name.ends_with(names::PART.as_bytes()) {
+                return Err(failed(
+                    "it is called as unfinished transfers are, which are not sent".to_owned(),
+                ));
+            }
             children.push(Child { name, path: path.clone(), alike: false });
         }
         sort(&mut children);
@@ -125,15 +139,15 @@ fn sort(children: &mut [Child]) {
 #[derive(Debug)]
 pub struct Walk {
     levels: Vec<std::vec::IntoIter<Child>>,
-    failed: Option<(PathBuf, Fault)>,
+    failed: Option<Missing>,
 }
 
 impl Iterator for Walk {
     type Item = Met;
 
     fn next(&mut self) -> Option<Met> {
-        if let Some((path, fault)) = self.failed.take() {
-            return Some(Met::Failed(path, fault));
+        if let Some(missing) = self.failed.take() {
+            return Some(Met::Missing(missing));
         }
         let child = loop {
             match self.levels.last_mut()?.next() {
@@ -148,28 +162,30 @@ impl Iterator for Walk {
 impl Walk {
     fn meet(&mut self, child: Child) -> Met {
         let depth = self.levels.len() - 1;
+        let missing =
+            |fault: Fault| Met::Missing(Missing { depth: depth as u64, name: child.name.clone(), fault });
         // Who names a link means what it leads to; links that are found are not followed.
         let metadata = if depth == 0 { fs::metadata(&child.path) } else { fs::symlink_metadata(&child.path) };
         let metadata = match metadata {
             Ok(metadata) => metadata,
-            Err(error) => return Met::Failed(child.path, Fault::of(&error)),
+            Err(error) => return missing(unreadable(&error)),
         };
         let stamp = Stamp::of(&metadata);
         let kind = if metadata.is_dir() {
             if depth >= DEEPEST {
-                return Met::Failed(child.path, Fault::new(FaultKind::Name, "it is too deep"));
+                return missing(Fault::new(FaultKind::Name, "it is too deep"));
             }
-            self.enter(&child.path);
+            self.enter(&child);
             OfferKind::Folder { modified: stamp.modified() }
         } else if metadata.is_file() {
             if child.name.ends_with(names::PART.as_bytes()) {
-                return Met::PassedBy(child.path, "an unfinished transfer");
+                return missing(FaultKind::Unfinished.into());
             }
             OfferKind::File { size: stamp.size(), modified: stamp.modified() }
         } else if metadata.is_symlink() {
-            return Met::PassedBy(child.path, "a symbolic link");
+            return missing(FaultKind::Link.into());
         } else {
-            return Met::PassedBy(child.path, "neither a file nor a folder");
+            return missing(FaultKind::Special.into());
         };
         Met::Item(Item {
             depth: depth as u64,
@@ -183,13 +199,21 @@ impl Walk {
     }
 
     /// The next things are those in a folder.
-    fn enter(&mut self, folder: &Path) {
-        let listed = list(folder).unwrap_or_else(|error| {
-            self.failed = Some((folder.to_owned(), Fault::of(&error)));
+    fn enter(&mut self, folder: &Child) {
+        let listed = list(&folder.path).unwrap_or_else(|error| {
+            let (depth, name) = (self.levels.len() as u64 - 1, folder.name.clone());
+            self.failed = Some(Missing { depth, name, fault: unreadable(&error) });
             Vec::new()
         });
         self.levels.push(listed.into_iter());
     }
+}
+
+/// Why something cannot be read here. Names that the receiver does not take are another matter.
+fn unreadable(error: &io::Error) -> Fault {
+    let fault = Fault::of(error);
+    let kind = if fault.kind == FaultKind::Name { FaultKind::Storage } else { fault.kind };
+    Fault { kind, ..fault }
 }
 
 fn list(folder: &Path) -> io::Result<Vec<Child>> {

@@ -80,6 +80,7 @@ mod kind {
     pub const END: u8 = 8;
     pub const ABANDON: u8 = 9;
     pub const FINISH: u8 = 10;
+    pub const MISSING: u8 = 11;
     pub const WELCOME: u8 = 128;
     pub const WANT: u8 = 129;
     pub const SKIP: u8 = 130;
@@ -125,12 +126,18 @@ impl Frame for ToReceiver {
             Self::Abandon { id, fault } => frame(into, kind::ABANDON, |body| {
                 put_fault(body, Some(*id), fault);
             }),
+            Self::Missing { depth, name, fault } => frame(into, kind::MISSING, |body| {
+                put(body, *depth);
+                put(body, name.len() as u64);
+                body.extend_from_slice(name);
+                put_fault(body, None, fault);
+            }),
             Self::Finish => numbers(into, kind::FINISH, &[]),
         }
     }
 
     fn is_known(kind: u8) -> bool {
-        kind <= kind::FINISH
+        kind <= kind::MISSING
     }
 
     fn is_data(kind: u8) -> bool {
@@ -171,6 +178,13 @@ impl Frame for ToReceiver {
             kind::END => Self::End { hash: fields.digest()? },
             kind::ABANDON => Self::Abandon { id: fields.number()?, fault: fields.fault()? },
             kind::FINISH => Self::Finish,
+            kind::MISSING => {
+                let (depth, length) = (fields.number()?, fields.number()?);
+                let length =
+                    usize::try_from(length).ok().filter(|length| (1..=LONGEST_NAME).contains(length));
+                let name = fields.take(length.ok_or(WireError::Value("the length of a name"))?)?.to_vec();
+                Self::Missing { depth, name, fault: fields.fault()? }
+            }
             _ => return Err(WireError::Kind(kind)),
         };
         fields.end(frame)
@@ -463,6 +477,7 @@ mod tests {
             ToReceiver::Keep,
             ToReceiver::End { hash: [7; 32] },
             ToReceiver::Abandon { id: 9, fault: fault.clone() },
+            ToReceiver::Missing { depth: 255, name: vec![0xfe; 255], fault: fault.clone() },
             ToReceiver::Finish,
         ] {
             survives(&frame);
@@ -512,6 +527,10 @@ mod tests {
         for priority in [0, 7, 255] {
             let hello = [&MAGIC[..], &[1, 0, priority]].concat();
             assert_eq!(ToReceiver::decode(kind::HELLO, &hello), Err(WireError::Value("a priority")));
+        }
+        for body in [&[0, 0, 3][..], &[0, 0x41, 0, 3]] {
+            let missing = ToReceiver::decode(kind::MISSING, body);
+            assert_eq!(missing, Err(WireError::Value("the length of a name")));
         }
         assert_eq!(ToReceiver::data(0), Err(WireError::Value("the length of contents")));
         assert_eq!(ToReceiver::data(MOST_DATA + 1), Err(WireError::Value("the length of contents")));

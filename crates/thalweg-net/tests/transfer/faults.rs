@@ -136,7 +136,29 @@ fn things_in_the_way_stay_as_they_are() {
     assert_eq!(outside.names(), ["victim"]);
     assert_eq!(outside.read("victim"), b"untouched");
     assert_eq!(to.read("set/g"), b"g");
-    assert_eq!(ends.sender.report.passed_by, 1);
+    let passed: Vec<_> = ends.receiver.report.passed.iter().map(|it| (&*it.name, it.fault.kind)).collect();
+    assert_eq!(passed, [("set/j.thalweg.part", FaultKind::Unfinished)]);
+}
+
+/// A path that is too long to be read can be made by renaming a folder at its beginning.
+#[test]
+fn folders_that_cannot_be_walked_are_named_on_both_sides() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    from.write("set/file", b"file");
+    let mut deep = from.join("set/short");
+    let name = "n".repeat(100);
+    while deep.as_os_str().len() < 3950 {
+        deep.push(&name);
+    }
+    fs::create_dir_all(&deep).unwrap();
+    fs::rename(from.join("set/short"), from.join("set").join("l".repeat(255))).unwrap();
+    let ends = Transfer::default().run(&[from.join("set")], &to);
+    ends.end();
+    assert_eq!(ends.sender.report.failures, ends.receiver.report.failures);
+    let [failure] = &ends.receiver.report.failures[..] else { panic!("{:?}", ends.receiver.report) };
+    assert_eq!(failure.fault.kind, FaultKind::Storage);
+    assert!(failure.name.starts_with("set/lll"), "{}", failure.name);
+    assert_eq!(to.read("set/file"), b"file");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::{Options, Source, Target};
+use thalweg_net::transfer::{Cut, Error, FaultKind, Options, Roots, Source, Target};
 
 fn set_time(path: &std::path::Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, 123_456_789);
@@ -101,7 +101,11 @@ fn links_are_not_followed_out_of_a_folder_but_named_ones_are() {
     symlink(from.join("set"), from.join("named")).unwrap();
     let ends = Transfer::default().run(&[from.join("named")], &to);
     ends.complete();
-    assert_eq!(ends.sender.report.passed_by, 1);
+    // Both sides name it.
+    for report in [&ends.sender.report, &ends.receiver.report] {
+        assert_eq!(report.passed_by, 1);
+        assert_eq!((&*report.passed[0].name, report.passed[0].fault.kind), ("named/link", FaultKind::Link));
+    }
     assert_eq!(to.names(), ["named"]);
     assert_eq!(to.read("named/file"), b"file");
     assert!(fs::symlink_metadata(to.join("named/link")).is_err());
@@ -144,11 +148,12 @@ fn a_stream_becomes_a_file_and_a_file_a_stream() {
     assert!(to.read("stream") == bytes);
 
     let file = from.write("file", &bytes);
-    for source in [stream(bytes.clone()), Source::Paths(thalweg_net::transfer::Roots::new(&[file]).unwrap())]
-    {
+    for source in [stream(bytes.clone()), Source::Paths(Roots::new(&[file]).unwrap())] {
         let (output, chunks) = channel();
         let target = Target::Output(Box::new(Output(output)));
-        Transfer::default().run_to(source, target).complete();
+        let ends = Transfer::default().run_to(source, target);
+        ends.complete();
+        assert_eq!((&ends.sender.report.cut, &ends.receiver.report.cut), (&None, &None));
         assert!(chunks.iter().flatten().eq(bytes.iter().copied()));
     }
 }
@@ -156,18 +161,24 @@ fn a_stream_becomes_a_file_and_a_file_a_stream() {
 #[test]
 fn an_output_takes_one_file_and_says_when_it_closes() {
     let from = Place::new("from");
-    let paths = [from.write("a", &noise(1, 10)), from.write("b", b"b")];
-    let source = || Source::Paths(thalweg_net::transfer::Roots::new(&paths).unwrap());
-    let (output, _chunks) = channel();
-    let ends = Transfer::default().run_to(source(), Target::Output(Box::new(Output(output))));
-    ends.end();
-    assert_eq!((ends.sender.report.files, ends.sender.report.failed), (1, 1));
+    let paths = [from.write("a", &noise(1, 10)), from.write("b", b"b"), from.write("set/file", b"file")];
+    let source = |paths: &[PathBuf]| Source::Paths(Roots::new(paths).unwrap());
+    for set in [&paths[..2], &[paths[0].clone(), from.join("set")], &[from.join("set")]] {
+        let (output, chunks) = channel();
+        let ends = Transfer::default().run_to(source(set), Target::Output(Box::new(Output(output))));
+        let sent = ends.sender.result.unwrap_err();
+        assert!(matches!(&sent, Error::Refused(fault) if fault.kind == FaultKind::Single), "{sent}");
+        assert!(sent.to_string().contains("takes one file or stream and no folder"), "{sent}");
+        let received = ends.receiver.result.unwrap_err();
+        assert!(matches!(&received, Error::Here(fault) if fault.kind == FaultKind::Single), "{received}");
+        assert_eq!(chunks.iter().count(), 0, "nothing of it is written");
+    }
 
     let (output, chunks) = channel();
     drop(chunks);
-    let ends = Transfer::default().run_to(source(), Target::Output(Box::new(Output(output))));
+    let ends = Transfer::default().run_to(source(&paths[..1]), Target::Output(Box::new(Output(output))));
     ends.end();
-    assert_eq!((ends.sender.report.files, ends.sender.report.failed), (0, 2));
+    assert_eq!((ends.sender.report.files, ends.sender.report.failed), (0, 1));
 }
 
 #[test]
@@ -182,8 +193,13 @@ fn a_stream_that_was_cut_off_begins_anew() {
     let cut = Transfer::broken(breaks).run_to(stream(bytes.clone()), target());
     assert!(cut.sender.result.is_err() && cut.receiver.result.is_err());
     assert_eq!(to.names(), ["stream.thalweg.part"]);
+    let left = fs::canonicalize(to.join("stream.thalweg.part")).unwrap();
+    assert_eq!(cut.receiver.report.cut, Some(Cut { name: "stream".to_owned(), left: Some(left) }));
+    assert_eq!(cut.sender.report.cut, Some(Cut { name: "stream".to_owned(), left: None }));
     let shorter = noise(5, 1000);
-    Transfer::default().run_to(stream(shorter.clone()), target()).complete();
+    let ends = Transfer::default().run_to(stream(shorter.clone()), target());
+    ends.complete();
+    assert_eq!((&ends.sender.report.cut, &ends.receiver.report.cut), (&None, &None));
     assert_eq!(to.names(), ["stream"]);
     assert_eq!(to.read("stream"), shorter);
 }
@@ -192,9 +208,12 @@ fn a_stream_that_was_cut_off_begins_anew() {
 fn roots_have_names_of_their_own() {
     let from = Place::new("from");
     let paths = [from.write("a/same", b"1"), from.write("b/same", b"2")];
-    let (path, why) = thalweg_net::transfer::Roots::new(&paths).unwrap_err();
+    let (path, why) = Roots::new(&paths).unwrap_err();
     assert!(path == paths[1] && why.contains("same name"), "{why}");
-    let missing = thalweg_net::transfer::Roots::new(&[from.join("missing")]);
+    let unfinished = from.write("x.thalweg.part", b"1");
+    let (path, why) = Roots::new(std::slice::from_ref(&unfinished)).unwrap_err();
+    assert!(path == unfinished && why.contains("unfinished"), "{why}");
+    let missing = Roots::new(&[from.join("missing")]);
     assert_eq!(missing.unwrap_err().0, from.join("missing"));
-    assert!(thalweg_net::transfer::Roots::new(&[PathBuf::from("/")]).is_err());
+    assert!(Roots::new(&[PathBuf::from("/")]).is_err());
 }

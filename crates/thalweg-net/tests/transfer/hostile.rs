@@ -38,6 +38,10 @@ fn folder(depth: u64, name: &str) -> ToReceiver {
     ToReceiver::Offer(Offer { depth, name: name.into(), alike: false, mode: 0o755, kind })
 }
 
+fn missing(depth: u64, name: &str) -> ToReceiver {
+    ToReceiver::Missing { depth, name: name.into(), fault: FaultKind::Permission.into() }
+}
+
 /// What a receiver does with these bytes.
 fn receives(to: &Place, bytes: Vec<u8>) -> Outcome {
     let destination = Destination::new(to.path(), Claims::default(), "mallory").unwrap();
@@ -83,6 +87,7 @@ fn frames_out_of_order_end_the_transfer() {
     is_refused(&[file(0, "a", 10), begin(0), verify(u64::MAX >> 2, 1)]);
     // Names.
     is_refused(&[file(1, "a", 1)]);
+    is_refused(&[missing(1, "a")]);
     is_refused(&[file(0, "a", 1), file(1, "b", 1)]);
     is_refused(&[file(0, "b", 1), file(0, "a", 1)]);
     is_refused(&[file(0, "a", 1), file(0, "a", 1)]);
@@ -220,6 +225,7 @@ fn frame() -> impl Strategy<Value = ToReceiver> {
         1 => id.clone().prop_map(|id| ToReceiver::Abandon { id, fault: FaultKind::Changed.into() }),
         1 => (id.clone(), 0..3u64, 0..70u64)
             .prop_map(|(id, first, count)| ToReceiver::Verify { id, first, count }),
+        1 => (0..3u64).prop_map(|depth| missing(depth, "d")),
         1 => Just(ToReceiver::Keep),
         1 => id.prop_map(|id| ToReceiver::Same { id }),
         1 => Just(ToReceiver::Finish),
@@ -249,4 +255,21 @@ proptest! {
         let outcome = receives(&to, all);
         prop_assert!(outcome.result.is_err() || outcome.report.files == 0);
     }
+}
+
+/// A sender that waits for an answer, as honest ones do, hears the refusal while it waits.
+#[test]
+fn who_waits_for_an_answer_is_refused_at_once() {
+    let to = Place::new("to");
+    let (mut sender, mut from_sender, to_sender, mut from_receiver) = pipes(Break::never());
+    sender.write_all(&bytes(&[hello(), file(1, "a", 1)])).unwrap();
+    let target = Target::Folder(Destination::new(to.path(), Claims::default(), "?").unwrap());
+    let receiver = std::thread::spawn(move || {
+        receive(target, &Turns::default(), &mut from_sender, to_sender, &Arc::new(Progress::new()))
+    });
+    let mut heard = [0; 14];
+    from_receiver.read_exact(&mut heard).unwrap();
+    assert_eq!((heard[11], heard[13]), (138, FaultKind::Protocol as u8));
+    drop(sender);
+    assert!(matches!(receiver.join().unwrap().result, Err(Error::Protocol(_))));
 }

@@ -82,7 +82,7 @@ impl Ends {
             (ours.files, ours.folders, ours.unchanged, ours.skipped, ours.resumed),
             (theirs.files, theirs.folders, theirs.unchanged, theirs.skipped, theirs.resumed)
         );
-        assert_eq!(ours.moved, theirs.moved);
+        assert_eq!((ours.moved, &ours.passed), (theirs.moved, &theirs.passed));
         assert_eq!(self.progress[0].bytes(), self.progress[1].bytes(), "both sides show the same");
         assert_eq!(self.progress[0].files(), self.progress[1].files());
     }

@@ -5,8 +5,10 @@ mod meter;
 mod metrics;
 mod pairing;
 mod peers;
+mod reach;
 mod receive;
 mod send;
+mod stopped;
 mod summary;
 mod throttle;
 

@@ -5,6 +5,7 @@ use super::meter::{Meter, Watched};
 use super::metrics::{Counted, Metrics};
 use super::pairing::{Invitation, News, PAIRING};
 use super::peers::{self, Keys, Peers, ask, name_for};
+use super::stopped::Stopped;
 use super::summary::{Facts, Summary};
 use super::{ENDED, SERVICE, bind, close};
 use crate::Done;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{self, EndpointConfig, Trust};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, Socket};
-use thalweg_net::session::code;
+use thalweg_net::session::{Closed, code};
 use thalweg_net::transfer::{
     self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
     Report, Target, Turns,
@@ -36,21 +37,34 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Receives from one sender.
 pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
+    match receive(arguments, console) {
+        Ok(facts) => Summary::new(facts).tell(console, arguments.json),
+        Err(stopped) => stopped.tell("recv", console, arguments.json),
+    }
+}
+
+/// Waits for one sender, and gives what came of its transfer.
+fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stopped> {
     let is_output = arguments.folder.as_os_str() == "-";
     if !is_output {
         make_folder(&arguments.folder)?;
     }
     let mut door = Door::open(&arguments.common, console)?;
     let (claims, turns) = (Claims::default(), Turns::default());
-    let (ended, ends) = channel();
-    let mut open = 0_u32;
+    let mut open: Option<Open> = None;
+    let mut lost = None;
     loop {
         if let Some((connection, key)) = door.next()? {
-            // An output cannot be begun anew by a second sender, nor by the first one again.
-            if is_output && open > 0 {
+            // An output cannot be begun anew.
+            if is_output && open.is_some() {
                 connection.close(code::BUSY, "another transfer is being received");
                 continue;
             }
+            // Whoever comes again has lost the connection that it had, also where this end does not know it yet.
+            if let Some(earlier) = open.take() {
+                earlier.connection.close(ENDED, "the same sender has begun another transfer");
+            }
+            door.owner = Some(key);
             let target = if is_output {
                 Target::Output(Box::new(io::stdout()))
             } else {
@@ -58,32 +72,58 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
                 let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
                 Target::Folder(destination.map_err(cannot)?)
             };
-            open += 1;
+            let (ended, ends) = channel();
+            open = Some(Open { connection: connection.another(), ends });
             let peer = door.name(&key, &connection);
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
             let turns = turns.clone();
             let session = Session { connection, target, turns, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
-        if let Ok(end) = ends.try_recv() {
+        if let Some((end, closed)) = open.as_ref().and_then(Open::end) {
+            open = None;
             let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
-            if is_lost && !is_output && !door.stop.load(Ordering::Relaxed) {
-                // Whoever was cut off comes back.
-                console.say(&format!("{}: {}; waiting for it to come back", end.peer, reason(&end.outcome)));
-                open -= 1;
+            let report = &end.outcome.report;
+            let has_begun = *report != Report::default();
+            // Who closes the connection has given up, and does not come back by itself.
+            let has_given_up =
+                matches!(closed, Some(Closed::Peer { code, .. }) if code == ENDED || has_begun);
+            let goes_on = !is_output && report.cut.is_none() && !has_given_up;
+            if is_lost && goes_on && !door.is_stopped() {
+                let who = if has_begun { "it to come back" } else { "a sender" };
+                console.say(&format!("{}: {}; waiting for {who}", end.peer, reason(&end.outcome)));
+                if has_begun {
+                    lost = Some(end);
+                } else if lost.is_none() {
+                    door.owner = None;
+                }
                 continue;
             }
-            return Summary::new(end).tell(console, arguments.json);
+            return Ok(end);
         }
-        if let Some(why) = door.closed_for.filter(|_| open == 0) {
-            return Err(Error::Failed(format!("{why}; nothing was received")));
+        if let Some(why) = door.closed_for.filter(|_| open.is_none()) {
+            return Err(Error::Failed(format!("{why}; nothing was received")).into());
         }
         if door.is_stopped() {
             turns.end();
+            if open.is_none() {
+                let why = "interrupted before anything was received";
+                return lost.ok_or_else(|| Error::Lost(why.to_owned()).into());
+            }
         }
-        if door.is_stopped() && open == 0 {
-            return Err(Error::Lost("interrupted before anything was received".to_owned()));
-        }
+    }
+}
+
+/// The transfer that `recv` is about.
+struct Open {
+    connection: Connection,
+    ends: Receiver<Facts>,
+}
+
+impl Open {
+    /// What came of it, and why its connection ended, if it has.
+    fn end(&self) -> Option<(Facts, Option<Closed>)> {
+        self.ends.try_recv().ok().map(|facts| (facts, self.connection.closed()))
     }
 }
 
@@ -182,6 +222,8 @@ struct Door<'a> {
     invitation: Option<Invitation>,
     /// Why the code is not good any more, if it is not and nobody was let in by it.
     closed_for: Option<&'static str>,
+    /// The one sender that is let in, once there is one.
+    owner: Option<PublicKey>,
     metrics: Option<Arc<Metrics>>,
     console: &'a Console,
     stop: Arc<AtomicBool>,
@@ -232,6 +274,7 @@ impl<'a> Door<'a> {
             pairs: arguments.pair,
             invitation,
             closed_for: None,
+            owner: None,
             metrics: Metrics::begin(arguments.metrics, console)?,
             console,
             stop,
@@ -253,6 +296,10 @@ impl<'a> Door<'a> {
             return Ok(None);
         };
         let key = connection.peer();
+        if self.owner.is_some_and(|owner| owner != key) {
+            connection.close(code::BUSY, "it receives from another sender; `thalweg serve` takes several");
+            return Ok(None);
+        }
         if connection.service() == PAIRING {
             match &mut self.invitation {
                 Some(invitation) => invitation.meet(connection),
@@ -336,6 +383,15 @@ impl<'a> Door<'a> {
             !name.starts_with('.') && name.len() <= 100 && name.bytes().all(plain)
         };
         self.senders.name_of(key).filter(is_plain).map_or_else(|| name_for(key), str::to_owned)
+    }
+}
+
+impl Drop for Door<'_> {
+    /// Who came too late hears so.
+    fn drop(&mut self) {
+        while let Ok(Some(connection)) = self.socket.accept_within(Duration::ZERO) {
+            connection.close(code::BUSY, "the receiver has ended");
+        }
     }
 }
 

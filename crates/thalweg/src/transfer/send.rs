@@ -5,6 +5,8 @@ use super::meter::{Meter, Watched};
 use super::metrics::Metrics;
 use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
+use super::reach::{Unreached, reach};
+use super::stopped::Stopped;
 use super::summary::{Facts, Summary, add};
 use super::throttle::{Pace, Throttle};
 use super::{SERVICE, bind, close, lend};
@@ -36,24 +38,23 @@ enum What {
 
 /// Sends files.
 pub fn send(arguments: &SendArguments, console: &Console) -> Done {
-    let record = Record::new(arguments.record.as_deref());
-    let done = run(arguments, console, record.as_ref().map(Record::recorder));
+    let record = match Record::new(arguments.record.as_deref()) {
+        Ok(record) => record,
+        Err(error) => return Stopped::from(error).tell("send", console, arguments.json),
+    };
+    let ended = run(arguments, console, record.as_ref().map(Record::recorder));
+    let done = match ended {
+        Ok(facts) => Summary::new(facts).tell(console, arguments.json),
+        Err(stopped) => stopped.tell("send", console, arguments.json),
+    };
     // A transfer that failed was recorded, too.
     let written = record.map_or(Ok(()), |record| record.finish(console));
     done.and(written)
 }
 
-fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>) -> Done {
-    let Some((host, paths)) = arguments.words.split_last() else {
-        return Err(Error::Usage("expected files and a receiver".to_owned()));
-    };
-    if paths.is_empty() {
-        let host = host.to_string_lossy();
-        return Err(Error::Usage(format!("expected files, and then the receiver; there is only `{host}`")));
-    }
-    let host = host.to_str().ok_or_else(|| Error::Usage("the receiver's name is not text".to_owned()))?;
+fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>) -> Result<Facts, Stopped> {
+    let (host, paths) = words(arguments)?;
     let name = with_port(host)?;
-    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let what = what(&paths, arguments)?;
     let scheme = arguments.scheme.clone().at_rate(arguments.rate);
     let scheme = scheme.map_err(|error| Error::Usage(format!("--scheme: {error}, or with --rate")))?;
@@ -73,7 +74,9 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
     let begun = Instant::now();
     let mut earlier = Report::default();
     let mut pause = PAUSE[0];
-    for connections in 1.. {
+    let mut connections = 0;
+    loop {
+        connections += 1;
         let attempt = sender.attempt(&what);
         let is_input = matches!(what, What::Input(_));
         let goes_on = arguments.keep_trying && !is_input && !sender.stop.load(Ordering::Relaxed);
@@ -98,11 +101,13 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
                         stats: Some(stats),
                         scheme: Some(sender.scheme.to_string()),
                     };
-                    return Summary::new(facts).tell(console, arguments.json);
+                    return Ok(facts);
                 }
             },
-            Err(Error::Lost(why)) if goes_on => why,
-            Err(error) => return Err(error),
+            Err(stopped) => match stopped.passes().filter(|_| goes_on) {
+                Some(why) => why.to_owned(),
+                None => return Err(stopped),
+            },
         };
         console.say(&format!("{why}; trying again in {} s", pause.as_secs()));
         let until = Instant::now() + pause;
@@ -111,7 +116,19 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
         }
         pause = (2 * pause).min(PAUSE[1]);
     }
-    Ok(())
+}
+
+/// The receiver, which comes last, and what is sent.
+fn words(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>), Error> {
+    let Some((host, paths)) = arguments.words.split_last() else {
+        return Err(Error::Usage("expected files and a receiver".to_owned()));
+    };
+    if paths.is_empty() {
+        let host = host.to_string_lossy();
+        return Err(Error::Usage(format!("expected files, and then the receiver; there is only `{host}`")));
+    }
+    let host = host.to_str().ok_or_else(|| Error::Usage("the receiver's name is not text".to_owned()))?;
+    Ok((host, paths.iter().map(PathBuf::from).collect()))
 }
 
 fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
@@ -119,7 +136,9 @@ fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
         if paths.len() > 1 {
             return Err(Error::Usage("standard input is sent alone".to_owned()));
         }
-        return Ok(What::Input(arguments.name.clone().into_bytes()));
+        let name = arguments.name.clone().into_bytes();
+        transfer::checked_name(&name).map_err(|fault| Error::Usage(format!("--name: {fault}")))?;
+        return Ok(What::Input(name));
     }
     let roots = Roots::new(paths);
     roots.map(What::Paths).map_err(|(path, why)| Error::Usage(format!("{}: {why}", path.display())))
@@ -132,7 +151,12 @@ fn with_port(host: &str) -> Result<String, Error> {
         return Ok(format!("[{host}]:{PORT}"));
     }
     let named = match host.rsplit_once(':') {
-        Some((name, port)) if !name.is_empty() && port.parse::<u16>().is_ok() => return Ok(host.to_owned()),
+        Some((name, port)) if !name.is_empty() && port.parse::<u16>().is_ok() => {
+            if port.parse() == Ok(0) {
+                return Err(Error::Usage(format!("`{host}`: nobody can listen at port 0")));
+            }
+            return Ok(host.to_owned());
+        }
         Some((name, "")) => name,
         Some(_) if !host.ends_with(']') => {
             return Err(Error::Usage(format!("`{host}` is not HOST:PORT")));
@@ -161,7 +185,7 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     /// Connects and sends, once; gives how it ended, what the connection did, and when.
-    fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats, Instant), Error> {
+    fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats, Instant), Stopped> {
         let source = match what {
             What::Paths(roots) => Source::Paths(roots.clone()),
             What::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },
@@ -201,13 +225,18 @@ impl Sender<'_> {
         Ok((outcome, stats, ended))
     }
 
-    fn connect(&mut self) -> Result<(Socket, Connection), Error> {
-        let lost = |error: io::Error| Error::Lost(format!("{}: {error}", self.name));
+    fn connect(&mut self) -> Result<(Socket, Connection), Stopped> {
+        let lost = |error: io::Error| Stopped::unreachable(format!("{}: {error}", self.name));
         let addresses: Vec<SocketAddr> = self.name.to_socket_addrs().map_err(lost)?.collect();
         if let Some(code) = self.arguments.pair.as_ref().filter(|_| !self.paired) {
             let (_socket, connection) = self.reach(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
-            pairing::ask(&self.name, self.identity.public(), code, connection)?;
+            let asked = pairing::ask(&self.name, self.identity.public(), code, connection);
+            asked.map_err(|error| match error {
+                Error::Failed(why) => Stopped::untrusted(why),
+                Error::Lost(why) => Stopped::unreachable(why),
+                error => error.into(),
+            })?;
             self.receivers.remember(&self.name, key)?;
             self.paired = true;
             self.console.say(&format!("Paired. From now on {} is known by the key {key}", self.name));
@@ -223,8 +252,8 @@ impl Sender<'_> {
         addresses: &[SocketAddr],
         trust: &Trust,
         service: &str,
-    ) -> Result<(Socket, Connection), Error> {
-        let mut why = Error::Lost(format!("{} has no address", self.name));
+    ) -> Result<(Socket, Connection), Stopped> {
+        let mut why = Stopped::unreachable(format!("{} has no address", self.name));
         for &remote in addresses {
             let any: IpAddr =
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -232,16 +261,25 @@ impl Sender<'_> {
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
             let connect =
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
-            match socket.connect(connect) {
+            match reach(&socket, connect, &self.stop) {
                 Ok(connection) => return Ok((socket, connection)),
-                Err(error) => why = self.explain(&error),
+                Err(Unreached::Net(error)) => why = self.explain(&error),
+                Err(Unreached::Refused) => {
+                    why = Stopped::unreachable(format!(
+                        "{}: nobody answered; nothing listens there",
+                        self.name
+                    ));
+                }
+                Err(Unreached::Stopped) => {
+                    return Err(Error::Lost("interrupted before there was a connection".to_owned()).into());
+                }
             }
         }
         Err(why)
     }
 
     /// Whose key the receiver may have.
-    fn trust(&self) -> Result<Trust, Error> {
+    fn trust(&self) -> Result<Trust, Stopped> {
         let given: Vec<_> = self
             .arguments
             .trust
@@ -260,7 +298,7 @@ impl Sender<'_> {
         if self.arguments.trust.contains(&Trusted::New) || peers::can_ask() {
             return Ok(Trust::Anyone);
         }
-        Err(Error::Failed(format!(
+        Err(Stopped::untrusted(format!(
             "the key of {} is not known. `thalweg recv` and `thalweg serve` print theirs: give it with --trust KEY, \
              or take the one that answers with --trust new",
             self.name
@@ -268,16 +306,25 @@ impl Sender<'_> {
     }
 
     /// Remembers who answered, if that is new and wanted.
-    fn know(&mut self, connection: &Connection) -> Done {
+    fn know(&mut self, connection: &Connection) -> Result<(), Stopped> {
         let key = connection.peer();
-        let is_given = self.arguments.trust.contains(&Trusted::Key(key));
-        if is_given || self.receivers.key_of(&self.name).is_some() {
+        let known = self.receivers.key_of(&self.name);
+        if self.arguments.trust.contains(&Trusted::Key(key)) {
+            if let Some(other) = known.filter(|known| *known != key) {
+                let (name, path) = (&self.name, self.receivers.path().display());
+                self.console.say(&format!(
+                    "note: {name} has the key that --trust gives, not {other}, by which {path} knows it"
+                ));
+            }
+            return Ok(());
+        }
+        if known.is_some() {
             return Ok(());
         }
         if !self.arguments.trust.contains(&Trusted::New) {
             let question = format!("{} has the key {key}, which is not known. Trust it?", self.name);
             if !peers::ask(&question) {
-                return Err(Error::Failed("not trusted: nothing was sent".to_owned()));
+                return Err(Stopped::untrusted("not trusted: nothing was sent".to_owned()));
             }
         }
         self.receivers.remember(&self.name, key)?;
@@ -286,31 +333,32 @@ impl Sender<'_> {
     }
 
     /// The receiver turned this sender away before anything was sent.
-    fn refused(&self, connection: &Connection) -> Option<Error> {
+    fn refused(&self, connection: &Connection) -> Option<Stopped> {
         let Some(Closed::Peer { code, reason }) = connection.closed() else { return None };
         let name = &self.name;
-        match code {
-            code::UNAUTHORIZED => Some(Error::Failed(format!(
+        let error = match code {
+            code::UNAUTHORIZED => Error::Failed(format!(
                 "{name} takes nothing from this key, which is {}; its owner can let it in with --trust",
                 self.identity.public()
-            ))),
-            code::BUSY => Some(Error::Lost(format!("{name}: {reason}"))),
-            code::SERVICE => Some(Error::Failed(format!("{name} does not receive files"))),
-            code::SCHEME => Some(Error::Failed(format!("{name} does not know the scheme {}", self.scheme))),
-            _ => None,
-        }
+            )),
+            code::BUSY => Error::Lost(format!("{name}: {reason}")),
+            code::SERVICE => Error::Failed(format!("{name} does not receive files")),
+            code::SCHEME => Error::Failed(format!("{name} does not know the scheme {}", self.scheme)),
+            _ => return None,
+        };
+        Some(Stopped::refused(error))
     }
 
-    fn explain(&self, error: &NetError) -> Error {
+    fn explain(&self, error: &NetError) -> Stopped {
         let name = &self.name;
         match error {
-            NetError::Connect(ConnectError::WrongKey(key)) => Error::Failed(format!(
+            NetError::Connect(ConnectError::WrongKey(key)) => Stopped::untrusted(format!(
                 "{name} answers with the key {key}, which is not the one that it should have. Somebody may be in \
                  between. If it has changed, correct {}",
                 self.receivers.path().display()
             )),
-            NetError::Connect(ConnectError::Unspeakable) => Error::Failed(format!("{name}: {error}")),
-            _ => Error::Lost(format!("{name}: {error}")),
+            NetError::Connect(ConnectError::Unspeakable) => Error::Failed(format!("{name}: {error}")).into(),
+            _ => Stopped::unreachable(format!("{name}: {error}")),
         }
     }
 }
@@ -332,7 +380,7 @@ mod tests {
         ] {
             assert_eq!(with_port(given).unwrap(), meant, "{given}");
         }
-        for given in ["", ":99", "host:port", "a file", "folder/file"] {
+        for given in ["", ":99", "host:port", "a file", "folder/file", "host:0", "[2001:db8::1]:00"] {
             assert!(with_port(given).is_err(), "{given}");
         }
     }

@@ -10,7 +10,7 @@ use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{self, Outcome, Report};
 use thalweg_proto::transport::SenderStats;
 
-/// Failures that are shown one by one.
+/// Failures, and things that are not sent, that are shown one by one.
 const SHOWN: usize = 20;
 
 /// What came of a transfer.
@@ -22,6 +22,7 @@ pub struct Summary {
     /// Why, where the transfer did not come to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    exit_code: u8,
     peer: String,
     files: u64,
     folders: u64,
@@ -38,6 +39,14 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<Path>,
     failures: Vec<Failure>,
+    /// Links and other things that are not meant to be sent.
+    not_sent: Vec<Failure>,
+    /// What has come of a stream that cannot be resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<String>,
+    /// A stream has not come to its end.
+    #[serde(skip)]
+    is_cut: bool,
 }
 
 /// What the connection did.
@@ -96,15 +105,23 @@ impl Summary {
             Ok(()) => ("failures", None),
             Err(error) => (name(&error), Some(error.to_string())),
         };
-        let failures = report.failures.into_iter().map(|failure| Failure {
-            name: failure.name,
-            kind: failure.fault.kind.name(),
-            message: failure.fault.to_string(),
-        });
+        let named = |failures: Vec<transfer::Failure>| {
+            let named = failures.into_iter().map(|failure| Failure {
+                name: failure.name,
+                kind: failure.fault.kind.name(),
+                message: failure.fault.to_string(),
+            });
+            named.collect()
+        };
         Self {
             command,
             result,
             reason,
+            exit_code: match result {
+                "complete" => 0,
+                "interrupted" => 3,
+                _ => 1,
+            },
             peer,
             files: report.files,
             folders: report.folders,
@@ -118,7 +135,10 @@ impl Summary {
             rate_bps: rate(report.moved.get(), span).as_bits_per_sec(),
             connections,
             path: stats.map(|stats| Path::new(&stats, scheme)),
-            failures: failures.collect(),
+            failures: named(report.failures),
+            not_sent: named(report.passed),
+            is_cut: report.cut.is_some(),
+            left: report.cut.and_then(|cut| cut.left).map(|path| path.display().to_string()),
         }
     }
 
@@ -136,11 +156,18 @@ impl Summary {
         if self.failed > SHOWN as u64 {
             console.complain(&format!("and {} more", self.failed - SHOWN as u64));
         }
+        for thing in self.not_sent.iter().take(SHOWN) {
+            console.say(&format!("note: {} is not sent: {}", thing.name, thing.message));
+        }
         if json {
             let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
             console.print(&text)?;
         }
         console.say(&self.sentence());
+        let again = self.again();
+        if self.result != "interrupted" {
+            again.iter().for_each(|again| console.say(&format!("note: {again}")));
+        }
         match self.result {
             "complete" => Ok(()),
             "failures" => {
@@ -148,11 +175,23 @@ impl Summary {
                 Err(Error::Failed(format!("{} {what} did not come through", self.failed)))
             }
             "interrupted" => {
-                let reason = self.reason.as_deref().unwrap_or_default();
-                Err(Error::Lost(format!("{reason}; the same command goes on where it stopped")))
+                let again = again.as_deref().unwrap_or("the same command goes on where it stopped");
+                Err(Error::Lost(format!("{}; {again}", self.reason.as_deref().unwrap_or_default())))
             }
             _ => Err(Error::Failed(self.reason.clone().unwrap_or_default())),
         }
+    }
+
+    /// What another attempt will find.
+    fn again(&self) -> Option<String> {
+        if self.is_cut {
+            let left = self.left.iter().map(|left| format!("; what came of it is in {left}"));
+            let left: String = left.collect();
+            return Some(format!("a stream cannot be resumed, it has to be sent from its beginning{left}"));
+        }
+        let is_full = |failure: &Failure| failure.kind == transfer::FaultKind::DiskFull.name();
+        let again = "what the receiver has of it is used when it is sent again";
+        self.failures.iter().any(is_full).then(|| again.to_owned())
     }
 
     /// For people.

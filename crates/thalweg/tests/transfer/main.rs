@@ -1,5 +1,6 @@
 //! Files between real processes over real sockets, which are killed.
 
+mod ends;
 mod metrics;
 mod pairing;
 mod priority;
@@ -9,7 +10,7 @@ use processes::{Place, Receiver, exit, sends, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// Bytes that look like no others.
@@ -147,20 +148,25 @@ fn ctrl_c_ends_one_side_and_the_other_hears_why() {
     let place = Place::new("ctrl-c");
     place.write("file", &noise(4, 5_000_000));
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
-    let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let address = receiver.address.clone();
+    let arguments = ["file", &address, "--trust", "new", "--rate", "10 Mbit/s"];
     let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.length("to/file.thalweg.part") > 100_000);
     processes::interrupt(&sender);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("the same command goes on"), "{}", sent.stderr);
-    // The receiver waits for its sender to come back; it does, and now the receiver goes.
+    let received = receiver.end();
+    assert_eq!(exit(&received), 3, "{}", received.stderr);
+    assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
+    // Both begin again, and now the receiver goes.
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
     let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     let least = place.length("to/file.thalweg.part");
     wait_until("more of the file has come", || place.length("to/file.thalweg.part") > least + 100_000);
     let received = receiver.interrupt();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
-    assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
+    assert!(received.stderr.contains("the same command goes on"), "{}", received.stderr);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("interrupted by its user"), "{}", sent.stderr);
@@ -235,21 +241,14 @@ fn nobody_is_trusted_without_being_told() {
 
 #[test]
 fn a_full_disk_has_its_own_words_and_leaves_no_wrong_file() {
-    // A file system of 3 MB, where the user may make one.
-    let can = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
-    if !can {
-        eprintln!("skipped: unshare cannot make a namespace here");
-        return;
-    }
     let place = Place::new("full-disk");
     place.write("set/a", &noise(1, 1000));
     place.write("set/b", &noise(2, 6_000_000));
-    fs::create_dir(place.join("to")).unwrap();
-    let script = "mount -t tmpfs -o size=3m none to && \"$@\"; code=$?; find to -type f; exit $code";
-    let receiver = Receiver::within(&place, &["unshare", "-rm", "sh", "-c", script, "sh"], &["to"], &NEW);
+    let Some(receiver) = Receiver::on_a_small_disk(&place) else { return };
     let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
     assert_eq!(exit(&sent), 1, "{}", sent.stderr);
     assert!(sent.stderr.contains("set/b: the receiver's disk is full"), "{}", sent.stderr);
+    assert!(sent.stderr.contains("is used when it is sent again"), "{}", sent.stderr);
     let document = json(&sent.stdout);
     assert_eq!((&document["result"], &document["files"]), (&"failures".into(), &1.into()));
     assert_eq!(document["failures"][0]["kind"], "disk-full");

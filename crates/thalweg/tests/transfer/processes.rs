@@ -132,12 +132,25 @@ impl Receiver {
     }
 
     /// As an argument of another program.
-    pub fn within(place: &Place, program: &[&str], arguments: &[&str], trust: &[&str]) -> Self {
+    fn within(place: &Place, program: &[&str], arguments: &[&str], trust: &[&str]) -> Self {
         let mut call = Command::new(program[0]);
         call.args(&program[1..]).arg(env!("CARGO_BIN_EXE_thalweg")).arg("recv");
         call.args(arguments).args(trust).args(["--listen", "127.0.0.1:0"]);
         dress(&mut call, place, "receiver");
         Self::spawn(&mut call)
+    }
+
+    /// On a file system of 3 MB, where the user may make one; prints what files it has in the end.
+    pub fn on_a_small_disk(place: &Place) -> Option<Self> {
+        let can = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
+        if !can {
+            eprintln!("skipped: unshare cannot make a namespace here");
+            return None;
+        }
+        fs::create_dir(place.join("to")).unwrap();
+        let script = "mount -t tmpfs -o size=3m none to && \"$@\"; code=$?; find to -type f; exit $code";
+        let program = ["unshare", "-rm", "sh", "-c", script, "sh"];
+        Some(Self::within(place, &program, &["to"], &["--trust", "new"]))
     }
 
     fn spawn(call: &mut Command) -> Self {

@@ -57,7 +57,10 @@ impl Results {
         let Finished { id, name, part, size, mode, modified } = finished;
         match part.finish(size, mode, modified) {
             Ok(()) => {
-                self.note(|report| report.files += 1);
+                self.note(|report| {
+                    report.files += 1;
+                    report.cut = report.cut.take().filter(|_| modified.is_some());
+                });
                 self.progress.file_done();
                 self.say(ToSender::Stored { id });
             }

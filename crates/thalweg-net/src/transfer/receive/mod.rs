@@ -112,26 +112,28 @@ where
     let (replies, writer) = replies::begin(to_peer, progress).map_err(here)?;
     let results = Results { replies, report: Arc::clone(report), progress: Arc::clone(progress) };
     let mut frames = FrameReader::new(from_peer);
-    let result = begin(&mut frames).and_then(|(checksum, priority)| {
+    let begun = begin(&mut frames).and_then(|(checksum, priority)| {
         let store = Store::new(target, checksum, results.clone()).map_err(here)?;
-        take_in(&mut frames, store, &turns.begin(priority, progress), progress)
+        Ok((store, priority))
     });
-    results.say(match &result {
-        Ok(()) => ToSender::Done,
-        Err(Error::Protocol(text)) => {
-            ToSender::Refuse { fault: Fault::new(FaultKind::Protocol, text.as_str()) }
-        }
-        Err(Error::Here(fault) | Error::Refused(fault)) => ToSender::Refuse { fault: fault.clone() },
-        // Nobody is there.
-        Err(Error::Interrupted(_)) => return result,
-    });
+    let (store, priority) = begun.inspect_err(|error| refuse(&results, error))?;
+    take_in(&mut frames, store, &turns.begin(priority, progress), &results)?;
+    results.say(ToSender::Done);
     drop(results);
-    if result.is_ok() {
-        writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;
-        // The sender closes when it knows.
-        let _ = frames.next::<ToReceiver>();
-    }
-    result
+    writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;
+    // The sender closes when it knows.
+    let _ = frames.next::<ToReceiver>();
+    Ok(())
+}
+
+/// Tells the sender why the transfer ends here, if it is still there.
+fn refuse(results: &Results, error: &Error) {
+    let fault = match error {
+        Error::Protocol(text) => Fault::new(FaultKind::Protocol, text.as_str()),
+        Error::Here(fault) | Error::Refused(fault) => fault.clone(),
+        Error::Interrupted(_) => return,
+    };
+    results.say(ToSender::Refuse { fault });
 }
 
 /// The greeting; gives whether contents decide what is unchanged, and how urgent it is.
@@ -159,24 +161,28 @@ fn take_in<R: Read>(
     frames: &mut FrameReader<R>,
     store: Store,
     turn: &Turn,
-    progress: &Arc<Progress>,
+    results: &Results,
 ) -> Result<(), Error> {
     let (jobs, queue) = sync_channel(WAITING);
     let (used, free) = channel();
-    let storing = move || run_store(store, &queue, &used);
+    let to_sender = results.clone();
+    // The sender hears at once why nothing is stored any more: it may say nothing until it has an answer, and this end
+    // reads until it does.
+    let storing = move || run_store(store, &queue, &used).inspect_err(|error| refuse(&to_sender, error));
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
-    let thread = thread.map_err(|error| Error::Here(Fault::of(&error)))?;
+    let thread = thread.map_err(|error| Error::Here(Fault::of(&error)));
+    let thread = thread.inspect_err(|error| refuse(results, error))?;
     let mut buffers = Buffers { free, made: 0 };
-    let read = read(frames, &jobs, &mut buffers, turn, progress);
+    let read = read(frames, &jobs, &mut buffers, turn, &results.progress);
     drop(jobs);
     let stored = thread.join().unwrap_or_else(|_| {
-        Err(Error::Here(Fault::new(FaultKind::Storage, "the thread that stores has panicked")))
+        let error = Error::Here(Fault::new(FaultKind::Storage, "the thread that stores has panicked"));
+        refuse(results, &error);
+        Err(error)
     });
     // Who stores ends first only for a reason of its own.
-    match (read, stored) {
-        (_, Err(error)) => Err(error),
-        (read, Ok(())) => read,
-    }
+    stored?;
+    read.inspect_err(|error| refuse(results, error))
 }
 
 fn read<R: Read>(

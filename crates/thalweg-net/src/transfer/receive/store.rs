@@ -9,6 +9,7 @@ use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
     DEEPEST, MOST_DIGESTS, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
 };
+use crate::transfer::progress::Cut;
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -117,6 +118,7 @@ impl Store {
                 self.abandon(id, fault);
                 Ok(())
             }
+            ToReceiver::Missing { depth, name, fault } => self.miss(depth, &name, fault),
             ToReceiver::Finish if self.current.is_none() && self.pending.is_empty() => {
                 self.is_finished = true;
                 Ok(())
@@ -143,10 +145,14 @@ impl Store {
         if self.pending.len() >= WINDOW {
             return protocol("it offers too much at a time");
         }
+        let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
+        if self.destination.is_none() && (is_folder || id > 0) {
+            return Err(Error::Here(FaultKind::Single.into()));
+        }
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return protocol("it offers something in no folder");
         };
-        if depth >= DEEPEST && matches!(offer.kind, OfferKind::Folder { .. }) {
+        if depth >= DEEPEST && is_folder {
             return protocol("its folders are too deep");
         }
         self.levels.drain(depth + 1..).rev().for_each(Level::leave);
@@ -156,10 +162,9 @@ impl Store {
         }
         level.last.clone_from(&offer.name);
         let folder = level.folder.clone();
-        let name = self.levels[1..].iter().map(|level| level.name.as_str());
-        let name = name.chain([&*printable(&offer.name)]).collect::<Vec<_>>().join("/");
+        let name = self.shown(depth, &offer.name);
         let result = if self.destination.is_none() {
-            self.offer_output(id, offer, &name)
+            Ok(self.want(id, offer, &name, None, 0))
         } else if let OfferKind::Folder { modified } = offer.kind {
             let made = self.make_folder(folder, offer, modified);
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
@@ -171,7 +176,7 @@ impl Store {
         };
         self.results.say(result.unwrap_or_else(|fault| {
             self.results.note(|report| report.fail(&name, fault.clone()));
-            if !matches!(offer.kind, OfferKind::Folder { .. }) {
+            if !is_folder {
                 self.results.progress.file_done();
             }
             ToSender::Failed { id, fault }
@@ -179,13 +184,20 @@ impl Store {
         Ok(())
     }
 
-    /// Standard output takes one file.
-    fn offer_output(&mut self, id: u64, offer: &Offer, name: &str) -> Result<ToSender, Fault> {
-        let is_contents = !matches!(offer.kind, OfferKind::Folder { .. });
-        if !is_contents || self.output.is_none() || !self.pending.is_empty() {
-            return Err(Fault::new(FaultKind::Name, "the receiver takes one file, not more and no folder"));
-        }
-        Ok(self.want(id, offer, name, None, 0))
+    /// Something is not offered.
+    fn miss(&self, depth: u64, name: &[u8], fault: Fault) -> Result<(), Error> {
+        let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
+            return protocol("it misses something in no folder");
+        };
+        let name = self.shown(depth, name);
+        self.results.note(|report| report.miss(&name, fault));
+        Ok(())
+    }
+
+    /// A name in the folder of this depth, with those of all folders that it is in.
+    fn shown(&self, depth: usize, name: &[u8]) -> String {
+        let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
+        folders.chain([&*printable(name)]).collect::<Vec<_>>().join("/")
     }
 
     fn make_folder(
@@ -275,6 +287,8 @@ impl Store {
         };
         let Pending { name, place, file, mode, pieces } = pending;
         self.results.progress.set_current(name.as_bytes());
+        let cut = (file.is_none() || place.is_none())
+            .then(|| Cut { name: name.clone(), left: place.as_ref().map(|place| place.part.clone()) });
         let sink = match (place, &self.destination) {
             (Some(place), Some(to)) => {
                 // Others have taken room since it was offered; of a stream nobody knows how much it takes.
@@ -298,7 +312,10 @@ impl Store {
             next: 0,
         };
         match sink {
-            Ok(sink) => current.sink = sink,
+            Ok(sink) => {
+                current.sink = sink;
+                self.results.note(|report| report.cut = cut);
+            }
             Err(fault) => current.fail(fault, &self.results),
         }
         self.current = Some(current);
@@ -355,7 +372,10 @@ impl Store {
             }
             (Some(ours), Sink::Output(mut output)) if ours == *theirs => match output.flush() {
                 Ok(()) => {
-                    self.results.note(|report| report.files += 1);
+                    self.results.note(|report| {
+                        report.files += 1;
+                        report.cut = None;
+                    });
                     self.results.progress.file_done();
                     self.results.say(ToSender::Stored { id });
                     return Ok(());

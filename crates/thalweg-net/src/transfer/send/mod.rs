@@ -7,9 +7,9 @@ use super::Outcome;
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
 use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION, WINDOW};
-use super::progress::{Progress, Report};
+use super::progress::{Cut, Progress, Report};
 use super::receive::Priority;
-use super::walk::{Item, Met, Roots, Source, Walk};
+use super::walk::{Item, Met, Missing, Roots, Source, Walk};
 use inbox::Inbox;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -147,20 +147,20 @@ impl<W: Write> Sending<'_, W> {
             Offers::Stream(name) => {
                 let Some(name) = name.take() else { return Ok(false) };
                 let shown = printable(&name);
+                self.report.cut = Some(Cut { name: shown.clone(), left: None });
                 let offer = Offer { depth: 0, name, alike: false, mode: 0o644, kind: OfferKind::Stream };
                 return self.offer(offer, None, shown).map(|()| true);
             }
         };
         match met {
             None => return Ok(false),
-            Some(Met::PassedBy(..)) => self.report.passed_by += 1,
-            Some(Met::Failed(path, fault)) => {
-                self.report.fail(&printable(path.as_os_str().as_encoded_bytes()), fault);
+            Some(Met::Missing(Missing { depth, name, fault })) => {
+                let shown = self.enter(depth, &name);
+                self.report.miss(&shown, fault.clone());
+                self.frame(&ToReceiver::Missing { depth, name, fault })?;
             }
             Some(Met::Item(item)) => {
-                self.names.truncate(usize::try_from(item.depth).unwrap_or(usize::MAX));
-                self.names.push(printable(&item.name));
-                let name = self.names.join("/");
+                let name = self.enter(item.depth, &item.name);
                 let offer = Offer {
                     depth: item.depth,
                     name: item.name.clone(),
@@ -172,6 +172,13 @@ impl<W: Write> Sending<'_, W> {
             }
         }
         Ok(true)
+    }
+
+    /// The name, with those of the folders that it is in, of what the walk has come to.
+    fn enter(&mut self, depth: u64, name: &[u8]) -> String {
+        self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+        self.names.push(printable(name));
+        self.names.join("/")
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {
@@ -203,7 +210,11 @@ impl<W: Write> Sending<'_, W> {
                 if let Some(outstanding) = self.outstanding.remove(&id) {
                     match outstanding.item.as_ref().map(|item| item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
-                        _ => self.report.files += 1,
+                        Some(_) => self.report.files += 1,
+                        None => {
+                            self.report.files += 1;
+                            self.report.cut = None;
+                        }
                     }
                     self.count_file(&outstanding);
                 }

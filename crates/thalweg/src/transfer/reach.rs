@@ -1,0 +1,120 @@
+//! Connecting, for no longer than somebody may answer.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::Connect;
+use thalweg_net::live::{Connection, NetError, Socket};
+
+/// How often Ctrl-C and refusals are looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Whoever answers does so sooner, mostly; then the host is asked, so often.
+const DOUBT: Duration = Duration::from_secs(1);
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// After so many refusals and so long a time nobody is waited for any more. Anybody can forge a refusal: this is what that
+/// can do, and who is there has answered by then.
+const REFUSALS: u32 = 2;
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum Unreached {
+    /// What came of the handshake.
+    Net(NetError),
+    /// The host says that nothing listens there, and nobody answered.
+    Refused,
+    /// The user does not want it any more.
+    Stopped,
+}
+
+/// Connects, and waits until the handshake is over, the host has refused or `stop` is set.
+pub fn reach(socket: &Socket, connect: Connect, stop: &AtomicBool) -> Result<Connection, Unreached> {
+    let (begun, remote) = (Instant::now(), connect.remote);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut asked = pin!(socket.connect_async(connect));
+    let mut probe = None;
+    loop {
+        if let Poll::Ready(connected) = asked.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return connected.map_err(Unreached::Net);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Unreached::Stopped);
+        }
+        if begun.elapsed() >= DOUBT {
+            // Where there can be no probe there are no refusals.
+            let probe = probe.get_or_insert_with(|| Probe::new(remote).ok());
+            let refusals = probe.as_mut().map_or(0, Probe::refusals);
+            if refusals >= REFUSALS && begun.elapsed() >= PATIENCE {
+                return Err(Unreached::Refused);
+            }
+        }
+        thread::park_timeout(TICK);
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Empty datagrams from a connected socket, which hears of ICMP's "port unreachable" (RFC 1122, section 4.1.3.3). Receivers
+/// pay no attention to them.
+struct Probe {
+    socket: UdpSocket,
+    sent: Option<Instant>,
+    refusals: u32,
+}
+
+impl Probe {
+    fn new(remote: SocketAddr) -> io::Result<Self> {
+        let any = if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
+        socket.connect(remote)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, sent: None, refusals: 0 })
+    }
+
+    /// Refusals so far.
+    fn refusals(&mut self) -> u32 {
+        let mut count = |result: io::Result<usize>| {
+            self.refusals +=
+                u32::from(result.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused));
+        };
+        count(self.socket.recv(&mut []));
+        if self.sent.is_none_or(|sent| sent.elapsed() >= AGAIN) {
+            self.sent = Some(Instant::now());
+            count(self.socket.send(&[]));
+        }
+        self.refusals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_where_nothing_listens_refuses_and_another_does_not() {
+        let there = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        for (remote, is_refused) in [(there.local_addr().unwrap(), false), (gone, true)] {
+            let mut probe = Probe::new(remote).unwrap();
+            for _ in 0..3 {
+                probe.refusals();
+                probe.sent = None;
+                thread::sleep(TICK);
+            }
+            assert_eq!(probe.refusals() >= REFUSALS, is_refused);
+        }
+    }
+}

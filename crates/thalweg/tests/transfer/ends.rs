@@ -1,0 +1,331 @@
+//! How transfers end that do not come to their end: who hears of it, and what.
+
+use crate::processes::{self, Ended, Place, Receiver, exit, interrupt, sends, thalweg, wait_until};
+use crate::{NEW, json, noise};
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Socket, SocketConfig};
+
+#[test]
+fn an_output_takes_no_folder_and_both_ends_say_so_at_once() {
+    let place = Place::new("folder-to-output");
+    place.write("photos/one", b"one");
+    place.write("file", &noise(1, 100_000));
+    for what in [&["photos"][..], &["file", "photos"]] {
+        let receiver = Receiver::begin(&place, "recv", &["-"], &NEW);
+        let sent = sends(&place, &[what, &[&*receiver.address, "--trust", "new"]].concat());
+        let received = receiver.end();
+        for end in [&sent, &received] {
+            assert_eq!(exit(end), 1, "{}", end.stderr);
+            assert!(end.stderr.contains("takes one file or stream and no folder"), "{}", end.stderr);
+        }
+        assert_eq!(received.stdout, "");
+    }
+}
+
+#[test]
+fn what_is_not_sent_is_named_at_both_ends() {
+    let place = Place::new("not-sent");
+    place.write("set/file", b"file");
+    place.write("set/film.thalweg.part", b"half a film");
+    std::os::unix::fs::symlink("file", place.join("set/link")).unwrap();
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
+    for end in [&sent, &receiver.end()] {
+        assert_eq!(exit(end), 0, "{}", end.stderr);
+        assert!(end.stderr.contains("set/film.thalweg.part is not sent: it is what"), "{}", end.stderr);
+        let document = json(&end.stdout);
+        assert_eq!((&document["result"], &document["passed_by"]), (&"complete".into(), &2.into()));
+        let kinds: Vec<_> = document["not_sent"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
+        assert_eq!(kinds, ["unfinished", "link"]);
+    }
+    let named = sends(&place, &["set/film.thalweg.part", "localhost:1"]);
+    assert_eq!(exit(&named), 2);
+    assert!(named.stderr.contains("unfinished"), "{}", named.stderr);
+}
+
+/// A path that is too long to be read can be made by renaming a folder at its beginning.
+#[test]
+fn what_a_sender_cannot_read_is_told_at_both_ends() {
+    let place = Place::new("unreadable");
+    let mut deep = place.join("set/short");
+    while deep.as_os_str().len() < 3950 {
+        deep.push("n".repeat(100));
+    }
+    std::fs::create_dir_all(&deep).unwrap();
+    // By their own paths the others can be read.
+    std::fs::rename(place.join("set/short"), place.join("set").join("l".repeat(255))).unwrap();
+    let set = place.join("set");
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let sent = sends(&place, &[set.to_str().unwrap(), &receiver.address, "--trust", "new", "--json"]);
+    let documents = [&sent, &receiver.end()].map(|end| {
+        assert_eq!(exit(end), 1, "{}", end.stderr);
+        json(&end.stdout)
+    });
+    assert_eq!(documents[1]["result"], "failures");
+    assert_eq!((&documents[1]["failed"], &documents[1]["failures"]), (&1.into(), &documents[0]["failures"]));
+}
+
+#[test]
+fn a_stream_that_is_cut_off_is_not_said_to_go_on() {
+    let place = Place::new("cut-stream");
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments = ["-", &receiver.address, "--trust", "new", "--name", "log"];
+    let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    input.write_all(&noise(1, 100_000)).unwrap();
+    wait_until("the stream has come", || place.length("to/log.thalweg.part") == 100_000);
+    interrupt(&sender);
+    let received = receiver.end();
+    drop(input);
+    let sent = processes::end(sender);
+    for end in [&sent, &received] {
+        assert_eq!(exit(end), 3, "{}", end.stderr);
+        assert!(end.stderr.contains("a stream cannot be resumed"), "{}", end.stderr);
+        assert!(!end.stderr.contains("goes on where it stopped"), "{}", end.stderr);
+    }
+    assert!(received.stderr.contains("what came of it is in "), "{}", received.stderr);
+    let left = json(&received.stdout)["left"].as_str().unwrap().to_owned();
+    assert_eq!(std::fs::read(left).unwrap(), noise(1, 100_000));
+}
+
+#[test]
+fn a_stream_on_a_full_disk_is_not_said_to_go_on() {
+    let place = Place::new("full-disk-stream");
+    let Some(receiver) = Receiver::on_a_small_disk(&place) else { return };
+    let arguments = ["-", &receiver.address, "--trust", "new"];
+    let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    // It is no longer read when the disk is full.
+    let writer = std::thread::spawn(move || drop(input.write_all(&noise(7, 20_000_000))));
+    let (sent, received) = (processes::end(sender), receiver.end());
+    writer.join().unwrap();
+    for end in [&sent, &received] {
+        assert_eq!(exit(end), 1, "{}", end.stderr);
+        assert!(end.stderr.contains("stdin: the receiver's disk is full"), "{}", end.stderr);
+        assert!(end.stderr.contains("a stream cannot be resumed"), "{}", end.stderr);
+        assert!(!end.stderr.contains("used when it is sent again"), "{}", end.stderr);
+    }
+    assert!(received.stderr.contains("what came of it is in "), "{}", received.stderr);
+    assert_eq!(received.stdout, "to/stdin.thalweg.part\n");
+}
+
+#[test]
+fn a_stream_has_a_name_that_can_be_stored() {
+    let place = Place::new("stream-name");
+    for (name, why) in [
+        ("", "it is empty"),
+        (&*"n".repeat(256), "it is too long"),
+        ("a/b", "separator"),
+        ("..", "it leads elsewhere"),
+        ("x.thalweg.part", "unfinished"),
+    ] {
+        // Nobody is there: what is refused is refused before.
+        let sent = sends(&place, &["-", "127.0.0.1:9", "--trust", "new", "--name", name]);
+        assert_eq!(exit(&sent), 2, "{name}: {}", sent.stderr);
+        assert!(sent.stderr.contains("--name: ") && sent.stderr.contains(why), "{name}: {}", sent.stderr);
+    }
+}
+
+#[test]
+fn recv_belongs_to_the_sender_that_came_first() {
+    let place = Place::new("one-sender");
+    let bytes = noise(3, 2_500_000);
+    place.write("six", &bytes);
+    place.write("two", b"2");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let arguments = ["six", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let first = thalweg(&place, "anna", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.length("to/six.thalweg.part") > 100_000);
+    let begun = Instant::now();
+    let arguments = ["two", &receiver.address, "--trust", "new"];
+    let second = processes::end(thalweg(&place, "bert", "send", &arguments).spawn().unwrap());
+    assert_eq!(exit(&second), 3, "{}", second.stderr);
+    assert!(second.stderr.contains("it receives from another sender"), "{}", second.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    for end in [processes::end(first), receiver.end()] {
+        assert_eq!(exit(&end), 0, "{}", end.stderr);
+    }
+    assert_eq!(place.names("to"), ["six"]);
+    assert!(place.read("to/six") == bytes);
+}
+
+#[test]
+fn who_comes_in_and_sends_nothing_keeps_nobody_out() {
+    let place = Place::new("nothing-sent");
+    place.write("file", b"file");
+    let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let config = EndpointConfig::client(Identity::from_secret([7; 32]));
+    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), config)).unwrap();
+    let connect = Connect {
+        remote: receiver.address.parse().unwrap(),
+        trust: Trust::Anyone,
+        service: "transfer".to_owned(),
+        scheme: "cubic".parse().unwrap(),
+        recorder: None,
+    };
+    let connection = socket.connect(connect).unwrap();
+    let (mut to, _from) = connection.another().split();
+    to.write_all(&[0]).unwrap();
+    to.flush().unwrap();
+    assert!(receiver.line().contains("is new"));
+    connection.close(0, "");
+    let line = receiver.line();
+    assert!(line.contains("waiting for a sender"), "{line}");
+    let sent = sends(&place, &["file", &receiver.address, "--trust", "new"]);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+}
+
+#[test]
+fn a_sender_that_begins_anew_ends_its_earlier_transfer() {
+    let place = Place::new("two-of-one");
+    place.write("slow", &noise(4, 2_500_000));
+    place.write("two", b"2");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let arguments = ["slow", &receiver.address, "--trust", "new", "--rate", "5 Mbit/s"];
+    let earlier = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.length("to/slow.thalweg.part") > 100_000);
+    let later = sends(&place, &["two", &receiver.address]);
+    assert_eq!(exit(&later), 0, "{}", later.stderr);
+    let earlier = processes::end(earlier);
+    assert_eq!(exit(&earlier), 3, "{}", earlier.stderr);
+    assert!(earlier.stderr.contains("the same sender has begun another transfer"), "{}", earlier.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    assert_eq!(place.names("to"), ["slow.thalweg.part", "two"]);
+}
+
+#[test]
+fn recv_waits_for_a_sender_that_was_cut_off_and_says_what_it_has_when_it_is_stopped() {
+    let place = Place::new("cut-off");
+    place.write("file", &noise(5, 2_500_000));
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let mut sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    wait_until("some of the file has come", || place.length("to/file.thalweg.part") > 100_000);
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    // Another is not let in meanwhile.
+    let arguments = ["file", &receiver.address, "--trust", "new"];
+    let other = processes::end(thalweg(&place, "bert", "send", &arguments).spawn().unwrap());
+    assert_eq!(exit(&other), 3, "{}", other.stderr);
+    let received = receiver.interrupt();
+    assert_eq!(exit(&received), 3, "{}", received.stderr);
+    let document = json(&received.stdout);
+    assert_eq!(document["result"], "interrupted");
+    assert!(document["moved_bytes"].as_u64().unwrap() > 100_000, "{document}");
+}
+
+#[test]
+fn a_receiver_with_another_key_is_taken_only_at_the_users_word() {
+    let place = Place::new("another-key");
+    place.write("file", b"file");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let (address, old) = (receiver.address.clone(), receiver.key.clone());
+    assert_eq!(exit(&sends(&place, &["file", &address, "--trust", "new"])), 0);
+    assert_eq!(exit(&receiver.end()), 0);
+    std::fs::remove_dir_all(place.join("keys/receiver")).unwrap();
+    let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
+    assert_ne!(receiver.key, old);
+    for trust in [&[][..], &["--trust", "new"]] {
+        let refused = sends(&place, &[&["file", &*address], trust].concat());
+        assert_eq!(exit(&refused), 1, "{}", refused.stderr);
+        assert!(refused.stderr.contains("Somebody may be in between"), "{}", refused.stderr);
+    }
+    let taken = sends(&place, &["file", &address, "--trust", &receiver.key]);
+    assert_eq!(exit(&taken), 0, "{}", taken.stderr);
+    assert!(taken.stderr.contains(&format!("not {old}, by which ")), "{}", taken.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    let known = place.read("keys/sender/thalweg/known-receivers");
+    assert_eq!(String::from_utf8(known).unwrap(), format!("{address} {old}\n"));
+}
+
+#[test]
+fn a_recording_that_cannot_be_written_is_refused_before_anything_is_sent() {
+    let place = Place::new("record");
+    place.write("file", &noise(6, 200_000));
+    place.write("before.qlog", b"an earlier recording");
+    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let send =
+        |record: &str| sends(&place, &["file", &receiver.address, "--trust", "new", "--record", record]);
+    let refused = send("missing/run.qlog");
+    assert_eq!(exit(&refused), 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("--record: missing/run.qlog: "), "{}", refused.stderr);
+    assert!(place.names("to").is_empty());
+    let bench = ["client", "127.0.0.1:9", "--record", "missing/run.qlog"];
+    let refused = processes::end(thalweg(&place, "sender", "bench", &bench).spawn().unwrap());
+    assert_eq!(exit(&refused), 2, "{}", refused.stderr);
+    // Where there is nothing to write nothing changes.
+    for record in ["before.qlog", "after.qlog"] {
+        assert_eq!(exit(&sends(&place, &["file", "127.0.0.1", "--record", record])), 1, "nobody is trusted");
+    }
+    assert_eq!(place.read("before.qlog"), b"an earlier recording");
+    assert!(!place.join("after.qlog").exists());
+    let sent = send("before.qlog");
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    let written = String::from_utf8(place.read("before.qlog")).unwrap();
+    assert_eq!(json(&written)["title"], "before");
+}
+
+#[test]
+fn every_end_prints_its_document() {
+    let place = Place::new("documents");
+    place.write("file", b"file");
+    let key = |who: &str| {
+        let printed = processes::end(thalweg(&place, who, "key", &[]).spawn().unwrap());
+        printed.stdout.trim().to_owned()
+    };
+    let is = |end: &Ended, command: &str, result: &str, code: i32| {
+        let document = json(&end.stdout);
+        assert_eq!((exit(end), &document["exit_code"]), (code, &code.into()), "{}", end.stderr);
+        assert_eq!((&document["command"], &document["result"]), (&command.into(), &result.into()));
+        // The last thing on standard error is that reason.
+        let reason = document["reason"].as_str().unwrap();
+        assert!(end.stderr.trim_end().ends_with(reason), "{reason} in {}", end.stderr);
+    };
+    let send = |who: &str, arguments: &[&str]| {
+        let arguments = [&["file", "--json"], arguments].concat();
+        processes::end(thalweg(&place, who, "send", &arguments).spawn().unwrap())
+    };
+    is(&send("sender", &["127.0.0.1:9", "--trust", "new"]), "send", "unreachable", 3);
+    is(&send("sender", &["127.0.0.1:9"]), "send", "untrusted", 1);
+    is(&send("sender", &["not a host"]), "send", "usage", 2);
+    is(&send("sender", &["127.0.0.1:9", "--record", "missing/file"]), "send", "usage", 2);
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &["--trust", &key("sender")]);
+    let address = receiver.address.clone();
+    is(&send("stranger", &[&address, "--trust", "new"]), "send", "refused", 1);
+    is(&send("sender", &[&address, "--trust", &key("stranger")]), "send", "untrusted", 1);
+    is(&receiver.interrupt(), "recv", "interrupted", 3);
+    let nobody = ["to", "--json", "--listen", "127.0.0.1:0"];
+    let untold = processes::end(thalweg(&place, "nobody", "recv", &nobody).spawn().unwrap());
+    is(&untold, "recv", "failed", 1);
+}
+
+#[test]
+fn where_nothing_listens_nobody_is_waited_for() {
+    let place = Place::new("nothing-listens");
+    place.write("file", b"file");
+    let begun = Instant::now();
+    let sent = sends(&place, &["file", "127.0.0.1:9", "--trust", "new"]);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert!(sent.stderr.contains("nothing listens there"), "{}", sent.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    // Where somebody holds the port and says nothing only Ctrl-C ends the wait.
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let sender =
+        thalweg(&place, "sender", "send", &["file", &address, "--trust", "new", "--json"]).spawn().unwrap();
+    silent.recv(&mut [0; 2000]).unwrap();
+    interrupt(&sender);
+    let begun = Instant::now();
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(json(&sent.stdout)["result"], "interrupted");
+    let port = sends(&place, &["file", "127.0.0.1:0", "--trust", "new"]);
+    assert_eq!(exit(&port), 2, "{}", port.stderr);
+}
