@@ -337,9 +337,15 @@ impl Driver {
                         pipe.lock().reading = session.reading();
                     }
                     let mut arrivals = self.shared.arrivals();
-                    if arrivals.queue.len() >= MOST_ARRIVALS || self.end.is_some() {
+                    let refusal = match self.end {
+                        Some(_) => Some("it is ending"),
+                        None => {
+                            (arrivals.queue.len() >= MOST_ARRIVALS).then_some("too many wait to be accepted")
+                        }
+                    };
+                    if let Some(reason) = refusal {
                         drop(arrivals);
-                        self.endpoint.abandon(now, handle, code::BUSY, "too many wait to be accepted");
+                        self.endpoint.abandon(now, handle, code::BUSY, reason);
                         continue;
                     }
                     arrivals.queue.push_back(Arc::clone(&pipe));

@@ -426,11 +426,12 @@ impl Session {
             let (to_peer, mut from_peer) = connection.split();
             let outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
             drop(meter);
-            let (stats, span) = (watch.stats(), begun.elapsed());
+            let span = begun.elapsed();
             match &outcome.result {
                 Ok(()) => close(&watch, code::DONE, ""),
                 Err(error) => close(&watch, ENDED, &error.to_string()),
             }
+            let stats = watch.stats();
             let facts =
                 Facts { command, peer, outcome, span, connections: 1, stats: Some(stats), scheme: None };
             drop((from_peer, watch));
