@@ -98,6 +98,28 @@ fn a_blackout_of_ten_seconds_is_survived() {
     assert!(pair.ends[1].received == data);
 }
 
+/// Of every scheme that asks rather than sends again of its own accord: the last packets and many questions were lost.
+#[test]
+fn senders_that_ask_go_on_soon_after_a_blackout() {
+    let schemes = ["sscop", "sscop-rate", "sscop-rate-literal"];
+    for (scheme, dark) in schemes.iter().flat_map(|scheme| [12, 15, 18].map(|dark| (scheme, dark))) {
+        let mut pair = Pair::new(5, Channel::default());
+        let data = pattern(5, 5_000_000);
+        pair.connect(scheme);
+        pair.ends[0].write(&data);
+        pair.ends[1].finish = true;
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() > 50_000);
+        let light = pair.now + Duration::from_secs(dark);
+        pair.channel.dark_until = light;
+        pair.run(MINUTE, |pair| pair.now >= light);
+        let before = pair.ends[1].received.len();
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() > before);
+        assert!(pair.now.since(light) < Duration::from_millis(2200), "{scheme}: {}", pair.now.since(light));
+        pair.run(MINUTE, |pair| pair.ends[0].finished);
+        assert!(pair.ends[1].received == data);
+    }
+}
+
 #[test]
 fn the_client_may_change_its_address() {
     let mut pair = Pair::new(6, Channel { loss: 0.01, ..Channel::default() });

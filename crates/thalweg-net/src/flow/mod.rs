@@ -230,6 +230,11 @@ impl Flow {
         self.machine.renew(now, scheme);
     }
 
+    /// The flow was not polled for a while, for a reason that is not the path's: what came meanwhile says nothing of round trips.
+    pub fn skip_round_trips(&mut self) {
+        self.machine.skip_round_trips();
+    }
+
     fn end(&mut self, now: Time, stopped: bool) {
         if let Ending::Telling(telling) = &mut self.ending {
             telling.end(now, self.written, stopped);

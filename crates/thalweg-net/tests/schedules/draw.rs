@@ -131,10 +131,8 @@ impl Schedule {
     }
 }
 
-/// Where time is short, timers do not double up to a minute. As printed, the rules of rate control come down to a packet a
-/// round trip where a quarter of all is lost, and take minutes for what others do in seconds.
+/// Where time is short, timers do not double up to a minute.
 fn scheme(name: &str, scale: Scale) -> Scheme {
-    let name = if scale == Scale::Quick && name == "sscop-rate-literal" { "sscop-rate" } else { name };
     let hurried = format!("{name}:rto.ceiling=400ms").parse();
     match hurried {
         Ok(scheme) if scale == Scale::Quick => scheme,
