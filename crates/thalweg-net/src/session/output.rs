@@ -298,7 +298,7 @@ impl Session {
 const FIRST_AGAIN: Duration = Duration::from_millis(100);
 
 /// A ping that is not answered is sent again after this.
-const PING_AGAIN: Duration = Duration::from_secs(1);
+const PING_AGAIN: Duration = Duration::from_millis(500);
 
 /// Statements are no larger than this together, whatever they are.
 const ROOM_FOR_STATEMENTS: u64 = 512;

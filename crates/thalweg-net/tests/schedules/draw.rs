@@ -24,11 +24,12 @@ impl Scale {
         }
     }
 
-    /// Losses in a row, in the mean. A handshake sends two datagrams a second: a long row is many seconds of them.
+    /// Losses in a row, in the mean. A handshake sends two datagrams a second, and so does who has heard nothing for long: a
+    /// long row is many seconds of them, and forty end a connection.
     fn longest_burst(self) -> f64 {
         match self {
             Self::Quick => 3.0,
-            Self::Full => 8.0,
+            Self::Full => 4.0,
         }
     }
 
