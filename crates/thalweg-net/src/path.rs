@@ -2,6 +2,7 @@
 
 use crate::identity::Entropy;
 use crate::mtu::Discovery;
+use crate::session::Ecn;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
 
@@ -91,6 +92,15 @@ impl Path {
     /// Whether what may be marked is sent as such.
     pub fn takes_ecn(&self) -> bool {
         self.takes_ecn
+    }
+
+    /// What is known of marks on this path, for flows that heed them.
+    pub fn ecn(&self) -> Ecn {
+        match (self.takes_ecn, self.answered) {
+            (false, _) => Ecn::Failed,
+            (true, false) => Ecn::Untested,
+            (true, true) => Ecn::Capable,
+        }
     }
 
     /// A flow that sends has heard of its data.

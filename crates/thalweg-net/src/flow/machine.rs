@@ -278,6 +278,11 @@ impl Machine {
         }
     }
 
+    /// How often a sender sent less because of the network's marks.
+    pub fn mark_cuts(&self, now: Time) -> u64 {
+        if let Self::WindowSender(engine) = self { engine.stats(now).mark_cuts } else { 0 }
+    }
+
     /// Data packets that came a second time.
     pub fn duplicates(&self) -> u64 {
         match self {

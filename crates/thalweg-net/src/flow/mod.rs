@@ -120,6 +120,8 @@ pub struct FlowStats {
     pub delivered: u64,
     /// Data packets that came a second time.
     pub duplicates: u64,
+    /// How often the sender sent less because of the network's marks.
+    pub mark_cuts: u64,
     /// Datagrams that were no PDU of the scheme.
     pub malformed: u64,
     /// Datagrams dropped because the application does not read, of schemes that have no window for that.
@@ -388,6 +390,7 @@ impl Flow {
             refused: self.refused,
             sender: self.machine.sender_stats(now),
             duplicates: self.machine.duplicates(),
+            mark_cuts: self.machine.mark_cuts(now),
         }
     }
 }

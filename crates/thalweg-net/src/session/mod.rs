@@ -10,7 +10,7 @@
 mod about;
 mod output;
 
-pub use about::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
+pub use about::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
 
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
@@ -218,7 +218,7 @@ impl Session {
             sending: flow(true).map_or(self.stats.sending, |flow| flow.stats(now)),
             receiving: flow(false).map_or(self.stats.receiving, |flow| flow.stats(now)),
             limit: flow(true).and_then(Flow::limit),
-            ecn: self.is_markable(),
+            ecn: if self.heeds_marks { self.path.ecn() } else { Ecn::Off },
             ..self.stats
         }
     }
@@ -352,6 +352,7 @@ impl Session {
         self.confirm = None;
         self.stats.packets_received += 1;
         self.stats.bytes_received += size as u64;
+        self.stats.marked += u64::from(marked);
         let is_newest = number >= self.newest;
         self.newest = self.newest.max(number);
         if from == self.path.remote {

@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn an_attempt_outlives_the_code_by_seconds_at_most() {
         let bind = |secret, listen| {
-            let endpoint = EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([secret; 32])) };
+            let endpoint =
+                EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([secret; 32])) };
             Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
         };
         let server = bind(1, Some(Listen { trust: Trust::Anyone, services: vec![PAIRING.into()] }));
