@@ -249,6 +249,26 @@ fn a_client_that_moves_before_it_hears_the_server_is_found_soon() {
     assert!(pair.now.since(start) < Duration::from_secs(2), "{}", pair.now.since(start));
 }
 
+/// Who is about to leave would only leave a client with half a handshake.
+#[test]
+fn who_listens_no_more_answers_no_new_client_and_keeps_the_old() {
+    let mut pair = Pair::new(26, Channel::default());
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.handle.is_some()));
+    pair.ends[1].endpoint.stop_listening();
+    let data = pattern(26, 100_000);
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+    let before = pair.ends[1].endpoint.stats();
+    pair.connect("cubic");
+    let end = pair.now + Duration::from_secs(5);
+    pair.run(MINUTE, |pair| pair.now >= end);
+    let after = pair.ends[1].endpoint.stats();
+    assert_eq!((after.cookies, after.handshakes), (before.cookies, before.handshakes));
+}
+
 #[test]
 fn packets_copied_from_another_address_do_not_take_the_connection_away() {
     let mut pair = Pair::new(8, Channel::default());
