@@ -5,7 +5,7 @@ mod pair;
 
 use pair::{Channel, Pair, pattern};
 use thalweg_net::impair::{DirectionSpec, Line};
-use thalweg_net::session::SessionStats;
+use thalweg_net::session::{Ecn, SessionStats};
 use thalweg_proto::units::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -19,6 +19,12 @@ fn stats(pair: &mut Pair) -> SessionStats {
     pair.ends[0].endpoint.session(handle).unwrap().stats(now)
 }
 
+/// What the server has counted.
+fn receiver_stats(pair: &mut Pair) -> SessionStats {
+    let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
+    pair.ends[1].endpoint.session(handle).unwrap().stats(now)
+}
+
 /// Retransmissions of a transfer through a queue that marks, how long it took, and how many it marked.
 fn through_codel(scheme: &str) -> (u64, Duration, u64) {
     let mut spec = DirectionSpec::default();
@@ -28,7 +34,11 @@ fn through_codel(scheme: &str) -> (u64, Duration, u64) {
     let start = pair.now;
     pair.transfer(scheme, 31, [8_000_000, 0], MINUTE);
     let marked = pair.bottleneck.as_ref().unwrap().stats().marked;
-    (stats(&mut pair).sending.sender.retransmissions, pair.now.since(start), marked)
+    let seen = receiver_stats(&mut pair).marked;
+    assert!(seen <= marked && marked - seen <= 1, "{marked} were marked, {seen} seen");
+    let SessionStats { sending, .. } = stats(&mut pair);
+    assert_eq!(sending.mark_cuts > 0, marked > 0);
+    (sending.sender.retransmissions, pair.now.since(start), marked)
 }
 
 #[test]
@@ -50,11 +60,11 @@ fn data_may_be_marked_where_the_path_lets_it_pass() {
     for scheme in SCHEMES {
         let mut pair = Pair::new(32, Channel { loss: 0.02, ..Channel::default() });
         pair.transfer(scheme, 32, [200_000, 200_000], MINUTE * 5);
-        assert!(stats(&mut pair).ecn, "{scheme}");
+        assert_eq!(stats(&mut pair).ecn, Ecn::Capable, "{scheme}");
     }
     let mut pair = Pair::new(33, Channel::default());
     pair.transfer("cubic:ecn=false", 33, [100_000, 0], MINUTE);
-    assert!(!stats(&mut pair).ecn);
+    assert_eq!(stats(&mut pair).ecn, Ecn::Off);
 }
 
 #[test]
@@ -66,9 +76,10 @@ fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
     pair.ends[1].finish = true;
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
     pair.channel.loses_markable = true;
-    assert!(stats(&mut pair).ecn);
+    assert_eq!(stats(&mut pair).ecn, Ecn::Capable);
     pair.run(Duration::from_secs(10), |pair| pair.ends[0].finished);
-    assert!(pair.ends[1].received == data && !stats(&mut pair).ecn);
+    assert!(pair.ends[1].received == data);
+    assert_eq!(stats(&mut pair).ecn, Ecn::Failed);
 }
 
 #[test]
@@ -79,7 +90,8 @@ fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
             let mut pair = Pair::new(34, Channel { loses_markable: true, ..Channel::default() });
             let start = pair.now;
             pair.transfer(scheme, 34, lengths, MINUTE);
-            assert_eq!(stats(&mut pair).ecn, lengths[0] == 0, "{scheme}");
+            let expected = if lengths[0] == 0 { Ecn::Untested } else { Ecn::Failed };
+            assert_eq!(stats(&mut pair).ecn, expected, "{scheme}");
             // The first time-out, and then it goes on as if nothing had been.
             let took = pair.now.since(start);
             assert!(took < Duration::from_secs(4), "{scheme}: {took}");

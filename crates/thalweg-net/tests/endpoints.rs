@@ -98,6 +98,28 @@ fn a_blackout_of_ten_seconds_is_survived() {
     assert!(pair.ends[1].received == data);
 }
 
+/// Of every scheme that asks rather than sends again of its own accord: the last packets and many questions were lost.
+#[test]
+fn senders_that_ask_go_on_soon_after_a_blackout() {
+    let schemes = ["sscop", "sscop-rate", "sscop-rate-literal"];
+    for (scheme, dark) in schemes.iter().flat_map(|scheme| [12, 15, 18].map(|dark| (scheme, dark))) {
+        let mut pair = Pair::new(5, Channel::default());
+        let data = pattern(5, 5_000_000);
+        pair.connect(scheme);
+        pair.ends[0].write(&data);
+        pair.ends[1].finish = true;
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() > 50_000);
+        let light = pair.now + Duration::from_secs(dark);
+        pair.channel.dark_until = light;
+        pair.run(MINUTE, |pair| pair.now >= light);
+        let before = pair.ends[1].received.len();
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() > before);
+        assert!(pair.now.since(light) < Duration::from_millis(2200), "{scheme}: {}", pair.now.since(light));
+        pair.run(MINUTE, |pair| pair.ends[0].finished);
+        assert!(pair.ends[1].received == data);
+    }
+}
+
 #[test]
 fn the_client_may_change_its_address() {
     let mut pair = Pair::new(6, Channel { loss: 0.01, ..Channel::default() });
@@ -225,6 +247,26 @@ fn a_client_that_moves_before_it_hears_the_server_is_found_soon() {
     pair.run(MINUTE, |pair| pair.ends[1].finished);
     assert!(pair.ends[0].received == data);
     assert!(pair.now.since(start) < Duration::from_secs(2), "{}", pair.now.since(start));
+}
+
+/// Who is about to leave would only leave a client with half a handshake.
+#[test]
+fn who_listens_no_more_answers_no_new_client_and_keeps_the_old() {
+    let mut pair = Pair::new(26, Channel::default());
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.handle.is_some()));
+    pair.ends[1].endpoint.stop_listening();
+    let data = pattern(26, 100_000);
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+    let before = pair.ends[1].endpoint.stats();
+    pair.connect("cubic");
+    let end = pair.now + Duration::from_secs(5);
+    pair.run(MINUTE, |pair| pair.now >= end);
+    let after = pair.ends[1].endpoint.stats();
+    assert_eq!((after.cookies, after.handshakes), (before.cookies, before.handshakes));
 }
 
 #[test]

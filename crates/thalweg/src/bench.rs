@@ -298,6 +298,9 @@ fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> V
         "segments_sent": stats.sending.sender.sent,
         "retransmissions": stats.sending.sender.retransmissions,
         "timeouts": stats.sending.sender.timeouts,
+        "ecn": stats.ecn.name(),
+        "packets_marked": stats.marked,
+        "mark_cuts": stats.sending.mark_cuts,
         "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
         "limited_by_seconds": limits,
     })
@@ -454,6 +457,8 @@ fn add(mut sum: SessionStats, other: SessionStats) -> SessionStats {
     sum.packets_received += other.packets_received;
     sum.bytes_sent += other.bytes_sent;
     sum.bytes_received += other.bytes_received;
+    sum.marked += other.marked;
+    sum.sending.mark_cuts += other.sending.mark_cuts;
     sum.sending.sender.sent += other.sending.sender.sent;
     sum.sending.sender.retransmissions += other.sending.sender.retransmissions;
     sum.sending.sender.timeouts += other.sending.sender.timeouts;
@@ -481,6 +486,12 @@ fn line(result: &Value) -> String {
             number("retransmissions"),
             number("segments_sent")
         );
+    }
+    let marks = number("mark_cuts") + number("packets_marked");
+    if marks > 0.0 {
+        let _ = write!(text, ", marked {marks} times");
+    } else if result["ecn"] == "failed" {
+        text.push_str(", ECN off: the path loses it");
     }
     text
 }

@@ -33,6 +33,19 @@ fn what_lies_below_has_no_clock_no_entropy_no_hash_order_and_no_voice() {
     assert!(found.is_empty(), "time, randomness and output are handed in and out: {found:#?}");
 }
 
+/// Somebody sets it, and it leaps: connections know monotonic time alone. Times of files are another thing.
+#[test]
+fn nothing_that_is_live_reads_the_wall_clock() {
+    let reads =
+        |text: &Text| text.content.contains("SystemTime::now") || text.content.contains("UNIX_EPOCH.elapsed");
+    let live = |text: &Text| text.name.starts_with("crates/thalweg-net/src/");
+    let texts = texts();
+    assert!(texts.iter().any(live));
+    let found: Vec<_> =
+        texts.iter().filter(|text| live(text) && reads(text)).map(|text| &text.name).collect();
+    assert!(found.is_empty(), "{found:?}");
+}
+
 #[test]
 fn no_file_names_a_place_on_somebodys_machine() {
     let mut found = Vec::new();

@@ -281,6 +281,7 @@ fn sscop_rate() -> impl Strategy<Value = Vec<String>> {
         key("poll-behind-data", one(&["true", "false"])),
         key("keep-records", one(&["true", "false"])),
         key("poll-floor", one(&["\"0 s\"", "\"20 ms\""])),
+        key("poll-ceiling", one(&["\"0 s\"", "\"1 s\""])),
         key("drain", one(&["\"1 s\""])),
         key("jitter", one(&["\"1 ms\""])),
     ]);

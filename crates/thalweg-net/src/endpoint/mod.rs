@@ -306,6 +306,11 @@ impl Endpoint {
         }
     }
 
+    /// Answers no new client from now on: what it would begin with one it could not end.
+    pub fn stop_listening(&mut self) {
+        self.config.listen = None;
+    }
+
     /// A packet of a connection that is not known, perhaps from before a restart: a reset tells its sender. It is smaller
     /// than what it answers, so that two that know nothing of each other fall silent.
     fn answer_stranger(&mut self, from: SocketAddr, id: ConnectionId, length: usize) {

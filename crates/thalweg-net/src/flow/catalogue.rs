@@ -127,6 +127,7 @@ const SSCOP_RATE: &[Key] = &[
     key("poll-behind-data", Takes::Switch, ""),
     key("keep-records", Takes::Switch, ""),
     key("poll-floor", Takes::Time, "10ms"),
+    key("poll-ceiling", Takes::Time, "2s"),
     key("drain", Takes::Time, ""),
     key("jitter", Takes::Time, ""),
 ];

@@ -220,6 +220,13 @@ impl Machine {
         }
     }
 
+    /// PDUs of the peer have waited here for longer than the path took. Those that take batches have had them already.
+    pub fn skip_round_trips(&mut self) {
+        if let Self::Sscop(engine) = self {
+            engine.skip_round_trips();
+        }
+    }
+
     /// Whether any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks for
     /// all. Others answer each, and hold few answers.
     pub fn takes_batches(&self) -> bool {
@@ -269,6 +276,11 @@ impl Machine {
                 SenderStats::default()
             }
         }
+    }
+
+    /// How often a sender sent less because of the network's marks.
+    pub fn mark_cuts(&self, now: Time) -> u64 {
+        if let Self::WindowSender(engine) = self { engine.stats(now).mark_cuts } else { 0 }
     }
 
     /// Data packets that came a second time.

@@ -120,6 +120,8 @@ pub struct FlowStats {
     pub delivered: u64,
     /// Data packets that came a second time.
     pub duplicates: u64,
+    /// How often the sender sent less because of the network's marks.
+    pub mark_cuts: u64,
     /// Datagrams that were no PDU of the scheme.
     pub malformed: u64,
     /// Datagrams dropped because the application does not read, of schemes that have no window for that.
@@ -228,6 +230,11 @@ impl Flow {
     /// congestion and round trips is forgotten (RFC 9000, section 9.4).
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         self.machine.renew(now, scheme);
+    }
+
+    /// The flow was not polled for a while, for a reason that is not the path's: what came meanwhile says nothing of round trips.
+    pub fn skip_round_trips(&mut self) {
+        self.machine.skip_round_trips();
     }
 
     fn end(&mut self, now: Time, stopped: bool) {
@@ -383,6 +390,7 @@ impl Flow {
             refused: self.refused,
             sender: self.machine.sender_stats(now),
             duplicates: self.machine.duplicates(),
+            mark_cuts: self.machine.mark_cuts(now),
         }
     }
 }

@@ -93,6 +93,7 @@ fn sscop_rate(scheme: &Scheme, segment: u32) -> RateConfig {
         poll_behind_data: scheme.switch("poll-behind-data").unwrap_or(rules.poll_behind_data),
         keep_records: scheme.switch("keep-records").unwrap_or(rules.keep_records),
         poll_floor: scheme.time("poll-floor").unwrap_or(rules.poll_floor),
+        poll_ceiling: scheme.time("poll-ceiling").unwrap_or(rules.poll_ceiling),
         drain: scheme.time("drain"),
         jitter: scheme.time("jitter").unwrap_or(if is_literal { Duration::ZERO } else { JITTER }),
     }

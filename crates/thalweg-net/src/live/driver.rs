@@ -197,6 +197,7 @@ impl Driver {
         self.spare = rung;
         if shut && self.end.is_none() {
             self.end = Some(now + LAST_WORDS);
+            self.endpoint.stop_listening();
             for handle in self.pipes.keys() {
                 self.endpoint.abandon(now, *handle, code::DONE, "");
             }

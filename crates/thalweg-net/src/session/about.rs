@@ -123,6 +123,37 @@ impl Default for SessionConfig {
     }
 }
 
+/// Whether this end's data is sent as capable of ECN (RFC 3168), and if not, why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// No: the scheme does nothing about marks, or was told not to.
+    #[default]
+    Off,
+    /// It is, and nothing was heard of it on this path yet.
+    Untested,
+    /// It is, and arrives.
+    Capable,
+    /// No more: the path seems to lose it.
+    Failed,
+}
+
+impl Ecn {
+    /// In a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Untested => "untested",
+            Self::Capable => "capable",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Data may be marked.
+    pub const fn is_used(self) -> bool {
+        matches!(self, Self::Untested | Self::Capable)
+    }
+}
+
 /// Counters of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionStats {
@@ -142,8 +173,10 @@ pub struct SessionStats {
     pub migrations: u64,
     /// The largest datagram that is sent.
     pub datagram: u16,
-    /// Data is sent as capable of ECN (RFC 3168).
-    pub ecn: bool,
+    /// Whether data is sent as capable of ECN.
+    pub ecn: Ecn,
+    /// Packets that came with the network's mark.
+    pub marked: u64,
     /// The flow that carries this end's stream.
     pub sending: FlowStats,
     /// The flow that carries the peer's stream.

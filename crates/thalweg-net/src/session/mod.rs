@@ -10,7 +10,7 @@
 mod about;
 mod output;
 
-pub use about::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
+pub use about::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
 
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
@@ -118,6 +118,8 @@ pub struct Session {
     last_ping: Time,
     rtt: Option<Duration>,
     ping_sent: Option<(u64, Time)>,
+    /// The last ping is among the statements that wait.
+    ping_waits: bool,
     wants_room: bool,
     /// The peer's stream is complete.
     ended: bool,
@@ -175,6 +177,7 @@ impl Session {
             last_ping: now,
             rtt,
             ping_sent: None,
+            ping_waits: false,
             wants_room: false,
             ended: false,
             finished: false,
@@ -215,7 +218,7 @@ impl Session {
             sending: flow(true).map_or(self.stats.sending, |flow| flow.stats(now)),
             receiving: flow(false).map_or(self.stats.receiving, |flow| flow.stats(now)),
             limit: flow(true).and_then(Flow::limit),
-            ecn: self.is_markable(),
+            ecn: if self.heeds_marks { self.path.ecn() } else { Ecn::Off },
             ..self.stats
         }
     }
@@ -349,6 +352,7 @@ impl Session {
         self.confirm = None;
         self.stats.packets_received += 1;
         self.stats.bytes_received += size as u64;
+        self.stats.marked += u64::from(marked);
         let is_newest = number >= self.newest;
         self.newest = self.newest.max(number);
         if from == self.path.remote {
@@ -498,6 +502,10 @@ impl Session {
     /// The peer has shown that it receives at its new address. Where more than the port is new, the path may be another: what
     /// was learnt of the old one is forgotten (RFC 9000, section 9.4). The size of datagrams began anew with the address.
     fn on_proved(&mut self, now: Time) {
+        // Flows had to wait for room to send, and with them what came for them.
+        for slot in &mut self.slots {
+            slot.flow.skip_round_trips();
+        }
         let Some(last) = self.fallback.take() else { return };
         if last.remote.ip() == self.path.remote.ip() {
             return;
@@ -531,6 +539,7 @@ impl Session {
     fn ping(&mut self, now: Time) {
         let token = self.sealer.next_number();
         self.ping_sent = Some((token, now));
+        self.ping_waits = true;
         self.last_ping = now;
         self.state(&Frame::Ping(token), None);
     }

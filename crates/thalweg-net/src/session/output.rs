@@ -29,7 +29,7 @@ impl Session {
         self.hand_in_order(now);
         self.poll_confirm(now, batch);
         self.poll_path(now, batch);
-        self.poll_statements(batch);
+        self.poll_statements(now, batch);
         if self.poll_datagrams(batch) == Next::Full {
             return Next::Full;
         }
@@ -125,7 +125,7 @@ impl Session {
         self.confirm.is_none() && self.path.is_proved()
     }
 
-    fn poll_statements(&mut self, batch: &mut Batch) {
+    fn poll_statements(&mut self, now: Time, batch: &mut Batch) {
         while let Some((_, first)) = self.statements.front() {
             let remote = self.path.remote;
             let to = first.unwrap_or(remote);
@@ -139,6 +139,10 @@ impl Session {
                 together.extend_from_slice(&bytes);
             }
             self.send(batch, to, Purpose::Ordinary, |into| into.extend_from_slice(&together));
+        }
+        if core::mem::take(&mut self.ping_waits) {
+            // An address that is not proved lets statements wait: that time is not the path's.
+            self.ping_sent = self.ping_sent.map(|(token, _)| (token, now));
         }
     }
 
@@ -160,7 +164,7 @@ impl Session {
     }
 
     fn poll_draining(&mut self, now: Time, batch: &mut Batch) -> Next {
-        self.poll_statements(batch);
+        self.poll_statements(now, batch);
         let Phase::Draining(draining) = &mut self.phase else { return Next::At(Time::MAX) };
         if now >= draining.until {
             self.phase = Phase::Over;
@@ -294,7 +298,7 @@ impl Session {
 const FIRST_AGAIN: Duration = Duration::from_millis(100);
 
 /// A ping that is not answered is sent again after this.
-const PING_AGAIN: Duration = Duration::from_secs(1);
+const PING_AGAIN: Duration = Duration::from_millis(500);
 
 /// Statements are no larger than this together, whatever they are.
 const ROOM_FOR_STATEMENTS: u64 = 512;

@@ -4,6 +4,7 @@ use super::fault::{Fault, printable};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use thalweg_proto::units::Bytes;
 
 /// How far a transfer is: written by it, read by whoever watches. Both sides count the same things: what is at the
@@ -16,8 +17,15 @@ pub struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
     moved: AtomicU64,
-    is_held: AtomicBool,
+    held: Mutex<Held>,
     current: Mutex<String>,
+}
+
+/// How long it was held back: until the present time, and since when it is again.
+#[derive(Debug, Default)]
+struct Held {
+    before: Duration,
+    since: Option<Instant>,
 }
 
 /// What there is to transfer.
@@ -61,7 +69,21 @@ impl Progress {
 
     /// The receiver holds it back, because others are more urgent.
     pub fn is_held(&self) -> bool {
-        self.is_held.load(Relaxed)
+        self.lock_held().since.is_some()
+    }
+
+    /// How long the receiver has held it back.
+    pub fn held(&self) -> Duration {
+        self.held_at(Instant::now())
+    }
+
+    fn held_at(&self, now: Instant) -> Duration {
+        let held = self.lock_held();
+        held.before + held.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    fn lock_held(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The name of the file that is being transferred.
@@ -92,7 +114,16 @@ impl Progress {
     }
 
     pub(super) fn set_held(&self, is_held: bool) {
-        self.is_held.store(is_held, Relaxed);
+        self.set_held_at(Instant::now(), is_held);
+    }
+
+    fn set_held_at(&self, now: Instant, is_held: bool) {
+        let mut held = self.lock_held();
+        if is_held {
+            held.since.get_or_insert(now);
+        } else if let Some(since) = held.since.take() {
+            held.before += now.saturating_duration_since(since);
+        }
     }
 
     pub(super) fn set_current(&self, name: &[u8]) {
@@ -115,6 +146,8 @@ pub struct Report {
     pub resumed: Bytes,
     /// Contents of files that were at the receiver before.
     pub skipped: Bytes,
+    /// How long the receiver held it back, because others were more urgent.
+    pub held: Duration,
     /// Things that are not sent: links, what is neither a file nor a folder, what unfinished transfers have left.
     pub passed_by: u64,
     /// The first of them.
@@ -165,5 +198,28 @@ impl Report {
         if self.failures.len() < Self::MOST_FAILURES {
             self.failures.push(Failure { name: name.to_owned(), fault });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_held_back_is_added_up() {
+        let progress = Progress::new();
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        for (second, is_held) in [(1, false), (2, true), (3, true), (5, false), (6, false), (8, true)] {
+            progress.set_held_at(at(second), is_held);
+        }
+        assert!(progress.is_held());
+        assert_eq!(progress.held_at(at(10)), Duration::from_secs(5));
+        progress.set_held_at(at(12), false);
+        assert!(!progress.is_held());
+        assert_eq!(
+            (progress.held_at(at(99)), progress.held()),
+            (Duration::from_secs(7), Duration::from_secs(7))
+        );
     }
 }

@@ -6,12 +6,14 @@ mod play;
 #[path = "../relay/mod.rs"]
 mod relay;
 
-use draw::{Scale, Schedule};
+use draw::{Action, End, Scale, Schedule};
 use play::Counted;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use thalweg_net::impair::{Narrowing, Span};
+use thalweg_proto::units::Bytes;
 
 /// One test at a time: they count what the process has open.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -101,6 +103,85 @@ fn two_hundred_schedules() {
     check_open(before);
 }
 
+/// A scheme of each kind.
+const KINDS: &[&str] = &["cubic", "sscop-rate", "sstp", "adaptive-ack"];
+
+/// One trouble at a time, with each of these schemes.
+fn play_with(first: u64, schemes: &[&str], trouble: impl Fn(&mut Schedule)) -> Vec<Counted> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let trouble = &trouble;
+    std::thread::scope(|scope| {
+        let players: Vec<_> = (first..)
+            .zip(schemes)
+            .map(|(seed, scheme)| {
+                let mut schedule = Schedule::calm(seed, scheme);
+                trouble(&mut schedule);
+                scope.spawn(move || play::play(&schedule, Duration::from_secs(90)))
+            })
+            .collect();
+        players.into_iter().map(|player| player.join().unwrap()).collect()
+    })
+}
+
+fn at(millis: u64) -> thalweg_proto::units::Duration {
+    thalweg_proto::units::Duration::from_millis(millis)
+}
+
+/// Not with `adaptive-ack`: it repeats one packet at a time when all were lost, and waits for four round trips before each.
+#[test]
+fn ten_seconds_of_blackout() {
+    let counted = play_with(50_000, &KINDS[..3], |schedule| {
+        let Schedule { up, down, .. } = schedule;
+        draw::darken([up, down], 2, Span { from: at(500), until: at(10_500) });
+    });
+    for Counted { relay, resets, took, .. } in counted {
+        assert!(relay.up.blacked_out > 0 && resets == 0);
+        assert!((Duration::from_secs(10)..Duration::from_secs(60)).contains(&took), "{took:?}");
+    }
+}
+
+#[test]
+fn addresses_that_change() {
+    for Counted { relay, migrations, resets, .. } in
+        play_with(50_010, KINDS, |schedule| schedule.rebinds = vec![at(400), at(900)])
+    {
+        // The second may come before the first was noticed.
+        assert!(relay.rebinds == 2 && migrations > 0 && resets == 0, "{migrations} of {}", relay.rebinds);
+    }
+}
+
+#[test]
+fn a_path_that_becomes_a_black_hole_for_large_packets() {
+    let counted = play_with(50_020, KINDS, |schedule| {
+        let narrowing = Narrowing { at: at(600), mtu: Bytes::new(1300) };
+        schedule.up.narrowings.push(narrowing);
+        schedule.down.narrowings.push(narrowing);
+    });
+    assert!(counted.iter().all(|counted| counted.resets == 0));
+    // The first sends packets as large as the path takes.
+    assert!(counted[0].relay.up.too_long + counted[0].relay.down.too_long > 0);
+}
+
+#[test]
+fn a_peer_that_is_started_anew() {
+    let counted = play_with(50_030, KINDS, |schedule| {
+        let Schedule { up, down, .. } = schedule;
+        draw::darken([up, down], 2, Span { from: at(600), until: at(600) + draw::RESTART });
+        schedule.actions = vec![(at(750), Action::Restart)];
+    });
+    assert!(counted.iter().all(|counted| counted.resets == 1), "{counted:?}");
+}
+
+#[test]
+fn clocks_that_jump() {
+    let counted = play_with(50_040, KINDS, |schedule| {
+        let jumps = [(300, End::Client, 4000), (600, End::Server, 5000), (900, End::Client, 20)];
+        schedule.actions =
+            jumps.map(|(when, end, by)| (at(when), Action::Jump(end, at(by)))).into_iter().collect();
+    });
+    assert!(counted.iter().all(|counted| counted.jumps == 3 && counted.resets == 0));
+}
+
 /// `scripts/soak schedules` runs this one.
 #[test]
 #[ignore = "takes an hour"]
@@ -112,9 +193,9 @@ fn soak() {
     let mut memory = None;
     let mut done = 0;
     while done < count {
-        let batch = (count - done).min(500);
+        let batch = (count - done).min(1000);
         println!("{done} of {count} schedules, next is seed {}", first + done);
-        play_all(first + done, batch, Scale::Full, 100, Duration::from_secs(600));
+        play_all(first + done, batch, Scale::Full, 200, Duration::from_secs(600));
         done += batch;
         check_open(before);
         let now = resident();

@@ -12,7 +12,7 @@ use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Listen, Trust
 use thalweg_net::identity::Identity;
 use thalweg_net::impair::{RelayConfig, RelayStats};
 use thalweg_net::live::{Clock, Connection, Jumps, NetError, Socket, SocketConfig};
-use thalweg_net::session::Closed;
+use thalweg_net::session::{Closed, SessionStats};
 use thalweg_proto::payload::Slice;
 
 /// Pieces that an application writes.
@@ -66,18 +66,31 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
                 let of = if *end == End::Client { &client.jumps } else { &server_jumps };
                 of.ahead(*by);
             }
-            None => panic!("the client hangs: {schedule:?}, {:?}", client.watched()),
+            None => panic!(
+                "the client hangs: {schedule:?}, {:?}, the server: {:?}",
+                stats(client.watched()),
+                stats(server.watched())
+            ),
         }
         next = actions.next();
     };
     while !restarted && server.complete.load(Ordering::Relaxed) == 0 {
-        assert!(begun.elapsed() < limit, "the server hangs: {schedule:?}, {:?}", server.watched());
+        assert!(begun.elapsed() < limit, "the server hangs: {schedule:?}, {:?}", stats(server.watched()));
         std::thread::sleep(Duration::from_millis(5));
     }
     let migrations = server.watched().iter().map(|watched| watched.stats().migrations).sum();
     client.leave();
     server.stop();
     Counted { relay: relay.stop(), resets, migrations, jumps, took: begun.elapsed() }
+}
+
+/// What connections have counted, for who is to find out why they hang.
+fn stats(connections: impl IntoIterator<Item = Connection>) -> Vec<SessionStats> {
+    let connections: Vec<_> = connections.into_iter().collect();
+    // The first question makes them look, the second gets an answer of now.
+    let _: Vec<_> = connections.iter().map(Connection::stats).collect();
+    std::thread::sleep(Duration::from_millis(500));
+    connections.iter().map(Connection::stats).collect()
 }
 
 /// Every schedule has an address of this host for itself, and a port that is given to nobody who asks for any.

@@ -13,6 +13,7 @@
 //! | Spec | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments leave at the same times |
+//! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments |
 //! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
 use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};

@@ -85,6 +85,11 @@ impl<P: Payload> Endpoint<P> {
         self.sscop.renew();
     }
 
+    /// See [`Sscop::skip_round_trips`].
+    pub fn skip_round_trips(&mut self) {
+        self.sscop.skip_round_trips();
+    }
+
     /// Counters and beliefs at `now`.
     pub fn stats(&self, now: Time) -> EndpointStats {
         let sscop = self.sscop.stats();

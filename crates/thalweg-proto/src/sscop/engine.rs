@@ -212,11 +212,16 @@ impl<P: Payload> Sscop<P> {
     /// The peer is reached over another path from now on (RFC 9000, section 9.4): rates and round-trip times are found anew,
     /// and POLLs that are not answered yet measure nothing.
     pub fn renew(&mut self) {
-        self.polls.clear();
+        self.skip_round_trips();
         self.rtt = RttEstimator::new(&RttConfig::default());
         if let Some(rate) = &mut self.rate {
             rate.restart();
         }
+    }
+
+    /// What the peer sends is late for a reason that is not the path's: POLLs that are not answered yet measure nothing.
+    pub fn skip_round_trips(&mut self) {
+        self.polls.clear();
     }
 
     /// When last polled, an SD could have gone but for the rate.

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::EndpointStats;
-use thalweg_net::session::SessionStats;
+use thalweg_net::session::{Ecn, SessionStats};
 use thalweg_net::transfer::Progress;
 
 /// A request is no longer, in bytes and in time. Requests are answered one by one.
@@ -148,6 +148,8 @@ impl Sample {
         all.bytes_sent += more.bytes_sent;
         all.bytes_received += more.bytes_received;
         all.migrations += more.migrations;
+        all.marked += more.marked;
+        all.sending.mark_cuts += more.sending.mark_cuts;
         all.sending.sender.retransmissions += more.sending.sender.retransmissions;
         all.sending.sender.timeouts += more.sending.sender.timeouts;
         self.moved += other.moved;
@@ -181,6 +183,8 @@ impl State {
             ("retransmitted_packets_total", "counter", "Data packets sent again.", sender.retransmissions),
             ("timeouts_total", "counter", "Retransmission timers that expired.", sender.timeouts),
             ("migrations_total", "counter", "Changes of a peer's address.", stats.migrations),
+            ("marked_packets_total", "counter", "Packets that came with a mark (ECN).", stats.marked),
+            ("mark_cuts_total", "counter", "Times that marks made senders slower.", stats.sending.mark_cuts),
             ("handshakes_total", "counter", "Handshakes begun by clients.", self.endpoint.handshakes),
             (
                 "handshakes_turned_away_total",
@@ -204,6 +208,12 @@ impl State {
                 "# HELP thalweg_{name} {help}\n# TYPE thalweg_{name} {kind}\nthalweg_{name} {value}"
             );
         }
+        text.push_str("# HELP thalweg_ecn Open transfers by whether their data may be marked.\n");
+        text.push_str("# TYPE thalweg_ecn gauge\n");
+        for ecn in [Ecn::Off, Ecn::Untested, Ecn::Capable, Ecn::Failed] {
+            let count = self.open.values().filter(|sample| sample.stats.ecn == ecn).count();
+            let _ = writeln!(text, "thalweg_ecn{{state=\"{}\"}} {count}", ecn.name());
+        }
         text.push_str("# HELP thalweg_rtt_seconds Round-trip time of an open transfer.\n");
         text.push_str("# TYPE thalweg_rtt_seconds gauge\n");
         for (number, sample) in &self.open {
@@ -218,6 +228,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_net::flow::FlowStats;
 
     #[test]
     fn a_port_alone_is_one_of_this_host() {
@@ -236,12 +247,22 @@ mod tests {
                 .find_map(|line| line.strip_prefix(&format!("thalweg_{name} ")).map(str::to_owned));
             line.unwrap().parse::<u64>().unwrap()
         };
-        let stats = SessionStats { packets_sent: 5, bytes_sent: 70, ..SessionStats::default() };
+        let sending = FlowStats { mark_cuts: 2, ..FlowStats::default() };
+        let stats = SessionStats {
+            packets_sent: 5,
+            bytes_sent: 70,
+            ecn: Ecn::Capable,
+            marked: 3,
+            sending,
+            ..SessionStats::default()
+        };
         for open in 1..=3 {
             let counted = metrics.count();
             counted.update(stats, &Progress::new());
             counted.update(stats, &Progress::new());
             assert_eq!((value("transfers_open"), value("transfers_total")), (1, open));
+            assert_eq!(value("ecn{state=\"capable\"}"), 1);
+            assert_eq!((value("marked_packets_total"), value("mark_cuts_total")), (3 * open, 2 * open));
             assert_eq!((value("sent_packets_total"), value("sent_bytes_total")), (5 * open, 70 * open));
         }
         assert_eq!((value("transfers_open"), value("sent_packets_total")), (0, 15));

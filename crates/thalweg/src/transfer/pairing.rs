@@ -51,9 +51,9 @@ pub enum News {
 
 impl Invitation {
     /// With a new code, to the end with this key.
-    pub fn new(own: PublicKey) -> Self {
+    pub fn new(now: Instant, own: PublicKey) -> Self {
         let code = Code::generate(&mut SystemEntropy::new());
-        Self { code, own, guesses: GUESSES, until: Instant::now() + LIFE, attempt: None }
+        Self { code, own, guesses: GUESSES, until: now + LIFE, attempt: None }
     }
 
     /// The code.
@@ -62,7 +62,7 @@ impl Invitation {
     }
 
     /// Somebody wants to show that he knows the code. There is one attempt at a time.
-    pub fn meet(&mut self, connection: Connection) {
+    pub fn meet(&mut self, now: Instant, connection: Connection) {
         if self.attempt.is_some() {
             connection.close(code::BUSY, "somebody else is being paired");
             return;
@@ -81,7 +81,7 @@ impl Invitation {
         };
         // Where there is no thread the channel's end is gone, which counts as nothing.
         let _ = std::thread::Builder::new().name("pairing".to_owned()).spawn(pair);
-        self.attempt = Some(Attempt { connection: watch, result, until: Instant::now() + ATTEMPT });
+        self.attempt = Some(Attempt { connection: watch, result, until: now + ATTEMPT });
     }
 
     /// Whether an attempt of this peer is going on.
@@ -90,14 +90,14 @@ impl Invitation {
     }
 
     /// What has happened since.
-    pub fn look(&mut self) -> News {
+    pub fn look(&mut self, now: Instant) -> News {
         let Some(attempt) = &self.attempt else {
-            let is_late = Instant::now() >= self.until;
+            let is_late = now >= self.until;
             return if is_late { News::Over("nobody used the code within ten minutes") } else { News::None };
         };
         let result = match attempt.result.try_recv() {
             Err(TryRecvError::Empty) => {
-                if Instant::now() >= attempt.until {
+                if now >= attempt.until {
                     attempt.connection.close(code::UNAUTHORIZED, "pairing takes too long");
                 }
                 return News::None;
@@ -161,5 +161,55 @@ pub fn ask(name: &str, own: PublicKey, code: &Code, connection: Connection) -> R
                 .map_or_else(|| error.to_string(), |why| io::Error::from(NetError::Closed(why)).to_string());
             Err(Error::Lost(format!("{name}: {why}")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+    use thalweg_net::identity::Identity;
+    use thalweg_net::live::{Socket, SocketConfig};
+
+    #[test]
+    fn a_code_is_good_for_ten_minutes() {
+        let begun = Instant::now();
+        let mut invitation = Invitation::new(begun, Identity::from_secret([1; 32]).public());
+        for seconds in [0, 599] {
+            assert!(matches!(invitation.look(begun + Duration::from_secs(seconds)), News::None));
+        }
+        let News::Over(why) = invitation.look(begun + Duration::from_secs(600)) else { panic!("it is good") };
+        assert!(why.contains("ten minutes"), "{why}");
+    }
+
+    /// Somebody came in time and says nothing: that does not keep the code alive.
+    #[test]
+    fn an_attempt_outlives_the_code_by_seconds_at_most() {
+        let bind = |secret, listen| {
+            let endpoint =
+                EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([secret; 32])) };
+            Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
+        };
+        let server = bind(1, Some(Listen { trust: Trust::Anyone, services: vec![PAIRING.into()] }));
+        let client = bind(2, None);
+        let request = Connect {
+            remote: server.local(),
+            trust: Trust::Anyone,
+            service: PAIRING.into(),
+            scheme: "cubic".parse().unwrap(),
+            recorder: None,
+        };
+        let quiet = client.connect(request).unwrap();
+        let begun = Instant::now();
+        let mut invitation = Invitation::new(begun, Identity::from_secret([1; 32]).public());
+        let last = begun + LIFE - Duration::from_secs(1);
+        invitation.meet(last, server.accept().unwrap());
+        assert!(matches!(invitation.look(begun + LIFE), News::None), "the attempt may go on");
+        // The attempt is closed when its time is over. Then nobody is left who could use the code.
+        let late = last + ATTEMPT;
+        while !matches!(invitation.look(late), News::Over(_)) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(quiet);
     }
 }

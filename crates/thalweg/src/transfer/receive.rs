@@ -260,7 +260,7 @@ impl<'a> Door<'a> {
             }
         };
         console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));
-        let invitation = arguments.pair.then(|| Invitation::new(identity.public()));
+        let invitation = arguments.pair.then(|| Invitation::new(Instant::now(), identity.public()));
         if let Some(invitation) = &invitation {
             let code = invitation.code();
             console.say(&format!(
@@ -302,7 +302,7 @@ impl<'a> Door<'a> {
         }
         if connection.service() == PAIRING {
             match &mut self.invitation {
-                Some(invitation) => invitation.meet(connection),
+                Some(invitation) => invitation.meet(Instant::now(), connection),
                 None => connection.close(code::UNAUTHORIZED, "the code is used up"),
             }
             return Ok(None);
@@ -324,7 +324,7 @@ impl<'a> Door<'a> {
 
     fn look_at_invitation(&mut self) -> Done {
         let Some(invitation) = &mut self.invitation else { return Ok(()) };
-        match invitation.look() {
+        match invitation.look(Instant::now()) {
             News::None => {}
             News::Wrong(remote, left) => {
                 self.console.say(&format!("{remote} gave a wrong code; {left} more and it is worthless"));

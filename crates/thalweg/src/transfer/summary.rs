@@ -34,6 +34,8 @@ pub struct Summary {
     resumed_bytes: u64,
     skipped_bytes: u64,
     seconds: f64,
+    /// Of them, those in which the receiver held it back for more urgent ones.
+    held_seconds: f64,
     rate_bps: u64,
     connections: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +62,12 @@ struct Path {
     packets_sent_again: u64,
     timeouts: u64,
     datagram_bytes: u16,
+    /// `capable`, `untested`, `failed` or `off`: whether this end's data may be marked, and why not.
+    ecn: &'static str,
+    /// Packets that came with the network's mark.
+    packets_marked: u64,
+    /// How often this end sent less because of marks.
+    mark_cuts: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,6 +101,7 @@ pub fn add(report: &mut Report, earlier: &Report) {
     report.moved += earlier.moved;
     // What an earlier connection of this call left is none that was there before it.
     report.resumed -= earlier.moved;
+    report.held += earlier.held;
 }
 
 impl Summary {
@@ -132,6 +141,7 @@ impl Summary {
             resumed_bytes: report.resumed.get(),
             skipped_bytes: report.skipped.get(),
             seconds: span.as_secs_f64(),
+            held_seconds: report.held.as_secs_f64(),
             rate_bps: rate(report.moved.get(), span).as_bits_per_sec(),
             connections,
             path: stats.map(|stats| Path::new(&stats, scheme)),
@@ -220,6 +230,16 @@ impl Summary {
         if self.resumed_bytes > 0 {
             text.push_str(&format!("; {} were left from before", bytes(self.resumed_bytes)));
         }
+        if self.held_seconds >= 0.1 {
+            text.push_str(&format!("; held back for {:.1} s, as others were more urgent", self.held_seconds));
+        }
+        if let Some(path) = self.path.as_ref().filter(|path| path.mark_cuts + path.packets_marked > 0) {
+            let times = path.mark_cuts + path.packets_marked;
+            text.push_str(&format!("; the network marked congestion {times} times"));
+        } else if self.path.as_ref().is_some_and(|path| path.ecn == thalweg_net::session::Ecn::Failed.name())
+        {
+            text.push_str("; the path loses what may be marked (ECN), which was left off");
+        }
         if self.passed_by > 0 {
             let (thing, is) = if self.passed_by == 1 {
                 ("link or other thing", "is")
@@ -246,6 +266,9 @@ impl Path {
             packets_sent_again: retransmissions,
             timeouts,
             datagram_bytes: stats.datagram,
+            ecn: stats.ecn.name(),
+            packets_marked: stats.marked,
+            mark_cuts: stats.sending.mark_cuts,
         }
     }
 }

@@ -28,7 +28,13 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     assert!(part(&place) < 45_000_000, "{} bytes were taken of the patient one", part(&place));
     let patient = end(patient);
     assert_eq!(exit(&patient), 0, "{}", patient.stderr);
-    assert_eq!(json(&patient.stdout)["moved_bytes"], 60_000_000);
+    let summary = json(&patient.stdout);
+    assert_eq!(summary["moved_bytes"], 60_000_000);
+    // It was, for about as long as the other took.
+    assert!(summary["held_seconds"].as_f64().unwrap() > 3.0, "{summary}");
+    assert_eq!(json(&urgent.stdout)["held_seconds"], 0.0);
+    assert!(patient.stderr.contains("held back for"), "{}", patient.stderr);
+    assert_eq!(summary["path"]["ecn"], "capable", "{summary}");
     assert_eq!(exit(&server.interrupt()), 0);
     let folder = place.names("to").pop().unwrap();
     assert!(place.read(&format!("to/{folder}/patient")) == vec![1; 60_000_000]);

@@ -221,6 +221,7 @@ fn rate_entries(rate: &RateConfig, entries: &mut Entries) {
     entries.put("poll-behind-data", rate.poll_behind_data.to_string());
     entries.put("keep-records", rate.keep_records.to_string());
     entries.quantity("poll-floor", rate.poll_floor);
+    entries.quantity("poll-ceiling", rate.poll_ceiling);
     if let Some(drain) = rate.drain {
         entries.quantity("drain", drain);
     }

@@ -69,6 +69,8 @@ table! {
         keep_records: bool = "keep-records";
         /// The shortest time-out of a POLL.
         poll_floor: Duration = "poll-floor" or r#""10 ms""#;
+        /// The longest time-out of a POLL: those without answer double it.
+        poll_ceiling: Duration = "poll-ceiling" or r#""10 s""#;
         /// A source that has not seen an empty queue for so long makes room for two round trips; never without.
         drain: Duration = "drain";
         /// Round trips that are longer than the shortest by no more than this, and no more than a quarter, show no queue; for hosts that answer late.

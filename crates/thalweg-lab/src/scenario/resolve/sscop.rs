@@ -54,6 +54,7 @@ impl Resolver<'_> {
             poll_behind_data: table.poll_behind_data.as_deref().copied().unwrap_or(rules.poll_behind_data),
             keep_records: table.keep_records.as_deref().copied().unwrap_or(rules.keep_records),
             poll_floor: table.poll_floor.as_ref()?.value,
+            poll_ceiling: table.poll_ceiling.as_ref()?.value,
             drain: table.drain.as_deref().copied(),
             jitter: table.jitter.as_ref()?.value,
             ..rules

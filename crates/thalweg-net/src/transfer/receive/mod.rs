@@ -92,7 +92,7 @@ where
     let report = Arc::new(Mutex::new(Report::default()));
     let result = run(target, turns, from_peer, to_peer, progress, &report);
     let mut report = std::mem::take(&mut *report.lock().unwrap_or_else(PoisonError::into_inner));
-    report.moved = progress.moved();
+    (report.moved, report.held) = (progress.moved(), progress.held());
     Outcome { report, result }
 }
 

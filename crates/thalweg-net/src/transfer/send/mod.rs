@@ -69,7 +69,7 @@ where
         Err(error @ Error::Interrupted(_)) => Err(sending.inbox.reason(error)),
         result => result,
     };
-    sending.report.moved = progress.moved();
+    (sending.report.moved, sending.report.held) = (progress.moved(), progress.held());
     Outcome { report: sending.report, result }
 }
 

@@ -35,7 +35,7 @@ impl Control {
     pub fn new(config: RateConfig) -> Self {
         let rtt_config = RttConfig {
             floor: config.poll_floor,
-            ceiling: Duration::from_secs(10),
+            ceiling: config.poll_ceiling.max(config.poll_floor),
             margin: Duration::ZERO,
             ..RttConfig::default()
         };
@@ -237,6 +237,21 @@ mod tests {
         assert!((control.rate - 1000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
         control.on_ustat(None);
         assert!((control.rate - 1000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
+    }
+
+    /// 100 ms and four times 50 are 300 ms.
+    #[test]
+    fn time_outs_double_up_to_the_ceiling() {
+        for (ceiling, expected) in
+            [(1000, [300, 600, 1000, 1000]), (200, [200; 4]), (10_000, [300, 600, 1200, 2400])]
+        {
+            let mut control = control(RateConfig { poll_ceiling: MS(ceiling), ..RateConfig::amended() });
+            control.on_stat(Time::ZERO + MS(100), MS(100), 0, None);
+            for millis in expected {
+                assert_eq!(control.poll_timeout(), Some(MS(millis)));
+                control.on_poll_timeout();
+            }
+        }
     }
 
     #[test]

@@ -157,6 +157,9 @@ pub struct RateConfig {
     pub keep_records: bool,
     /// The shortest time-out for a POLL without answer.
     pub poll_floor: Duration,
+    /// The longest time-out, which doubling does not exceed. Where a quarter of all packets is lost, half of the POLLs remain
+    /// without answer, and with a long one a sender that has only to repeat a packet waits for it again and again.
+    pub poll_ceiling: Duration,
     /// A source that has not seen an empty queue for so long sends at half its rate for two periods. All sources see the
     /// queue empty then, and count anew: one that began on a standing queue learns the true round-trip time.
     pub drain: Option<Duration>,
@@ -182,6 +185,7 @@ impl RateConfig {
             poll_behind_data: false,
             keep_records: false,
             poll_floor: Duration::from_millis(10),
+            poll_ceiling: Duration::from_secs(10),
             drain: None,
             jitter: Duration::ZERO,
         }
