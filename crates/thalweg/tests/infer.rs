@@ -74,9 +74,9 @@ fn found_again(number: usize, scheme: &str) {
     let round_trip = result["path"]["round_trip_s"].as_f64().unwrap();
     // Packets take 1.5 ms, hosts that are busy some more, and adaptive acknowledgement reports every 40 ms.
     assert!((0.04..0.15).contains(&round_trip), "{scheme}: {result}");
-    // Nothing goes faster than the path, but what was held up somewhere may seem to.
+    // Nothing goes faster than the path, but what a busy host has held up may seem to.
     let rate = result["path"]["rate_bps"].as_f64().unwrap();
-    assert!(rate < 9.5e6, "{scheme}: {result}");
+    assert!(rate < 16e6, "{scheme}: {result}");
     for run in ["recorded", "simulated"] {
         let goodput = result[run]["goodput_bps"].as_f64().unwrap();
         assert!(goodput > 1e5 && goodput < 8e6, "{scheme}, {run}: {result}");
