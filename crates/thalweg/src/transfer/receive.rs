@@ -205,7 +205,11 @@ fn sender_folder(
 }
 
 fn make_folder(folder: &Path) -> Done {
-    fs::create_dir_all(folder).map_err(|error| Error::Failed(format!("{}: {error}", folder.display())))
+    fs::create_dir_all(folder).map_err(|error| {
+        let is_other = error.kind() == io::ErrorKind::AlreadyExists;
+        let why = if is_other { "it is no folder".to_owned() } else { error.to_string() };
+        Error::Failed(format!("{}: {why}", folder.display()))
+    })
 }
 
 fn reason(outcome: &Outcome) -> String {
@@ -256,7 +260,9 @@ impl<'a> Door<'a> {
             Listen::Everywhere(port) => {
                 let v6 = bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), config.clone());
                 // Not every host has IPv6.
-                v6.or_else(|_| bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), config))?
+                v6.or_else(|why| {
+                    bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), config).map_err(|_| why)
+                })?
             }
         };
         console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));

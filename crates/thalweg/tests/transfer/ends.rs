@@ -67,6 +67,18 @@ fn what_a_sender_cannot_read_is_told_at_both_ends() {
     });
     assert_eq!(documents[1]["result"], "failures");
     assert_eq!((&documents[1]["failed"], &documents[1]["failures"]), (&1.into(), &documents[0]["failures"]));
+    // Few programs can remove paths of that length.
+    std::fs::remove_dir_all(set).unwrap();
+}
+
+#[test]
+fn a_file_is_no_folder_to_receive_into() {
+    let place = Place::new("no-folder");
+    place.write("file", b"file");
+    let received =
+        processes::end(thalweg(&place, "receiver", "recv", &["file", "--trust", "new"]).spawn().unwrap());
+    assert_eq!(exit(&received), 1);
+    assert!(received.stderr.contains("file: it is no folder"), "{}", received.stderr);
 }
 
 #[test]
