@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Why a transmitter wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitterReason {
-    /// Nothing new was heard for so long that the oldest packet is sent again.
+    /// Nothing new was heard for so long that the oldest packet and the newest are sent again.
     Silence,
 }
 
@@ -22,7 +22,7 @@ pub enum TransmitterReason {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransmitterStats {
     /// What all senders have. Round-trip times are those from a packet to the report on it, time-outs the times that silence
-    /// made it send its oldest packet again.
+    /// made it send its oldest packet and its newest again.
     pub common: SenderStats,
     /// Packets that wait to be sent again.
     pub to_resend: u32,
@@ -186,6 +186,8 @@ impl<P: Payload> Transmitter<P> {
             self.timeouts += 1;
             self.signal = Some(Signal::Timeout);
             self.ask(self.first);
+            // The newest shows the receiver how far the numbers go: it then asks for all that is missing in between.
+            self.ask(self.next() - 1);
         }
     }
 
@@ -384,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_brings_the_oldest_packet_again_and_only_news_ends_it() {
+    fn silence_brings_packets_again_and_only_news_ends_it() {
         let mut transmitter = transmitter(4, 4);
         assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4], Some(160)));
         // The report on 3 takes 8 ms, so that 4 T_normal are more than 4 round trips.
@@ -402,13 +404,22 @@ mod tests {
     }
 
     #[test]
+    fn silence_brings_the_oldest_and_the_newest_and_the_receiver_asks_for_the_others() {
+        let mut transmitter = transmitter(5, 5);
+        assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4, 5], Some(160)));
+        assert_eq!(sends(&mut transmitter, 160), (vec![1, 5], Some(320)));
+        tell(&mut transmitter, 161, (2, 5), 2);
+        assert_eq!(sends(&mut transmitter, 161).0, [2, 3, 4]);
+    }
+
+    #[test]
     fn on_a_long_path_silence_is_four_round_trips() {
         let mut transmitter = transmitter(2, 9);
         assert_eq!(sends(&mut transmitter, 0).0, [1, 2]);
         tell(&mut transmitter, 100, (2, 2), 2);
         assert_eq!(sends(&mut transmitter, 100), (vec![3], Some(500)));
         // A packet that was sent twice measures nothing: RFC 6298, section 3.
-        assert_eq!(sends(&mut transmitter, 500), (vec![2], Some(900)));
+        assert_eq!(sends(&mut transmitter, 500), (vec![2, 3], Some(900)));
         tell(&mut transmitter, 501, (3, 3), 3);
         assert_eq!(transmitter.stats(at(501)).common.smoothed_rtt, Some(Duration::from_millis(100)));
     }
