@@ -4,6 +4,7 @@
 use crate::payload::{Length, Payload, Slice};
 use crate::{aack, sscop, sstp, window};
 use core::ops::Range;
+use std::collections::BTreeMap;
 
 /// A PDU whose data has numbers: positions in the stream for the window transport, numbers of messages for the others.
 ///
@@ -181,6 +182,31 @@ fn unwrap(number: u64, modulus: u64, near: u64) -> u64 {
 /// Numbers set aside for the packets of a segment.
 const PACKETS: u64 = 1 << 16;
 
+/// Takes out of `open`, by the first number of their data, the entries whose data lies within one of `ranges`; `end` gives
+/// the number after their last.
+pub fn take_within<T>(open: &mut BTreeMap<u64, T>, ranges: &[Range<u64>], end: impl Fn(&T) -> u64) -> Vec<T> {
+    let mut taken = Vec::new();
+    for range in ranges.iter().filter(|range| range.start < range.end) {
+        let within = open.range(range.clone()).filter(|(_, entry)| end(entry) <= range.end);
+        let starts: Vec<u64> = within.map(|(start, _)| *start).collect();
+        taken.extend(starts.iter().filter_map(|start| open.remove(start)));
+    }
+    taken
+}
+
+/// Numbers, each of which is there once, as ascending ranges with their ends included.
+pub fn merged(mut numbers: Vec<u64>) -> Box<[(u64, u64)]> {
+    numbers.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match merged.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => merged.push((number, number)),
+        }
+    }
+    merged.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,6 +220,17 @@ mod tests {
         assert_eq!(unwrap(1, 16, 31), 33);
         let sd = |s| sscop::Pdu::Sd { s: sscop::Number::new(s), mu: Length(1) };
         assert_eq!(sd(1).data((1 << 24) - 2), Some((1 << 24) + 1..(1 << 24) + 2));
+    }
+
+    #[test]
+    fn what_lies_wholly_within_a_range_is_taken_and_numbers_are_merged() {
+        // By their first numbers: the numbers after the last.
+        let mut open = BTreeMap::from([(0, 2), (2, 5), (5, 6), (9, 12)]);
+        let ranges = [Range { start: 4, end: 3 }, 0..5, 8..11];
+        assert_eq!(take_within(&mut open, &ranges, |end| *end), [2, 5]);
+        assert_eq!(open, BTreeMap::from([(5, 6), (9, 12)]));
+        assert_eq!(*merged(vec![4, 1, 2, 9, 3]), [(1, 4), (9, 9)]);
+        assert_eq!(*merged(Vec::new()), []);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use thalweg_proto::numbers::Numbered;
+use thalweg_proto::numbers::{Numbered, merged, take_within};
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Duration, Rate, Time};
 
@@ -165,22 +165,8 @@ impl Recording {
 
     /// Takes away the data in `ranges`; gives the numbers of the packets that brought it.
     fn close(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
-        let mut numbers = Vec::new();
-        for range in ranges.iter().filter(|range| range.start < range.end) {
-            let within = self.open.range(range.clone()).filter(|(_, (end, _))| *end <= range.end);
-            let closed: Vec<u64> = within.map(|(start, _)| *start).collect();
-            numbers
-                .extend(closed.iter().filter_map(|start| self.open.remove(start)).map(|(_, number)| number));
-        }
-        numbers.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::new();
-        for number in numbers {
-            match merged.last_mut() {
-                Some((_, last)) if *last + 1 == number => *last = number,
-                _ => merged.push((number, number)),
-            }
-        }
-        merged.into()
+        let closed = take_within(&mut self.open, ranges, |(end, _)| *end);
+        merged(closed.into_iter().map(|(_, number)| number).collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use std::collections::BTreeMap;
-use thalweg_proto::numbers::Numbered as _;
+use thalweg_proto::numbers::{Numbered as _, merged, take_within};
 use thalweg_proto::payload::Payload as _;
 use thalweg_proto::sstp;
 use thalweg_proto::units::Time;
@@ -178,24 +178,9 @@ impl QlogPackets {
 impl Connection {
     /// Takes away what `ranges` acknowledge; gives the numbers of the packets that brought it.
     fn close(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
-        let mut numbers = Vec::new();
-        for range in ranges.iter().filter(|range| range.start < range.end) {
-            let within = self.open.range(range.clone());
-            let closed: Vec<u64> =
-                within.filter(|(_, open)| open.end <= range.end).map(|(start, _)| *start).collect();
-            let closed = closed.iter().filter_map(|start| self.open.remove(start));
-            let copies = closed.flat_map(|open| open.copies);
-            numbers.extend(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number));
-        }
-        numbers.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::new();
-        for number in numbers {
-            match merged.last_mut() {
-                Some((_, last)) if *last + 1 == number => *last = number,
-                _ => merged.push((number, number)),
-            }
-        }
-        merged.into()
+        let closed = take_within(&mut self.open, ranges, |open| open.end);
+        let copies = closed.into_iter().flat_map(|open| open.copies);
+        merged(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number).collect())
     }
 }
 
