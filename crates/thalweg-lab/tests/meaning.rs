@@ -2,7 +2,10 @@
 
 use std::path::Path;
 use thalweg_lab::scenario::{Diagnostic, Loaded, load_text};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
+    VegasConfig,
+};
 use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
 use thalweg_proto::sscop::Config;
 use thalweg_proto::sscop::rate::{RateConfig, Unit};
@@ -245,7 +248,7 @@ fn schemes_take_from_the_defaults_what_they_do_not_say() {
     assert_eq!((sender.rtt.floor, sender.rtt.deviations), (Duration::from_secs(2), 2));
     assert_eq!(sender.rtt.ceiling, Duration::from_secs(60));
     assert_eq!((sender.recovery, receiver.sack), (Recovery::GoBackN, false));
-    assert!(matches!(controller, ControllerSpec::SlowStart { initial_window: 1.0, .. }));
+    assert!(matches!(controller, ControllerConfig::SlowStart(SlowStartConfig { initial_window: 1.0, .. })));
     let udp = &loaded.spec().groups[1].transport;
     assert!(matches!(udp, TransportSpec::Datagram { segment: 500, header: 28, rate: None, .. }), "{udp:?}");
 }
@@ -276,29 +279,31 @@ fn built_in_schemes_have_their_textbook_parameters() {
         assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
         assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));
         match *controller {
-            ControllerSpec::Fixed { window: initial_window }
-            | ControllerSpec::SlowStart { initial_window, .. }
-            | ControllerSpec::NewReno { initial_window, .. } => assert_eq!(initial_window, window),
-            ControllerSpec::Vegas { initial_window, alpha, beta, gamma, .. } => {
+            ControllerConfig::Fixed(FixedConfig { window: initial_window })
+            | ControllerConfig::SlowStart(SlowStartConfig { initial_window, .. })
+            | ControllerConfig::NewReno(NewRenoConfig { initial_window, .. }) => {
+                assert_eq!(initial_window, window);
+            }
+            ControllerConfig::Vegas(VegasConfig { initial_window, alpha, beta, gamma, .. }) => {
                 assert_eq!((initial_window, alpha, beta, gamma), (window, 1.0, 3.0, 1.0));
             }
-            ControllerSpec::Cubic { initial_window, c, beta, .. } => {
+            ControllerConfig::Cubic(CubicConfig { initial_window, c, beta, .. }) => {
                 assert_eq!((initial_window, c, beta), (window, 0.4, 0.7));
             }
-            ControllerSpec::DecBit(dec_bit) => {
+            ControllerConfig::DecBit(dec_bit) => {
                 assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));
                 assert_eq!((dec_bit.decrease, dec_bit.share), (0.875, 0.5));
             }
-            ControllerSpec::TriS(tri_s) => {
+            ControllerConfig::TriS(tri_s) => {
                 assert_eq!((tri_s.decrease_below, tri_s.increase_above), (0.5, 0.5));
             }
-            ControllerSpec::SourceQuench { window: fixed, acks } => {
+            ControllerConfig::SourceQuench(SourceQuenchConfig { window: fixed, acks }) => {
                 assert_eq!((fixed, acks, sender.nagle), (window, 10, true));
             }
-            ControllerSpec::Bbn(bbn) => {
+            ControllerConfig::Bbn(bbn) => {
                 assert_eq!((bbn.window, bbn.lifetime, bbn.header), (window, Duration::from_secs(10), 52));
             }
-            ControllerSpec::Seif(seif) => {
+            ControllerConfig::Seif(seif) => {
                 assert_eq!((seif.initial_window, seif.cut_back, seif.growth_windows), (window, 0.5, 1));
                 // Half of the largest window.
                 assert_eq!((seif.initial_threshold, seif.max_window), (524_288.0, 1_048_576.0));

@@ -15,7 +15,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use steered::Steered;
 use thalweg_proto::aack;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::{Sink, Source, SourceConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::sscop::{self, Endpoint, EndpointConfig, Sscop};
@@ -578,7 +578,7 @@ proptest! {
         config in sender_config(),
         acks in prop::collection::vec(ack(), 500),
     ) {
-        let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&ControllerSpec::Fixed { window: 1e9 }, None));
+        let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&ControllerConfig::Fixed(FixedConfig { window: 1e9 }), None));
         sender.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
         for (round, ack) in (0..).zip(acks) {
             let now = Time::from_picos(round << 38);
@@ -616,7 +616,8 @@ proptest! {
 #[test]
 fn silence_is_answered_more_and_more_slowly() {
     let config = SenderConfig { segment: 1000, ..SenderConfig::default() };
-    let controller = ControllerSpec::NewReno { initial_window: 2.0, initial_threshold: 64.0 };
+    let controller =
+        ControllerConfig::NewReno(NewRenoConfig { initial_window: 2.0, initial_threshold: 64.0 });
     let mut sender = Sender::<Length, _>::new(Arc::new(config), Steered::new(&controller, None));
     sender.handle(Time::ZERO, Input::Write(Length(5000)));
     let (mut now, mut last, mut sent) = (Time::ZERO, Duration::ZERO, 0);

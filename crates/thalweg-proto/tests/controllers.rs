@@ -4,7 +4,8 @@ mod samples;
 
 use samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Cubic, Growth, LossKind, LossSample, NewReno, Path, SlowStart, Vegas,
+    AckSample, Controller, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno, NewRenoConfig, Path,
+    SlowStart, SlowStartConfig, Vegas, VegasConfig,
 };
 use thalweg_proto::units::Duration;
 
@@ -16,7 +17,7 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 /// RFC 5681, section 3.1, equations 2 to 4, and section 4.1.
 #[test]
 fn new_reno_follows_its_equations() {
-    let mut reno = NewReno::new(2.0, 8.0);
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: 2.0, initial_threshold: 8.0 });
     // Slow start: a segment for each acknowledgement, until the threshold.
     acks(&mut reno, 6, &ack(0));
     assert_eq!(reno.decision().window, 8.0);
@@ -33,14 +34,14 @@ fn new_reno_follows_its_equations() {
     reno.on_loss(&loss(LossKind::Duplicates, 1));
     assert_eq!((reno.decision().window, reno.threshold()), (2.0, Some(2.0)));
     // A time-out: the loss window of one segment; the second for the same segment keeps the threshold.
-    let mut reno = NewReno::new(2.0, 20.0);
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: 2.0, initial_threshold: 20.0 });
     acks(&mut reno, 18, &ack(0));
     reno.on_loss(&loss(LossKind::Timeout, 12));
     assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
     reno.on_loss(&LossSample { repeated: true, ..loss(LossKind::Timeout, 2) });
     assert_eq!((reno.decision().window, reno.threshold()), (1.0, Some(6.0)));
     // Never more than half of the window, however much is outstanding (a difference from the RFC, told with the code).
-    let mut full = NewReno::new(10.0, 5.0);
+    let mut full = NewReno::new(&NewRenoConfig { initial_window: 10.0, initial_threshold: 5.0 });
     full.on_loss(&loss(LossKind::Duplicates, 50));
     assert_eq!(full.threshold(), Some(5.0));
     // Idle: no more than the initial window, and no less than there is.
@@ -55,7 +56,11 @@ fn new_reno_follows_its_equations() {
 #[test]
 fn slow_start_starts_over_after_any_loss() {
     for kind in [LossKind::Duplicates, LossKind::Timeout] {
-        let mut tahoe = SlowStart::new(1.0, 64.0, Growth::Fractional);
+        let mut tahoe = SlowStart::new(&SlowStartConfig {
+            initial_window: 1.0,
+            initial_threshold: 64.0,
+            growth: Growth::Fractional,
+        });
         acks(&mut tahoe, 15, &ack(0));
         assert_eq!(tahoe.decision().window, 16.0);
         // Half of the window, whatever is outstanding.
@@ -89,7 +94,13 @@ fn vegas_round(vegas: &mut Vegas, number: u64, rtt: u64) -> f64 {
 fn vegas_keeps_its_queue_between_alpha_and_beta() {
     // Threshold 2, so that it starts in congestion avoidance. The first acknowledgement ends a round of its own, and
     // sets the base: nothing is queued.
-    let mut vegas = Vegas::new(9.0, 2.0, 2.0, 4.0, 1.0);
+    let mut vegas = Vegas::new(&VegasConfig {
+        initial_window: 9.0,
+        initial_threshold: 2.0,
+        alpha: 2.0,
+        beta: 4.0,
+        gamma: 1.0,
+    });
     acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 9) }, ..ack(0) });
     assert_eq!(vegas.decision().window, 10.0);
     // 10 (1 - 100/120) = 1.67: grow. 11 (1 - 100/125) = 2.2: stay. 11 (1 - 100/150) = 3.67: stay.
@@ -105,7 +116,13 @@ fn vegas_keeps_its_queue_between_alpha_and_beta() {
 /// comparison; it ends when more than gamma are queued (with seven eighths of the window, as in ns-2).
 #[test]
 fn vegas_grows_every_other_round_in_slow_start() {
-    let mut vegas = Vegas::new(4.0, 1e9, 1.0, 3.0, 1.0);
+    let mut vegas = Vegas::new(&VegasConfig {
+        initial_window: 4.0,
+        initial_threshold: 1e9,
+        alpha: 1.0,
+        beta: 3.0,
+        gamma: 1.0,
+    });
     acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 4) }, ..ack(0) });
     let windows: Vec<f64> = (1..=5).map(|number| vegas_round(&mut vegas, number, 100)).collect();
     assert!(windows.windows(3).all(|w| (w[2] - 2.0 * w[0]).abs() <= 1.0 && w[1] < w[2]), "{windows:?}");
@@ -118,13 +135,25 @@ fn vegas_grows_every_other_round_in_slow_start() {
 /// The same, section 3.1: a loss found early leaves three quarters of the window, a time-out the least.
 #[test]
 fn vegas_reacts_to_losses() {
-    let mut vegas = Vegas::new(20.0, 2.0, 1.0, 3.0, 1.0);
+    let mut vegas = Vegas::new(&VegasConfig {
+        initial_window: 20.0,
+        initial_threshold: 2.0,
+        alpha: 1.0,
+        beta: 3.0,
+        gamma: 1.0,
+    });
     vegas.on_loss(&loss(LossKind::Duplicates, 20));
     assert_eq!(vegas.decision().window, 15.0);
     vegas.on_loss(&loss(LossKind::Timeout, 15));
     assert_eq!((vegas.decision().window, vegas.threshold()), (2.0, Some(7.5)));
     // Only a segment sent after the last cut says something of the window since.
-    let mut vegas = Vegas::new(20.0, 2.0, 1.0, 3.0, 1.0);
+    let mut vegas = Vegas::new(&VegasConfig {
+        initial_window: 20.0,
+        initial_threshold: 2.0,
+        alpha: 1.0,
+        beta: 3.0,
+        gamma: 1.0,
+    });
     vegas.on_loss(&LossSample { path: path(300, 20), ..loss(LossKind::Duplicates, 20) });
     let later = |sent: u64| LossSample {
         path: path(400, 15),
@@ -139,7 +168,13 @@ fn vegas_reacts_to_losses() {
 
 /// CUBIC after a loss at a window of 1000, with C = 0.4 and beta = 0.7.
 fn cubic_after_loss() -> Cubic {
-    let mut cubic = Cubic::new(1000.0, 500.0, 0.4, 0.7, true);
+    let mut cubic = Cubic::new(&CubicConfig {
+        initial_window: 1000.0,
+        initial_threshold: 500.0,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+    });
     cubic.on_loss(&loss(LossKind::Duplicates, 1000));
     // Section 4.6: ssthresh = 1000 * 0.7.
     assert_eq!((cubic.decision().window, cubic.threshold()), (700.0, Some(700.0)));
@@ -181,7 +216,13 @@ fn cubic_follows_its_curve() {
 /// 3 (1 - 0.7) / (1 + 0.7) = 0.529 a round trip, and by 1 once it is back at the window before the loss.
 #[test]
 fn cubic_is_never_below_new_reno() {
-    let mut cubic = Cubic::new(10.0, 5.0, 0.4, 0.7, true);
+    let mut cubic = Cubic::new(&CubicConfig {
+        initial_window: 10.0,
+        initial_threshold: 5.0,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+    });
     cubic.on_loss(&loss(LossKind::Duplicates, 10));
     assert_eq!(cubic.decision().window, 7.0);
     // Round trips of 1 ms: the curve takes K = cbrt(3 / 0.4) = 1.96 s, NewReno's equivalent 3 / 0.529 = 5.7 round trips.
@@ -220,7 +261,13 @@ fn cubic_grows_by_half_a_window_a_round_trip_at_most() {
 #[test]
 fn cubic_gives_way_to_newcomers() {
     for (fast_convergence, maximum, k) in [(true, 595.0, 6.403), (false, 700.0, 8.067)] {
-        let mut cubic = Cubic::new(1000.0, 500.0, 0.4, 0.7, fast_convergence);
+        let mut cubic = Cubic::new(&CubicConfig {
+            initial_window: 1000.0,
+            initial_threshold: 500.0,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence,
+        });
         cubic.on_loss(&loss(LossKind::Duplicates, 1000));
         cubic.on_loss(&loss(LossKind::Duplicates, 700));
         near(cubic.decision().window, 490.0, 1e-9);
@@ -239,7 +286,13 @@ fn cubic_gives_way_to_newcomers() {
 /// first congestion avoidance then starts with K = 0 and the window of that moment as the maximum.
 #[test]
 fn cubic_forgets_its_maximum_after_a_timeout() {
-    let mut cubic = Cubic::new(100.0, 50.0, 0.4, 0.7, true);
+    let mut cubic = Cubic::new(&CubicConfig {
+        initial_window: 100.0,
+        initial_threshold: 50.0,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+    });
     cubic.on_loss(&loss(LossKind::Timeout, 100));
     assert_eq!((cubic.decision().window, cubic.threshold()), (1.0, Some(70.0)));
     acks(&mut cubic, 69, &ack(0));
@@ -270,13 +323,30 @@ fn cubic_does_not_grow_while_it_is_not_used() {
 /// also not for Tahoe. The others are as for three duplicates.
 #[test]
 fn a_mark_cuts_without_a_slow_start() {
-    let mut tahoe = SlowStart::new(16.0, f64::INFINITY, Growth::Fractional);
+    let mut tahoe = SlowStart::new(&SlowStartConfig {
+        initial_window: 16.0,
+        initial_threshold: f64::INFINITY,
+        growth: Growth::Fractional,
+    });
     tahoe.on_loss(&loss(LossKind::Mark, 16));
     assert_eq!((tahoe.decision().window, tahoe.threshold()), (8.0, Some(8.0)));
     for kind in [LossKind::Duplicates, LossKind::Mark] {
-        let mut reno = NewReno::new(20.0, f64::INFINITY);
-        let mut cubic = Cubic::new(20.0, f64::INFINITY, 0.4, 0.7, true);
-        let mut vegas = Vegas::new(20.0, f64::INFINITY, 1.0, 3.0, 1.0);
+        let mut reno =
+            NewReno::new(&NewRenoConfig { initial_window: 20.0, initial_threshold: f64::INFINITY });
+        let mut cubic = Cubic::new(&CubicConfig {
+            initial_window: 20.0,
+            initial_threshold: f64::INFINITY,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+        });
+        let mut vegas = Vegas::new(&VegasConfig {
+            initial_window: 20.0,
+            initial_threshold: f64::INFINITY,
+            alpha: 1.0,
+            beta: 3.0,
+            gamma: 1.0,
+        });
         reno.on_loss(&loss(kind, 20));
         cubic.on_loss(&loss(kind, 20));
         vegas.on_loss(&loss(kind, 20));

@@ -4,9 +4,9 @@ mod samples;
 
 use samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
-    AckSample, Bbn, BbnSpec, Controller, ControllerSpec, DecBit, DecBitSpec, Decision, FeedbackKind,
-    FeedbackSample, Follow, Growth, LossKind, Path, Seif, SeifSpec, SeifState, SentSample, SlowStart,
-    SourceQuench, TriS, TriSMode, TriSSpec,
+    AckSample, Bbn, BbnConfig, Controller, ControllerConfig, DecBit, DecBitConfig, Decision, FeedbackKind,
+    FeedbackSample, FixedConfig, Follow, Growth, LossKind, Path, Seif, SeifConfig, SeifState, SentSample,
+    SlowStart, SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSMode,
 };
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Duration, Rate};
@@ -17,8 +17,8 @@ fn message(queue: u32) -> FeedbackSample {
 }
 
 /// The source of the thesis with a maximum window of 30.
-fn seif() -> SeifSpec {
-    SeifSpec {
+fn seif() -> SeifConfig {
+    SeifConfig {
         initial_window: 1.0,
         initial_threshold: 15.0,
         max_window: 30.0,
@@ -51,7 +51,7 @@ fn seif_initialises_and_then_is_stable() {
 /// The same: a message, a time-out and duplicates all cut to half, at once and every time, and it is stable again.
 #[test]
 fn every_signal_cuts_seif() {
-    let spec = SeifSpec { initial_window: 20.0, ..seif() };
+    let spec = SeifConfig { initial_window: 20.0, ..seif() };
     let mut by_message = Seif::new(&spec);
     by_message.on_feedback(&message(0));
     for kind in [LossKind::Timeout, LossKind::Duplicates] {
@@ -89,7 +89,7 @@ fn every_signal_cuts_seif() {
 #[test]
 fn seif_climbs_back_after_a_deep_cut() {
     for (cut_back, after) in [(0.0, 1.0), (0.3, 6.0)] {
-        let mut seif = Seif::new(&SeifSpec { initial_window: 20.0, cut_back, ..seif() });
+        let mut seif = Seif::new(&SeifConfig { initial_window: 20.0, cut_back, ..seif() });
         seif.on_feedback(&message(0));
         assert_eq!((seif.decision().window, seif.threshold()), (after, Some(10.0)));
         assert_eq!(seif.state(), SeifState::CutBack);
@@ -99,7 +99,7 @@ fn seif_climbs_back_after_a_deep_cut() {
         assert_eq!(seif.decision().window, 11.0);
     }
     // A mild cut is stable at once, far above half.
-    let mut mild = Seif::new(&SeifSpec { initial_window: 20.0, cut_back: 0.9, ..seif() });
+    let mut mild = Seif::new(&SeifConfig { initial_window: 20.0, cut_back: 0.9, ..seif() });
     mild.on_feedback(&message(0));
     assert_eq!((mild.decision().window, mild.state()), (18.0, SeifState::Stable));
 }
@@ -107,7 +107,7 @@ fn seif_climbs_back_after_a_deep_cut() {
 /// The same, section 6.2 (future work): growth by one for k windows.
 #[test]
 fn seif_grows_as_slowly_as_it_is_told() {
-    let mut seif = Seif::new(&SeifSpec { initial_window: 15.0, growth_windows: 3, ..seif() });
+    let mut seif = Seif::new(&SeifConfig { initial_window: 15.0, growth_windows: 3, ..seif() });
     acks(&mut seif, 44, &ack(0));
     assert_eq!(seif.decision().window, 15.0);
     acks(&mut seif, 1, &ack(0));
@@ -118,7 +118,7 @@ fn seif_grows_as_slowly_as_it_is_told() {
 #[test]
 fn seif_follows_the_loudest_queue() {
     let mut seif =
-        Seif::new(&SeifSpec { initial_window: 30.0, cut_back: 0.9, follow: Follow::Loudest, ..seif() });
+        Seif::new(&SeifConfig { initial_window: 30.0, cut_back: 0.9, follow: Follow::Loudest, ..seif() });
     let mut cuts = |queue, times| {
         (0..times)
             .filter(|_| {
@@ -150,7 +150,7 @@ fn seif_follows_the_loudest_queue() {
 #[test]
 fn dec_bit_decides_once_in_two_windows() {
     let spec =
-        DecBitSpec { initial_window: 8.0, max_window: 30.0, increase: 1.0, decrease: 0.875, share: 0.5 };
+        DecBitConfig { initial_window: 8.0, max_window: 30.0, increase: 1.0, decrease: 0.875, share: 0.5 };
     let marked = AckSample { marked: true, ..ack(0) };
     // Bits set in the first window, and how many of the second: the window after.
     for (first, second, after) in [(0, 0, 9.0), (8, 3, 9.0), (0, 4, 7.0), (8, 8, 7.0)] {
@@ -166,7 +166,7 @@ fn dec_bit_decides_once_in_two_windows() {
         assert_eq!(source.decision().window, after, "{first} {second}");
     }
     // 7 * 0.875 = 6.125: six are sent, and twelve acknowledgements decide.
-    let mut source = DecBit::new(&DecBitSpec { initial_window: 7.0, ..spec });
+    let mut source = DecBit::new(&DecBitConfig { initial_window: 7.0, ..spec });
     acks(&mut source, 14, &marked);
     assert_eq!(source.decision().window, 6.125);
     acks(&mut source, 11, &ack(0));
@@ -174,7 +174,7 @@ fn dec_bit_decides_once_in_two_windows() {
     acks(&mut source, 1, &ack(0));
     assert_eq!(source.decision().window, 7.125);
     // From one packet, which two acknowledgements decide about, to the maximum, and never below one.
-    let mut source = DecBit::new(&DecBitSpec { initial_window: 1.0, ..spec });
+    let mut source = DecBit::new(&DecBitConfig { initial_window: 1.0, ..spec });
     acks(&mut source, 2 + 4 + 6, &ack(0));
     assert_eq!(source.decision().window, 4.0);
     acks(&mut source, 10_000, &ack(0));
@@ -187,7 +187,7 @@ fn dec_bit_decides_once_in_two_windows() {
 #[test]
 fn dec_bit_starts_over_after_a_loss() {
     for kind in [LossKind::Timeout, LossKind::Duplicates] {
-        let mut source = DecBit::new(&DecBitSpec {
+        let mut source = DecBit::new(&DecBitConfig {
             initial_window: 8.0,
             max_window: 30.0,
             increase: 1.0,
@@ -225,7 +225,7 @@ fn tri_s_round(tri_s: &mut TriS, number: u64, capacity: u32) -> f64 {
 /// second: NTG = 20 / 8 * 0.1 = 0.25 < 0.5, and 8 is where the last mode starts: up while it pays, else down.
 #[test]
 fn tri_s_searches_for_the_knee() {
-    let mut tri_s = TriS::new(&TriSSpec { max_window: 32.0, decrease_below: 0.5, increase_above: 0.5 });
+    let mut tri_s = TriS::new(&TriSConfig { max_window: 32.0, decrease_below: 0.5, increase_above: 0.5 });
     assert_eq!((tri_s.decision().window, tri_s.mode()), (1.0, TriSMode::Initialise));
     let mut number = 0;
     let mut rounds = |tri_s: &mut TriS, count: u32| -> Vec<f64> {
@@ -250,7 +250,7 @@ fn tri_s_searches_for_the_knee() {
 /// The same where the maximum is less than the path carries: initialisation ends there, and it is tried lower, which costs.
 #[test]
 fn tri_s_stays_at_a_maximum_that_pays() {
-    let mut tri_s = TriS::new(&TriSSpec { max_window: 8.0, decrease_below: 0.5, increase_above: 0.5 });
+    let mut tri_s = TriS::new(&TriSConfig { max_window: 8.0, decrease_below: 0.5, increase_above: 0.5 });
     let windows: Vec<f64> = (1..=8).map(|number| tri_s_round(&mut tri_s, number, 10)).collect();
     assert_eq!(windows, [2.0, 4.0, 8.0, 8.0, 7.0, 8.0, 7.0, 8.0]);
     assert_eq!(tri_s.mode(), TriSMode::Increase);
@@ -263,7 +263,7 @@ fn tri_s_stays_at_a_maximum_that_pays() {
 /// Nagle, RFC 896: a quench closes the window until ten acknowledgements have come, or all is answered.
 #[test]
 fn a_quench_closes_the_window_for_ten_acknowledgements() {
-    let mut source = SourceQuench::new(20.0, 10);
+    let mut source = SourceQuench::new(&SourceQuenchConfig { window: 20.0, acks: 10 });
     assert_eq!(source.decision().window, 20.0);
     source.on_feedback(&message(0));
     acks(&mut source, 9, &ack(0));
@@ -290,7 +290,7 @@ fn a_quench_closes_the_window_for_ten_acknowledgements() {
 #[test]
 fn bbn_sends_at_the_smallest_ration() {
     let lifetime = Duration::from_secs(10);
-    let mut source = Bbn::new(&BbnSpec { window: 100.0, lifetime, header: 250 });
+    let mut source = Bbn::new(&BbnConfig { window: 100.0, lifetime, header: 250 });
     assert_eq!(source.decision(), Decision::window(100.0));
     let grant = |source: &mut Bbn, millis, queue, kbits: u64| {
         let rate = Some(Rate::from_bits_per_sec(kbits * 1000));
@@ -330,7 +330,11 @@ fn bbn_sends_at_the_smallest_ration() {
 /// of them, whatever the application does; at most the maximum.
 #[test]
 fn slow_start_counts_whole_windows() {
-    let mut tahoe = SlowStart::new(1.0, 4.0, Growth::Counted { max_window: 6.0 });
+    let mut tahoe = SlowStart::new(&SlowStartConfig {
+        initial_window: 1.0,
+        initial_threshold: 4.0,
+        growth: Growth::Counted { max_window: 6.0 },
+    });
     let unused = AckSample { app_limited: true, ..ack(0) };
     acks(&mut tahoe, 3, &unused);
     assert_eq!(tahoe.decision().window, 4.0);
@@ -352,7 +356,11 @@ fn slow_start_counts_whole_windows() {
     }
     assert_eq!((tahoe.decision().window, tahoe.threshold()), (1.0, Some(2.0)));
     // With fractions an unused window does not grow.
-    let mut fractional = SlowStart::new(1.0, 4.0, Growth::Fractional);
+    let mut fractional = SlowStart::new(&SlowStartConfig {
+        initial_window: 1.0,
+        initial_threshold: 4.0,
+        growth: Growth::Fractional,
+    });
     acks(&mut fractional, 3, &unused);
     assert_eq!(fractional.decision().window, 1.0);
 }
@@ -361,12 +369,12 @@ fn slow_start_counts_whole_windows() {
 #[test]
 fn each_scheme_hears_its_own_routers() {
     let window = 8.0;
-    let bbn = BbnSpec { window, lifetime: Duration::from_secs(1), header: 0 };
-    assert_eq!(ControllerSpec::Seif(seif()).feedback(), Some(FeedbackKind::Seif));
-    assert_eq!(ControllerSpec::Bbn(bbn).feedback(), Some(FeedbackKind::Rations));
+    let bbn = BbnConfig { window, lifetime: Duration::from_secs(1), header: 0 };
+    assert_eq!(ControllerConfig::Seif(seif()).feedback(), Some(FeedbackKind::Seif));
+    assert_eq!(ControllerConfig::Bbn(bbn).feedback(), Some(FeedbackKind::Rations));
     assert_eq!(
-        ControllerSpec::SourceQuench { window, acks: 10 }.feedback(),
+        ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks: 10 }).feedback(),
         Some(FeedbackKind::SourceQuench)
     );
-    assert_eq!(ControllerSpec::Fixed { window }.feedback(), None);
+    assert_eq!(ControllerConfig::Fixed(FixedConfig { window }).feedback(), None);
 }

@@ -9,7 +9,9 @@ mod steered;
 use pair::{Hostility, Pair, Plan, Reader};
 use proptest::prelude::*;
 use random::controller;
-use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, FixedConfig, Growth, NewRenoConfig, SlowStartConfig, VegasConfig,
+};
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
@@ -144,16 +146,26 @@ fn a_perfect_channel_sees_each_byte_once() {
     for recovery in Recovery::ALL {
         let (initial_window, initial_threshold) = (2.0, 64.0);
         for controller in [
-            ControllerSpec::SlowStart { initial_window, initial_threshold, growth: Growth::Fractional },
-            ControllerSpec::NewReno { initial_window, initial_threshold },
-            ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 },
-            ControllerSpec::Cubic {
+            ControllerConfig::SlowStart(SlowStartConfig {
+                initial_window,
+                initial_threshold,
+                growth: Growth::Fractional,
+            }),
+            ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold }),
+            ControllerConfig::Vegas(VegasConfig {
+                initial_window,
+                initial_threshold,
+                alpha: 1.0,
+                beta: 3.0,
+                gamma: 1.0,
+            }),
+            ControllerConfig::Cubic(CubicConfig {
                 initial_window,
                 initial_threshold,
                 c: 0.4,
                 beta: 0.7,
                 fast_convergence: true,
-            },
+            }),
         ] {
             let plan = Plan {
                 sender: SenderConfig { recovery, segment: 1000, ..SenderConfig::default() },
@@ -177,7 +189,7 @@ fn lazy_drivers_do_not_look_like_losses() {
             for seed in 0..20 {
                 let plan = Plan {
                     sender: SenderConfig { recovery, segment: 1000, ..SenderConfig::default() },
-                    controller: ControllerSpec::Fixed { window: 20.0 },
+                    controller: ControllerConfig::Fixed(FixedConfig { window: 20.0 }),
                     writes: vec![300_000],
                     outputs_at_once: Some(outputs_at_once),
                     seed,

@@ -5,7 +5,9 @@ mod signals;
 mod steered;
 mod trace;
 
-use thalweg_proto::congestion::{ControllerSpec, Follow, Growth, SeifSpec};
+use thalweg_proto::congestion::{
+    ControllerConfig, FixedConfig, Follow, Growth, NewRenoConfig, SeifConfig, SlowStartConfig,
+};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate};
@@ -18,18 +20,18 @@ fn config(recovery: Recovery) -> SenderConfig {
 }
 
 /// NewReno in congestion avoidance from the start.
-fn new_reno(initial_window: f64) -> ControllerSpec {
-    ControllerSpec::NewReno { initial_window, initial_threshold: 2.0 }
+fn new_reno(initial_window: f64) -> ControllerConfig {
+    ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold: 2.0 })
 }
 
 /// Slow Start in congestion avoidance from the start.
-fn tahoe(initial_window: f64, growth: Growth) -> ControllerSpec {
-    ControllerSpec::SlowStart { initial_window, initial_threshold: 2.0, growth }
+fn tahoe(initial_window: f64, growth: Growth) -> ControllerConfig {
+    ControllerConfig::SlowStart(SlowStartConfig { initial_window, initial_threshold: 2.0, growth })
 }
 
 /// SEIF in its stable state.
-fn seif(initial_window: f64) -> ControllerSpec {
-    ControllerSpec::Seif(SeifSpec {
+fn seif(initial_window: f64) -> ControllerConfig {
+    ControllerConfig::Seif(SeifConfig {
         initial_window,
         initial_threshold: 2.0,
         max_window: 30.0,
@@ -39,8 +41,8 @@ fn seif(initial_window: f64) -> ControllerSpec {
     })
 }
 
-fn fixed(window: f64) -> ControllerSpec {
-    ControllerSpec::Fixed { window }
+fn fixed(window: f64) -> ControllerConfig {
+    ControllerConfig::Fixed(FixedConfig { window })
 }
 
 /// RFC 5681, section 3.2, with RFC 3042: two new segments on the first two duplicates, on the third the lost one; half
@@ -445,7 +447,8 @@ fn a_peer_that_answers_probes_is_not_given_up() {
 #[test]
 fn an_idle_sender_starts_afresh() {
     for (idle_restart, window) in [(true, 2.0), (false, 8.0)] {
-        let slow_start = ControllerSpec::NewReno { initial_window: 2.0, initial_threshold: 8.0 };
+        let slow_start =
+            ControllerConfig::NewReno(NewRenoConfig { initial_window: 2.0, initial_threshold: 8.0 });
         let mut t = Trace::new(SenderConfig { idle_restart, ..config(Recovery::Sack) }, &slow_start);
         // 2, 4, 8 segments in three round trips of 100 ms.
         assert_eq!(t.write(14), "0 1");

@@ -1,7 +1,7 @@
 //! A dumbbell of many flows, built without a scenario file: `dumbbell FLOWS MBITS BUFFER SECONDS`.
 
 use std::time::Instant;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
@@ -50,7 +50,10 @@ fn main() {
                 scheme: "newreno".to_owned(),
                 sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
                 receiver: ReceiverConfig::default(),
-                controller: ControllerSpec::NewReno { initial_window: 10.0, initial_threshold: 1e9 },
+                controller: ControllerConfig::NewReno(NewRenoConfig {
+                    initial_window: 10.0,
+                    initial_threshold: 1e9,
+                }),
                 header: 40,
                 ack: 40,
             },

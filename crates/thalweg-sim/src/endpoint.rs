@@ -382,7 +382,7 @@ pub(crate) enum Transport {
     Window {
         sender: Arc<window::SenderConfig>,
         receiver: Arc<window::ReceiverConfig>,
-        controller: thalweg_proto::congestion::ControllerSpec,
+        controller: thalweg_proto::congestion::ControllerConfig,
         header: u32,
         ack: u32,
     },

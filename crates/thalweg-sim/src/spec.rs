@@ -4,7 +4,7 @@
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::sscop;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -240,7 +240,7 @@ pub enum TransportSpec {
         /// The receiver.
         receiver: ReceiverConfig,
         /// The congestion controller.
-        controller: ControllerSpec,
+        controller: ControllerConfig,
         /// Bytes on the wire that every data packet has beside its payload.
         header: u32,
         /// Bytes on the wire of a packet without payload.

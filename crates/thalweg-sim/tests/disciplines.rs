@@ -3,7 +3,7 @@
 mod net;
 
 use net::{bytes, datagrams, direction, group, pipe, run, window};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, QuenchSpec};
 use thalweg_queue::{
@@ -36,8 +36,8 @@ fn goodput(result: &RunResult, group: u32) -> f64 {
     flows.map(|flow| flow.goodput.as_f64()).sum::<f64>() / 1e6
 }
 
-fn new_reno() -> ControllerSpec {
-    ControllerSpec::NewReno { initial_window: 1.0, initial_threshold: f64::INFINITY }
+fn new_reno() -> ControllerConfig {
+    ControllerConfig::NewReno(NewRenoConfig { initial_window: 1.0, initial_threshold: f64::INFINITY })
 }
 
 /// Two windows and a source of 20 Mbit/s that heeds nothing.

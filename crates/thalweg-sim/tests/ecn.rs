@@ -3,7 +3,9 @@
 mod net;
 
 use net::{direction, group, pipe, run, window};
-use thalweg_proto::congestion::{ControllerSpec, DecBitSpec};
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, DecBitConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
+};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig, RedConfig,
@@ -26,7 +28,7 @@ fn marking() -> [DisciplineSpec; 5] {
     ]
 }
 
-fn transport(controller: ControllerSpec, heeds: bool) -> TransportSpec {
+fn transport(controller: ControllerConfig, heeds: bool) -> TransportSpec {
     let mut transport = window(controller);
     if let TransportSpec::Window { sender, .. } = &mut transport {
         sender.ecn = heeds;
@@ -42,19 +44,29 @@ fn share(queue: DisciplineSpec, transport: TransportSpec) -> RunResult {
     run(&Spec { groups: vec![flows], duration: Duration::from_secs(20), ..pipe(link) })
 }
 
-fn controllers() -> [ControllerSpec; 4] {
+fn controllers() -> [ControllerConfig; 4] {
     let (initial_window, initial_threshold) = (4.0, 16.0);
     [
-        ControllerSpec::NewReno { initial_window, initial_threshold },
-        ControllerSpec::SlowStart { initial_window, initial_threshold, growth: Default::default() },
-        ControllerSpec::Cubic {
+        ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold }),
+        ControllerConfig::SlowStart(SlowStartConfig {
+            initial_window,
+            initial_threshold,
+            growth: Default::default(),
+        }),
+        ControllerConfig::Cubic(CubicConfig {
             initial_window,
             initial_threshold,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true,
-        },
-        ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 60.0, beta: 80.0, gamma: 60.0 },
+        }),
+        ControllerConfig::Vegas(VegasConfig {
+            initial_window,
+            initial_threshold,
+            alpha: 60.0,
+            beta: 80.0,
+            gamma: 60.0,
+        }),
     ]
 }
 
@@ -95,7 +107,7 @@ fn a_mark_does_what_a_loss_does() {
 
 #[test]
 fn the_dec_bit_is_set_by_any_queue_that_marks() {
-    let controller = ControllerSpec::DecBit(DecBitSpec {
+    let controller = ControllerConfig::DecBit(DecBitConfig {
         initial_window: 1.0,
         max_window: 1000.0,
         increase: 1.0,

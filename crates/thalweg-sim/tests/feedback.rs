@@ -3,7 +3,7 @@
 mod net;
 
 use net::{bytes, chain, direction, group, millis, run, window};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
@@ -28,7 +28,7 @@ fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
 }
 
 fn greedy(name: &str) -> GroupSpec {
-    let controller = ControllerSpec::NewReno { initial_window: 2.0, initial_threshold: 1e9 };
+    let controller = ControllerConfig::NewReno(NewRenoConfig { initial_window: 2.0, initial_threshold: 1e9 });
     group(name, 2, window(controller), WorkloadSpec::Bulk)
 }
 
@@ -124,7 +124,7 @@ fn feedback_is_deterministic() {
 }
 
 /// A scheme that listens, behind one that speaks without being told to: only listeners are told.
-fn listening(controller: ControllerSpec) -> GroupSpec {
+fn listening(controller: ControllerConfig) -> GroupSpec {
     group("listens", 2, window(controller), WorkloadSpec::Bulk)
 }
 
@@ -137,7 +137,7 @@ fn to_listeners(policy: PolicySpec, groups: Vec<GroupSpec>) -> RunResult {
 /// Sources that cut at a warning lose nothing once they have left the initialisation, and use the line.
 #[test]
 fn seif_sources_avoid_drops_and_others_are_not_told() {
-    let source = ControllerSpec::Seif(thalweg_proto::congestion::SeifSpec {
+    let source = ControllerConfig::Seif(thalweg_proto::congestion::SeifConfig {
         initial_window: 1.0,
         initial_threshold: 15.0,
         max_window: 30.0,
@@ -207,7 +207,7 @@ fn a_message_that_finds_no_room_is_dropped() {
     let workload = WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(20), packet: bytes(1000) };
     let (from, to) = (NodeId(1), NodeId(0));
     let blast = GroupSpec { from, to, ..group("blast", 0, net::datagrams(), workload) };
-    let steady = ControllerSpec::Fixed { window: 30.0 };
+    let steady = ControllerConfig::Fixed(FixedConfig { window: 30.0 });
     let mut spec = dumbbell(seif(SeifPolicy::Reacting), vec![listening(steady), blast]);
     spec.links[0].backward.queue = DisciplineSpec::Fcfs { limit: Limit::Packets(5) };
     let tracer = (Verifier::new(&spec), Messages::default());

@@ -3,7 +3,7 @@
 mod net;
 
 use net::{bytes, direction, group, lossy, millis, pipe, run, window};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::transport::Limit as Held;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -14,7 +14,7 @@ use thalweg_sim::spec::*;
 
 /// 100 kB by windows.
 fn transfer(name: &str, priority: u8) -> GroupSpec {
-    let fixed = window(ControllerSpec::Fixed { window: 8.0 });
+    let fixed = window(ControllerConfig::Fixed(FixedConfig { window: 8.0 }));
     GroupSpec { priority, ..group(name, 1, fixed, WorkloadSpec::Transfer(bytes(96_000))) }
 }
 
@@ -51,7 +51,10 @@ fn congestion_lets_the_highest_priority_go_first() {
     // Four flows of each of three priorities fill a queue of ten packets. Without a gate they end in any order; with one, all
     // of priority 1 end before the first of priority 3, and in less than the time without.
     let groups = |count| {
-        let reno = ControllerSpec::NewReno { initial_window: 1.0, initial_threshold: f64::INFINITY };
+        let reno = ControllerConfig::NewReno(NewRenoConfig {
+            initial_window: 1.0,
+            initial_threshold: f64::INFINITY,
+        });
         let of = |priority: u8| GroupSpec {
             count,
             priority,

@@ -6,7 +6,9 @@ mod net;
 use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
-use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, FixedConfig, Growth, NewRenoConfig, SlowStartConfig, VegasConfig,
+};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
@@ -151,20 +153,30 @@ fn speaking() -> impl Strategy<Value = DirectionSpec> {
         .prop_map(|(direction, feedback)| DirectionSpec { feedback, ..direction })
 }
 
-fn controller() -> impl Strategy<Value = ControllerSpec> {
+fn controller() -> impl Strategy<Value = ControllerConfig> {
     let (initial_window, initial_threshold) = (2.0, 1e9);
     prop_oneof![
-        (1.0..30.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
-        Just(ControllerSpec::SlowStart { initial_window, initial_threshold, growth: Growth::Fractional }),
-        Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
-        Just(ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 }),
-        Just(ControllerSpec::Cubic {
+        (1.0..30.0f64).prop_map(|window| ControllerConfig::Fixed(FixedConfig { window })),
+        Just(ControllerConfig::SlowStart(SlowStartConfig {
+            initial_window,
+            initial_threshold,
+            growth: Growth::Fractional
+        })),
+        Just(ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold })),
+        Just(ControllerConfig::Vegas(VegasConfig {
+            initial_window,
+            initial_threshold,
+            alpha: 1.0,
+            beta: 3.0,
+            gamma: 1.0
+        })),
+        Just(ControllerConfig::Cubic(CubicConfig {
             initial_window,
             initial_threshold,
             c: 0.4,
             beta: 0.7,
             fast_convergence: true
-        }),
+        })),
     ]
 }
 

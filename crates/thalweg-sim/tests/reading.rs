@@ -5,7 +5,7 @@ mod net;
 
 use net::{bytes, direction, group, millis, pipe, run};
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
 use thalweg_proto::sscop;
 use thalweg_proto::sstp;
 use thalweg_proto::transport::Limit as Held;
@@ -34,8 +34,8 @@ fn transports() -> Vec<TransportSpec> {
     let timers = sscop::TimerConfig { poll: millis(20), ..sscop::Config::default().timers };
     let config = sscop::Config { window: 60, timers, ..sscop::Config::default() };
     vec![
-        window(ControllerSpec::Fixed { window: 60.0 }),
-        window(ControllerSpec::NewReno { initial_window: 10.0, initial_threshold: 1e9 }),
+        window(ControllerConfig::Fixed(FixedConfig { window: 60.0 })),
+        window(ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 })),
         TransportSpec::Sscop {
             scheme: "sscop".to_owned(),
             config: sscop::EndpointConfig { sscop: Arc::new(config), segment: 960 },

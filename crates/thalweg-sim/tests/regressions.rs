@@ -4,7 +4,7 @@ mod net;
 
 use net::{bytes, datagrams, direction, group, millis, pipe, run, window};
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
 use thalweg_sim::spec::*;
@@ -19,7 +19,7 @@ fn late_packets_belong_to_their_own_flow() {
         ..direction(Rate::from_mbits_per_sec(5), millis(5), Limit::Unlimited)
     };
     let transfers = |size| WorkloadSpec::Poisson { gap: millis(10), size: SizeSpec::Fixed(bytes(size)) };
-    let scheme = || window(ControllerSpec::Fixed { window: 10.0 });
+    let scheme = || window(ControllerConfig::Fixed(FixedConfig { window: 10.0 }));
     let small = group("small", 1, scheme(), transfers(500));
     let large = GroupSpec { to: NodeId(0), from: NodeId(1), ..group("large", 0, scheme(), transfers(5000)) };
     run(&Spec { groups: vec![small, large], duration: Duration::from_secs(2), ..pipe(wire) });
@@ -39,7 +39,12 @@ fn changes_at_one_time_are_made_in_their_order() {
             schedule: vec![change(1), change(7)],
             ..direction(Rate::from_mbits_per_sec(2), millis(5), Limit::Unlimited)
         };
-        let flow = group("flow", 1, window(ControllerSpec::Fixed { window: 10.0 }), WorkloadSpec::Bulk);
+        let flow = group(
+            "flow",
+            1,
+            window(ControllerConfig::Fixed(FixedConfig { window: 10.0 })),
+            WorkloadSpec::Bulk,
+        );
         run(&Spec { groups: vec![flow], duration: Duration::from_secs(1), ..pipe(wire) });
     }
 }
@@ -69,7 +74,8 @@ fn an_outage_stops_a_link_with_a_capacity_trace() {
         schedule: vec![outage],
         ..direction(Rate::from_mbits_per_sec(10), millis(5), Limit::Packets(100))
     };
-    let flow = group("flow", 1, window(ControllerSpec::Fixed { window: 10.0 }), WorkloadSpec::Bulk);
+    let flow =
+        group("flow", 1, window(ControllerConfig::Fixed(FixedConfig { window: 10.0 })), WorkloadSpec::Bulk);
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });
     // 12 Mbit/s for a second at most.
     assert!(result.links[0].bytes.get() <= 1_502_000, "{}", result.links[0].bytes);
@@ -80,7 +86,7 @@ fn an_outage_stops_a_link_with_a_capacity_trace() {
 fn answers_do_not_take_the_control_channel() {
     let response = SizeSpec::Fixed(bytes(100_000));
     let exchange = WorkloadSpec::RequestResponse { request: bytes(300), response, think: millis(10) };
-    let scheme = window(ControllerSpec::Fixed { window: 10.0 });
+    let scheme = window(ControllerConfig::Fixed(FixedConfig { window: 10.0 }));
     let flow = GroupSpec { control_channel: Some(millis(1)), ..group("flow", 1, scheme, exchange) };
     let link = direction(Rate::from_mbits_per_sec(10), millis(5), Limit::Unlimited);
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });

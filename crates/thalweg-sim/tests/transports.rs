@@ -3,7 +3,7 @@
 mod net;
 
 use net::{bytes, direction, group, lossy, millis, pipe, run, window};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
@@ -16,19 +16,25 @@ const PAYLOAD: f64 = 960.0 * 8.0;
 
 const INITIAL: (f64, f64) = (2.0, 64.0);
 
-fn new_reno() -> ControllerSpec {
+fn new_reno() -> ControllerConfig {
     let (initial_window, initial_threshold) = INITIAL;
-    ControllerSpec::NewReno { initial_window, initial_threshold }
+    ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold })
 }
 
-fn vegas(alpha: f64, beta: f64) -> ControllerSpec {
+fn vegas(alpha: f64, beta: f64) -> ControllerConfig {
     let (initial_window, initial_threshold) = INITIAL;
-    ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma: 1.0 }
+    ControllerConfig::Vegas(VegasConfig { initial_window, initial_threshold, alpha, beta, gamma: 1.0 })
 }
 
-fn cubic(fast_convergence: bool) -> ControllerSpec {
+fn cubic(fast_convergence: bool) -> ControllerConfig {
     let (initial_window, initial_threshold) = INITIAL;
-    ControllerSpec::Cubic { initial_window, initial_threshold, c: 0.4, beta: 0.7, fast_convergence }
+    ControllerConfig::Cubic(CubicConfig {
+        initial_window,
+        initial_threshold,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence,
+    })
 }
 
 /// A run without the verifier, for those of many millions of packets.
@@ -40,7 +46,7 @@ fn run_fast(spec: &Spec) -> RunResult {
     result
 }
 
-fn bulk(controller: ControllerSpec) -> GroupSpec {
+fn bulk(controller: ControllerConfig) -> GroupSpec {
     group("flow", 1, window(controller), WorkloadSpec::Bulk)
 }
 
@@ -61,7 +67,7 @@ fn ten_mbit(limit: Limit) -> DirectionSpec {
 fn a_small_window_sends_a_window_each_round_trip() {
     for window in [1, 2, 7, 26] {
         let spec = pipe(ten_mbit(Limit::Unlimited));
-        let flow = bulk(ControllerSpec::Fixed { window: f64::from(window) });
+        let flow = bulk(ControllerConfig::Fixed(FixedConfig { window: f64::from(window) }));
         let result = run(&Spec { groups: vec![flow], duration: Duration::from_secs(10), ..spec });
         // Segment k (from 0) of each window arrives 10.8 ms and k times 0.8 ms after the window began.
         let until = |k: i32| ((10.0 - 0.0108 - 0.0008 * f64::from(k)) / ROUND_TRIP).floor() as u64 + 1;
@@ -77,7 +83,7 @@ fn enough_window_fills_the_link() {
     for window in [27.0, 40.0, 200.0] {
         let mut spec = pipe(ten_mbit(Limit::Unlimited));
         (spec.warmup, spec.duration) = (Duration::from_secs(1), Duration::from_secs(11));
-        spec.groups = vec![bulk(ControllerSpec::Fixed { window })];
+        spec.groups = vec![bulk(ControllerConfig::Fixed(FixedConfig { window }))];
         let result = run(&spec);
         // To a packet: the one in service when the warm-up ends is not counted.
         near(result.links[0].utilisation, 1.0, 1e-4);
@@ -100,7 +106,7 @@ fn every_controller_fills_a_well_buffered_link() {
 }
 
 /// A path of 100 ms that is much faster than the window, and loses as `loss` says.
-fn lossy_path(loss: LossSpec, controller: ControllerSpec, recovery: Recovery, seconds: u64) -> f64 {
+fn lossy_path(loss: LossSpec, controller: ControllerConfig, recovery: Recovery, seconds: u64) -> f64 {
     let clean = direction(Rate::from_mbits_per_sec(10_000), millis(50), Limit::Unlimited);
     let impairment = ImpairmentSpec { loss, ..ImpairmentSpec::default() };
     let mut spec = pipe(clean.clone());
@@ -162,13 +168,13 @@ fn cubic_responds_to_loss_as_its_rfc_says() {
         let k = (0.3 * most / 0.4).cbrt();
         let first = 2.0 * initial_threshold + (initial_threshold * k + 0.1 * k.powi(4)) / 0.1;
         let loss = LossSpec::List((0..200).map(|n| first as u64 + n * period).collect());
-        let cubic = ControllerSpec::Cubic {
+        let cubic = ControllerConfig::Cubic(CubicConfig {
             initial_window: 2.0,
             initial_threshold,
             c: 0.4,
             beta: 0.7,
             fast_convergence: false,
-        };
+        });
         near(lossy_path(loss, cubic, Recovery::Sack, seconds), mean, 0.07);
     }
 }

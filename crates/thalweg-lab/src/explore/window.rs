@@ -2,7 +2,7 @@
 
 use super::{Bounds, Scheme, Tag};
 use std::sync::Arc;
-use thalweg_proto::congestion::Fixed;
+use thalweg_proto::congestion::{Fixed, FixedConfig};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{self, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 
@@ -30,7 +30,7 @@ impl Scheme for Window {
         } else {
             usual
         };
-        let controller = Fixed::new(f64::from(bounds.window));
+        let controller = Fixed::new(&FixedConfig { window: f64::from(bounds.window) });
         (window::Sender::new(Arc::new(sender), controller), window::Receiver::new(Arc::new(receiver)))
     }
 

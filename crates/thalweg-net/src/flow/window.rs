@@ -3,7 +3,8 @@
 use super::{PathHints, Scheme};
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    Any, BbnSpec, ControllerSpec, DecBitSpec, Follow, Growth, SeifSpec, TriSSpec,
+    Any, BbnConfig, ControllerConfig, CubicConfig, DecBitConfig, FixedConfig, Follow, Growth, NewRenoConfig,
+    SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Bytes, Duration};
@@ -77,7 +78,7 @@ pub(super) fn fresh(scheme: &Scheme) -> Any {
     Any::new(&controller(scheme))
 }
 
-fn controller(scheme: &Scheme) -> ControllerSpec {
+fn controller(scheme: &Scheme) -> ControllerConfig {
     let max_window = packets(scheme, "max-window");
     let window = packets(scheme, "window");
     let initial_window = packets(scheme, "initial-window");
@@ -87,24 +88,24 @@ fn controller(scheme: &Scheme) -> ControllerSpec {
         "slow-start" => {
             let counted = scheme.word("growth") == "counted";
             let growth = if counted { Growth::Counted { max_window } } else { Growth::Fractional };
-            ControllerSpec::SlowStart { initial_window, initial_threshold, growth }
+            ControllerConfig::SlowStart(SlowStartConfig { initial_window, initial_threshold, growth })
         }
-        "newreno" => ControllerSpec::NewReno { initial_window, initial_threshold },
-        "vegas" => ControllerSpec::Vegas {
+        "newreno" => ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold }),
+        "vegas" => ControllerConfig::Vegas(VegasConfig {
             initial_window,
             initial_threshold,
             alpha: packets(scheme, "alpha"),
             beta: packets(scheme, "beta"),
             gamma: packets(scheme, "gamma"),
-        },
-        "cubic" => ControllerSpec::Cubic {
+        }),
+        "cubic" => ControllerConfig::Cubic(CubicConfig {
             initial_window,
             initial_threshold,
             c: number("c"),
             beta: number("beta"),
             fast_convergence: switch(scheme, "fast-convergence"),
-        },
-        "seif" => ControllerSpec::Seif(SeifSpec {
+        }),
+        "seif" => ControllerConfig::Seif(SeifConfig {
             initial_window,
             initial_threshold: scheme.packets("initial-threshold").unwrap_or(max_window / 2.0),
             max_window,
@@ -112,25 +113,27 @@ fn controller(scheme: &Scheme) -> ControllerSpec {
             growth_windows: count(scheme, "growth-windows"),
             follow: if scheme.word("follow") == "loudest" { Follow::Loudest } else { Follow::All },
         }),
-        "dec-bit" => ControllerSpec::DecBit(DecBitSpec {
+        "dec-bit" => ControllerConfig::DecBit(DecBitConfig {
             initial_window,
             max_window,
             increase: packets(scheme, "increase"),
             decrease: number("decrease"),
             share: number("share"),
         }),
-        "tri-s" => ControllerSpec::TriS(TriSSpec {
+        "tri-s" => ControllerConfig::TriS(TriSConfig {
             max_window,
             decrease_below: number("ntg-d"),
             increase_above: number("ntg-i"),
         }),
-        "source-quench" => ControllerSpec::SourceQuench { window, acks: count(scheme, "resume-after") },
-        "bbn" => ControllerSpec::Bbn(BbnSpec {
+        "source-quench" => {
+            ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks: count(scheme, "resume-after") })
+        }
+        "bbn" => ControllerConfig::Bbn(BbnConfig {
             window,
             lifetime: scheme.time("lifetime").unwrap_or(Duration::MAX),
             header: SEGMENT_HEADER as u32,
         }),
-        _ => ControllerSpec::Fixed { window },
+        _ => ControllerConfig::Fixed(FixedConfig { window }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Any of the controllers, chosen at run time.
 
 use super::{
-    AckSample, Bbn, Controller, ControllerSpec, Cubic, DecBit, Decision, FeedbackSample, Fixed, LossSample,
+    AckSample, Bbn, Controller, ControllerConfig, Cubic, DecBit, Decision, FeedbackSample, Fixed, LossSample,
     NewReno, Path, Seif, SentSample, SlowStart, SourceQuench, TriS, Vegas,
 };
 
@@ -33,35 +33,19 @@ controllers!(
 );
 
 impl Any {
-    /// The controller that `spec` describes.
-    pub fn new(spec: &ControllerSpec) -> Self {
-        match *spec {
-            ControllerSpec::Fixed { window } => Self::Fixed(Fixed::new(window)),
-            ControllerSpec::SlowStart { initial_window, initial_threshold, growth } => {
-                Self::SlowStart(SlowStart::new(initial_window, initial_threshold, growth))
-            }
-            ControllerSpec::NewReno { initial_window, initial_threshold } => {
-                Self::NewReno(NewReno::new(initial_window, initial_threshold))
-            }
-            ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma } => {
-                Self::Vegas(Box::new(Vegas::new(initial_window, initial_threshold, alpha, beta, gamma)))
-            }
-            ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
-                Self::Cubic(Box::new(Cubic::new(
-                    initial_window,
-                    initial_threshold,
-                    c,
-                    beta,
-                    fast_convergence,
-                )))
-            }
-            ControllerSpec::Seif(ref spec) => Self::Seif(Box::new(Seif::new(spec))),
-            ControllerSpec::DecBit(ref spec) => Self::DecBit(Box::new(DecBit::new(spec))),
-            ControllerSpec::TriS(ref spec) => Self::TriS(Box::new(TriS::new(spec))),
-            ControllerSpec::SourceQuench { window, acks } => {
-                Self::SourceQuench(SourceQuench::new(window, acks))
-            }
-            ControllerSpec::Bbn(ref spec) => Self::Bbn(Box::new(Bbn::new(spec))),
+    /// The controller that `config` is for.
+    pub fn new(config: &ControllerConfig) -> Self {
+        match config {
+            ControllerConfig::Fixed(config) => Self::Fixed(Fixed::new(config)),
+            ControllerConfig::SlowStart(config) => Self::SlowStart(SlowStart::new(config)),
+            ControllerConfig::NewReno(config) => Self::NewReno(NewReno::new(config)),
+            ControllerConfig::Vegas(config) => Self::Vegas(Box::new(Vegas::new(config))),
+            ControllerConfig::Cubic(config) => Self::Cubic(Box::new(Cubic::new(config))),
+            ControllerConfig::Seif(config) => Self::Seif(Box::new(Seif::new(config))),
+            ControllerConfig::DecBit(config) => Self::DecBit(Box::new(DecBit::new(config))),
+            ControllerConfig::TriS(config) => Self::TriS(Box::new(TriS::new(config))),
+            ControllerConfig::SourceQuench(config) => Self::SourceQuench(SourceQuench::new(config)),
+            ControllerConfig::Bbn(config) => Self::Bbn(Box::new(Bbn::new(config))),
         }
     }
 }

@@ -17,9 +17,9 @@ use crate::units::{Bytes, Duration, Rate, Time};
 /// Rations kept at most; a path has few queues, and a hostile one cannot make this grow.
 const MAX_RATIONS: usize = 64;
 
-/// The parameters of a [`Bbn`].
+/// The configuration of a [`Bbn`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BbnSpec {
+pub struct BbnConfig {
     /// The window in segments, large enough not to matter.
     pub window: f64,
     /// A ration that was not renewed for so long holds no more.
@@ -47,12 +47,12 @@ pub struct Bbn {
 }
 
 impl Bbn {
-    /// Starts as `spec` says, unpaced until the first ration comes.
-    pub fn new(spec: &BbnSpec) -> Self {
+    /// Starts as `config` says, unpaced until the first ration comes.
+    pub fn new(config: &BbnConfig) -> Self {
         Self {
-            window: spec.window.max(1.0),
-            lifetime: spec.lifetime,
-            header: spec.header,
+            window: config.window.max(1.0),
+            lifetime: config.lifetime,
+            header: config.header,
             pace: None,
             rations: Vec::new(),
         }

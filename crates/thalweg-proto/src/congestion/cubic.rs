@@ -17,6 +17,21 @@ use crate::units::Time;
 /// The least threshold in segments.
 const MIN_THRESHOLD: f64 = 2.0;
 
+/// The configuration of [`Cubic`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CubicConfig {
+    /// The window at the start, in segments; at least 1.
+    pub initial_window: f64,
+    /// The slow-start threshold at the start, in segments; at least 2.
+    pub initial_threshold: f64,
+    /// The scale of the cubic function (0.4 in the RFC).
+    pub c: f64,
+    /// The share of the window that a loss leaves (0.7 in the RFC).
+    pub beta: f64,
+    /// Give up part of the window to newcomers when it stopped growing below its last maximum.
+    pub fast_convergence: bool,
+}
+
 /// CUBIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
@@ -39,22 +54,16 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// Starts with these windows; `c` and `beta` as in the RFC (0.4 and 0.7).
-    pub fn new(
-        initial_window: f64,
-        initial_threshold: f64,
-        c: f64,
-        beta: f64,
-        fast_convergence: bool,
-    ) -> Self {
-        let initial_window = initial_window.max(1.0);
+    /// Starts as `config` says.
+    pub fn new(config: &CubicConfig) -> Self {
+        let initial_window = config.initial_window.max(1.0);
         Self {
             window: initial_window,
-            threshold: initial_threshold.max(MIN_THRESHOLD),
+            threshold: config.initial_threshold.max(MIN_THRESHOLD),
             initial_window,
-            c,
-            beta,
-            fast_convergence,
+            c: config.c,
+            beta: config.beta,
+            fast_convergence: config.fast_convergence,
             w_max: 0.0,
             prior: 0.0,
             epoch: None,

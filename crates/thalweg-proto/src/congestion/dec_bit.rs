@@ -14,9 +14,9 @@
 
 use super::{AckSample, Controller, Decision, LossSample};
 
-/// The parameters of a [`DecBit`].
+/// The configuration of a [`DecBit`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DecBitSpec {
+pub struct DecBitConfig {
     /// The window at the start, in segments.
     pub initial_window: f64,
     /// The largest window in segments.
@@ -32,7 +32,7 @@ pub struct DecBitSpec {
 /// The source of the DEC bit.
 #[derive(Clone, Copy, Debug)]
 pub struct DecBit {
-    spec: DecBitSpec,
+    config: DecBitConfig,
     window: f64,
     /// Acknowledgements since the last decision.
     acks: u32,
@@ -41,19 +41,19 @@ pub struct DecBit {
 }
 
 impl DecBit {
-    /// Starts as `spec` says; what is out of range is moved to the nearest that is not.
-    pub fn new(spec: &DecBitSpec) -> Self {
-        let spec = DecBitSpec {
-            max_window: spec.max_window.max(1.0),
-            increase: spec.increase.max(0.0),
-            decrease: spec.decrease.clamp(0.0, 1.0),
-            ..*spec
+    /// Starts as `config` says; what is out of range is moved to the nearest that is not.
+    pub fn new(config: &DecBitConfig) -> Self {
+        let config = DecBitConfig {
+            max_window: config.max_window.max(1.0),
+            increase: config.increase.max(0.0),
+            decrease: config.decrease.clamp(0.0, 1.0),
+            ..*config
         };
-        Self { spec, window: spec.initial_window.clamp(1.0, spec.max_window), acks: 0, set: 0 }
+        Self { config, window: config.initial_window.clamp(1.0, config.max_window), acks: 0, set: 0 }
     }
 
     fn begin(&mut self, window: f64) {
-        self.window = window.clamp(1.0, self.spec.max_window);
+        self.window = window.clamp(1.0, self.config.max_window);
         self.acks = 0;
         self.set = 0;
     }
@@ -70,9 +70,9 @@ impl Controller for DecBit {
         if self.acks < window.saturating_mul(2) {
             return;
         }
-        let congested = f64::from(self.set) >= self.spec.share * f64::from(window);
+        let congested = f64::from(self.set) >= self.config.share * f64::from(window);
         let next =
-            if congested { self.window * self.spec.decrease } else { self.window + self.spec.increase };
+            if congested { self.window * self.config.decrease } else { self.window + self.config.increase };
         self.begin(next);
     }
 

@@ -5,6 +5,13 @@ use crate::digest::Digest;
 use crate::units::Time;
 use core::hash::Hasher;
 
+/// The configuration of a [`Fixed`] window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FixedConfig {
+    /// The window in segments, at least 1.
+    pub window: f64,
+}
+
 /// No congestion control: a window of fixed size.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
@@ -12,9 +19,9 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// A window of this many segments, at least 1.
-    pub fn new(window: f64) -> Self {
-        Self { window: window.max(1.0) }
+    /// A window as `config` says.
+    pub fn new(config: &FixedConfig) -> Self {
+        Self { window: config.window.max(1.0) }
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod any;
 mod bbn;
+mod config;
 mod cubic;
 mod dec_bit;
 mod feedback;
@@ -18,23 +19,22 @@ mod new_reno;
 mod seif;
 mod slow_start;
 mod source_quench;
-mod spec;
 mod tri_s;
 mod vegas;
 
 pub use any::Any;
-pub use bbn::{Bbn, BbnSpec};
-pub use cubic::Cubic;
-pub use dec_bit::{DecBit, DecBitSpec};
+pub use bbn::{Bbn, BbnConfig};
+pub use config::ControllerConfig;
+pub use cubic::{Cubic, CubicConfig};
+pub use dec_bit::{DecBit, DecBitConfig};
 pub use feedback::FeedbackKind;
-pub use fixed::Fixed;
-pub use new_reno::NewReno;
-pub use seif::{Follow, Seif, SeifSpec, State as SeifState};
-pub use slow_start::{Growth, SlowStart};
-pub use source_quench::SourceQuench;
-pub use spec::ControllerSpec;
-pub use tri_s::{TriS, TriSMode, TriSSpec};
-pub use vegas::Vegas;
+pub use fixed::{Fixed, FixedConfig};
+pub use new_reno::{NewReno, NewRenoConfig};
+pub use seif::{Follow, Seif, SeifConfig, State as SeifState};
+pub use slow_start::{Growth, SlowStart, SlowStartConfig};
+pub use source_quench::{SourceQuench, SourceQuenchConfig};
+pub use tri_s::{TriS, TriSConfig, TriSMode};
+pub use vegas::{Vegas, VegasConfig};
 
 use crate::transport::Feedback;
 use crate::units::{Duration, Rate, Time};
@@ -114,7 +114,7 @@ pub enum LossKind {
     /// The retransmission timer.
     Timeout,
     /// The network marked a packet in place of dropping it (RFC 3168), and the receiver echoed that: nothing is missing. Only
-    /// for controllers that [answer marks so](ControllerSpec::answers_marks), where the sender heeds them.
+    /// for controllers that [answer marks so](ControllerConfig::answers_marks), where the sender heeds them.
     Mark,
 }
 

@@ -21,6 +21,15 @@ use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
 /// The least threshold in segments (RFC 5681, equation 4).
 const MIN_THRESHOLD: f64 = 2.0;
 
+/// The configuration of [`NewReno`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NewRenoConfig {
+    /// The window at the start, in segments; at least 1.
+    pub initial_window: f64,
+    /// The slow-start threshold at the start, in segments; at least 2.
+    pub initial_threshold: f64,
+}
+
 /// NewReno.
 #[derive(Clone, Copy, Debug)]
 pub struct NewReno {
@@ -30,10 +39,11 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// Starts with these, in segments.
-    pub fn new(initial_window: f64, initial_threshold: f64) -> Self {
-        let initial_window = initial_window.max(1.0);
-        Self { window: initial_window, threshold: initial_threshold.max(MIN_THRESHOLD), initial_window }
+    /// Starts as `config` says.
+    pub fn new(config: &NewRenoConfig) -> Self {
+        let initial_window = config.initial_window.max(1.0);
+        let threshold = config.initial_threshold.max(MIN_THRESHOLD);
+        Self { window: initial_window, threshold, initial_window }
     }
 }
 

@@ -56,9 +56,9 @@ pub enum State {
     CutBack,
 }
 
-/// The parameters of a [`Seif`].
+/// The configuration of a [`Seif`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SeifSpec {
+pub struct SeifConfig {
     /// The window at the start, in segments.
     pub initial_window: f64,
     /// The first threshold in segments; the thesis takes half of the maximum window.
@@ -123,18 +123,18 @@ impl Heard {
 }
 
 impl Seif {
-    /// Starts as `spec` says; what is out of range is moved to the nearest that is not.
-    pub fn new(spec: &SeifSpec) -> Self {
-        let max_window = spec.max_window.max(1.0);
+    /// Starts as `config` says; what is out of range is moved to the nearest that is not.
+    pub fn new(config: &SeifConfig) -> Self {
+        let max_window = config.max_window.max(1.0);
         Self {
-            window: spec.initial_window.clamp(1.0, max_window),
-            threshold: spec.initial_threshold.max(MIN_THRESHOLD),
+            window: config.initial_window.clamp(1.0, max_window),
+            threshold: config.initial_threshold.max(MIN_THRESHOLD),
             max_window,
-            cut_back: spec.cut_back.clamp(0.0, 1.0),
-            growth_windows: spec.growth_windows.max(1),
+            cut_back: config.cut_back.clamp(0.0, 1.0),
+            growth_windows: config.growth_windows.max(1),
             acks: 0,
             cut: false,
-            heard: (spec.follow == Follow::Loudest).then(Box::default),
+            heard: (config.follow == Follow::Loudest).then(Box::default),
         }
     }
 

@@ -26,6 +26,17 @@ pub enum Growth {
 /// The least threshold in segments.
 const MIN_THRESHOLD: f64 = 2.0;
 
+/// The configuration of [`SlowStart`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowStartConfig {
+    /// The window at the start, in segments; at least 1.
+    pub initial_window: f64,
+    /// The slow-start threshold at the start, in segments; at least 2.
+    pub initial_threshold: f64,
+    /// The rule of growth in congestion avoidance.
+    pub growth: Growth,
+}
+
 /// Slow Start with congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowStart {
@@ -37,12 +48,12 @@ pub struct SlowStart {
 }
 
 impl SlowStart {
-    /// Starts with these, in segments.
-    pub fn new(initial_window: f64, initial_threshold: f64, growth: Growth) -> Self {
+    /// Starts as `config` says.
+    pub fn new(config: &SlowStartConfig) -> Self {
         Self {
-            window: initial_window.max(1.0),
-            threshold: initial_threshold.max(MIN_THRESHOLD),
-            growth,
+            window: config.initial_window.max(1.0),
+            threshold: config.initial_threshold.max(MIN_THRESHOLD),
+            growth: config.growth,
             acks: 0,
         }
     }

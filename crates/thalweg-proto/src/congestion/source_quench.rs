@@ -8,6 +8,15 @@
 
 use super::{AckSample, Controller, Decision, FeedbackSample, LossSample};
 
+/// The configuration of a [`SourceQuench`] source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SourceQuenchConfig {
+    /// The window in segments, at least 1.
+    pub window: f64,
+    /// A quench closes the window until so many acknowledgements have come (10 in RFC 896).
+    pub acks: u32,
+}
+
 /// A source that hears quenches.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceQuench {
@@ -18,9 +27,9 @@ pub struct SourceQuench {
 }
 
 impl SourceQuench {
-    /// A window of this many segments that a quench closes until `acks` acknowledgements have come (10 in RFC 896).
-    pub fn new(window: f64, acks: u32) -> Self {
-        Self { window: window.max(1.0), acks, closed: 0 }
+    /// Starts as `config` says, with an open window.
+    pub fn new(config: &SourceQuenchConfig) -> Self {
+        Self { window: config.window.max(1.0), acks: config.acks, closed: 0 }
     }
 }
 

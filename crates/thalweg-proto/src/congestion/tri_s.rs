@@ -31,9 +31,9 @@
 use super::{AckSample, Controller, Decision, LossSample, SentSample};
 use crate::units::Duration;
 
-/// The parameters of a [`TriS`].
+/// The configuration of a [`TriS`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TriSSpec {
+pub struct TriSConfig {
     /// The largest window in segments.
     pub max_window: f64,
     /// NTGd: the gradient below which the first search has gone too far (0.5 in the paper).
@@ -64,7 +64,7 @@ struct Marker {
 /// Tri-S.
 #[derive(Clone, Copy, Debug)]
 pub struct TriS {
-    spec: TriSSpec,
+    config: TriSConfig,
     mode: TriSMode,
     window: f64,
     marker: Option<Marker>,
@@ -74,9 +74,9 @@ pub struct TriS {
 
 impl TriS {
     /// Starts with a window of one segment.
-    pub fn new(spec: &TriSSpec) -> Self {
+    pub fn new(config: &TriSConfig) -> Self {
         Self {
-            spec: TriSSpec { max_window: spec.max_window.max(1.0), ..*spec },
+            config: TriSConfig { max_window: config.max_window.max(1.0), ..*config },
             mode: TriSMode::Initialise,
             window: 1.0,
             marker: None,
@@ -104,10 +104,10 @@ impl TriS {
             .filter(|&(last, _)| last != window)
             .map(|(last, slower)| (throughput - slower) / (window - last) * min_rtt.as_secs_f64());
         let is_below = |threshold| gradient.is_some_and(|gradient| gradient < threshold);
-        let at_most = window >= self.spec.max_window;
+        let at_most = window >= self.config.max_window;
         match self.mode {
-            TriSMode::Initialise if at_most && is_below(self.spec.decrease_below) => self.search_again(),
-            TriSMode::Decrease if is_below(self.spec.decrease_below) => {
+            TriSMode::Initialise if at_most && is_below(self.config.decrease_below) => self.search_again(),
+            TriSMode::Decrease if is_below(self.config.decrease_below) => {
                 self.mode = TriSMode::Increase;
                 self.window = before.map_or(1.0, |(last, _)| last);
                 self.last = None;
@@ -115,11 +115,11 @@ impl TriS {
             TriSMode::Initialise | TriSMode::Decrease if at_most => self.mode = TriSMode::Increase,
             TriSMode::Initialise | TriSMode::Decrease => {}
             TriSMode::Increase => {
-                let grows = !at_most && !is_below(self.spec.increase_above);
+                let grows = !at_most && !is_below(self.config.increase_above);
                 self.window += if grows { 1.0 } else { -1.0 };
             }
         }
-        self.window = self.window.clamp(1.0, self.spec.max_window);
+        self.window = self.window.clamp(1.0, self.config.max_window);
     }
 }
 
@@ -135,7 +135,7 @@ impl Controller for TriS {
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         if self.mode != TriSMode::Increase {
-            self.window = (self.window + 1.0).min(self.spec.max_window);
+            self.window = (self.window + 1.0).min(self.config.max_window);
         }
         if let Some(marker) = self.marker.filter(|marker| sample.cumulative > marker.sequence) {
             self.marker = None;

@@ -24,6 +24,21 @@ const LOSS_FACTOR: f64 = 0.75;
 /// What is left of the window when slow start ends because a queue builds up.
 const LEAVE_SLOW_START_FACTOR: f64 = 0.875;
 
+/// The configuration of [`Vegas`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VegasConfig {
+    /// The window at the start, in segments; at least 1.
+    pub initial_window: f64,
+    /// The slow-start threshold at the start, in segments; at least 2.
+    pub initial_threshold: f64,
+    /// The window grows while fewer segments than this are queued in the network.
+    pub alpha: f64,
+    /// The window shrinks while more segments than this are queued in the network.
+    pub beta: f64,
+    /// Slow start ends when more segments than this are queued.
+    pub gamma: f64,
+}
+
 /// Vegas.
 #[derive(Clone, Copy, Debug)]
 pub struct Vegas {
@@ -43,14 +58,14 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Starts with these windows; alpha, beta and gamma are in segments.
-    pub fn new(initial_window: f64, initial_threshold: f64, alpha: f64, beta: f64, gamma: f64) -> Self {
+    /// Starts as `config` says.
+    pub fn new(config: &VegasConfig) -> Self {
         Self {
-            window: initial_window.max(1.0),
-            threshold: initial_threshold.max(MIN_WINDOW),
-            alpha,
-            beta,
-            gamma,
+            window: config.initial_window.max(1.0),
+            threshold: config.initial_threshold.max(MIN_WINDOW),
+            alpha: config.alpha,
+            beta: config.beta,
+            gamma: config.gamma,
             round_end: 0,
             rtt_sum: Duration::ZERO,
             rtt_count: 0,

@@ -3,7 +3,7 @@
 use crate::steered::Steered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Feedback, Input};
@@ -53,7 +53,7 @@ pub struct Plan {
     pub hostility: Hostility,
     pub sender: SenderConfig,
     pub receiver: ReceiverConfig,
-    pub controller: ControllerSpec,
+    pub controller: ControllerConfig,
     /// A pacing rate and a burst.
     pub pacing: Option<(Rate, u32)>,
     pub writes: Vec<u32>,
@@ -84,7 +84,7 @@ impl Plan {
             },
             sender: SenderConfig::default(),
             receiver: ReceiverConfig::default(),
-            controller: ControllerSpec::Fixed { window: 10.0 },
+            controller: ControllerConfig::Fixed(FixedConfig { window: 10.0 }),
             pacing: None,
             writes: vec![10_000],
             write_gap: Duration::ZERO,

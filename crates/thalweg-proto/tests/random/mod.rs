@@ -2,23 +2,33 @@
 
 use core::ops::Range;
 use proptest::prelude::*;
-use thalweg_proto::congestion::{BbnSpec, ControllerSpec, DecBitSpec, Follow, Growth, SeifSpec, TriSSpec};
+use thalweg_proto::congestion::{
+    BbnConfig, ControllerConfig, CubicConfig, DecBitConfig, FixedConfig, Follow, Growth, NewRenoConfig,
+    SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
+};
 use thalweg_proto::units::{Duration, Rate};
 
 /// Any controller, now and then paced at a rate of so many Mbit/s with a burst of so many segments.
-pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerSpec, Option<(Rate, u32)>)> {
+pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig, Option<(Rate, u32)>)> {
     let (initial_window, initial_threshold) = (2.0, 1e9);
-    let vegas =
-        ControllerSpec::Vegas { initial_window, initial_threshold, alpha: 1.0, beta: 3.0, gamma: 1.0 };
-    let cubic = move |fast_convergence| ControllerSpec::Cubic {
+    let vegas = ControllerConfig::Vegas(VegasConfig {
         initial_window,
         initial_threshold,
-        c: 0.4,
-        beta: 0.7,
-        fast_convergence,
+        alpha: 1.0,
+        beta: 3.0,
+        gamma: 1.0,
+    });
+    let cubic = move |fast_convergence| {
+        ControllerConfig::Cubic(CubicConfig {
+            initial_window,
+            initial_threshold,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence,
+        })
     };
     let seif = (0.0..=1.0f64, 1u32..4, any::<bool>()).prop_map(|(cut_back, growth_windows, loudest)| {
-        ControllerSpec::Seif(SeifSpec {
+        ControllerConfig::Seif(SeifConfig {
             initial_window: 1.0,
             initial_threshold: 15.0,
             max_window: 30.0,
@@ -27,14 +37,16 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerSpec, O
             follow: if loudest { Follow::Loudest } else { Follow::All },
         })
     });
-    let slow_start = move |counted| ControllerSpec::SlowStart {
-        initial_window,
-        initial_threshold,
-        growth: if counted { Growth::Counted { max_window: 30.0 } } else { Growth::Fractional },
+    let slow_start = move |counted| {
+        ControllerConfig::SlowStart(SlowStartConfig {
+            initial_window,
+            initial_threshold,
+            growth: if counted { Growth::Counted { max_window: 30.0 } } else { Growth::Fractional },
+        })
     };
     let share = || prop_oneof![Just(0.5), 0.0..=1.0f64];
     let dec_bit = (share(), share()).prop_map(|(decrease, share)| {
-        ControllerSpec::DecBit(DecBitSpec {
+        ControllerConfig::DecBit(DecBitConfig {
             initial_window: 1.0,
             max_window: 30.0,
             increase: 1.0,
@@ -43,17 +55,17 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerSpec, O
         })
     });
     let tri_s = (share(), share()).prop_map(|(decrease_below, increase_above)| {
-        ControllerSpec::TriS(TriSSpec { max_window: 30.0, decrease_below, increase_above })
+        ControllerConfig::TriS(TriSConfig { max_window: 30.0, decrease_below, increase_above })
     });
-    let quench =
-        (1.0..40.0f64, 0u32..20).prop_map(|(window, acks)| ControllerSpec::SourceQuench { window, acks });
+    let quench = (1.0..40.0f64, 0u32..20)
+        .prop_map(|(window, acks)| ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks }));
     let bbn = (1.0..40.0f64, 1u64..20_000).prop_map(|(window, lifetime)| {
-        ControllerSpec::Bbn(BbnSpec { window, lifetime: Duration::from_millis(lifetime), header: 40 })
+        ControllerConfig::Bbn(BbnConfig { window, lifetime: Duration::from_millis(lifetime), header: 40 })
     });
     let spec = prop_oneof![
-        (1.0..40.0f64).prop_map(|window| ControllerSpec::Fixed { window }),
+        (1.0..40.0f64).prop_map(|window| ControllerConfig::Fixed(FixedConfig { window })),
         any::<bool>().prop_map(slow_start),
-        Just(ControllerSpec::NewReno { initial_window, initial_threshold }),
+        Just(ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold })),
         Just(vegas),
         any::<bool>().prop_map(cubic),
         seif,

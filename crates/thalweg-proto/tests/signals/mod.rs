@@ -2,13 +2,13 @@
 
 use crate::trace::Trace;
 use crate::{config, s2, s3, s4};
-use thalweg_proto::congestion::{ControllerSpec, Follow, SeifSpec};
+use thalweg_proto::congestion::{ControllerConfig, Follow, SeifConfig, SourceQuenchConfig};
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::window::Recovery;
 
 /// SEIF in the stable state with this window.
-fn seif(initial_window: f64) -> ControllerSpec {
-    ControllerSpec::Seif(SeifSpec {
+fn seif(initial_window: f64) -> ControllerConfig {
+    ControllerConfig::Seif(SeifConfig {
         initial_window,
         initial_threshold: 2.0,
         max_window: 30.0,
@@ -184,7 +184,7 @@ fn whole_packets_are_sent_under_a_broken_window() {
 /// RFC 896: a quench closes the window, but not for what the timer sends again.
 #[test]
 fn a_quenched_source_waits_for_answers() {
-    let quench = ControllerSpec::SourceQuench { window: 4.0, acks: 3 };
+    let quench = ControllerConfig::SourceQuench(SourceQuenchConfig { window: 4.0, acks: 3 });
     let mut t = Trace::new(config(Recovery::GoBackN), &quench);
     assert_eq!(t.write(100), "0 1 2 3");
     t.at(50);

@@ -1,7 +1,7 @@
 //! Any of the library's controllers, with pacing on top where a test asks for it, and what it relies on checked.
 
 use thalweg_proto::congestion::{
-    AckSample, Any, Controller, ControllerSpec, Decision, FeedbackSample, LossKind, LossSample, Path,
+    AckSample, Any, Controller, ControllerConfig, Decision, FeedbackSample, LossKind, LossSample, Path,
     SentSample,
 };
 use thalweg_proto::units::Rate;
@@ -15,7 +15,7 @@ pub struct Steered {
 
 impl Steered {
     /// The controller that `spec` describes; `pacing` is a rate and a burst.
-    pub fn new(spec: &ControllerSpec, pacing: Option<(Rate, u32)>) -> Self {
+    pub fn new(spec: &ControllerConfig, pacing: Option<(Rate, u32)>) -> Self {
         Self { inner: Any::new(spec), pacing }
     }
 }

@@ -3,7 +3,7 @@
 use crate::steered::Steered;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input, Signal};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -20,12 +20,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    pub fn new(config: SenderConfig, controller: &ControllerSpec) -> Self {
+    pub fn new(config: SenderConfig, controller: &ControllerConfig) -> Self {
         Self::paced(config, controller, None)
     }
 
     /// With a pacing rate and a burst.
-    pub fn paced(config: SenderConfig, controller: &ControllerSpec, pacing: Option<(Rate, u32)>) -> Self {
+    pub fn paced(config: SenderConfig, controller: &ControllerConfig, pacing: Option<(Rate, u32)>) -> Self {
         let sender = Sender::new(Arc::new(config), Steered::new(controller, pacing));
         Self { sender, now: Time::ZERO, timer: Time::MAX }
     }
@@ -38,7 +38,7 @@ impl Trace {
     }
 
     /// Segments take another path from now on, for which this is the controller.
-    pub fn renew(&mut self, controller: &ControllerSpec) -> String {
+    pub fn renew(&mut self, controller: &ControllerConfig) -> String {
         self.sender.renew(self.now, Steered::new(controller, None));
         self.poll()
     }

@@ -1,7 +1,7 @@
 //! Short ways to say what a test's network and traffic are, and a runner that verifies every run.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
@@ -85,7 +85,7 @@ pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSp
 }
 
 /// Segments of 960 bytes with headers of 40, acknowledgements of 40.
-pub fn window(controller: ControllerSpec) -> TransportSpec {
+pub fn window(controller: ControllerConfig) -> TransportSpec {
     TransportSpec::Window {
         scheme: "window".to_owned(),
         sender: SenderConfig { segment: 960, ..SenderConfig::default() },

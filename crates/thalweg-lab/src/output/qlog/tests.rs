@@ -1,7 +1,7 @@
 use super::*;
 use crate::results::samples::{result, spec};
 use serde_json::{Value, json};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::window::{self, Ack, ReceiverConfig, SackBlock, Segment, SenderConfig};
 use thalweg_sim::trace::{PacketId, Record, Step, Tracer as _};
@@ -15,7 +15,7 @@ fn windows() -> Spec {
         scheme: "cubic".to_owned(),
         sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
         receiver: ReceiverConfig::default(),
-        controller: ControllerSpec::Fixed { window: 10.0 },
+        controller: ControllerConfig::Fixed(FixedConfig { window: 10.0 }),
         header: 40,
         ack: 40,
     };

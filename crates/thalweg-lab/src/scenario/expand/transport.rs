@@ -6,7 +6,10 @@ use super::super::keys::{
 };
 use super::super::quantity::Packets;
 use super::writer::{Entries, text};
-use thalweg_proto::congestion::{ControllerSpec, Growth};
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, FixedConfig, Growth, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
+    VegasConfig,
+};
 use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::sscop::{Config, TimerConfig};
 use thalweg_proto::sstp;
@@ -20,7 +23,7 @@ pub fn entries(transport: &TransportSpec) -> Entries {
     match transport {
         TransportSpec::Window { sender, receiver, controller, header, ack, .. } => {
             controller_entries(controller, &mut entries);
-            if matches!(controller, ControllerSpec::Vegas { .. }) {
+            if matches!(controller, ControllerConfig::Vegas(_)) {
                 entries.put("fine-timer", sender.fine_timer.to_string());
             }
             if controller.answers_marks() {
@@ -93,18 +96,18 @@ fn size(key: &'static str, bytes: u32, entries: &mut Entries) {
     entries.quantity(key, Bytes::new(u64::from(bytes)));
 }
 
-fn controller_entries(controller: &ControllerSpec, entries: &mut Entries) {
+fn controller_entries(controller: &ControllerConfig, entries: &mut Entries) {
     let mut begin = |base: &str, window: f64, threshold: f64| {
         entries.put("base", text(base));
         entries.quantity("initial-window", Packets(window));
         entries.quantity("initial-threshold", Packets(threshold));
     };
     match *controller {
-        ControllerSpec::Fixed { window } => {
+        ControllerConfig::Fixed(FixedConfig { window }) => {
             entries.put("base", text("fixed"));
             entries.quantity("window", Packets(window));
         }
-        ControllerSpec::SlowStart { initial_window, initial_threshold, growth } => {
+        ControllerConfig::SlowStart(SlowStartConfig { initial_window, initial_threshold, growth }) => {
             begin("slow-start", initial_window, initial_threshold);
             let word = match growth {
                 Growth::Fractional => GrowthWord::Fractional,
@@ -112,45 +115,51 @@ fn controller_entries(controller: &ControllerSpec, entries: &mut Entries) {
             };
             entries.put("growth", text(GrowthName(word).word()));
         }
-        ControllerSpec::NewReno { initial_window, initial_threshold } => {
+        ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold }) => {
             begin("newreno", initial_window, initial_threshold);
         }
-        ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma } => {
+        ControllerConfig::Vegas(VegasConfig { initial_window, initial_threshold, alpha, beta, gamma }) => {
             begin("vegas", initial_window, initial_threshold);
             entries.quantity("alpha", Packets(alpha));
             entries.quantity("beta", Packets(beta));
             entries.quantity("gamma", Packets(gamma));
         }
-        ControllerSpec::Cubic { initial_window, initial_threshold, c, beta, fast_convergence } => {
+        ControllerConfig::Cubic(CubicConfig {
+            initial_window,
+            initial_threshold,
+            c,
+            beta,
+            fast_convergence,
+        }) => {
             begin("cubic", initial_window, initial_threshold);
             entries.number("c", c);
             entries.number("beta", beta);
             entries.put("fast-convergence", fast_convergence.to_string());
         }
-        ControllerSpec::Seif(seif) => {
+        ControllerConfig::Seif(seif) => {
             begin("seif", seif.initial_window, seif.initial_threshold);
             entries.number("cut-back", seif.cut_back);
             entries.put("growth-windows", seif.growth_windows.to_string());
             entries.put("follow", text(FollowName(seif.follow).word()));
         }
-        ControllerSpec::DecBit(dec_bit) => {
+        ControllerConfig::DecBit(dec_bit) => {
             entries.put("base", text("dec-bit"));
             entries.quantity("initial-window", Packets(dec_bit.initial_window));
             entries.quantity("increase", Packets(dec_bit.increase));
             entries.number("decrease", dec_bit.decrease);
             entries.number("share", dec_bit.share);
         }
-        ControllerSpec::TriS(tri_s) => {
+        ControllerConfig::TriS(tri_s) => {
             entries.put("base", text("tri-s"));
             entries.number("ntg-d", tri_s.decrease_below);
             entries.number("ntg-i", tri_s.increase_above);
         }
-        ControllerSpec::SourceQuench { window, acks } => {
+        ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks }) => {
             entries.put("base", text("source-quench"));
             entries.quantity("window", Packets(window));
             entries.put("resume-after", acks.to_string());
         }
-        ControllerSpec::Bbn(bbn) => {
+        ControllerConfig::Bbn(bbn) => {
             entries.put("base", text("bbn"));
             entries.quantity("window", Packets(bbn.window));
             entries.quantity("lifetime", bbn.lifetime);

@@ -2,7 +2,10 @@
 //! a hundred thousand flows the estimate is up to a third above what was measured.
 
 use super::super::path::{GroupPath, Paths, direction, packet_sizes};
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
+    VegasConfig,
+};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
@@ -195,15 +198,16 @@ fn first_window(transport: &TransportSpec) -> u64 {
         // A burst; what comes after it is paced.
         TransportSpec::Sstp { sender, .. } => f64::from(sender.rate.burst()),
         TransportSpec::Window { controller, .. } => match controller {
-            ControllerSpec::Fixed { window } | ControllerSpec::SourceQuench { window, .. } => *window,
-            ControllerSpec::Bbn(bbn) => bbn.window,
-            ControllerSpec::SlowStart { initial_window, .. }
-            | ControllerSpec::NewReno { initial_window, .. }
-            | ControllerSpec::Vegas { initial_window, .. }
-            | ControllerSpec::Cubic { initial_window, .. } => *initial_window,
-            ControllerSpec::Seif(seif) => seif.initial_window,
-            ControllerSpec::DecBit(dec_bit) => dec_bit.initial_window,
-            ControllerSpec::TriS(_) => 1.0,
+            ControllerConfig::Fixed(FixedConfig { window })
+            | ControllerConfig::SourceQuench(SourceQuenchConfig { window, .. }) => *window,
+            ControllerConfig::Bbn(bbn) => bbn.window,
+            ControllerConfig::SlowStart(SlowStartConfig { initial_window, .. })
+            | ControllerConfig::NewReno(NewRenoConfig { initial_window, .. })
+            | ControllerConfig::Vegas(VegasConfig { initial_window, .. })
+            | ControllerConfig::Cubic(CubicConfig { initial_window, .. }) => *initial_window,
+            ControllerConfig::Seif(seif) => seif.initial_window,
+            ControllerConfig::DecBit(dec_bit) => dec_bit.initial_window,
+            ControllerConfig::TriS(_) => 1.0,
         },
     };
     (window as u64).clamp(1, 1 << 20)

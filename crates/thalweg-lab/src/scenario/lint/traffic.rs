@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, packet_sizes};
 use super::Checked;
 use std::collections::BTreeMap;
-use thalweg_proto::congestion::ControllerSpec;
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::units::{Bytes, Time};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
@@ -130,7 +130,7 @@ fn never_shrinks(transport: &TransportSpec) -> bool {
     match transport {
         TransportSpec::AdaptiveAck { .. } => true,
         TransportSpec::Sscop { config, .. } => config.sscop.rate.is_none(),
-        TransportSpec::Window { controller, .. } => matches!(controller, ControllerSpec::Fixed { .. }),
+        TransportSpec::Window { controller, .. } => matches!(controller, ControllerConfig::Fixed(_)),
         TransportSpec::Sstp { .. } | TransportSpec::Datagram { .. } => false,
     }
 }
@@ -156,7 +156,7 @@ fn window(group: &GroupSpec) -> Option<u64> {
         TransportSpec::Window { sender, receiver, controller, header, .. } => {
             let segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));
             let segments = match controller {
-                ControllerSpec::Fixed { window } => segments.min(*window as u64),
+                ControllerConfig::Fixed(FixedConfig { window }) => segments.min(*window as u64),
                 _ => segments,
             };
             (segments, sender.segment + header)

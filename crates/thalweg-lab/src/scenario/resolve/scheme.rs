@@ -11,7 +11,8 @@ use super::Resolver;
 use super::line::small;
 use thalweg_proto::aack;
 use thalweg_proto::congestion::{
-    BbnSpec, ControllerSpec, DecBitSpec, FeedbackKind, Growth, SeifSpec, TriSSpec,
+    BbnConfig, ControllerConfig, CubicConfig, DecBitConfig, FeedbackKind, FixedConfig, Growth, NewRenoConfig,
+    SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::sscop::rate::RateConfig;
 use thalweg_proto::units::Bytes;
@@ -110,7 +111,7 @@ impl Resolver<'_> {
     }
 
     /// `ecn` at a scheme that does not take marks for losses.
-    fn answers_no_marks(&mut self, scheme: &str, controller: &ControllerSpec, span: Span) {
+    fn answers_no_marks(&mut self, scheme: &str, controller: &ControllerConfig, span: Span) {
         let message = format!("`{scheme}` does not take marks for losses");
         let help = if controller.feedback() == Some(FeedbackKind::DecBit) {
             "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
@@ -182,7 +183,7 @@ impl Resolver<'_> {
         table: SchemeTable,
         common: &Common,
         header: u32,
-    ) -> Option<(ControllerSpec, Recovery)> {
+    ) -> Option<(ControllerConfig, Recovery)> {
         let max_window = common.max_window.as_ref()?.value.0;
         let windows =
             |initial: &Option<At<Packets>>, threshold: &Option<At<Packets>>, resolver: &mut Self| {
@@ -193,7 +194,7 @@ impl Resolver<'_> {
             SchemeTable::Fixed(mut fixed) => {
                 fixed.inherit_own(Fields::defaults());
                 let window = self.window(&fixed.window)?;
-                (ControllerSpec::Fixed { window }, Recovery::GoBackN)
+                (ControllerConfig::Fixed(FixedConfig { window }), Recovery::GoBackN)
             }
             SchemeTable::SlowStart(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -203,14 +204,19 @@ impl Resolver<'_> {
                     GrowthWord::Fractional => Growth::Fractional,
                     GrowthWord::Counted => Growth::Counted { max_window },
                 };
-                let controller = ControllerSpec::SlowStart { initial_window, initial_threshold, growth };
+                let controller = ControllerConfig::SlowStart(SlowStartConfig {
+                    initial_window,
+                    initial_threshold,
+                    growth,
+                });
                 (controller, Recovery::GoBackN)
             }
             SchemeTable::NewReno(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let (initial_window, initial_threshold) =
                     windows(&table.initial_window, &table.initial_threshold, self)?;
-                let controller = ControllerSpec::NewReno { initial_window, initial_threshold };
+                let controller =
+                    ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold });
                 (controller, Recovery::Sack)
             }
             SchemeTable::Vegas(mut table) => {
@@ -223,8 +229,13 @@ impl Resolver<'_> {
                 if let Some(at) = table.alpha.as_ref().filter(|_| alpha > beta) {
                     self.report.error("scenario.range", at.span, "alpha is larger than beta");
                 }
-                let controller =
-                    ControllerSpec::Vegas { initial_window, initial_threshold, alpha, beta, gamma };
+                let controller = ControllerConfig::Vegas(VegasConfig {
+                    initial_window,
+                    initial_threshold,
+                    alpha,
+                    beta,
+                    gamma,
+                });
                 (controller, Recovery::Sack)
             }
             SchemeTable::Cubic(mut table) => {
@@ -239,13 +250,13 @@ impl Resolver<'_> {
                     let help = "RFC 9438 multiplies the window by 0.7 at a loss";
                     self.report.error("scenario.range", beta.span, "beta lies between 0 and 1").help(help);
                 }
-                let controller = ControllerSpec::Cubic {
+                let controller = ControllerConfig::Cubic(CubicConfig {
                     initial_window,
                     initial_threshold,
                     c: c.value.0,
                     beta: beta.value.0,
                     fast_convergence: table.fast_convergence.as_ref().is_none_or(|at| at.value),
-                };
+                });
                 (controller, Recovery::Sack)
             }
             SchemeTable::Seif(mut table) => {
@@ -264,7 +275,7 @@ impl Resolver<'_> {
                 if growth.value == 0 {
                     self.report.error("scenario.range", growth.span, "growth-windows is at least 1");
                 }
-                let controller = ControllerSpec::Seif(SeifSpec {
+                let controller = ControllerConfig::Seif(SeifConfig {
                     initial_window,
                     initial_threshold,
                     max_window,
@@ -284,7 +295,7 @@ impl Resolver<'_> {
                         .error("scenario.range", decrease.span, "decrease lies from 0 to 1")
                         .help(help);
                 }
-                let controller = ControllerSpec::DecBit(DecBitSpec {
+                let controller = ControllerConfig::DecBit(DecBitConfig {
                     initial_window,
                     max_window,
                     increase: increase.value.0,
@@ -303,7 +314,7 @@ impl Resolver<'_> {
                         self.report.error("scenario.range", ntg.span, message).help(help);
                     }
                 }
-                let controller = ControllerSpec::TriS(TriSSpec {
+                let controller = ControllerConfig::TriS(TriSConfig {
                     max_window,
                     decrease_below: decrease.value.0,
                     increase_above: increase.value.0,
@@ -319,7 +330,7 @@ impl Resolver<'_> {
                     self.report.error("scenario.range", acks.span, "resume-after is at least 1").help(help);
                 }
                 let acks = acks.value;
-                (ControllerSpec::SourceQuench { window, acks }, Recovery::GoBackN)
+                (ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks }), Recovery::GoBackN)
             }
             SchemeTable::Bbn(mut table) => {
                 table.inherit_own(Fields::defaults());
@@ -329,12 +340,12 @@ impl Resolver<'_> {
                     self.report.error("scenario.range", lifetime.span, "a ration holds for some time");
                 }
                 let lifetime = lifetime.value;
-                (ControllerSpec::Bbn(BbnSpec { window, lifetime, header }), Recovery::GoBackN)
+                (ControllerConfig::Bbn(BbnConfig { window, lifetime, header }), Recovery::GoBackN)
             }
             SchemeTable::Vanilla(mut table) => {
                 table.inherit_own(Fields::defaults());
                 let window = self.window(&table.window)?;
-                (ControllerSpec::Fixed { window }, Recovery::GoBackN)
+                (ControllerConfig::Fixed(FixedConfig { window }), Recovery::GoBackN)
             }
             SchemeTable::Datagram(_)
             | SchemeTable::AdaptiveAck(_)
