@@ -1,8 +1,9 @@
-//! What file systems know about files, on every system that has it.
+//! What file systems know about files.
 
 use super::messages::Modified;
-use std::fs::{self, File, FileTimes, Metadata};
+use std::fs::{self, DirBuilder, File, FileTimes, Metadata, OpenOptions, Permissions};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -71,7 +72,7 @@ impl Modified {
 
 /// Gives a file its permissions and its time. Times that the system cannot hold are left as they are.
 pub fn dress(file: &File, mode: u32, modified: Modified) -> io::Result<()> {
-    file.set_permissions(permissions(file.metadata()?.permissions(), mode))?;
+    file.set_permissions(permissions(mode))?;
     match modified.to_system() {
         Some(time) => match file.set_times(FileTimes::new().set_modified(time)) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -88,7 +89,7 @@ pub fn make_writable(path: &Path, metadata: &Metadata) -> io::Result<()> {
     if has & needed == needed {
         return Ok(());
     }
-    fs::set_permissions(path, permissions(metadata.permissions(), has | needed))
+    fs::set_permissions(path, permissions(has | needed))
 }
 
 /// Makes the names in a folder safe from loss of power.
@@ -104,96 +105,38 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-#[cfg(unix)]
-mod system {
-    use std::fs::{Metadata, Permissions};
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-
-    /// The permission bits, without those that change who a program runs as.
-    pub fn mode(metadata: &Metadata) -> u32 {
-        metadata.permissions().mode() & 0o777
-    }
-
-    pub fn permissions(_: Permissions, mode: u32) -> Permissions {
-        Permissions::from_mode(mode & 0o777)
-    }
-
-    pub fn identity(metadata: &Metadata) -> [i64; 4] {
-        [metadata.dev().cast_signed(), metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()]
-    }
-
-    /// It is one file, and this is its only name.
-    pub fn is_same_and_single(a: &Metadata, b: &Metadata) -> bool {
-        a.dev() == b.dev() && a.ino() == b.ino() && a.nlink() == 1
-    }
-
-    pub fn has_one_name(metadata: &Metadata) -> bool {
-        metadata.nlink() == 1
-    }
-
-    /// New files are for the owner's eyes until they are complete.
-    pub fn private(options: &mut std::fs::OpenOptions) -> &mut std::fs::OpenOptions {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600)
-    }
-
-    /// A folder for the owner's eyes until it is complete.
-    pub fn make_folder(path: &std::path::Path) -> std::io::Result<()> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        std::fs::DirBuilder::new().mode(0o700).create(path)
-    }
-
-    /// The bytes of a name.
-    pub fn bytes_of(name: &std::ffi::OsStr) -> Option<&[u8]> {
-        use std::os::unix::ffi::OsStrExt as _;
-        Some(name.as_bytes())
-    }
+/// The permission bits, without those that change who a program runs as.
+pub fn mode(metadata: &Metadata) -> u32 {
+    metadata.mode() & 0o777
 }
 
-#[cfg(not(unix))]
-mod system {
-    use std::fs::{Metadata, Permissions};
-
-    pub fn mode(metadata: &Metadata) -> u32 {
-        match (metadata.is_dir(), metadata.permissions().readonly()) {
-            (true, _) => 0o755,
-            (false, true) => 0o444,
-            (false, false) => 0o644,
-        }
-    }
-
-    pub fn permissions(mut now: Permissions, mode: u32) -> Permissions {
-        now.set_readonly(mode & 0o200 == 0);
-        now
-    }
-
-    pub fn identity(_: &Metadata) -> [i64; 4] {
-        [0; 4]
-    }
-
-    pub fn is_same_and_single(a: &Metadata, b: &Metadata) -> bool {
-        a.len() == b.len() && a.modified().ok() == b.modified().ok()
-    }
-
-    pub fn has_one_name(_: &Metadata) -> bool {
-        true
-    }
-
-    pub fn private(options: &mut std::fs::OpenOptions) -> &mut std::fs::OpenOptions {
-        options
-    }
-
-    pub fn make_folder(path: &std::path::Path) -> std::io::Result<()> {
-        std::fs::create_dir(path)
-    }
-
-    pub fn bytes_of(name: &std::ffi::OsStr) -> Option<&[u8]> {
-        name.to_str().map(str::as_bytes)
-    }
+fn permissions(mode: u32) -> Permissions {
+    Permissions::from_mode(mode & 0o777)
 }
 
-pub use system::{bytes_of, has_one_name, is_same_and_single, make_folder, mode, private};
-use system::{identity, permissions};
+fn identity(metadata: &Metadata) -> [i64; 4] {
+    [metadata.dev().cast_signed(), metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()]
+}
+
+/// It is one file, and this is its only name.
+pub fn is_same_and_single(a: &Metadata, b: &Metadata) -> bool {
+    a.dev() == b.dev() && a.ino() == b.ino() && a.nlink() == 1
+}
+
+/// A file without a second name.
+pub fn has_one_name(metadata: &Metadata) -> bool {
+    metadata.nlink() == 1
+}
+
+/// New files are for the owner's eyes until they are complete.
+pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(0o600)
+}
+
+/// A folder for the owner's eyes until it is complete.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 use super::fault::{Fault, FaultKind};
 use super::messages::LONGEST_NAME;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
 
 /// What the name of an unfinished file ends with.
 pub const PART: &str = ".thalweg.part";
@@ -11,7 +12,7 @@ pub const PART: &str = ".thalweg.part";
 /// and not that of an unfinished file.
 ///
 /// # Errors
-/// It is not such a name, or this system cannot have it.
+/// It is not such a name.
 pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
     let fault = |text: &str| Err(Fault::new(FaultKind::Name, text));
     match name {
@@ -20,57 +21,26 @@ pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
         _ if name.len() > LONGEST_NAME => return fault("it is too long"),
         _ => {}
     }
-    if name.iter().any(|byte| matches!(byte, b'/' | b'\\' | 0) && is_special(*byte)) {
+    if name.iter().any(|byte| matches!(byte, b'/' | 0)) {
         return fault("it has a separator of paths or a zero");
     }
     if name.ends_with(PART.as_bytes()) {
         return fault("it is that of an unfinished file");
     }
-    local(name).ok_or_else(|| Fault::new(FaultKind::Name, "this system has no such names"))
+    Ok(OsString::from_vec(name.to_vec()))
 }
 
 /// The name of the unfinished file that becomes `name`. Long names are cut, and told apart by a hash, so that there is
 /// room for the ending.
-pub fn of_part(name: &[u8]) -> Option<OsString> {
+pub fn of_part(name: &[u8]) -> OsString {
     if name.len() + PART.len() <= LONGEST_NAME {
-        return local(&[name, PART.as_bytes()].concat());
+        return OsString::from_vec([name, PART.as_bytes()].concat());
     }
     let hash = blake3::hash(name).to_hex();
     let kept = LONGEST_NAME - PART.len() - 17;
     // Not in the middle of a character.
     let kept = (0..=kept).rev().find(|at| name[*at] & 0xc0 != 0x80).unwrap_or(0);
-    local(&[&name[..kept], b"~", &hash.as_bytes()[..16], PART.as_bytes()].concat())
-}
-
-#[cfg(unix)]
-fn is_special(byte: u8) -> bool {
-    byte != b'\\'
-}
-
-#[cfg(not(unix))]
-fn is_special(_: u8) -> bool {
-    true
-}
-
-#[cfg(unix)]
-fn local(name: &[u8]) -> Option<OsString> {
-    use std::os::unix::ffi::OsStringExt as _;
-    Some(OsString::from_vec(name.to_vec()))
-}
-
-/// Elsewhere names are text, some characters and names mean devices or streams, and dots and spaces at the end are lost.
-#[cfg(not(unix))]
-fn local(name: &[u8]) -> Option<OsString> {
-    const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
-    let name = std::str::from_utf8(name).ok()?;
-    let stem = name.split('.').next()?.trim_end().to_ascii_lowercase();
-    let numbered = ["com", "lpt"]
-        .iter()
-        .any(|device| stem.strip_prefix(device).is_some_and(|rest| rest.chars().count() == 1 && rest != "0"));
-    let odd = |character: char| character.is_control() || "<>:\"|?*".contains(character);
-    let bad =
-        DEVICES.contains(&stem.as_str()) || numbered || name.chars().any(odd) || name.ends_with(['.', ' ']);
-    (!bad).then(|| OsString::from(name))
+    OsString::from_vec([&name[..kept], b"~", &hash.as_bytes()[..16], PART.as_bytes()].concat())
 }
 
 #[cfg(test)]
@@ -94,13 +64,13 @@ mod tests {
     #[test]
     fn long_names_have_unfinished_files_of_their_own() {
         let (a, b) = (format!("{}a", "ü".repeat(126)), format!("{}b", "ü".repeat(126)));
-        let parts = [&a, &b].map(|name| of_part(name.as_bytes()).unwrap());
+        let parts = [&a, &b].map(|name| of_part(name.as_bytes()));
         assert_ne!(parts[0], parts[1]);
         for part in &parts {
             assert!(part.len() <= LONGEST_NAME);
             assert!(part.to_str().unwrap().ends_with(PART));
         }
-        assert_eq!(of_part(b"film.mkv").unwrap(), OsString::from("film.mkv.thalweg.part"));
+        assert_eq!(of_part(b"film.mkv"), OsString::from("film.mkv.thalweg.part"));
     }
 
     proptest! {

@@ -1,12 +1,13 @@
 //! What a sender offers: files and folders, in the order that the protocol wants.
 
 use super::disk::{self, Stamp};
-use super::fault::{Fault, FaultKind, printable};
+use super::fault::{Fault, FaultKind};
 use super::messages::{DEEPEST, OfferKind};
 use super::names;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// What is sent.
@@ -119,7 +120,7 @@ fn name_of(path: &Path) -> Result<Vec<u8>, String> {
         None => named(&fs::canonicalize(path).map_err(|error| error.to_string())?),
     };
     let name = name.ok_or_else(|| "has no name; name what is in it".to_owned())?;
-    disk::bytes_of(&name).map(<[u8]>::to_vec).ok_or_else(|| "its name is not text".to_owned())
+    Ok(name.into_vec())
 }
 
 /// Sorts by name and marks names that differ only by case.
@@ -220,12 +221,7 @@ fn list(folder: &Path) -> io::Result<Vec<Child>> {
     let mut children = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name();
-        let name = disk::bytes_of(&name).ok_or_else(|| {
-            let name = printable(name.as_encoded_bytes());
-            io::Error::new(io::ErrorKind::InvalidFilename, format!("{name} is not text"))
-        })?;
-        children.push(Child { name: name.to_vec(), path: entry.path(), alike: false });
+        children.push(Child { name: entry.file_name().into_vec(), path: entry.path(), alike: false });
     }
     sort(&mut children);
     Ok(children)

@@ -51,7 +51,6 @@ impl Keys {
         let draft = self.folder.join(format!("identity.{}", std::process::id()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let written = options.open(&draft).and_then(|mut file| {
             writeln!(file, "{}", identity.to_text())?;

@@ -6,7 +6,7 @@ use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::Modified;
 use crate::transfer::names;
 use crate::transfer::quota::Quota;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl Folder {
     /// It does.
     pub fn place(self: &Arc<Self>, name: &[u8], alike: bool) -> Result<Place, Fault> {
         let checked = names::checked(name)?;
-        let part: OsString = names::of_part(name).ok_or(FaultKind::Name)?;
+        let part = names::of_part(name);
         let (path, part) = (self.path.join(checked), self.path.join(part));
         Ok(Place { path, part, alike, folder: Arc::clone(self) })
     }
