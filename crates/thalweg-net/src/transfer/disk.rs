@@ -1,10 +1,9 @@
 //! What file systems know about files.
 
 use super::messages::Modified;
-use std::fs::{self, DirBuilder, File, FileTimes, Metadata, OpenOptions, Permissions};
+use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What shows that a file was written to, or is another: one differs when its content may.
@@ -70,9 +69,14 @@ impl Modified {
     }
 }
 
-/// Gives a file its permissions and its time. Times that the system cannot hold are left as they are.
-pub fn dress(file: &File, mode: u32, modified: Modified) -> io::Result<()> {
-    file.set_permissions(permissions(mode))?;
+/// Gives a file or folder its nine permission bits; the three others stay as they are.
+pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    let others = file.metadata()?.mode() & 0o7000;
+    file.set_permissions(Permissions::from_mode(others | mode & 0o777))
+}
+
+/// Gives a file or folder its time. Times that the system cannot hold are left as they are.
+pub fn set_time(file: &File, modified: Modified) -> io::Result<()> {
     match modified.to_system() {
         Some(time) => match file.set_times(FileTimes::new().set_modified(time)) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -82,60 +86,13 @@ pub fn dress(file: &File, mode: u32, modified: Modified) -> io::Result<()> {
     }
 }
 
-/// Lets the owner write a folder or file.
-pub fn make_writable(path: &Path, metadata: &Metadata) -> io::Result<()> {
-    let needed = if metadata.is_dir() { 0o700 } else { 0o600 };
-    let has = mode(metadata);
-    if has & needed == needed {
-        return Ok(());
-    }
-    fs::set_permissions(path, permissions(has | needed))
-}
-
-/// Makes the names in a folder safe from loss of power.
-pub fn sync_folder(path: &Path) -> io::Result<()> {
-    match File::open(path).and_then(|folder| folder.sync_all()) {
-        // Some file systems do not know this.
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
-            Ok(())
-        }
-        // A folder that its owner may not read.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        result => result,
-    }
-}
-
 /// The permission bits, without those that change who a program runs as.
 pub fn mode(metadata: &Metadata) -> u32 {
     metadata.mode() & 0o777
 }
 
-fn permissions(mode: u32) -> Permissions {
-    Permissions::from_mode(mode & 0o777)
-}
-
 fn identity(metadata: &Metadata) -> [i64; 4] {
     [metadata.dev().cast_signed(), metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()]
-}
-
-/// It is one file, and this is its only name.
-pub fn is_same_and_single(a: &Metadata, b: &Metadata) -> bool {
-    a.dev() == b.dev() && a.ino() == b.ino() && a.nlink() == 1
-}
-
-/// A file without a second name.
-pub fn has_one_name(metadata: &Metadata) -> bool {
-    metadata.nlink() == 1
-}
-
-/// New files are for the owner's eyes until they are complete.
-pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options.mode(0o600)
-}
-
-/// A folder for the owner's eyes until it is complete.
-pub fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(path)
 }
 
 #[cfg(test)]

@@ -156,6 +156,8 @@ impl Fault {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FaultKind::DiskFull,
             io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => FaultKind::InTheWay,
             io::ErrorKind::InvalidFilename => FaultKind::Name,
+            // A link where a file was expected.
+            _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => FaultKind::InTheWay,
             _ => FaultKind::Storage,
         };
         Self::new(kind, error.to_string())

@@ -17,14 +17,17 @@
 //! - What the sender does not or cannot send it [says](messages::ToReceiver::Missing), so that both sides know the same.
 //! - **Names**: an offer names one component of a path and the depth of the folder that it is in, so a path that leads
 //!   elsewhere cannot be said. Names come in ascending order, so none comes twice, and nothing must be remembered to check
-//!   it. The receiver follows no symbolic link below its folder and writes to no file that has a second name. Whoever else
-//!   may write in that folder while a transfer runs must be trusted.
+//!   it. The receiver reaches everything from the descriptor of its folder, follows no symbolic link below it ([`dir`]), and
+//!   writes to no file that has a second name.
+//! - **Permissions** are what the receiver's mask leaves of the sender's, and others never write, unless the receiver
+//!   [asks for them](Destination::with_permissions). Those of folders that are here are left alone.
 //! - **Priorities**: a receiver of several transfers at once reads the more urgent ones first ([`Turns`]).
 //! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded, and a peer that goes beyond them is
 //!   refused. Memory does not grow with the size or number of files, but for the names of a folder at the sender.
 //!
 //! [`send`] and [`receive`] block; each uses a few threads. The end of the connection must make both streams fail.
 
+mod dir;
 mod disk;
 mod fault;
 mod frames;

@@ -45,7 +45,7 @@ impl<R: Read> Read for Watched<R> {
 }
 
 /// Sends `paths`; when the receiver has got `after` bytes, `act` happens.
-fn while_sending(paths: &[PathBuf], to: &Place, after: u64, act: impl FnOnce() + Send + 'static) -> Ends {
+pub fn while_sending(paths: &[PathBuf], to: &Place, after: u64, act: impl FnOnce() + Send + 'static) -> Ends {
     let (mut to_receiver, from_sender, to_sender, from_receiver) = crate::pipes(crate::Break::never());
     let progress = [Arc::new(Progress::new()), Arc::new(Progress::new())];
     let source = Source::Paths(Roots::new(paths).unwrap());

@@ -42,6 +42,21 @@ fn a_tree_arrives_with_names_times_and_permissions() {
     assert_eq!(ends.progress[0].bytes().get(), 3_570_005);
 }
 
+/// Few of them are held open at a time; the others are found again.
+#[test]
+fn folders_may_be_deep() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    let mut name = "set".to_owned();
+    for depth in 0..100 {
+        from.write(&format!("{name}/z"), &noise(depth, 100));
+        name.push_str("/d");
+    }
+    Transfer::default().run(&[from.join("set")], &to).complete();
+    assert_eq!(to.tree().keys().collect::<Vec<_>>(), from.tree().keys().collect::<Vec<_>>());
+    Transfer::default().run(&[from.join("set")], &to).complete();
+    assert_eq!(to.tree(), from.tree());
+}
+
 #[test]
 fn what_is_there_is_not_sent_again() {
     let (from, to) = (mixed(), Place::new("to"));

@@ -4,6 +4,7 @@ mod faults;
 mod folders;
 mod hostile;
 mod interruptions;
+mod others;
 mod pipe;
 mod places;
 mod turns;

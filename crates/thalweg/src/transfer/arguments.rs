@@ -73,6 +73,10 @@ pub struct ListenArguments {
     /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
+    /// Give files and folders the sender's permissions as they are, writing by groups and others too. Without, they have
+    /// what the mask of this process (umask) leaves of them, others never write, and folders that are here keep theirs
+    #[arg(long)]
+    pub perms: bool,
     /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
     pub metrics: Option<SocketAddr>,

@@ -68,9 +68,9 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
             let target = if is_output {
                 Target::Output(Box::new(io::stdout()))
             } else {
-                let destination = Destination::new(&arguments.folder, claims.clone(), key.to_string());
                 let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
-                Target::Folder(destination.map_err(cannot)?)
+                let folder = &arguments.folder;
+                Target::Folder(destination(folder, &arguments.common, &claims, &key).map_err(cannot)?)
             };
             let (ended, ends) = channel();
             open = Some(Open { connection: connection.another(), ends });
@@ -145,7 +145,9 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             let name = door.folder_name(&key);
             let folder = arguments.folder.join(&name);
             let quota = quotas.get(&folder).and_then(Weak::upgrade);
-            let target = sender_folder(&folder, limits, quota, &claims, &key);
+            let target = sender_folder(&folder, limits, quota, || {
+                destination(&folder, &arguments.common, &claims, &key)
+            });
             let (target, quota) = match target {
                 Ok(target) => target,
                 Err(error) => {
@@ -188,8 +190,7 @@ fn sender_folder(
     folder: &Path,
     limits: Limits,
     quota: Option<Arc<Quota>>,
-    claims: &Claims,
-    key: &PublicKey,
+    destination: impl FnOnce() -> io::Result<Destination>,
 ) -> io::Result<(Target, Arc<Quota>)> {
     match fs::symlink_metadata(folder) {
         Ok(metadata) if metadata.is_dir() => {}
@@ -200,8 +201,18 @@ fn sender_folder(
         Some(quota) => quota,
         None => Arc::new(Quota::of(folder, limits)?),
     };
+    Ok((Target::Folder(destination()?.with_quota(Arc::clone(&quota))), quota))
+}
+
+/// Where the files of the sender with this key go.
+fn destination(
+    folder: &Path,
+    arguments: &ListenArguments,
+    claims: &Claims,
+    key: &PublicKey,
+) -> io::Result<Destination> {
     let destination = Destination::new(folder, claims.clone(), key.to_string())?;
-    Ok((Target::Folder(destination.with_quota(Arc::clone(&quota))), quota))
+    Ok(if arguments.perms { destination.with_permissions() } else { destination })
 }
 
 fn make_folder(folder: &Path) -> Done {

@@ -318,6 +318,27 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
 }
 
 #[test]
+fn the_receivers_mask_counts_unless_permissions_are_asked_for() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new("mask");
+    let mode = |name: &str| fs::metadata(place.join(name)).unwrap().permissions().mode() & 0o777;
+    let open =
+        |name: &str, mode| fs::set_permissions(place.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    place.write("set/tool", b"tool");
+    open("set", 0o777);
+    open("set/tool", 0o766);
+    for (folder, arguments, expected) in
+        [("masked", &["masked"][..], [0o700, 0o700]), ("exact", &["exact", "--perms"], [0o777, 0o766])]
+    {
+        let receiver = Receiver::with_mask(&place, "077", arguments);
+        let sent = sends(&place, &["set", &receiver.address, "--trust", "new"]);
+        assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+        assert_eq!(exit(&receiver.end()), 0);
+        assert_eq!([mode(&format!("{folder}/set")), mode(&format!("{folder}/set/tool"))], expected);
+    }
+}
+
+#[test]
 fn keys_are_for_their_user_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new("keys");

@@ -140,6 +140,12 @@ impl Receiver {
         Self::spawn(&mut call)
     }
 
+    /// With this `umask`.
+    pub fn with_mask(place: &Place, mask: &str, arguments: &[&str]) -> Self {
+        let script = format!("umask {mask}; exec \"$@\"");
+        Self::within(place, &["sh", "-c", &script, "sh"], arguments, &["--trust", "new"])
+    }
+
     /// On a file system of 3 MB, where the user may make one; prints what files it has in the end.
     pub fn on_a_small_disk(place: &Place) -> Option<Self> {
         let can = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());

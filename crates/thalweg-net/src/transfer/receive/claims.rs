@@ -5,13 +5,16 @@
 
 use crate::transfer::fault::{Fault, FaultKind};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A file: what tells its folder from others (device and number), and its name there.
+type Name = ((u64, u64), OsString);
 
 /// The unfinished files that are being written below some folder, by all of its transfers.
 #[derive(Clone, Debug, Default)]
-pub struct Claims(Arc<Mutex<HashMap<PathBuf, Arc<Slot>>>>);
+pub struct Claims(Arc<Mutex<HashMap<Name, Arc<Slot>>>>);
 
 #[derive(Debug)]
 struct Slot {
@@ -24,7 +27,7 @@ struct Slot {
 #[derive(Debug)]
 pub struct Claim {
     claims: Claims,
-    path: PathBuf,
+    name: Name,
     slot: Arc<Slot>,
 }
 
@@ -33,13 +36,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Claims {
-    /// Claims `path` for `owner` and opens it. What an older transfer of the same owner is doing with it is completed before.
+    /// Claims the file `name` for `owner` and opens it. What an older transfer of the same owner is doing with it is completed before.
     ///
     /// # Errors
     /// Another owner writes it, or it cannot be opened.
     pub fn claim(
         &self,
-        path: &Path,
+        name: Name,
         owner: &str,
         open: impl FnOnce() -> Result<File, Fault>,
     ) -> Result<Claim, Fault> {
@@ -48,12 +51,12 @@ impl Claims {
         let mut mine = lock(&slot.file);
         let older = {
             let mut claims = lock(&self.0);
-            if claims.get(path).is_some_and(|older| older.owner != owner) {
+            if claims.get(&name).is_some_and(|older| older.owner != owner) {
                 return Err(FaultKind::Busy.into());
             }
-            claims.insert(path.to_owned(), Arc::clone(&slot))
+            claims.insert(name.clone(), Arc::clone(&slot))
         };
-        let claim = Claim { claims: self.clone(), path: path.to_owned(), slot: Arc::clone(&slot) };
+        let claim = Claim { claims: self.clone(), name, slot: Arc::clone(&slot) };
         if let Some(older) = older {
             drop(lock(&older.file).take());
         }
@@ -82,8 +85,8 @@ impl Drop for Claim {
         // The file is closed before its name is free for others.
         drop(lock(&self.slot.file).take());
         let mut claims = lock(&self.claims.0);
-        if claims.get(&self.path).is_some_and(|slot| Arc::ptr_eq(slot, &self.slot)) {
-            claims.remove(&self.path);
+        if claims.get(&self.name).is_some_and(|slot| Arc::ptr_eq(slot, &self.slot)) {
+            claims.remove(&self.name);
         }
     }
 }
@@ -98,28 +101,28 @@ mod tests {
 
     #[test]
     fn a_newer_transfer_of_the_same_sender_takes_over() {
-        let (claims, path) = (Claims::default(), Path::new("file"));
-        let old = claims.claim(path, "anna", null).unwrap();
-        assert_eq!(claims.claim(path, "bert", null).unwrap_err().kind, FaultKind::Busy);
+        let (claims, name) = (Claims::default(), || ((1, 2), OsString::from("file")));
+        let old = claims.claim(name(), "anna", null).unwrap();
+        assert_eq!(claims.claim(name(), "bert", null).unwrap_err().kind, FaultKind::Busy);
         assert!(old.with(|_| Ok(())).is_ok());
-        let new = claims.claim(path, "anna", null).unwrap();
+        let new = claims.claim(name(), "anna", null).unwrap();
         assert_eq!(old.with(|_| Ok(())).unwrap_err().kind, FaultKind::Busy);
         drop(old);
         assert!(new.with(|_| Ok(())).is_ok());
         assert_eq!(
-            claims.claim(path, "bert", null).unwrap_err().kind,
+            claims.claim(name(), "bert", null).unwrap_err().kind,
             FaultKind::Busy,
             "still the newer one's"
         );
         drop(new);
-        assert!(claims.claim(path, "bert", null).is_ok());
+        assert!(claims.claim(name(), "bert", null).is_ok());
         assert!(claims.0.lock().unwrap().is_empty());
     }
 
     #[test]
     fn a_file_that_cannot_be_opened_is_not_claimed() {
         let claims = Claims::default();
-        let refused = claims.claim(Path::new("file"), "anna", || Err(FaultKind::Permission.into()));
+        let refused = claims.claim(((1, 2), "file".into()), "anna", || Err(FaultKind::Permission.into()));
         assert_eq!(refused.unwrap_err().kind, FaultKind::Permission);
         assert!(claims.0.lock().unwrap().is_empty());
     }

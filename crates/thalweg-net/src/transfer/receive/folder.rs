@@ -1,37 +1,48 @@
 //! Folders that a transfer is in: where names go, and what is to be done when all in a folder is done.
 
 use super::Destination;
+use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::Modified;
 use crate::transfer::names;
 use crate::transfer::quota::Quota;
-use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A folder at the receiver. Everything that is being stored in it holds it; when the last of them lets it go and the
 /// transfer has left it, it gets its permissions and time, and its names become safe from loss of power.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
-    /// As the sender has it; nothing for the folder that everything goes to.
-    dress: Option<(u32, Modified)>,
+    /// The folder that it is in, which closes after this one, and its name there; nothing for the one that everything goes
+    /// to.
+    above: Option<(Arc<Folder>, OsString)>,
+    /// What it was when the transfer came to it.
+    id: (u64, u64),
+    /// Held open while the transfer is in it.
+    open: Mutex<Option<Arc<Dir>>>,
+    dress: Option<Dress>,
     is_left: AtomicBool,
-    /// It closes after this one.
-    parent: Option<Arc<Folder>>,
+}
+
+/// What a folder gets in the end.
+#[derive(Clone, Copy, Debug)]
+struct Dress {
+    /// Permission bits; nothing where they are left as they are.
+    mode: Option<u32>,
+    modified: Modified,
 }
 
 /// Where one thing goes.
 #[derive(Debug)]
 pub struct Place {
-    /// Under its final name.
-    pub path: PathBuf,
-    /// While it is unfinished.
-    pub part: PathBuf,
+    /// Its final name.
+    pub name: OsString,
+    /// Its name while it is unfinished.
+    pub part: OsString,
     /// Names that differ only by case must not meet.
     pub alike: bool,
     /// What it is in.
@@ -40,13 +51,58 @@ pub struct Place {
 
 impl Folder {
     /// The folder that everything goes to.
-    pub fn top(path: PathBuf) -> Arc<Self> {
-        Arc::new(Self { path, dress: None, is_left: AtomicBool::new(false), parent: None })
+    ///
+    /// # Errors
+    /// Nobody can look at it.
+    pub fn top(dir: Arc<Dir>) -> io::Result<Arc<Self>> {
+        let id = Entry::of(dir.file())?.id;
+        let open = Mutex::new(Some(dir));
+        Ok(Arc::new(Self { above: None, id, open, dress: None, is_left: AtomicBool::new(false) }))
     }
 
     /// All that will be in it has been offered.
     pub fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
+        self.rest();
+    }
+
+    /// It is not held open any more; who needs it opens it anew. The one that everything goes to always is.
+    pub fn rest(&self) {
+        if self.above.is_some() {
+            *self.lock() = None;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Dir>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder, held open as long as whoever asks holds it.
+    ///
+    /// # Errors
+    /// Something else has taken its name since the transfer came to it, or it cannot be opened.
+    pub fn dir(&self) -> Result<Arc<Dir>, Fault> {
+        if let Some(dir) = &*self.lock() {
+            return Ok(Arc::clone(dir));
+        }
+        let gone = || Fault::new(FaultKind::InTheWay, "its folder was moved while files arrived");
+        let (above, name) = self.above.as_ref().ok_or_else(gone)?;
+        let dir = above.dir()?.enter(name).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
+            _ => Fault::of(&error),
+        })?;
+        let now = Entry::of(dir.file()).map_err(|error| Fault::of(&error))?;
+        if now.id == self.id { Ok(Arc::new(dir)) } else { Err(gone()) }
+    }
+
+    /// Its path from the one that everything goes to.
+    pub fn path(&self) -> PathBuf {
+        self.above.as_ref().map_or_else(PathBuf::new, |(above, name)| above.path().join(name))
+    }
+
+    /// What tells it from all other folders.
+    pub fn id(&self) -> (u64, u64) {
+        self.id
     }
 
     /// Where `name` goes in this folder, which must not lead elsewhere.
@@ -54,10 +110,7 @@ impl Folder {
     /// # Errors
     /// It does.
     pub fn place(self: &Arc<Self>, name: &[u8], alike: bool) -> Result<Place, Fault> {
-        let checked = names::checked(name)?;
-        let part = names::of_part(name);
-        let (path, part) = (self.path.join(checked), self.path.join(part));
-        Ok(Place { path, part, alike, folder: Arc::clone(self) })
+        Ok(Place { name: names::checked(name)?, part: names::of_part(name), alike, folder: Arc::clone(self) })
     }
 }
 
@@ -67,11 +120,14 @@ impl Drop for Folder {
             return;
         }
         // A folder that keeps its old time is still a folder; its contents are what was promised.
-        if let Some((mode, modified)) = self.dress {
-            let _ = File::open(&self.path).and_then(|folder| disk::dress(&folder, mode, modified));
+        if let Ok(dir) = self.dir() {
+            if let Some(Dress { mode, modified }) = self.dress {
+                let _ = mode.map_or(Ok(()), |mode| disk::set_mode(dir.file(), mode));
+                let _ = disk::set_time(dir.file(), modified);
+            }
+            let _ = dir.sync();
         }
-        let _ = disk::sync_folder(&self.path);
-        drop(self.parent.take());
+        drop(self.above.take());
     }
 }
 
@@ -80,13 +136,18 @@ impl Place {
     ///
     /// # Errors
     /// Nobody can look, or it is there under another name that this file system takes for the same.
-    pub fn look(&self) -> Result<Option<Metadata>, Fault> {
-        let found = look(&self.path)?;
-        if found.is_some() && self.alike && !is_listed(&self.folder.path, self.path.file_name()) {
+    pub fn look(&self, dir: &Dir) -> Result<Option<Entry>, Fault> {
+        let found = dir.look(&self.name).map_err(|error| Fault::of(&error))?;
+        if found.is_some() && self.alike && !dir.lists(&self.name).unwrap_or(true) {
             let text = "it differs only by case from another name, which is the same here";
             return Err(Fault::new(FaultKind::Name, text));
         }
         Ok(found)
+    }
+
+    /// The path of what is unfinished, from the folder that everything goes to.
+    pub fn part_path(&self) -> PathBuf {
+        self.folder.path().join(&self.part)
     }
 
     /// Makes a folder here, or takes the one that is here.
@@ -99,55 +160,62 @@ impl Place {
         modified: Modified,
         destination: &Destination,
     ) -> Result<Arc<Folder>, Fault> {
-        match self.look()? {
+        let failed = |error: io::Error| Fault::of(&error);
+        let above = self.folder.dir()?;
+        let wanted = destination.mode(mode);
+        // Nobody but the owner writes while files arrive.
+        let at_first = wanted & !0o022 | 0o700;
+        let found = self.look(&above)?;
+        match found {
             None => {
                 let quota = destination.quota();
                 quota.map_or(Ok(()), Quota::take_entry)?;
-                disk::make_folder(&self.path).map_err(|error| {
+                above.make(&self.name, at_first).map_err(|error| {
                     quota.inspect(|quota| quota.give_back_entry());
                     Fault::of(&error)
                 })?;
             }
-            Some(metadata) if metadata.is_dir() => {
-                // It gets its own permissions back in the end. Where that is not possible, files will tell.
-                let _ = disk::make_writable(&self.path, &metadata);
-            }
-            Some(metadata) => return Err(in_the_way(&metadata)),
+            Some(entry) if entry.is_folder() => {}
+            Some(entry) => return Err(in_the_way(&entry)),
         }
+        let dir = open_writable(&above, &self.name)?;
+        let now = Entry::of(dir.file()).map_err(failed)?;
+        let mode = match found {
+            // One that an earlier transfer has made and not left counts as new.
+            Some(entry) if !destination.keeps_modes() && entry.mode & 0o777 != at_first => {
+                (entry.mode != now.mode).then_some(entry.mode)
+            }
+            _ => Some(wanted),
+        };
         Ok(Arc::new(Folder {
-            path: self.path,
-            dress: Some((mode, modified)),
+            above: Some((self.folder, self.name)),
+            id: now.id,
+            open: Mutex::new(Some(Arc::new(dir))),
+            dress: Some(Dress { mode, modified }),
             is_left: AtomicBool::new(false),
-            parent: Some(self.folder),
         }))
     }
 }
 
-/// What is at `path`; links are not followed.
-pub fn look(path: &Path) -> Result<Option<Metadata>, Fault> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Fault::of(&error)),
+/// Opens a folder in which its owner may make files, if need be from now on. It gets its permissions back in the end. Where
+/// that is not possible, files will tell.
+fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
+    let dir = above.enter(name).map_err(|error| Fault::of(&error))?;
+    if let Ok(entry) = Entry::of(dir.file())
+        && entry.mode & 0o700 != 0o700
+    {
+        let _ = disk::set_mode(dir.file(), entry.mode | 0o700);
     }
+    Ok(dir)
 }
 
 /// Something is where a file or folder should go.
-pub fn in_the_way(metadata: &Metadata) -> Fault {
-    let what = if metadata.is_dir() {
-        "a folder"
-    } else if metadata.is_symlink() {
-        "a symbolic link"
-    } else if metadata.is_file() {
-        "a file"
-    } else {
-        "neither a file nor a folder"
+pub fn in_the_way(entry: &Entry) -> Fault {
+    let what = match entry.kind {
+        EntryKind::Folder => "a folder",
+        EntryKind::Link => "a symbolic link",
+        EntryKind::File => "a file",
+        EntryKind::Other => "neither a file nor a folder",
     };
     Fault::new(FaultKind::InTheWay, what)
-}
-
-/// A name is in a folder exactly as it is written.
-fn is_listed(folder: &Path, name: Option<&OsStr>) -> bool {
-    let Ok(mut entries) = fs::read_dir(folder) else { return true };
-    entries.any(|entry| entry.is_ok_and(|entry| Some(&*entry.file_name()) == name))
 }

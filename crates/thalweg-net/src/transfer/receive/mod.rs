@@ -11,6 +11,7 @@ mod store;
 mod turns;
 
 use super::Outcome;
+use super::dir::{self, Dir};
 use super::fault::{Error, Fault, FaultKind};
 use super::frames::FrameReader;
 use super::messages::{ToReceiver, ToSender, VERSION};
@@ -45,10 +46,14 @@ pub enum Target {
 /// A folder that takes files.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    top: PathBuf,
+    top: Arc<Dir>,
+    /// Of the top, for people.
+    path: PathBuf,
     claims: Claims,
     owner: String,
     quota: Option<Arc<Quota>>,
+    /// Permission bits that nobody is given; nothing where senders' permissions are kept.
+    mask: Option<u32>,
 }
 
 impl Destination {
@@ -58,11 +63,18 @@ impl Destination {
     /// # Errors
     /// There is no such folder.
     pub fn new(path: &Path, claims: Claims, owner: impl Into<String>) -> io::Result<Self> {
-        let top = fs::canonicalize(path)?;
-        if !top.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
-        Ok(Self { top, claims, owner: owner.into(), quota: None })
+        let top = Arc::new(Dir::open(path)?);
+        // Others than the owner never write, whatever the sender and this process say.
+        let mask = Some(dir::mask() | 0o022);
+        let path = fs::canonicalize(path)?;
+        Ok(Self { top, path, claims, owner: owner.into(), quota: None, mask })
+    }
+
+    /// With the sender's permissions as they are: of folders that are here, too, and those to write of groups and others.
+    /// Without, new files and folders have of them what this process's mask (`umask`) leaves, without writing by others.
+    #[must_use]
+    pub fn with_permissions(self) -> Self {
+        Self { mask: None, ..self }
     }
 
     /// With a limit to what may be stored.
@@ -73,6 +85,15 @@ impl Destination {
 
     fn quota(&self) -> Option<&Quota> {
         self.quota.as_deref()
+    }
+
+    /// The permissions here of what has these at the sender.
+    fn mode(&self, mode: u32) -> u32 {
+        mode & !self.mask.unwrap_or(0)
+    }
+
+    fn keeps_modes(&self) -> bool {
+        self.mask.is_none()
     }
 }
 

@@ -1,20 +1,23 @@
 //! An unfinished file: opened without being led elsewhere, written, and given its name.
 
 use super::claims::{Claim, Claims};
-use super::folder::{Place, in_the_way, look};
+use super::folder::{Place, in_the_way};
+use crate::transfer::dir::{Dir, Entry};
 use crate::transfer::disk;
 use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::Modified;
 use crate::transfer::quota::Quota;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
 /// An unfinished file that nobody else writes.
 #[derive(Debug)]
 pub struct Part {
     place: Place,
+    /// The folder that it is in.
+    dir: Arc<Dir>,
     claim: Claim,
     quota: Option<Arc<Quota>>,
     /// Bytes in it, which the quota has been charged for.
@@ -35,12 +38,13 @@ impl Part {
         quota: Option<Arc<Quota>>,
     ) -> Result<Self, Fault> {
         let mut length = 0;
-        let claim = claims.claim(&place.part, owner, || {
-            let file = open(&place, quota.as_deref())?;
+        let dir = place.folder.dir()?;
+        let claim = claims.claim((place.folder.id(), place.part.clone()), owner, || {
+            let file = open(&dir, &place.part, quota.as_deref())?;
             length = file.metadata().map_err(|error| Fault::of(&error))?.len();
             Ok(file)
         })?;
-        Ok(Self { place, claim, quota, length, cursor: None })
+        Ok(Self { place, dir, claim, quota, length, cursor: None })
     }
 
     /// Reads what is at `position`, until `into` is full or the file ends; gives how much that is.
@@ -87,21 +91,22 @@ impl Part {
 
     /// Gives the file its permissions, time and name, when it is safe on the disk. What had the name is replaced at once.
     pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<(), Fault> {
-        let (place, length) = (&self.place, self.length);
+        let (place, dir, length) = (&self.place, &self.dir, self.length);
         let replaced = self.claim.with(|file| {
-            let replaced = place.look()?;
-            if let Some(other) = replaced.as_ref().filter(|metadata| !metadata.is_file()) {
+            let replaced = place.look(dir)?;
+            if let Some(other) = replaced.as_ref().filter(|entry| !entry.is_file()) {
                 return Err(in_the_way(other));
             }
             let store = || {
                 if length > size {
                     file.set_len(size)?;
                 }
-                let modified =
-                    modified.map_or_else(|| file.metadata().map(|now| disk::modified(&now)), Ok)?;
-                disk::dress(file, mode, modified)?;
+                // While it is unfinished its owner may write it: whoever goes on with it must be able to.
+                disk::set_mode(file, mode | 0o600)?;
+                modified.map_or(Ok(()), |modified| disk::set_time(file, modified))?;
                 file.sync_all()?;
-                fs::rename(&place.part, &place.path)
+                dir.rename(&place.part, &place.name)?;
+                if mode & 0o600 == 0o600 { Ok(()) } else { disk::set_mode(file, mode) }
             };
             store().map_err(|error| Fault::of(&error))?;
             Ok(replaced)
@@ -109,7 +114,7 @@ impl Part {
         if let Some(quota) = &self.quota {
             quota.give_back(self.length.saturating_sub(size));
             if let Some(replaced) = replaced {
-                quota.give_back(replaced.len());
+                quota.give_back(replaced.size);
                 quota.give_back_entry();
             }
         }
@@ -127,51 +132,50 @@ impl Part {
 ///
 /// # Errors
 /// Something else has its name.
-pub fn length_of(path: &Path) -> Result<Option<u64>, Fault> {
-    match look(path)? {
+pub fn length_of(dir: &Dir, name: &OsStr) -> Result<Option<u64>, Fault> {
+    match dir.look(name).map_err(|error| Fault::of(&error))? {
         None => Ok(None),
-        Some(metadata) if metadata.is_file() => Ok(Some(metadata.len())),
-        Some(metadata) => Err(in_the_way(&metadata)),
+        Some(entry) if entry.is_file() => Ok(Some(entry.size)),
+        Some(entry) => Err(in_the_way(&entry)),
     }
 }
 
 /// Opens the unfinished file such that nothing that somebody put in its place is written to: no link is followed, no file
 /// with another name is touched, and no other process writes it.
-fn open(place: &Place, quota: Option<&Quota>) -> Result<File, Fault> {
-    let path = &place.part;
+fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
+    let failed = |error: io::Error| Fault::of(&error);
     // It can be renamed by who finishes it between two looks; seldom twice.
     for _ in 0..4 {
-        match disk::private(OpenOptions::new().read(true).write(true).create_new(true)).open(path) {
+        match dir.create(name) {
             Ok(file) => {
                 if let Err(fault) = quota.map_or(Ok(()), Quota::take_entry) {
                     drop(file);
-                    let _ = fs::remove_file(path);
+                    let _ = dir.remove(name);
                     return Err(fault);
                 }
                 lock(&file)?;
                 return Ok(file);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Fault::of(&error)),
+            Err(error) => return Err(failed(error)),
         }
-        let Some(before) = look(path)? else { continue };
+        let Some(before) = dir.look(name).map_err(failed)? else { continue };
         if !before.is_file() {
             return Err(in_the_way(&before));
         }
-        if !disk::has_one_name(&before) {
+        if !before.is_single {
             return Err(Fault::new(FaultKind::InTheWay, "a file that has a second name"));
         }
-        // One that was about to get its name may be read-only already.
-        let _ = disk::make_writable(path, &before);
-        let file = match OpenOptions::new().read(true).write(true).open(path) {
+        let file = match dir.write(name) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(Fault::of(&error)),
+            Err(error) => return Err(failed(error)),
         };
         lock(&file)?;
         // Whoever had the lock before may have renamed it.
-        let opened = file.metadata().map_err(|error| Fault::of(&error))?;
-        if look(path)?.is_some_and(|now| now.is_file() && disk::is_same_and_single(&now, &opened)) {
+        let opened = Entry::of(&file).map_err(failed)?;
+        let now = dir.look(name).map_err(failed)?;
+        if now.is_some_and(|now| now.is_file() && now.is_single && now.id == opened.id) {
             return Ok(file);
         }
     }

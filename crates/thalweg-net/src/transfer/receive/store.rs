@@ -4,6 +4,7 @@ use super::finish::{Finished, Finishers, Results};
 use super::folder::{Folder, Place, in_the_way};
 use super::part::{self, Part};
 use super::{Destination, Target};
+use crate::transfer::dir::{Dir, Entry};
 use crate::transfer::disk;
 use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
@@ -12,10 +13,15 @@ use crate::transfer::messages::{
 use crate::transfer::progress::Cut;
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_proto::units::Bytes;
+
+/// Folders in each other that are held open.
+const MOST_OPEN: usize = 16;
 
 /// The state of a receiver.
 pub struct Store {
@@ -89,7 +95,8 @@ impl Store {
             Target::Folder(destination) => (Some(destination), None),
             Target::Output(output) => (None, Some(output)),
         };
-        let top = destination.as_ref().map(|destination| Folder::top(destination.top.clone()));
+        let top = destination.as_ref().map(|destination| Folder::top(Arc::clone(&destination.top)));
+        let top = top.transpose()?;
         let levels = vec![Level { folder: top, name: String::new(), last: Vec::new() }];
         Ok(Self {
             destination,
@@ -170,6 +177,8 @@ impl Store {
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
             let shown = printable(&offer.name);
             self.levels.push(Level { folder: made.ok(), name: shown, last: Vec::new() });
+            let outer = self.levels.len().checked_sub(MOST_OPEN + 1).map(|outer| &self.levels[outer]);
+            outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.rest());
             result
         } else {
             self.offer_file(id, folder, offer, &name)
@@ -223,24 +232,26 @@ impl Store {
         name: &str,
     ) -> Result<ToSender, Fault> {
         let place = folder.ok_or(FaultKind::Folder)?.place(&offer.name, offer.alike)?;
-        let here = place.look()?;
-        if let Some(other) = here.as_ref().filter(|metadata| !metadata.is_file()) {
+        let dir = place.folder.dir()?;
+        let here = place.look(&dir)?;
+        if let Some(other) = here.as_ref().filter(|entry| !entry.is_file()) {
             return Err(in_the_way(other));
         }
-        let there = part::length_of(&place.part)?;
+        let there = part::length_of(&dir, &place.part)?;
         let OfferKind::File { size, modified } = offer.kind else {
             return Ok(self.want(id, offer, name, Some(place), 0));
         };
-        if let Some(here) = here.filter(|here| here.len() == size) {
-            if !self.checksum && disk::modified(&here).agrees_with(modified) {
-                if disk::mode(&here) != offer.mode {
-                    let _ = File::open(&place.path).and_then(|file| disk::dress(&file, offer.mode, modified));
+        if let Some(here) = here.filter(|here| here.size == size) {
+            if !self.checksum && here.modified.agrees_with(modified) {
+                let mode = self.mode(offer.mode);
+                if here.mode & 0o777 != mode {
+                    let _ = dir.read(&place.name).and_then(|file| disk::set_mode(&file, mode));
                 }
                 self.count_unchanged(size);
                 return Ok(ToSender::Skip { id });
             }
             if self.checksum && there.is_none() {
-                let hash = hash(&place)?;
+                let hash = hash(&dir, &place.name)?;
                 self.want(id, offer, name, Some(place), 0);
                 return Ok(ToSender::Hash { id, hash });
             }
@@ -259,7 +270,8 @@ impl Store {
             OfferKind::Folder { .. } | OfferKind::Stream => None,
         };
         let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
-        let pending = Pending { name: name.to_owned(), place, file, mode: offer.mode, pieces };
+        let mode = self.mode(offer.mode);
+        let pending = Pending { name: name.to_owned(), place, file, mode, pieces };
         self.pending.insert(id, pending);
         if length > 0 { ToSender::Part { id, length } } else { ToSender::Want { id } }
     }
@@ -271,8 +283,8 @@ impl Store {
             return protocol("it compares what was not offered");
         };
         // The contents are what counts.
-        if place.look().is_ok_and(|here| here.is_some_and(|here| here.is_file())) {
-            let _ = File::open(&place.path).and_then(|file| disk::dress(&file, mode, modified));
+        if let Ok(file) = place.folder.dir().and_then(|dir| open(&dir, &place.name)) {
+            let _ = disk::set_mode(&file, mode).and_then(|()| disk::set_time(&file, modified));
         }
         self.count_unchanged(size);
         Ok(())
@@ -288,7 +300,7 @@ impl Store {
         let Pending { name, place, file, mode, pieces } = pending;
         self.results.progress.set_current(name.as_bytes());
         let cut = (file.is_none() || place.is_none())
-            .then(|| Cut { name: name.clone(), left: place.as_ref().map(|place| place.part.clone()) });
+            .then(|| Cut { name: name.clone(), left: place.as_ref().and_then(|place| self.left(place)) });
         let sink = match (place, &self.destination) {
             (Some(place), Some(to)) => {
                 // Others have taken room since it was offered; of a stream nobody knows how much it takes.
@@ -320,6 +332,16 @@ impl Store {
         }
         self.current = Some(current);
         Ok(())
+    }
+
+    /// Where the unfinished file of a place is, for people.
+    fn left(&self, place: &Place) -> Option<PathBuf> {
+        self.destination.as_ref().map(|destination| destination.path.join(place.part_path()))
+    }
+
+    /// The permissions here of what has these at the sender.
+    fn mode(&self, mode: u32) -> u32 {
+        self.destination.as_ref().map_or(mode, |destination| destination.mode(mode))
     }
 
     fn verify(&mut self, id: u64, first: u64, count: u64) -> Result<(), Error> {
@@ -509,10 +531,20 @@ fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
     results.say(ToSender::Failed { id, fault });
 }
 
+/// Opens the file that is here, which may have become something else.
+fn open(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
+    let file = dir.read(name).map_err(|error| Fault::of(&error))?;
+    match Entry::of(&file) {
+        Ok(entry) if entry.is_file() => Ok(file),
+        Ok(entry) => Err(in_the_way(&entry)),
+        Err(error) => Err(Fault::of(&error)),
+    }
+}
+
 /// The hash of the file that is here.
-fn hash(place: &Place) -> Result<Digest, Fault> {
-    let read = || -> io::Result<Digest> {
-        let mut file = File::open(&place.path)?;
+fn hash(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
+    let mut file = open(dir, name)?;
+    let mut read = || -> io::Result<Digest> {
         let mut hasher = blake3::Hasher::new();
         let mut buffer = vec![0; 256 << 10];
         loop {

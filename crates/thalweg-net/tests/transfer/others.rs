@@ -1,0 +1,120 @@
+//! Other users of the receiver's host: what they may do to its folder while files arrive, and what it gives them.
+
+use crate::faults::while_sending;
+use crate::places::{Place, noise};
+use crate::{Ends, Transfer};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use thalweg_net::transfer::{Claims, Destination, FaultKind, Roots, Source, Target};
+
+fn set_mode(place: &Place, name: &str, mode: u32) {
+    fs::set_permissions(place.join(name), fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode(place: &Place, name: &str) -> u32 {
+    fs::metadata(place.join(name)).unwrap().permissions().mode() & 0o7777
+}
+
+/// A folder gives way to a link to somebody else's while a file arrives in it: whatever comes then goes to the folder that
+/// the transfer had come to, or nowhere.
+#[test]
+fn a_folder_that_becomes_a_link_while_files_arrive_leads_nowhere() {
+    let (from, to, victim) = (Place::new("from"), Place::new("to"), Place::new("victim"));
+    from.write("set/sub/a", &noise(1, 1_000_000));
+    from.write("set/sub/b", b"authorized");
+    let (top, target) = (to.path().to_owned(), victim.path().to_owned());
+    let ends = while_sending(&[from.join("set")], &to, 300_000, move || {
+        fs::rename(top.join("set/sub"), top.join("set/old")).unwrap();
+        symlink(target, top.join("set/sub")).unwrap();
+    });
+    ends.end();
+    assert_eq!(victim.names(), [""; 0]);
+    assert_eq!(to.read("set/old/b"), b"authorized", "it is the folder that the transfer was in");
+    assert!(to.read("set/old/a") == noise(1, 1_000_000));
+}
+
+/// The same with a folder that the offers have left long before its contents come.
+#[test]
+fn a_folder_that_was_left_is_not_taken_for_another() {
+    let replace: [fn(&std::path::Path, &std::path::Path); 3] = [
+        |sub, victim| symlink(victim, sub).unwrap(),
+        |sub, _| fs::create_dir(sub).unwrap(),
+        |sub, _| fs::write(sub, b"a file").unwrap(),
+    ];
+    for replace in replace {
+        let (from, to, victim) = (Place::new("from"), Place::new("to"), Place::new("victim"));
+        from.write("set/large", &noise(1, 1_000_000));
+        from.write("set/sub/a", b"authorized");
+        from.write("set/sub/b", b"authorized");
+        from.write("set/tail", b"tail");
+        let (sub, old) = (to.join("set/sub"), to.join("set/old"));
+        let target = victim.path().to_owned();
+        let ends = while_sending(&[from.join("set")], &to, 300_000, move || {
+            fs::rename(&sub, old).unwrap();
+            replace(&sub, &target);
+        });
+        failed(&ends, &["set/sub/a", "set/sub/b"]);
+        assert_eq!(victim.names(), [""; 0]);
+        assert_eq!(to.read("set/tail"), b"tail", "the others come through");
+        let sub = to.join("set/sub");
+        assert!(!sub.is_dir() || sub.is_symlink() || fs::read_dir(sub).unwrap().count() == 0);
+    }
+}
+
+#[track_caller]
+fn failed(ends: &Ends, names: &[&str]) {
+    ends.end();
+    for report in [&ends.sender.report, &ends.receiver.report] {
+        let failed: Vec<_> = report.failures.iter().map(|failure| &*failure.name).collect();
+        assert_eq!(failed, names);
+        assert!(report.failures.iter().all(|failure| failure.fault.kind == FaultKind::InTheWay));
+    }
+}
+
+#[test]
+fn nobody_else_may_write_what_comes_whatever_the_sender_says() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    from.write("set/sub/file", b"file");
+    from.write("set/tool", b"tool");
+    for (name, bits) in [("set", 0o777), ("set/sub", 0o770), ("set/sub/file", 0o666), ("set/tool", 0o777)] {
+        set_mode(&from, name, bits);
+    }
+    Transfer::default().run(&[from.join("set")], &to).complete();
+    let mask = umask();
+    for (name, bits) in [("set", 0o755), ("set/sub", 0o750), ("set/sub/file", 0o644), ("set/tool", 0o755)] {
+        assert_eq!(mode(&to, name), bits & !mask, "{name}");
+    }
+    // Whoever asks for them has them, also where they are here already.
+    let exact = |to: &Place| {
+        let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap();
+        let target = Target::Folder(destination.with_permissions());
+        let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
+        Transfer::default().run_to(source, target).complete();
+        for name in ["set", "set/sub", "set/sub/file", "set/tool"] {
+            assert_eq!(mode(to, name), mode(&from, name), "{name}");
+        }
+    };
+    exact(&to);
+    exact(&Place::new("to"));
+}
+
+#[test]
+fn folders_that_are_here_keep_their_permissions() {
+    for bits in [0o1777, 0o2770, 0o700, 0o555] {
+        let (from, to) = (Place::new("from"), Place::new("to"));
+        from.write("set/file", b"file");
+        set_mode(&from, "set", 0o777);
+        fs::create_dir(to.join("set")).unwrap();
+        set_mode(&to, "set", bits);
+        Transfer::default().run(&[from.join("set")], &to).complete();
+        assert_eq!(mode(&to, "set"), bits, "{bits:o}");
+        assert_eq!(to.read("set/file"), b"file");
+    }
+}
+
+/// The mask of this process, as its files show it.
+fn umask() -> u32 {
+    let place = Place::new("mask");
+    place.write("file", b"");
+    !mode(&place, "file") & 0o666 | (!mode(&place, "") & 0o111)
+}
