@@ -29,7 +29,7 @@ pub mod random;
 pub mod sscop;
 pub mod sstp;
 pub mod transport;
-pub mod units;
 pub mod window;
 
 pub use engine::{Engine, Output};
+pub use thalweg_units as units;

@@ -173,8 +173,13 @@ const MOST_LINES: usize = 700;
 const GENERATED: [&str; 2] = ["docs/papers/liang91.md", "docs/reference/scenario.md"];
 
 /// What must give the same result wherever it runs.
-const ENGINES: [&str; 3] =
-    ["crates/thalweg-proto/src/", "crates/thalweg-queue/src/", "crates/thalweg-sim/src/"];
+const ENGINES: [&str; 5] = [
+    "crates/thalweg-units/src/",
+    "crates/thalweg-proto/src/",
+    "crates/thalweg-queue/src/",
+    "crates/thalweg-catalog/src/",
+    "crates/thalweg-sim/src/",
+];
 
 /// Clocks, entropy, iteration in an order that differs from process to process, and output.
 const BANNED: [&str; 9] = [
