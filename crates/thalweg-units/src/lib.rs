@@ -1,14 +1,18 @@
-//! Time, rate and size as types, with exact integer arithmetic and text with units.
+//! Quantities as types: time, rate and size with exact integer arithmetic, packets, segments and shares as real numbers.
 //!
 //! Nothing in the project passes a bare number for one of these. All of them parse from and print to text
 //! such as `50 ms`, `64 kbit/s` and `10 x 512 B`; a number without a unit is refused.
 
+mod count;
 mod parse;
 mod rate;
+mod share;
 mod size;
 mod time;
 
-pub use parse::UnitError;
+pub use count::{Packets, Segments};
+pub use parse::{UnitError, split_number};
 pub use rate::Rate;
+pub use share::Share;
 pub use size::Bytes;
 pub use time::{Duration, Time};

@@ -31,6 +31,8 @@ pub enum UnitError {
     },
     /// A number below zero.
     Negative,
+    /// A share that is not between 0 and 1.
+    NoShare,
     /// More than the type can hold.
     TooLarge {
         /// The largest value, as text.
@@ -56,6 +58,7 @@ impl fmt::Display for UnitError {
                 write!(f, "unknown unit `{unit}`; known: {}", known.join(", "))
             }
             Self::Negative => f.write_str("the value must not be negative"),
+            Self::NoShare => f.write_str("a share lies between 0 and 1, or 0 % and 100 %"),
             Self::TooLarge { max } => write!(f, "the value is too large; the largest is {max}"),
             Self::TooFine { base } => write!(f, "the value is finer than one {base}"),
         }
@@ -63,6 +66,14 @@ impl fmt::Display for UnitError {
 }
 
 impl core::error::Error for UnitError {}
+
+impl UnitError {
+    /// The number of `text` has no unit, and probably `meant` was meant.
+    pub(super) fn no_unit(text: &str, meant: &str) -> Self {
+        let (number, _) = split_number(text);
+        Self::NoUnit { number: number.to_owned(), suggestion: format!("{number} {meant}") }
+    }
+}
 
 /// What a kind of quantity is called and measured in.
 pub(super) struct Kind {
@@ -74,8 +85,8 @@ pub(super) struct Kind {
     pub example: &'static str,
 }
 
-/// Splits `text` into its number and what follows, both trimmed.
-pub(super) fn split_number(text: &str) -> (&str, &str) {
+/// Splits `text` into its number, which may be empty, and what follows, both trimmed.
+pub fn split_number(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
@@ -117,6 +128,19 @@ fn decimal(number: &str) -> Option<(u128, i32)> {
     seen_digit.then_some((mantissa, exponent.checked_sub(fraction_digits)?))
 }
 
+/// Reads a number that is finite and not negative, and the unit after it.
+pub(super) fn real<'t>(text: &'t str, example: &'static str) -> Result<(f64, &'t str), UnitError> {
+    let (number, unit) = split_number(text);
+    match number.replace('_', "").parse::<f64>() {
+        Ok(value) if !value.is_finite() => {
+            Err(UnitError::NotANumber { text: text.trim().to_owned(), example })
+        }
+        Ok(value) if value < 0.0 => Err(UnitError::Negative),
+        Ok(value) => Ok((value, unit)),
+        Err(_) => Err(UnitError::NotANumber { text: text.trim().to_owned(), example }),
+    }
+}
+
 /// Parses `text` into base units of `kind`, exactly.
 pub(super) fn quantity(text: &str, kind: &Kind, max: impl Fn() -> String) -> Result<u64, UnitError> {
     let (number, unit) = split_number(text);
@@ -135,8 +159,7 @@ pub(super) fn quantity(text: &str, kind: &Kind, max: impl Fn() -> String) -> Res
         return Err(UnitError::NotANumber { text: text.trim().to_owned(), example: kind.example });
     };
     if unit.is_empty() && mantissa != 0 {
-        let suggestion = format!("{number} {}", kind.units[0].0);
-        return Err(UnitError::NoUnit { number: number.to_owned(), suggestion });
+        return Err(UnitError::no_unit(text, kind.units[0].0));
     }
     let factor = if unit.is_empty() {
         1 // Zero is zero in every unit.

@@ -6,10 +6,9 @@ use crate::values::{positive, probability};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
-use std::str::FromStr;
 use thalweg_lab::model::gong92::{Analysis, Form, Path};
 use thalweg_lab::output::{Align, Table};
-use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::units::{Bytes, Duration, Rate, Segments, UnitError};
 
 /// `thalweg model`.
 #[derive(Debug, Args)]
@@ -45,9 +44,10 @@ pub struct Gong92Arguments {
         value_name = "W,..",
         value_delimiter = ',',
         default_value = "2.5wa",
+        value_parser = window,
         allow_hyphen_values = true
     )]
-    pub windows: Vec<Window>,
+    pub windows: Vec<Segments>,
     /// A: the rate of the connection
     #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
     pub rate: Rate,
@@ -68,27 +68,16 @@ pub struct Gong92Arguments {
     pub json: bool,
 }
 
-/// A window in segments, or as a multiple of w_a.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Window {
-    /// So many segments.
-    Segments(f64),
-    /// So many times w_a.
-    RoundTrips(f64),
-}
-
-impl FromStr for Window {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let (number, make): (&str, fn(f64) -> Self) = match text.strip_suffix("wa") {
-            Some(number) => (number.trim_end(), Self::RoundTrips),
-            None => (text.strip_suffix("seg").unwrap_or(text).trim_end(), Self::Segments),
-        };
-        let number: f64 = number
-            .parse()
-            .map_err(|_| "expected a number of segments, such as 58, or of w_a, such as 2.5wa".to_owned())?;
-        if number > 0.0 { Ok(make(number)) } else { Err("a window is above 0".to_owned()) }
+/// A window above zero, in segments where no unit is given.
+fn window(text: &str) -> Result<Segments, String> {
+    let window = match text.parse::<Segments>() {
+        Err(UnitError::NoUnit { .. }) => format!("{text} seg").parse(),
+        parsed => parsed,
+    };
+    match window {
+        Ok(window) if window.at(1.0) > 0.0 => Ok(window),
+        Ok(_) | Err(UnitError::Negative) => Err("a window is above 0".to_owned()),
+        Err(_) => Err("expected a number of segments, such as 58, or of w_a, such as 2.5wa".to_owned()),
     }
 }
 
@@ -112,10 +101,7 @@ fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {
     let mut rows: Vec<(f64, f64, Analysis)> = Vec::new();
     for &p in &arguments.loss {
         for &window in &arguments.windows {
-            let window = match window {
-                Window::Segments(count) => count,
-                Window::RoundTrips(times) => times * w_a,
-            };
+            let window = window.at(w_a);
             let analysis = path.analyse(p, window, form).map_err(|error| Error::Usage(error.to_string()))?;
             rows.push((p, window, analysis));
         }

@@ -6,9 +6,9 @@ use super::table::{At, Decode, decode_entry, wrong_type};
 use super::tree::{Kind, Value};
 use super::unknown_unit::unknown_unit;
 use serde_json::json;
-use std::fmt;
 use std::str::FromStr;
-use thalweg_proto::units::{Bytes, Duration, Rate, UnitError};
+use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError};
+pub use thalweg_proto::units::{Packets, Segments, Share};
 
 /// The text of a value that may be a quantity: text as it is, a bare number as its digits.
 fn quantity_text(kind: &Kind) -> Option<&str> {
@@ -75,6 +75,11 @@ fn unit_schema(units: &str, example: &str) -> serde_json::Value {
     })
 }
 
+/// A pattern of text with a real number and this unit.
+fn real_pattern(unit: &str) -> String {
+    format!("^\\s*[+]?[0-9._]+([eE][-+]?[0-9]+)?\\s*{unit}\\s*$")
+}
+
 /// The units of spans of time, as a regular expression.
 const TIME_UNITS: &str = "ps|ns|us|µs|ms|s|min|h|d";
 /// The units of amounts of data.
@@ -127,41 +132,6 @@ impl Decode for Bytes {
     }
 }
 
-/// A number of packets or segments, perhaps with a fraction, or no limit: `30 pkt`, `unlimited`.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Packets(pub f64);
-
-impl FromStr for Packets {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let text = text.trim();
-        if text == "unlimited" {
-            return Ok(Self(f64::INFINITY));
-        }
-        let (number, unit) = split(text);
-        let not_a_number = || UnitError::NotANumber { text: text.to_owned(), example: "30 pkt" };
-        let value: f64 = number.parse().map_err(|_| not_a_number())?;
-        if !value.is_finite() {
-            return Err(not_a_number());
-        }
-        if value < 0.0 {
-            return Err(UnitError::Negative);
-        }
-        match unit {
-            "pkt" => Ok(Self(value)),
-            "" if value == 0.0 => Ok(Self(value)),
-            "" => Err(UnitError::NoUnit { number: number.to_owned(), suggestion: format!("{number} pkt") }),
-            _ => Err(UnitError::UnknownUnit { unit: unit.to_owned(), known: vec!["pkt"] }),
-        }
-    }
-}
-
-impl fmt::Display for Packets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_finite() { write!(f, "{} pkt", self.0) } else { f.write_str("unlimited") }
-    }
-}
-
 impl Decode for Packets {
     fn expected() -> String {
         "a number of packets, such as \"30 pkt\", or \"unlimited\"".to_owned()
@@ -172,40 +142,10 @@ impl Decode for Packets {
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         definitions.named("packets", || {
             json!({ "anyOf": [
-                { "type": "string", "pattern": "^\\s*[0-9.]+\\s*pkt\\s*$" },
+                { "type": "string", "pattern": real_pattern("pkt") },
                 { "const": "unlimited" }
             ], "examples": ["30 pkt"] })
         })
-    }
-}
-
-/// A number of segments, or a multiple of w_a, the segments that are sent in one round trip: `58 seg`, `2.5 wa`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Segments {
-    /// So many.
-    Count(f64),
-    /// So many times w_a.
-    RoundTrips(f64),
-}
-
-impl FromStr for Segments {
-    type Err = UnitError;
-    fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (number, unit) = split(text.trim());
-        let not_a_number = || UnitError::NotANumber { text: text.to_owned(), example: "2.5 wa" };
-        let value: f64 = number.parse().map_err(|_| not_a_number())?;
-        if !value.is_finite() {
-            return Err(not_a_number());
-        }
-        if value < 0.0 {
-            return Err(UnitError::Negative);
-        }
-        match unit {
-            "seg" => Ok(Self::Count(value)),
-            "wa" => Ok(Self::RoundTrips(value)),
-            "" => Err(UnitError::NoUnit { number: number.to_owned(), suggestion: format!("{number} seg") }),
-            _ => Err(UnitError::UnknownUnit { unit: unit.to_owned(), known: vec!["seg", "wa"] }),
-        }
     }
 }
 
@@ -219,56 +159,46 @@ impl Decode for Segments {
         decode_quantity(value, report)
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("segments", || {
-            json!({ "type": "string", "pattern": "^\\s*[0-9.]+\\s*(seg|wa)\\s*$", "examples": ["2.5 wa"] })
-        })
+        definitions.named(
+            "segments",
+            || json!({ "type": "string", "pattern": real_pattern("(seg|wa)"), "examples": ["2.5 wa"] }),
+        )
     }
-}
-
-/// The number at the start of a text, and the unit after it.
-pub(super) fn split(text: &str) -> (&str, &str) {
-    let end =
-        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))).unwrap_or(text.len());
-    (&text[..end], text[end..].trim())
 }
 
 /// A probability: `0.0001`, or `"0.01 %"`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(pub f64);
 
-/// A share of something: `0.8`, or `"80 %"`.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Share(pub f64);
-
 /// Reads a number from 0 to 1 or a percentage; `what` is what it is called.
 fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Option<f64> {
     let (parsed, bare) = match &value.kind {
-        Kind::Integer(text) | Kind::Float(text) => (text.replace('_', "").parse::<f64>().ok(), true),
-        // Moving the decimal point is exact where a division by 100 is not.
-        Kind::String(text) => {
-            let percent = text.trim().strip_suffix('%').map(str::trim_end);
-            (percent.and_then(|number| format!("{number}e-2").parse().ok()), false)
-        }
+        Kind::Integer(text) | Kind::Float(text) => (Some(text.parse::<units::Share>()), true),
+        // Other text is no number in TOML.
+        Kind::String(text) if text.trim().ends_with('%') => (Some(text.parse()), false),
         _ => (None, false),
     };
-    let Some(p) = parsed.filter(|p| p.is_finite()) else {
-        match &value.kind {
-            Kind::String(text) => {
-                let message = format!("expected {}, found \"{text}\"", T::expected());
-                report.error("scenario.type", value.span, message);
+    let p = match (parsed, &value.kind) {
+        (Some(Ok(share)), _) => share.0,
+        (Some(Err(UnitError::NoShare)), kind) => {
+            let message = format!("a {what} lies between 0 and 1, or 0 % and 100 %");
+            let found = report.error("scenario.range", value.span, message);
+            let percent = quantity_text(kind).and_then(|text| text.replace('_', "").parse::<f64>().ok());
+            if let Some(p) = percent.filter(|p| bare && (1.0..=100.0).contains(p)) {
+                found.label(format!("did you mean \"{p} %\"?"));
             }
-            _ => wrong_type::<T>(value, report),
+            return None;
         }
-        return None;
+        (_, Kind::String(text)) => {
+            let message = format!("expected {}, found \"{text}\"", T::expected());
+            report.error("scenario.type", value.span, message);
+            return None;
+        }
+        _ => {
+            wrong_type::<T>(value, report);
+            return None;
+        }
     };
-    if !(0.0..=1.0).contains(&p) {
-        let message = format!("a {what} lies between 0 and 1, or 0 % and 100 %");
-        let found = report.error("scenario.range", value.span, message);
-        if bare && (1.0..=100.0).contains(&p) {
-            found.label(format!("did you mean \"{p} %\"?"));
-        }
-        return None;
-    }
     Some(p)
 }
 

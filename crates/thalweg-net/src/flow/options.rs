@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::units::{Bytes, Duration, Packets, Rate};
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +59,8 @@ impl Key {
         match self.takes {
             Takes::Packets(least, most) => {
                 let range = || format!("a number of packets from {least} to {most}, such as `{least}pkt`");
-                let packets = match (text, text.strip_suffix("pkt")) {
-                    ("unlimited", _) => Some(f64::INFINITY),
-                    (_, Some(number)) => f64::from_str(number.trim()).ok(),
-                    _ => None,
-                };
-                packets
+                let Packets(packets) = text.parse().map_err(unit)?;
+                Some(packets)
                     .filter(|packets| (least..=most).contains(packets))
                     .map(Value::Packets)
                     .ok_or_else(range)
@@ -114,8 +110,7 @@ impl fmt::Display for Value {
     /// Without spaces, and exact: what is written is read back as the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::Packets(packets) if packets.is_infinite() => "unlimited".to_owned(),
-            Self::Packets(packets) => format!("{packets}pkt"),
+            Self::Packets(packets) => Packets(*packets).to_string(),
             Self::Number(number) => number.to_string(),
             Self::Count(count) => count.to_string(),
             Self::Time(time) => time.to_string(),

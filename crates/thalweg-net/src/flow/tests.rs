@@ -41,7 +41,7 @@ fn mistakes_are_told_with_what_is_possible() {
     assert_eq!(refused("cubic:beta=1"), "beta cannot be `1`; expected: a number from 0.01 to 0.99");
     assert_eq!(
         refused("fixed:window=10"),
-        "window cannot be `10`; expected: a number of packets from 1 to 1048576, such as `1pkt`"
+        "window cannot be `10`; expected: `10` has no unit; did you mean \"10 pkt\"?"
     );
     assert_eq!(
         refused("sstp:rate=10"),

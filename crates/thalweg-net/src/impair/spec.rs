@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, DrrConfig, FqCoDelConfig, ImpairmentSpec, Limit, LossSpec, PieConfig,
     RedConfig, ReorderSpec, SfqConfig,
@@ -273,19 +273,18 @@ fn not_too_small(mtu: Bytes) -> Result<Bytes, String> {
 
 /// A share of datagrams: `1%` or `0.01`.
 fn share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    let share = number.trim().parse::<f64>().ok().map(|number| number * unit);
-    share
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "expected a share from 0 to 1, or from 0% to 100%".to_owned())
+    let share = text.parse::<Share>().ok();
+    share.map(|share| share.0).ok_or_else(|| "expected a share from 0 to 1, or from 0% to 100%".to_owned())
 }
 
 /// A number of datagrams: `8pkt`.
 fn packets(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix("pkt").and_then(|number| number.trim().parse::<f64>().ok());
-    number
-        .filter(|number| (1.0..=1e6).contains(number))
-        .ok_or_else(|| "expected a number of packets from 1 to 1000000, such as `8pkt`".to_owned())
+    let Packets(number) = text.parse().map_err(|error: UnitError| error.to_string())?;
+    if (1.0..=1e6).contains(&number) {
+        Ok(number)
+    } else {
+        Err("expected a number of packets from 1 to 1000000, such as `8pkt`".to_owned())
+    }
 }
 
 /// What a queue holds: `100pkt` or `500kB`.

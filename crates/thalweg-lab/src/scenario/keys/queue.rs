@@ -1,7 +1,7 @@
 //! Queues and how much they hold.
 
 use super::super::diagnostic::Report;
-use super::super::quantity::{Number, Packets, Probability, split};
+use super::super::quantity::{Number, Packets, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -11,7 +11,7 @@ use super::feedback::FeedbackChoice;
 use super::scheme::words;
 use serde_json::json;
 use std::str::FromStr;
-use thalweg_proto::units::{Bytes, Duration, UnitError};
+use thalweg_proto::units::{Bytes, Duration, UnitError, split_number};
 
 /// How much a queue holds: `625 pkt`, `64 KiB`, `1 bdp`, `50 ms` or `unlimited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl Decode for Capacity {
         if text == "unlimited" {
             return Some(Self::Unlimited);
         }
-        let (number, unit) = split(text);
+        let (number, unit) = split_number(text);
         if number.is_empty() {
             let message = format!("expected {}, found \"{text}\"", Self::expected());
             report.error("scenario.type", value.span, message);
@@ -299,7 +299,7 @@ impl Decode for Threshold {
         "a length, such as \"5 pkt\" or \"7500 B\"".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let in_bytes = matches!(&value.kind, Kind::String(text) if !split(text).1.starts_with("pkt"))
+        let in_bytes = matches!(&value.kind, Kind::String(text) if !split_number(text).1.starts_with("pkt"))
             && matches!(&value.kind, Kind::String(text) if !has_unknown_unit::<Bytes>(text));
         if in_bytes {
             return Bytes::decode(value, report).map(Self::Bytes);
