@@ -26,9 +26,6 @@ const PATTERN: &str = "Noise_XX_25519_AESGCM_SHA256";
 /// The longest handshake message.
 const LONGEST: usize = 1024;
 
-/// Forged third messages that a server endures in one handshake.
-const PATIENCE: u8 = 16;
-
 /// The longest name of a service, in bytes.
 pub const LONGEST_SERVICE: usize = 64;
 
@@ -96,6 +93,9 @@ pub(crate) fn public_key(secret: &[u8; 32]) -> [u8; 32] {
 pub struct Initiator {
     state: HandshakeState,
     first: Vec<u8>,
+    identity: Identity,
+    source: ConnectionId,
+    ephemeral: Secret,
 }
 
 impl Initiator {
@@ -107,7 +107,15 @@ impl Initiator {
         let prologue = prologue(source);
         let mut state = builder(identity, ephemeral, &prologue)?.build_initiator()?;
         let first = write(&mut state, &[])?;
-        Ok(Self { state, first })
+        Ok(Self { state, first, identity: identity.clone(), source, ephemeral: Secret(ephemeral) })
+    }
+
+    /// The same handshake as it was before any response: the first message is the same, and another response can be read.
+    ///
+    /// # Errors
+    /// None that a peer could cause.
+    pub fn again(&self) -> Result<Self, Failed> {
+        Self::new(&self.identity, self.source, self.ephemeral.0)
     }
 
     /// The first message.
@@ -138,10 +146,9 @@ impl Initiator {
 /// A server's side.
 #[derive(Debug)]
 pub struct Responder {
-    state: HandshakeState,
+    /// None after a forged confirm, which may have changed it: it is made anew for the next one.
+    state: Option<HandshakeState>,
     start: Start,
-    /// Forgeries that may still come.
-    patience: u8,
 }
 
 /// What a responder was made from.
@@ -184,28 +191,34 @@ impl Responder {
             parameters: parameters.clone(),
         };
         let (state, response) = start.respond()?;
-        Ok((Self { state, start, patience: PATIENCE }, response))
+        Ok((Self { state: Some(state), start }, response))
     }
 
-    /// Takes the confirm.
+    /// True when a forgery came before: the next message costs four Diffie-Hellmans more.
+    pub fn is_spoilt(&self) -> bool {
+        self.state.is_none()
+    }
+
+    /// Takes the confirm, once.
     ///
     /// # Errors
-    /// A message that the client did not make for this handshake. Some of them change nothing; after many, the handshake
-    /// fails.
+    /// A message that the client did not make for this handshake. However many come, the client's own is taken.
     pub fn read(&mut self, message: &[u8]) -> Result<(ClientParameters, PublicKey, Secrets), Failed> {
-        if self.state.is_handshake_finished() || self.patience == 0 {
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => self.start.respond()?.0,
+        };
+        if state.is_handshake_finished() {
+            self.state = Some(state);
             return Err(Failed);
         }
-        let Ok(payload) = read(&mut self.state, message) else {
-            // A message that is wrong only in its second part has changed the state, which cannot be taken back: it is
-            // made anew. That costs four Diffie-Hellmans, which is why a forger cannot ask for it for ever.
-            self.patience -= 1;
-            self.state = self.start.respond()?.0;
-            return Err(Failed);
-        };
-        let key = remote_key(&self.state)?;
+        // A message that is wrong only in its second part changes the state, which cannot be taken back.
+        let payload = read(&mut state, message)?;
+        let key = remote_key(&state)?;
         let parameters = ClientParameters::decode(&payload).ok_or(Failed)?;
-        Ok((parameters, key, secrets(&mut self.state)?))
+        let secrets = secrets(&mut state)?;
+        self.state = Some(state);
+        Ok((parameters, key, secrets))
     }
 }
 
@@ -245,8 +258,7 @@ fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, Failed> {
 
 fn remote_key(state: &HandshakeState) -> Result<PublicKey, Failed> {
     let key: [u8; 32] = state.get_remote_static().and_then(|key| key.try_into().ok()).ok_or(Failed)?;
-    // The point of order one: whoever claims it knows the shared secrets of anybody.
-    if key == [0; 32] { Err(Failed) } else { Ok(PublicKey(key)) }
+    Ok(PublicKey(key))
 }
 
 fn secrets(state: &mut HandshakeState) -> Result<Secrets, Failed> {
@@ -326,7 +338,7 @@ impl CryptoResolver for Resolver {
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
-        self.primitives.resolve_dh(choice)
+        self.primitives.resolve_dh(choice).map(|dh| Box::new(Contributory(dh)) as Box<dyn Dh>)
     }
 
     fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
@@ -335,6 +347,51 @@ impl CryptoResolver for Resolver {
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
         self.primitives.resolve_cipher(choice)
+    }
+}
+
+/// A Diffie-Hellman that refuses a shared secret of zeros (RFC 7748, section 6.1): the peer's point was of low order, and
+/// whoever names such a point as its key knows the shared secrets of anybody.
+struct Contributory(Box<dyn Dh>);
+
+impl Dh for Contributory {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn pub_len(&self) -> usize {
+        self.0.pub_len()
+    }
+
+    fn priv_len(&self) -> usize {
+        self.0.priv_len()
+    }
+
+    fn set(&mut self, privkey: &[u8]) {
+        self.0.set(privkey);
+    }
+
+    fn generate(&mut self, random: &mut dyn Random) -> Result<(), snow::Error> {
+        self.0.generate(random)
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        self.0.pubkey()
+    }
+
+    fn privkey(&self) -> &[u8] {
+        self.0.privkey()
+    }
+
+    fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), snow::Error> {
+        self.0.dh(pubkey, out)?;
+        let shared = &out[..self.dh_len().min(out.len())];
+        // All bytes are looked at: how many are zero is nobody's business.
+        if shared.iter().fold(0, |all, byte| all | byte) == 0 { Err(snow::Error::Dh) } else { Ok(()) }
+    }
+
+    fn dh_len(&self) -> usize {
+        self.0.dh_len()
     }
 }
 
@@ -418,17 +475,61 @@ mod tests {
     }
 
     #[test]
-    fn a_forger_gets_tired_before_the_server() {
+    fn no_number_of_forgeries_ends_a_handshake() {
         let (client, server) = identities();
         let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
         let (mut responder, response) =
             Responder::new(&server, SOURCE, [12; 32], initiator.first(), &server_parameters()).unwrap();
+        assert!(initiator.read(&[0; 100]).is_err());
         initiator.read(&response).unwrap();
         let (confirm, _) = initiator.confirm(&client_parameters()).unwrap();
-        for _ in 0..PATIENCE {
+        // Some are wrong from the beginning, others only in their second part.
+        let mut second = confirm.clone();
+        *second.last_mut().unwrap() ^= 1;
+        for _ in 0..100 {
             assert!(responder.read(&[0; 100]).is_err());
+            assert!(responder.read(&second).is_err() && responder.is_spoilt());
         }
-        assert!(responder.read(&confirm).is_err());
+        assert!(responder.read(&confirm).is_ok());
+    }
+
+    #[test]
+    fn a_client_that_has_heard_the_wrong_server_can_still_hear_the_right_one() {
+        let (client, server) = identities();
+        let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
+        let first = initiator.first().to_owned();
+        let forger = Identity::from_secret([66; 32]);
+        let (_, forged) = Responder::new(&forger, SOURCE, [13; 32], &first, &server_parameters()).unwrap();
+        assert_eq!(initiator.read(&forged).unwrap().1, forger.public());
+        let mut initiator = initiator.again().unwrap();
+        assert_eq!(initiator.first(), first);
+        let (_, response) = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters()).unwrap();
+        assert_eq!(initiator.read(&response).unwrap().1, server.public());
+    }
+
+    /// The points of low order on the curve and its twist, in every encoding that X25519 takes (RFC 7748, section 5, masks
+    /// the highest bit): 0, 1, the two of order 8, and p - 1, p and p + 1.
+    #[test]
+    fn points_of_low_order_are_refused() {
+        let hex = |text: &str| *crate::identity::Identity::from_text(text).unwrap().secret();
+        let points = [
+            "0000000000000000000000000000000000000000000000000000000000000000",
+            "0100000000000000000000000000000000000000000000000000000000000000",
+            "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+            "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+            "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+            "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        ];
+        let (_, server) = identities();
+        for point in points {
+            for high in [0, 0x80] {
+                let mut first = hex(point);
+                first[31] |= high;
+                let made = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters());
+                assert!(made.is_err(), "{point}");
+            }
+        }
     }
 
     #[test]
@@ -445,7 +546,9 @@ mod tests {
     fn first_messages_of_any_length_are_taken_or_refused() {
         let (_, server) = identities();
         for length in 0..200 {
-            let made = Responder::new(&server, SOURCE, [12; 32], &vec![7; length], &server_parameters());
+            // The base point, and more.
+            let first: Vec<u8> = (0..length).map(|at| if at == 0 { 9 } else { 0 }).collect();
+            let made = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters());
             assert_eq!(made.is_ok(), length >= 32, "{length}");
         }
     }
