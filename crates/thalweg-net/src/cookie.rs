@@ -1,12 +1,13 @@
 //! Stateless cookies: a client shows that it receives what is sent to its address before the server remembers anything
 //! of it or computes a Diffie-Hellman (Karn and Simpson's idea, RFC 2522, section 3).
 //!
-//! A cookie is the time at which it was made and a keyed hash of that, the client's address and its connection id. The
-//! key never leaves the server. A cookie that is replayed from the same address within its life says what it said: that
-//! address can receive. It creates no second connection for the same hello.
+//! A cookie is the time at which it was made, in nanoseconds from a moment that nobody else knows, and a keyed hash of that,
+//! the client's address and its connection id. The key never leaves the server. A cookie makes one handshake: those that have
+//! made theirs are remembered for as long as they would be good.
 
 use crate::identity::Entropy;
 use crate::wire::{COOKIE, ConnectionId};
+use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::units::{Duration, Time};
 
@@ -16,6 +17,8 @@ const LIFE: Duration = Duration::from_secs(10);
 /// Makes and checks cookies.
 pub struct Cookies {
     key: [u8; 32],
+    /// Added to the time, in nanoseconds: how long a server has been up is its own business.
+    offset: u64,
 }
 
 impl core::fmt::Debug for Cookies {
@@ -29,12 +32,14 @@ impl Cookies {
     pub fn new(entropy: &mut dyn Entropy) -> Self {
         let mut key = [0; 32];
         entropy.fill(&mut key);
-        Self { key }
+        let mut offset = [0; 8];
+        entropy.fill(&mut offset);
+        Self { key, offset: u64::from_be_bytes(offset) }
     }
 
     /// A cookie for a client.
     pub fn make(&self, now: Time, address: SocketAddr, source: ConnectionId) -> [u8; COOKIE] {
-        let time = now.as_picos().to_be_bytes();
+        let time = (now.as_picos() / 1000).wrapping_add(self.offset).to_be_bytes();
         let mut cookie = [0; COOKIE];
         cookie[..8].copy_from_slice(&time);
         cookie[8..].copy_from_slice(&self.hash(time, address, source).as_bytes()[..COOKIE - 8]);
@@ -44,11 +49,12 @@ impl Cookies {
     /// True for a cookie that was made for this client, not long ago.
     pub fn check(&self, now: Time, address: SocketAddr, source: ConnectionId, cookie: &[u8]) -> bool {
         let Some((time, given)) = cookie.split_first_chunk::<8>() else { return false };
-        let made = Time::from_picos(u64::from_be_bytes(*time));
+        let made = u64::from_be_bytes(*time).wrapping_sub(self.offset);
         let Ok(given) = <[u8; COOKIE - 8]>::try_from(given) else { return false };
         let mut expected = [0; COOKIE - 8];
         expected.copy_from_slice(&self.hash(*time, address, source).as_bytes()[..COOKIE - 8]);
-        made <= now && now.since(made) <= LIFE && constant_time_eq(&given, &expected)
+        let age = (now.as_picos() / 1000).checked_sub(made);
+        age.is_some_and(|age| age <= LIFE.as_picos() / 1000) && constant_time_eq(&given, &expected)
     }
 
     fn hash(&self, time: [u8; 8], address: SocketAddr, source: ConnectionId) -> blake3::Hash {
@@ -60,6 +66,31 @@ impl Cookies {
         };
         hasher.update(&address.port().to_be_bytes()).update(&source.0);
         hasher.finalize()
+    }
+}
+
+/// Cookies that have made their handshake.
+#[derive(Debug, Default)]
+pub struct Spent {
+    cookies: HashSet<Vec<u8>>,
+    /// In the order in which they were spent.
+    order: VecDeque<(Time, Vec<u8>)>,
+}
+
+impl Spent {
+    /// Whether this one has made a handshake.
+    pub fn contains(&self, cookie: &[u8]) -> bool {
+        self.cookies.contains(cookie)
+    }
+
+    /// It makes one now. Those that are good no more are forgotten.
+    pub fn add(&mut self, now: Time, cookie: &[u8]) {
+        while let Some((_, old)) = self.order.pop_front_if(|(spent, _)| now.since(*spent) > LIFE) {
+            self.cookies.remove(&old);
+        }
+        if self.cookies.insert(cookie.to_owned()) {
+            self.order.push_back((now, cookie.to_owned()));
+        }
     }
 }
 
@@ -85,7 +116,7 @@ mod tests {
         let cookie = cookies.make(now, client, SOURCE);
         assert!(cookies.check(now, client, SOURCE, &cookie));
         assert!(cookies.check(now + LIFE, client, SOURCE, &cookie));
-        assert!(!cookies.check(now + LIFE + Duration::from_picos(1), client, SOURCE, &cookie));
+        assert!(!cookies.check(now + LIFE + Duration::from_nanos(1), client, SOURCE, &cookie));
         // From the future: the server was started anew, or somebody made it up.
         assert!(!cookies.check(Time::ZERO, client, SOURCE, &cookie));
         for other in ["192.0.2.1:1001", "192.0.2.2:1000", "[2001:db8::1]:1000"] {

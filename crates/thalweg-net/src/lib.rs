@@ -58,6 +58,7 @@
 //! ```
 
 pub mod batch;
+mod bucket;
 pub mod cookie;
 pub mod endpoint;
 pub mod flow;
@@ -72,6 +73,7 @@ pub mod path;
 pub mod replay;
 pub mod resequence;
 pub mod session;
+pub mod text;
 pub mod transfer;
 pub mod wire;
 

@@ -38,7 +38,7 @@ pub struct Limits {
     pub connections: usize,
     /// Handshakes with clients that have not shown who they are.
     pub handshakes: usize,
-    /// New handshakes in a second, over time; as many may come at once.
+    /// New handshakes in a second, over time; as many may come at once. Where clients ask for more, each address has a quarter.
     pub handshakes_per_second: u32,
 }
 
@@ -70,6 +70,10 @@ pub struct EndpointConfig {
     pub session: SessionConfig,
     /// The largest datagram that it takes and sends.
     pub largest: u16,
+    /// Bytes that tell a socket from all others of the same identity, and are the same when it is opened anew: its resets are
+    /// believed by those who were connected to it before. [`Socket`](crate::live::Socket) takes the host and the local
+    /// address of one that listens. `None` for an end that does not come back: its resets are believed by nobody.
+    pub place: Option<Vec<u8>>,
 }
 
 impl EndpointConfig {
@@ -81,6 +85,7 @@ impl EndpointConfig {
             limits: Limits::default(),
             session: SessionConfig::default(),
             largest: LARGEST_DATAGRAM,
+            place: None,
         }
     }
 }
@@ -154,4 +159,8 @@ pub struct EndpointStats {
     pub turned_away: u64,
     /// Handshake messages that were not authentic.
     pub forged: u64,
+    /// Half-open handshakes that were forgotten to make room for others.
+    pub forgotten: u64,
+    /// Resets sent for packets of connections that there are not.
+    pub resets: u64,
 }

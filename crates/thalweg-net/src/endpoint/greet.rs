@@ -4,6 +4,7 @@ use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, State
 use crate::batch::{Batch, Purpose};
 use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
+use crate::identity::PublicKey;
 use crate::keys::{Opener, Sealer};
 use crate::session::{Agreed, Session, Side, code};
 use crate::wire::{ConnectionId, TOKEN, write_cookie, write_hello, write_response};
@@ -21,6 +22,8 @@ pub(super) struct Connecting {
     pub deadline: Time,
     pub tries: u32,
     pub sent: Time,
+    /// The key of one who answered and is not trusted.
+    pub wrong: Option<PublicKey>,
 }
 
 /// A handshake with a client that has shown no more than that it receives at its address.
@@ -30,6 +33,7 @@ pub(super) struct Embryo {
     pub local: ConnectionId,
     pub responder: Responder,
     pub response: Vec<u8>,
+    pub begun: Time,
     pub deadline: Time,
 }
 
@@ -47,10 +51,7 @@ impl Endpoint {
             return;
         }
         if !self.cookies.check(now, from, source, cookie) {
-            self.stats.cookies += 1;
-            let mut bytes = Vec::new();
-            write_cookie(&mut bytes, source, &self.cookies.make(now, from, source));
-            return self.answer(from, bytes);
+            return self.give_cookie(now, from, source);
         }
         if let Some(&index) = self.hellos.get(&(from, source)) {
             // The response was lost.
@@ -61,11 +62,19 @@ impl Endpoint {
             }
             return;
         }
-        let is_full = self.hellos.len() >= self.config.limits.handshakes
-            || self.accepted >= self.config.limits.connections;
-        if is_full || !self.take_from_budget(now) {
+        if self.spent.contains(cookie) {
+            // It has made its handshake. Another needs another.
+            return self.give_cookie(now, from, source);
+        }
+        let is_full = self.accepted >= self.config.limits.connections;
+        if is_full || !self.half_open.may_begin(now, from) {
             self.stats.turned_away += 1;
             return;
+        }
+        self.spent.add(now, cookie);
+        if let Some(index) = self.half_open.to_forget() {
+            self.stats.forgotten += 1;
+            self.remove(index);
         }
         let local = self.fresh_id();
         let parameters =
@@ -82,22 +91,17 @@ impl Endpoint {
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
         let deadline = now + HANDSHAKE;
-        let embryo = Embryo { remote: from, source, local, responder, response, deadline };
+        let embryo = Embryo { remote: from, source, local, responder, response, begun: now, deadline };
         let handle = self.add(local, State::Embryo(Box::new(embryo)));
+        self.half_open.begun(now, from, handle.index);
         self.hellos.insert((from, source), handle.index);
     }
 
-    /// One handshake's worth of work, if there is any left. It comes back with time (a token bucket).
-    fn take_from_budget(&mut self, now: Time) -> bool {
-        let rate = u64::from(self.config.limits.handshakes_per_second);
-        let nanos = now.since(self.budget_at).as_picos() / 1000;
-        self.budget_at = now;
-        self.budget = self.budget.saturating_add(nanos.saturating_mul(rate)).min(rate * BILLION);
-        let is_enough = self.budget >= BILLION;
-        if is_enough {
-            self.budget -= BILLION;
-        }
-        is_enough
+    fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId) {
+        self.stats.cookies += 1;
+        let mut bytes = Vec::new();
+        write_cookie(&mut bytes, source, &self.cookies.make(now, to, source));
+        self.answer(to, bytes);
     }
 
     pub(super) fn on_cookie(&mut self, now: Time, from: SocketAddr, id: ConnectionId, cookie: &[u8]) {
@@ -128,8 +132,7 @@ impl Endpoint {
             return;
         };
         if !connecting.connect.trust.includes(&peer) {
-            self.events.push_back((handle, EndpointEvent::NotConnected(ConnectError::WrongKey(peer))));
-            return self.remove(index);
+            return self.on_wrong_key(now, index, peer);
         }
         let State::Connecting(connecting) = core::mem::replace(&mut entry.state, State::Gone) else { return };
         let Connecting { connect, initiator, token, source, sent, .. } = *connecting;
@@ -170,6 +173,21 @@ impl Endpoint {
         self.make_ready(index);
     }
 
+    /// Somebody answered who is not trusted. Whoever reads the path can be quicker than the server, so another answer is waited
+    /// for, for a while.
+    fn on_wrong_key(&mut self, now: Time, index: usize, peer: PublicKey) {
+        let Some(Some(Entry { state: State::Connecting(connecting), .. })) = self.entries.get_mut(index)
+        else {
+            return;
+        };
+        let Ok(initiator) = connecting.initiator.again() else { return };
+        connecting.initiator = initiator;
+        if connecting.wrong.replace(peer).is_none() {
+            connecting.deadline = connecting.deadline.min(now + SECOND_THOUGHT);
+        }
+        self.make_ready(index);
+    }
+
     pub(super) fn on_confirm(&mut self, now: Time, from: SocketAddr, id: ConnectionId, message: &[u8]) {
         let Some(&index) = self.ids.get(&id) else { return };
         let Some(Some(entry)) = self.entries.get_mut(index) else { return };
@@ -182,6 +200,10 @@ impl Endpoint {
             }
             _ => return,
         };
+        // Forgeries end no handshake. What each but the first costs is taken from what its address may cost.
+        if embryo.responder.is_spoilt() && !self.half_open.may_begin(now, from) {
+            return;
+        }
         let Ok((client, peer, secrets)) = embryo.responder.read(message) else {
             self.stats.forged += 1;
             return;
@@ -228,6 +250,7 @@ impl Endpoint {
         entry.state = State::Open(Box::new(session));
         self.accepted += 1;
         self.hellos.remove(&hello);
+        self.half_open.ended(hello.0, index);
         self.make_ready(index);
     }
 }
@@ -253,5 +276,6 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(20);
 /// reached over a bad path too.
 const FIRST_REPEAT: Duration = Duration::from_millis(300);
 
-/// The unit of the budget.
-pub(super) const BILLION: u64 = 1_000_000_000;
+/// After a response with a key that is not trusted another is waited for, for so long: whoever was quicker than the server
+/// does not end the handshake.
+const SECOND_THOUGHT: Duration = Duration::from_secs(2);

@@ -3,13 +3,15 @@
 //! An [`Endpoint`] takes datagrams, finds the connection that each belongs to by the connection id in it, and makes new
 //! connections. For clients that have not shown who they are it keeps as little as it can: nothing at all before a
 //! [cookie](crate::cookie) has come back, and then at most [`Limits::handshakes`] handshakes, with at most
-//! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work.
+//! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work, shared out by address.
 
 mod about;
 mod greet;
+mod half_open;
 
 use crate::batch::{Batch, Purpose};
-use crate::cookie::Cookies;
+use crate::bucket::Bucket;
+use crate::cookie::{Cookies, Spent};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
 use crate::session::{Next, Session, Side};
@@ -18,7 +20,8 @@ pub use about::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Trust,
 };
 use core::ops::Range;
-use greet::{BILLION, Connecting, Embryo, HANDSHAKE};
+use greet::{Connecting, Embryo, HANDSHAKE};
+use half_open::{HalfOpen, IN_A_CROWD};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use thalweg_proto::payload::Slice;
@@ -54,6 +57,8 @@ pub struct Endpoint {
     entropy: Box<dyn Entropy>,
     cookies: Cookies,
     reset_key: [u8; 32],
+    /// Resets that may be sent.
+    resets: Bucket,
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     generations: u64,
@@ -63,6 +68,8 @@ pub struct Endpoint {
     remote_ids: HashMap<ConnectionId, usize>,
     /// Which handshake a client's hello belongs to.
     hellos: HashMap<(SocketAddr, ConnectionId), usize>,
+    half_open: HalfOpen,
+    spent: Spent,
     accepted: usize,
     /// Connections whose schemes learn from when each packet comes.
     timing: usize,
@@ -71,9 +78,6 @@ pub struct Endpoint {
     /// Answers that belong to no connection.
     answers: VecDeque<(SocketAddr, Vec<u8>)>,
     events: VecDeque<(Handle, EndpointEvent)>,
-    /// Handshakes that may be begun now, in billionths.
-    budget: u64,
-    budget_at: Time,
     opened: Vec<Opened>,
     stats: EndpointStats,
 }
@@ -97,10 +101,10 @@ impl Endpoint {
     /// An endpoint without connections.
     pub fn new(now: Time, config: EndpointConfig, mut entropy: Box<dyn Entropy>) -> Self {
         let cookies = Cookies::new(&mut *entropy);
-        // The same after a restart: that is what it is for.
-        let reset_key = blake3::derive_key("thalweg v1 reset tokens", config.identity.secret());
-        let budget = u64::from(config.limits.handshakes_per_second) * BILLION;
+        let reset_key = reset_key(&config, &mut *entropy);
         Self {
+            half_open: HalfOpen::new(now, &config.limits),
+            resets: Bucket::new(now, RESETS),
             config,
             entropy,
             cookies,
@@ -111,14 +115,13 @@ impl Endpoint {
             ids: HashMap::new(),
             remote_ids: HashMap::new(),
             hellos: HashMap::new(),
+            spent: Spent::default(),
             accepted: 0,
             timing: 0,
             deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
             answers: VecDeque::new(),
             events: VecDeque::new(),
-            budget,
-            budget_at: now,
             opened: Vec::new(),
             stats: EndpointStats::default(),
         }
@@ -170,6 +173,7 @@ impl Endpoint {
             deadline: now + HANDSHAKE,
             tries: 0,
             sent: now,
+            wrong: None,
         });
         match state {
             Ok(state) => self.add(source, State::Connecting(Box::new(state))),
@@ -281,7 +285,7 @@ impl Endpoint {
                 let known = last.filter(|(id, _)| *id == destination).map(|(_, index)| index);
                 let Some(index) = known.or_else(|| self.ids.get(&destination).copied()) else {
                     self.stats.strangers += 1;
-                    return self.answer_stranger(from, destination, datagram.len());
+                    return self.answer_stranger(now, from, destination, datagram.len());
                 };
                 *last = Some((destination, index));
                 if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
@@ -298,7 +302,7 @@ impl Endpoint {
                 let index = self.remote_ids.get(&destination).copied();
                 if let Some(index) = index
                     && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
-                    && session.on_reset(now, token)
+                    && session.on_reset(now, from, token)
                 {
                     self.make_ready(index);
                 }
@@ -312,13 +316,15 @@ impl Endpoint {
     }
 
     /// A packet of a connection that is not known, perhaps from before a restart: a reset tells its sender. It is smaller
-    /// than what it answers, so that two that know nothing of each other fall silent.
-    fn answer_stranger(&mut self, from: SocketAddr, id: ConnectionId, length: usize) {
+    /// than what it answers, so that two that know nothing of each other fall silent. There are few of them, and they leave
+    /// room for answers to those who ask for a connection.
+    fn answer_stranger(&mut self, now: Time, from: SocketAddr, id: ConnectionId, length: usize) {
         // The sender's own id is not known here; it knows this one, and its token, from the handshake.
         let token = self.token(id);
         let mut bytes = Vec::new();
         write_reset(&mut bytes, id, &token);
-        if bytes.len() < length {
+        if bytes.len() < length && self.answers.len() < MOST_ANSWERS / 4 && self.resets.take(now) {
+            self.stats.resets += 1;
             self.answer(from, bytes);
         }
     }
@@ -356,7 +362,8 @@ impl Endpoint {
             match &mut entry.state {
                 State::Connecting(connecting) => {
                     if now >= connecting.deadline {
-                        let event = EndpointEvent::NotConnected(ConnectError::NoAnswer);
+                        let why = connecting.wrong.map_or(ConnectError::NoAnswer, ConnectError::WrongKey);
+                        let event = EndpointEvent::NotConnected(why);
                         self.events.push_back((handle, event));
                         self.remove(index);
                         continue;
@@ -366,11 +373,11 @@ impl Endpoint {
                     self.set_deadline(index, at);
                 }
                 State::Embryo(embryo) => {
-                    let deadline = embryo.deadline;
-                    if now >= deadline {
+                    let (early, deadline) = (embryo.begun + IN_A_CROWD, embryo.deadline);
+                    if now >= deadline || now >= early && self.half_open.is_crowded() {
                         self.remove(index);
                     } else {
-                        self.set_deadline(index, deadline);
+                        self.set_deadline(index, if now < early { early } else { deadline });
                     }
                 }
                 State::Gone => {}
@@ -434,6 +441,7 @@ impl Endpoint {
             }
             State::Embryo(embryo) => {
                 self.ids.remove(&embryo.local);
+                self.half_open.ended(embryo.remote, index);
                 self.hellos.remove(&(embryo.remote, embryo.source));
             }
             State::Gone => {}
@@ -492,3 +500,22 @@ impl Endpoint {
 
 /// Answers to strangers that wait to be sent; more are dropped.
 const MOST_ANSWERS: usize = 64;
+
+/// Resets that are sent in a second, and at once.
+const RESETS: u32 = 100;
+
+/// The key of the tokens that make resets believable. Who can have a packet answered by another socket with the same key gets
+/// the token of any connection id (RFC 9000, section 21.11), so that no two sockets have the same.
+fn reset_key(config: &EndpointConfig, entropy: &mut dyn Entropy) -> [u8; 32] {
+    let mut material = config.identity.secret().to_vec();
+    match &config.place {
+        // The same after a restart: that is what it is for.
+        Some(place) => material.extend_from_slice(place),
+        None => {
+            let mut fresh = [0; 32];
+            entropy.fill(&mut fresh);
+            material.extend_from_slice(&fresh);
+        }
+    }
+    blake3::derive_key("thalweg v1 reset tokens", &material)
+}

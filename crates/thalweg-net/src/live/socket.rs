@@ -164,6 +164,8 @@ impl Socket {
             stats: Mutex::default(),
             local: udp.local()?,
         });
+        let place = endpoint.listen.is_some().then(|| place(shared.local));
+        let endpoint = EndpointConfig { place, ..endpoint };
         let endpoint = Endpoint::new(clock.now(), endpoint, Box::new(SystemEntropy::new()));
         let driver = Driver::new(Arc::clone(&shared), udp, endpoint, clock);
         let thread = std::thread::Builder::new().name("thalweg-udp".into()).spawn(move || driver.run())?;
@@ -278,4 +280,12 @@ impl Socket {
         .await?;
         Connection::opened(&self.running, pipe)
     }
+}
+
+/// What tells a socket from all others of its identity: the host, as systemd names it (`machine-id(5)`; hosts without are told
+/// apart by their addresses only), and its address.
+fn place(local: SocketAddr) -> Vec<u8> {
+    let mut place = std::fs::read("/etc/machine-id").unwrap_or_default();
+    place.extend_from_slice(local.to_string().as_bytes());
+    place
 }

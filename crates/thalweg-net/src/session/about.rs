@@ -45,7 +45,7 @@ pub enum Closed {
     Peer {
         /// For programs.
         code: u16,
-        /// For people.
+        /// For people: at most 256 bytes, in which nothing can drive a terminal ([`printable`](crate::text::printable)).
         reason: String,
     },
     /// Nothing was heard from the peer for the idle time-out.
@@ -115,11 +115,20 @@ pub struct SessionConfig {
     pub keep_alive: Duration,
     /// The bytes that may wait for the application to read.
     pub memory: u64,
+    /// A client goes on at another address when authentic packets of the server come from there. Servers do not move, so a
+    /// client stays where it found its server unless it is told otherwise (RFC 9000, section 9). A server always follows its
+    /// clients, whose addresses are others' to change.
+    pub follows: bool,
 }
 
 impl Default for SessionConfig {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(30), keep_alive: Duration::from_secs(10), memory: 16 << 20 }
+        Self {
+            idle: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(10),
+            memory: 16 << 20,
+            follows: false,
+        }
     }
 }
 

@@ -12,13 +12,15 @@ mod output;
 
 pub use about::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
 
+use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
 use crate::identity::Entropy;
 use crate::keys::{Opener, Refused, Sealer};
 use crate::mtu::Change;
 use crate::path::Path;
 use crate::resequence::{Release, Resequencer, Tolerance};
-use crate::wire::frame::{FlowNumber, Frame, Frames, LONGEST_DATAGRAM, PDU_HEADER};
+use crate::text::printable_within;
+use crate::wire::frame::{FlowNumber, Frame, Frames, LONGEST_DATAGRAM, LONGEST_REASON, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -38,6 +40,9 @@ const MOST_DATAGRAMS: usize = 256;
 
 /// After a close the session stays for so long to answer a peer that did not hear of it.
 const DRAIN: Duration = Duration::from_secs(3);
+
+/// A peer's address may change so often in a second. More changes than that are somebody's who copies packets.
+const MOVES: u32 = 4;
 
 /// What a session wants after a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +103,11 @@ pub struct Session {
     sealer: Sealer,
     opener: Opener,
     path: Path,
-    /// The last proved path, while the present one is not.
+    /// The last proved path, while the present one is not, and what is asked of it: who answers from there is still there.
     fallback: Option<Path>,
+    recall: [u8; 8],
+    /// How often the peer may be at another address.
+    moves: Bucket,
     /// The highest number of a packet that came: only the newest moves the path.
     newest: u64,
     slots: Vec<Slot>,
@@ -164,6 +172,8 @@ impl Session {
             opener,
             path: Path::proved(remote, largest),
             fallback: None,
+            recall: [0; 8],
+            moves: Bucket::new(now, MOVES),
             newest: 0,
             slots,
             order,
@@ -401,10 +411,13 @@ impl Session {
                 Frame::Response(token) => {
                     if self.path.on_response(token) {
                         self.on_proved(now);
+                    } else if token == self.recall {
+                        self.on_recalled(now, from);
                     }
                 }
                 Frame::Close { code, complete, reason } => {
-                    let reason = reason.to_owned();
+                    // Escaped here, so that nobody who shows it has to think of it.
+                    let reason = printable_within(reason.as_bytes(), LONGEST_REASON);
                     self.collect(now);
                     if complete && !core::mem::replace(&mut self.finished, true) {
                         // The answer to the end of the stream was lost, or is behind.
@@ -450,9 +463,11 @@ impl Session {
         }
     }
 
-    /// A reset came. True if it ended the session.
-    pub fn on_reset(&mut self, now: Time, token: &[u8; TOKEN]) -> bool {
-        let is_genuine = crate::cookie::constant_time_eq(token, &self.agreed.token);
+    /// A reset came. True if it ended the session: one does that comes from where the peer is, or was proved to be last.
+    pub fn on_reset(&mut self, now: Time, from: SocketAddr, token: &[u8; TOKEN]) -> bool {
+        let is_there = from == self.path.remote
+            || self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from);
+        let is_genuine = is_there && crate::cookie::constant_time_eq(token, &self.agreed.token);
         if is_genuine && matches!(self.phase, Phase::Open) {
             self.end(now, Closed::Reset);
         }
@@ -481,22 +496,43 @@ impl Session {
 
     /// The peer speaks from another address.
     fn migrate(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
+        if self.agreed.side == Side::Client && !self.config.follows {
+            return;
+        }
+        if self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from) {
+            self.stats.migrations += 1;
+            return self.go_back(now, size);
+        }
+        if !self.moves.take(now) {
+            return;
+        }
         self.stats.migrations += 1;
         let limit = self.agreed.largest.max(SAFE_DATAGRAM);
         let mut path = Path::unproved(from, limit, now, entropy);
         path.on_received(size);
         let last = core::mem::replace(&mut self.path, path);
         if last.is_proved() {
+            // Where somebody has only copied a packet, the peer is still there and says so (RFC 9000, section 9.3.3).
+            entropy.fill(&mut self.recall);
+            self.state(&Frame::Challenge(self.recall), Some(last.remote));
             self.fallback = Some(last);
         }
-        if self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from)
-            && let Some(back) = self.fallback.take()
-        {
-            // Back where it was proved before.
-            self.path = back;
-            self.path.on_received(size);
-        }
         self.set_maximum(now);
+    }
+
+    /// The peer is where it was proved to be before.
+    fn go_back(&mut self, now: Time, size: usize) {
+        let Some(back) = self.fallback.take() else { return };
+        self.path = back;
+        self.path.on_received(size);
+        self.set_maximum(now);
+    }
+
+    /// The peer answered what was asked of its old address. From there, it has never left.
+    fn on_recalled(&mut self, now: Time, from: SocketAddr) {
+        if self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from) {
+            self.go_back(now, 0);
+        }
     }
 
     /// The peer has shown that it receives at its new address. Where more than the port is new, the path may be another: what

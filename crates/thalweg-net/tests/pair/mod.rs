@@ -113,6 +113,7 @@ pub fn server_config() -> EndpointConfig {
     EndpointConfig {
         listen: Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }),
         largest: 9000,
+        place: Some(b"here".to_vec()),
         ..EndpointConfig::client(identity(2))
     }
 }

@@ -1,0 +1,107 @@
+//! Text of peers, as it can be shown.
+
+use core::fmt::Write as _;
+
+/// A name or text of a peer as it can be shown: written as escapes are control characters, what is not UTF-8, and characters
+/// that are not to be seen themselves and change how others are (general categories Cf, Zl and Zp of Unicode 16): with those
+/// that turn the direction of writing `txt.exe` looks like `exe.txt`.
+pub fn printable(bytes: &[u8]) -> String {
+    printable_within(bytes, usize::MAX)
+}
+
+/// [`printable`], cut so that it is no longer than `most` bytes. No escape is cut in two.
+pub fn printable_within(bytes: &[u8], most: usize) -> String {
+    let mut shown = String::with_capacity(bytes.len().min(most));
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let start = shown.len();
+            if character.is_control() || is_format(character) {
+                shown.extend(character.escape_default());
+            } else {
+                shown.push(character);
+            }
+            if shown.len() > most {
+                shown.truncate(start);
+                return shown;
+            }
+        }
+        for byte in chunk.invalid() {
+            if shown.len() + 4 > most {
+                return shown;
+            }
+            // A string takes whatever is written to it.
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+/// Characters of the categories Cf (format), Zl and Zp (separators of lines and paragraphs), in ascending order.
+const FORMATS: [(char, char); 20] = [
+    ('\u{ad}', '\u{ad}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{180e}', '\u{180e}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{fff9}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0001}', '\u{e0001}'),
+    ('\u{e0020}', '\u{e007f}'),
+];
+
+fn is_format(character: char) -> bool {
+    let place = FORMATS.partition_point(|(_, last)| *last < character);
+    FORMATS.get(place).is_some_and(|(first, _)| *first <= character)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_peers_text_cannot_drive_a_terminal() {
+        assert_eq!(printable(b"a\x1b[2Jb\n\xffc\x9b"), "a\\u{1b}[2Jb\\n\\xffc\\x9b");
+        assert_eq!(printable("\u{9b}2J".as_bytes()), "\\u{9b}2J");
+        assert_eq!(printable("Ängström, 東京, עברית".as_bytes()), "Ängström, 東京, עברית");
+    }
+
+    #[test]
+    fn nothing_turns_the_direction_of_writing() {
+        assert_eq!(printable("\u{202e}txt.exe".as_bytes()), "\\u{202e}txt.exe");
+        // All that have the property Bidi_Control.
+        let all =
+            "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+        assert!(printable(all.as_bytes()).is_ascii());
+        for invisible in ['\u{200b}', '\u{2028}', '\u{2029}', '\u{feff}', '\u{e0041}', '\u{ad}'] {
+            assert!(printable(invisible.to_string().as_bytes()).is_ascii(), "{invisible:?}");
+        }
+    }
+
+    #[test]
+    fn formats_are_in_order() {
+        assert!(FORMATS.iter().all(|(first, last)| first <= last));
+        assert!(FORMATS.windows(2).all(|pair| pair[0].1 < pair[1].0));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_is_the_beginning_of_the_whole(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a'), Just(0x1b)], 0..60), most in 0usize..80) {
+            let (whole, cut) = (printable(&bytes), printable_within(&bytes, most));
+            prop_assert!(whole.starts_with(&cut) && cut.len() <= most);
+            prop_assert!(cut == whole || whole.len() > most);
+            prop_assert!(!cut.chars().any(char::is_control));
+        }
+    }
+}

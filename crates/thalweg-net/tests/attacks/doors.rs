@@ -1,0 +1,291 @@
+//! Handshakes: who may keep others out, end theirs, or have two for one; and resets, which end a connection.
+
+use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, identity, server_config};
+use crate::{MINUTE, answers, overheard, server, with_cookie};
+use std::net::SocketAddr;
+use thalweg_net::endpoint::{ConnectError, EndpointConfig, EndpointEvent};
+use thalweg_net::handshake::{Responder, ServerParameters};
+use thalweg_net::session::{Closed, SessionEvent};
+use thalweg_net::wire::{ConnectionId, Packet, write_header, write_response};
+use thalweg_proto::units::{Duration, Time};
+
+/// An attacker who begins handshakes from many addresses and ports and never ends one.
+struct Opener {
+    hello: Vec<u8>,
+    addresses: Vec<SocketAddr>,
+    count: u32,
+    next: Time,
+    /// How many hellos at a time, a hundred times a second.
+    rate: u32,
+    read: usize,
+}
+
+impl Opener {
+    fn new(addresses: Vec<SocketAddr>, rate: u32) -> Self {
+        Self { hello: overheard()[0].2.clone(), addresses, count: 0, next: Time::ZERO, rate, read: 0 }
+    }
+
+    /// Sends what is due, and answers cookies.
+    fn act(&mut self, pair: &mut Pair) {
+        let to = pair.ends[1].address;
+        let heard: Vec<_> = pair.record.as_ref().unwrap()[self.read..].to_vec();
+        self.read += heard.len();
+        for (_, client, bytes) in heard {
+            if let Some(Packet::Cookie { destination, cookie }) = Packet::read(&bytes)
+                && self.addresses.contains(&client)
+            {
+                self.hello[2..10].copy_from_slice(&destination.0);
+                pair.put(client, to, &with_cookie(&self.hello, cookie));
+            }
+        }
+        if pair.now >= self.next {
+            self.next = pair.now + Duration::from_millis(10);
+            for _ in 0..self.rate {
+                let from = self.addresses[self.count as usize % self.addresses.len()];
+                self.hello[2..6].copy_from_slice(&self.count.to_be_bytes());
+                pair.put(from, to, &self.hello.clone());
+                self.count += 1;
+            }
+        }
+    }
+}
+
+/// Lets the attacker fill all places, and then a client come.
+fn meanwhile(addresses: Vec<SocketAddr>, rate: u32) {
+    // Nobody is in step with anybody.
+    let mut pair = Pair::new(11, Channel { jitter: Duration::from_millis(20), ..Channel::default() });
+    pair.record = Some(Vec::new());
+    let mut opener = Opener::new(addresses, rate);
+    // Many times as long as it takes him.
+    while pair.now < Time::ZERO + Duration::from_secs(3) {
+        opener.act(&mut pair);
+        pair.step();
+    }
+    let stats = pair.ends[1].endpoint.stats();
+    assert!(stats.handshakes + stats.turned_away >= 3000, "{stats:?}");
+    let begun = pair.now;
+    pair.connect("cubic");
+    pair.ends[0].write(&[7; 50_000]);
+    pair.ends[1].finish = true;
+    while pair.ends[1].received.len() < 50_000 {
+        opener.act(&mut pair);
+        pair.step();
+        assert!(pair.now < begun + Duration::from_secs(10), "kept out: {}", pair.describe());
+    }
+    assert!(pair.ends[1].endpoint.connections() <= 1001);
+}
+
+fn port(of: &str, port: u16) -> SocketAddr {
+    let address: SocketAddr = of.parse().unwrap();
+    SocketAddr::new(address.ip(), port)
+}
+
+#[test]
+fn half_open_handshakes_from_one_port_keep_nobody_out() {
+    meanwhile(vec![port("198.51.100.1:1", 5)], 30);
+    // Nor somebody at the same address.
+    meanwhile(vec![port(CLIENT, 5)], 30);
+}
+
+#[test]
+fn half_open_handshakes_from_all_ports_of_an_address_keep_nobody_out() {
+    meanwhile((1024..3024).map(|number| port("198.51.100.1:1", number)).collect(), 30);
+    meanwhile((1024..3024).map(|number| port(CLIENT, number)).collect(), 30);
+}
+
+#[test]
+fn half_open_handshakes_from_many_addresses_keep_nobody_out() {
+    meanwhile(
+        (0..2000u32).map(|host| SocketAddr::from(((0x0a00_0000 + host).to_be_bytes(), 5))).collect(),
+        30,
+    );
+}
+
+/// The same hello, after the handshake that it made is over and the connection is there.
+#[test]
+fn a_cookie_makes_no_second_handshake() {
+    let mut pair = Pair::new(12, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+    let record = pair.record.take().unwrap();
+    let is_response = |bytes: &[u8]| matches!(Packet::read(bytes), Some(Packet::Response { .. }));
+    let with_cookie = |bytes: &[u8]| matches!(Packet::read(bytes), Some(Packet::Hello { cookie, .. }) if !cookie.is_empty());
+    let hello = &record.iter().find(|(_, _, bytes)| with_cookie(bytes)).unwrap().2;
+    let (now, client) = (pair.now, pair.ends[0].address);
+    let server = &mut pair.ends[1].endpoint;
+    let before = server.stats().handshakes;
+    for _ in 0..100 {
+        assert!(!answers(server, now, client, hello).iter().any(|(_, bytes)| is_response(bytes)));
+    }
+    assert_eq!((server.stats().handshakes, server.connections()), (before, 1));
+}
+
+/// Who reads the path and is quicker answers in the server's place, with a key of his own.
+#[test]
+fn a_quicker_answer_does_not_end_a_handshake() {
+    let mut pair = Pair::new(13, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    let (client, server) = (pair.ends[0].address, pair.ends[1].address);
+    let mut read = 0;
+    let mut forged = 0;
+    while pair.ends[1].handle.is_none() {
+        let heard: Vec<_> = pair.record.as_ref().unwrap()[read..].to_vec();
+        read += heard.len();
+        for (_, to, bytes) in heard {
+            let Some(Packet::Hello { source, message, .. }) = Packet::read(&bytes) else { continue };
+            if to != server {
+                continue;
+            }
+            let parameters = ServerParameters { id: ConnectionId([5; 8]), token: [0; 16], largest: 1500 };
+            let (_, response) = Responder::new(&identity(66), source, [6; 32], message, &parameters).unwrap();
+            let mut bytes = Vec::new();
+            write_response(&mut bytes, source, &response);
+            // It is there before the server has heard anything.
+            let now = pair.now;
+            answers(&mut pair.ends[0].endpoint, now, server, &bytes);
+            // So is something that is no response at all.
+            bytes.truncate(60);
+            answers(&mut pair.ends[0].endpoint, now, server, &bytes);
+            forged += 1;
+        }
+        pair.step();
+        assert!(pair.now < Time::ZERO + MINUTE, "{}", pair.describe());
+    }
+    assert!(
+        forged > 0
+            && pair.ends[0].events.iter().any(|event| matches!(event, EndpointEvent::Connected { .. }))
+    );
+    let _ = client;
+}
+
+/// If nobody else answers, the client says who did, and soon.
+#[test]
+fn a_wrong_key_is_told_of_soon() {
+    let config = EndpointConfig { identity: identity(66), ..server_config() };
+    let mut pair = Pair::with(14, Channel::default(), client_config(), config);
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
+    let error = ConnectError::WrongKey(identity(66).public());
+    assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(error)]);
+    assert!(pair.now < Time::ZERO + Duration::from_secs(5), "{}", pair.now);
+}
+
+/// Forged third messages, as many as a fast host can send while the client's own is lost.
+#[test]
+fn forged_confirms_do_not_end_a_handshake() {
+    let mut pair = Pair::new(15, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    let sent = |pair: &Pair, kind: u8| {
+        let record = pair.record.as_ref().unwrap();
+        record.iter().find(|(_, _, bytes)| bytes[0] == kind).cloned()
+    };
+    while sent(&pair, 3).is_none() {
+        pair.step();
+    }
+    pair.channel.loss = 1.0;
+    while sent(&pair, 4).is_none() {
+        pair.step();
+    }
+    let confirm = sent(&pair, 4);
+    let (client, _, confirm) = confirm.unwrap();
+    for round in 0..2000usize {
+        let mut forged = confirm.clone();
+        let at = 9 + round % (forged.len() - 9);
+        forged[at] ^= 1;
+        let now = pair.now;
+        let from = if round % 2 == 0 { client } else { "203.0.113.9:9".parse().unwrap() };
+        assert!(answers(&mut pair.ends[1].endpoint, now, from, &forged).is_empty());
+    }
+    // What a forgery costs is bounded: a quarter of what all handshakes may cost in a second, for each address.
+    assert!(pair.ends[1].endpoint.stats().forged <= 501 + 4, "{:?}", pair.ends[1].endpoint.stats());
+    pair.channel.loss = 0.0;
+    pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+}
+
+/// A socket with the same identity is asked for the reset of a connection that another one has.
+#[test]
+fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
+    let place = |place: &str| Some(place.as_bytes().to_vec());
+    let here = |place| EndpointConfig { place, ..server_config() };
+    for others in [vec![here(place("4822")), here(None)], vec![EndpointConfig { listen: None, ..here(None) }]]
+    {
+        let mut pair = Pair::with(16, Channel::default(), client_config(), here(place("4821")));
+        pair.record = Some(Vec::new());
+        pair.connect("cubic");
+        pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+        let record = pair.record.take().unwrap();
+        for other in others {
+            let mut other = server(other);
+            for (_, to, bytes) in record.iter().filter(|(_, _, bytes)| bytes[0] == 8) {
+                let mut question = Vec::new();
+                write_header(&mut question, ConnectionId(bytes[1..9].try_into().unwrap()), 1);
+                question.resize(60, 7);
+                let sent = answers(&mut other, pair.now, "203.0.113.9:9".parse().unwrap(), &question);
+                let (_, reset) = sent.first().expect("a reset");
+                // Whoever the packet was for would believe the right one.
+                let (from, now) =
+                    (pair.ends.iter().find(|end| end.address != *to).unwrap().address, pair.now);
+                let end = pair.ends.iter_mut().find(|end| end.address == *to).unwrap();
+                answers(&mut end.endpoint, now, from, reset);
+            }
+        }
+        assert!(pair.ends.iter().all(|end| end.closed.is_none()));
+        pair.ends[0].write(&[1; 1000]);
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() == 1000);
+    }
+}
+
+/// The token is right, as the one who sends it was told it by the server, but he is not where the server is.
+#[test]
+fn a_reset_from_elsewhere_is_not_believed() {
+    let config = EndpointConfig { place: Some(b"here".to_vec()), ..server_config() };
+    let mut pair = Pair::with(17, Channel::default(), client_config(), config.clone());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    pair.ends[0].write(&[1; 1000]);
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 1000);
+    let record = pair.record.take().unwrap();
+    let to_server =
+        &record.iter().rfind(|(_, to, bytes)| *to == SERVER.parse().unwrap() && bytes[0] == 8).unwrap().2;
+    // The same place after a restart: it has the token.
+    let sent = answers(&mut server(config), pair.now, CLIENT.parse().unwrap(), to_server);
+    let reset = &sent[0].1;
+    let now = pair.now;
+    let elsewhere = "203.0.113.9:9".parse().unwrap();
+    answers(&mut pair.ends[0].endpoint, now, elsewhere, reset);
+    while let Some((_, event)) = pair.ends[0].endpoint.event() {
+        assert!(!matches!(event, EndpointEvent::Session(SessionEvent::Closed(_))));
+    }
+    answers(&mut pair.ends[0].endpoint, now, SERVER.parse().unwrap(), reset);
+    let closed = std::iter::from_fn(|| pair.ends[0].endpoint.event()).last();
+    assert_eq!(closed.unwrap().1, EndpointEvent::Session(SessionEvent::Closed(Closed::Reset)));
+}
+
+/// Packets of no connection, as many as come: some hundred resets a second, and cookies go out all the same.
+#[test]
+fn resets_are_few_and_push_nobody_out() {
+    let mut endpoint = server(server_config());
+    let hello = overheard()[0].2.clone();
+    let (mut resets, mut cookies) = (0, 0);
+    for round in 0..1000u32 {
+        let now = Time::ZERO + Duration::from_millis(u64::from(round));
+        // All of these come before the endpoint has its turn.
+        for number in 0..100u8 {
+            let mut packet = vec![8; 13];
+            packet[1..5].copy_from_slice(&round.to_be_bytes());
+            packet[5] = number;
+            packet.resize(30, 1);
+            let arrival =
+                thalweg_net::endpoint::Arrival { from: "203.0.113.9:9".parse().unwrap(), marked: false };
+            endpoint.receive(now, arrival, 30, packet, thalweg_proto::payload::Slice::new);
+        }
+        let sent = answers(&mut endpoint, now, CLIENT.parse().unwrap(), &hello);
+        resets += sent.iter().filter(|(_, bytes)| bytes[0] == 5).count();
+        cookies += sent.iter().filter(|(_, bytes)| bytes[0] == 2).count();
+    }
+    assert_eq!(cookies, 1000);
+    assert!((100..=200).contains(&resets), "{resets}");
+}

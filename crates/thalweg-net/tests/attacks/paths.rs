@@ -1,0 +1,147 @@
+//! What somebody can do who copies packets and sends them from addresses of his own, and what a peer can say at the end.
+
+use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
+use crate::{MINUTE, deliver};
+use std::net::SocketAddr;
+use thalweg_net::endpoint::EndpointConfig;
+use thalweg_net::session::{Closed, SessionConfig};
+use thalweg_proto::units::{Duration, Time};
+
+/// Copies every packet to `end` from other addresses as soon as it is sent, so that it overtakes.
+fn copy_everything(pair: &mut Pair, end: usize, thieves: &[SocketAddr], read: &mut usize) {
+    let heard: Vec<_> = pair.record.as_ref().unwrap()[*read..].to_vec();
+    *read += heard.len();
+    let to_end = pair.ends[end].address;
+    for (number, (_, to, bytes)) in heard.into_iter().enumerate() {
+        if to == to_end {
+            deliver(pair, end, thieves[number % thieves.len()], &bytes);
+        }
+    }
+}
+
+fn thieves() -> Vec<SocketAddr> {
+    (1..=200).map(|host| SocketAddr::from(([203, 0, 113, host], 9))).collect()
+}
+
+/// Sends both ways with and without somebody who copies what the server sends; when it is done.
+fn both_ways(thieves: &[SocketAddr]) -> Time {
+    let mut pair = Pair::new(31, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    let data = pattern(31, 500_000);
+    pair.ends[0].write(&data);
+    pair.ends[1].write(&data);
+    let mut read = 0;
+    while !(pair.ends[0].finished && pair.ends[1].finished) {
+        if !thieves.is_empty() {
+            copy_everything(&mut pair, 0, thieves, &mut read);
+        }
+        assert!(pair.step());
+        assert!(pair.now < Time::ZERO + MINUTE, "{}", pair.describe());
+    }
+    assert_eq!(pair.log.iter().filter(|(_, to, _)| thieves.contains(to)).count(), 0);
+    pair.now
+}
+
+/// RFC 9000, section 9: a client does not go to where packets of its server seem to come from. What is copied is taken: that
+/// it came another way says nothing against it.
+#[test]
+fn a_client_does_not_follow_copies_of_its_server_s_packets() {
+    let (alone, copied) = (both_ways(&[]), both_ways(&thieves()));
+    assert!(copied <= alone + Duration::from_millis(20), "{copied} in place of {alone}");
+}
+
+/// One that is told to does.
+#[test]
+fn a_client_may_be_told_to_follow_its_server() {
+    let session = SessionConfig { follows: true, ..SessionConfig::default() };
+    let config = EndpointConfig { session, ..client_config() };
+    let mut pair = Pair::with(32, Channel::default(), config, server_config());
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(32, 300_000));
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() > 50_000);
+    pair.ends[1].address = "[2001:db8::3]:2000".parse().unwrap();
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
+}
+
+/// A server follows its clients, and whoever copies their packets makes it go from address to address, but not often.
+#[test]
+fn moves_are_few_and_the_true_client_is_found_again_at_once() {
+    let mut pair = Pair::new(33, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    let data = pattern(33, 2_000_000);
+    pair.ends[1].write(&data);
+    pair.ends[0].finish = true;
+    let (thieves, mut read) = (thieves(), 0);
+    while !pair.ends[1].finished {
+        copy_everything(&mut pair, 1, &thieves, &mut read);
+        assert!(pair.step());
+        assert!(pair.now.since(Time::ZERO) < MINUTE, "{}", pair.describe());
+    }
+    assert!(pair.ends[0].received == data);
+    let handle = pair.ends[1].handle.unwrap();
+    let now = pair.now;
+    let moves = pair.ends[1].endpoint.session(handle).unwrap().stats(now).migrations;
+    let seconds = now.since(Time::ZERO).as_secs_f64();
+    // There and back again, four times at once and four times a second.
+    assert!(moves as f64 <= 2.0 * (4.0 + 4.0 * seconds) + 2.0, "{moves} in {seconds} s");
+    // Three bytes for one until a challenge is answered, which it never is.
+    let stolen: usize =
+        pair.log.iter().filter(|(_, to, _)| thieves.contains(to)).map(|(_, _, size)| size).sum();
+    let copied: usize = pair
+        .log
+        .iter()
+        .filter(|(from, _, _)| *from == CLIENT.parse().unwrap())
+        .map(|(_, _, size)| size)
+        .sum();
+    assert!(stolen <= 3 * copied, "{stolen} for {copied}");
+}
+
+/// One packet is copied while the client has nothing more to say: the server asks its old address too.
+#[test]
+fn one_copied_packet_stops_nothing() {
+    let mut pair = Pair::new(34, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    pair.ends[1].write(&pattern(34, 10_000));
+    pair.ends[1].finish = false;
+    pair.run(MINUTE, |pair| pair.ends[0].received.len() == 10_000);
+    let idle = pair.now + Duration::from_secs(2);
+    pair.run(MINUTE, |pair| pair.now > idle);
+    // A keep-alive of the client's, for which it waits: the next is seconds away.
+    let from = pair.record.as_ref().unwrap().len();
+    pair.run(MINUTE, |pair| {
+        pair.record.as_ref().unwrap()[from..].iter().any(|(_, to, _)| *to == SERVER.parse().unwrap())
+    });
+    let ping = pair.record.as_ref().unwrap()[from..]
+        .iter()
+        .find(|(_, to, _)| *to == SERVER.parse().unwrap())
+        .unwrap()
+        .2
+        .clone();
+    deliver(&mut pair, 1, thieves()[0], &ping);
+    let begun = pair.now;
+    pair.ends[1].write(&pattern(35, 50_000));
+    pair.run(MINUTE, |pair| pair.ends[0].received.len() == 60_000);
+    // A few round trips of 20 ms, in place of the five seconds for which challenges go on.
+    assert!(pair.now.since(begun) < Duration::from_millis(500), "{}", pair.now.since(begun));
+}
+
+/// The reason of a close is read by people, on terminals and in logs.
+#[test]
+fn the_reason_of_a_close_drives_no_terminal() {
+    let mut pair = Pair::new(36, Channel::default());
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
+    let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
+    let said = format!("\x1b]0;title\x07\u{202e}{}", "\x1b".repeat(200));
+    pair.ends[1].endpoint.session(handle).unwrap().close(now, 300, &said);
+    pair.ends[1].endpoint.touch(handle);
+    pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
+    let Some(Closed::Peer { code: 300, reason }) = &pair.ends[0].closed else {
+        panic!("{:?}", pair.ends[0].closed)
+    };
+    assert!(reason.starts_with("\\u{1b}]0;title\\u{7}\\u{202e}\\u{1b}") && reason.is_ascii());
+    assert!(reason.len() <= 256 && !reason.chars().any(char::is_control));
+}
