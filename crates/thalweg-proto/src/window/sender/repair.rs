@@ -1,0 +1,158 @@
+//! How losses are found and which phase of their repair it is.
+
+use super::{Fate, Path, Phase, Recovery, Sender};
+use crate::congestion::{Controller, LossKind, LossSample};
+use crate::payload::Payload;
+use crate::transport::{Failure, Signal};
+use crate::units::Time;
+
+impl<P: Payload, C: Controller> Sender<P, C> {
+    /// Moves between the phases of loss repair after an acknowledgement.
+    pub(super) fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
+        // Of what goes again with go-back-n the receiver has most, and answers with duplicates that tell of no loss.
+        // They end when something newer is acknowledged (the rule of RFC 6582, section 3.2, step 1).
+        let is_echoed = self.config.recovery == Recovery::GoBackN;
+        match self.phase {
+            Phase::Recovery { until } | Phase::Loss { until }
+                if self.unacknowledged >= until + u64::from(is_echoed) =>
+            {
+                if matches!(self.phase, Phase::Recovery { .. }) {
+                    let path = self.path(now);
+                    self.controller.on_recovered(&path);
+                }
+                self.phase = Phase::Open;
+                self.duplicates = 0;
+                self.limited = 0;
+                self.departed = 0;
+            }
+            Phase::Recovery { .. } => match self.config.recovery {
+                // What went again may be lost again, of which selective acknowledgements say nothing.
+                _ if advanced && self.checks > 0 && self.is_overdue(now) => {
+                    self.repair_now |= self.outstanding.mark_first_lost().is_some();
+                }
+                Recovery::Sack => {
+                    let edge =
+                        self.outstanding.loss_edge(self.config.duplicate_threshold, self.config.segment);
+                    let _ = self.outstanding.mark_lost_below(edge);
+                }
+                _ if advanced => {
+                    // RFC 6582, section 3.2, step 3: a partial acknowledgement points at the next hole. All but one of
+                    // the segments that it covers had been counted as departed.
+                    self.departed = self.departed.saturating_sub(acked.saturating_sub(1));
+                    self.repair_now |= self.outstanding.mark_first_missing().is_some();
+                }
+                _ => self.departed += u32::from(duplicate),
+            },
+            Phase::Loss { .. } => {}
+            Phase::Open if advanced => {
+                self.duplicates = 0;
+                self.limited = 0;
+                // Further holes may be on their way again: what was held above the first leaves the count with it.
+                self.departed = if self.config.recovery == Recovery::FastRetransmit {
+                    self.departed.saturating_sub(acked.saturating_sub(1)).min(self.outstanding.len())
+                } else {
+                    0
+                };
+            }
+            Phase::Open => {
+                let counts = duplicate && !self.outstanding.is_empty() && !self.is_refused();
+                self.duplicates += u32::from(counts);
+                if matches!(self.config.recovery, Recovery::NewReno | Recovery::FastRetransmit) {
+                    self.departed += u32::from(counts);
+                }
+            }
+        }
+        if self.phase == Phase::Open && !self.outstanding.is_empty() {
+            let overdue = (duplicate || advanced && self.checks > 0) && self.is_overdue(now);
+            self.detect_loss(now, overdue);
+        }
+        self.checks = self.checks.saturating_sub(u8::from(advanced));
+    }
+
+    /// True for the oldest segment when it is older than the fine time-out, where that is looked at.
+    fn is_overdue(&self, now: Time) -> bool {
+        let first = self.outstanding.first().filter(|_| self.config.fine_timer && !self.is_refused());
+        first.is_some_and(|first| now.since(first.sent_at) > self.rtt.fine_timeout(&self.config.rtt))
+    }
+
+    /// Looks for the first loss of an episode; an overdue first segment is one.
+    fn detect_loss(&mut self, now: Time, overdue: bool) {
+        let threshold = self.config.duplicate_threshold;
+        let mut lost_sent_at = None;
+        if self.config.recovery == Recovery::Sack {
+            let edge = self.outstanding.loss_edge(threshold, self.config.segment);
+            lost_sent_at = self.outstanding.mark_lost_below(edge);
+        }
+        // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
+        let extra = self.limited.min(self.duplicates);
+        if lost_sent_at.is_none() && (self.duplicates >= threshold || overdue) {
+            lost_sent_at = self.outstanding.mark_first_missing();
+            self.duplicates = 0;
+        }
+        let Some(sent_at) = lost_sent_at else { return };
+        self.limited = 0;
+        self.recoveries = self.recoveries.saturating_add(1);
+        self.signal = Some(Signal::Duplicates);
+        let path = self.path(now);
+        let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
+        let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
+        if self.is_of_path(sent_at) && self.cuts_for_loss() {
+            self.controller.on_loss(&sample);
+        }
+        self.repair_now = true;
+        self.phase = match self.config.recovery {
+            Recovery::GoBackN => {
+                self.outstanding.mark_all_lost(false);
+                Phase::Loss { until: self.next }
+            }
+            Recovery::FastRetransmit => Phase::Open,
+            Recovery::NewReno | Recovery::Sack => Phase::Recovery { until: self.next },
+        };
+    }
+
+    pub(super) fn on_timer(&mut self, now: Time) {
+        self.pause.hear();
+        self.rtt.back_off(&self.config.rtt);
+        self.silent = self.silent.saturating_add(1);
+        let Some(first) = self.outstanding.first() else {
+            // The peer's window is closed, and its news that it opened may be lost (RFC 9293, section 3.8.6.1).
+            self.probe_now = true;
+            self.timer = Time::MAX;
+            return;
+        };
+        let (sent_at, again, fate) = (first.sent_at, first.retransmissions, first.fate);
+        let refused = self.is_refused();
+        // A peer that answers probes is there, however long its window stays closed (RFC 9293, section 3.8.6.1).
+        let tries = if refused { self.silent } else { u32::from(again) };
+        if self.config.max_retransmissions.is_some_and(|most| tries >= most && u32::from(again) >= most) {
+            self.failed = Some(Failure::TooManyRetransmissions);
+            self.timer = Time::MAX;
+            return;
+        }
+        self.timer = now + self.rtt.timeout();
+        if refused {
+            self.repair_now |= self.outstanding.mark_first_lost().is_some();
+            return;
+        }
+        if self.pause.is_on() && fate == Fate::Lost {
+            // It has waited since the last expiry, so that this one says nothing new.
+            return;
+        }
+        self.timeouts = self.timeouts.saturating_add(1);
+        self.signal = Some(Signal::Timeout);
+        let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
+        let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
+        if self.is_of_path(sent_at) {
+            self.controller.on_loss(&sample);
+        }
+        self.note_timeout();
+        // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
+        // (RFC 2018, section 8; RFC 6675, section 5.1).
+        let keep_sacked = self.config.recovery == Recovery::Sack && fate != Fate::Sacked;
+        self.outstanding.mark_all_lost(keep_sacked);
+        self.phase = Phase::Loss { until: self.next };
+        self.duplicates = 0;
+        self.departed = 0;
+        self.repair_now = true;
+    }
+}
