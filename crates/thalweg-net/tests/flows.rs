@@ -88,7 +88,7 @@ fn window_transports_survive_a_black_hole() {
     let bytes = data(2_000_000);
     for name in ["cubic", "newreno", "vegas", "slow-start", "seif", "fixed"] {
         let weather = Weather {
-            narrows: Some((Time::ZERO + Duration::from_millis(300), 600)),
+            narrows: Some((Time::ZERO + Duration::from_millis(200), 600)),
             ..Weather::calm(1, Duration::from_millis(20))
         };
         let hints = PathHints::default();

@@ -235,6 +235,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     max_window,
                     counting,
                     recovery,
+                    byte_counting: 1 + duplicate_threshold,
                     duplicate_threshold,
                     rtt,
                     idle_restart,

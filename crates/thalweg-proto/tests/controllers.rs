@@ -4,8 +4,8 @@ mod samples;
 
 use samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno, NewRenoConfig, Path,
-    SlowStart, SlowStartConfig, Vegas, VegasConfig,
+    AckSample, Any, Controller, ControllerConfig, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno,
+    NewRenoConfig, Path, SlowStart, SlowStartConfig, Vegas, VegasConfig,
 };
 use thalweg_proto::units::Duration;
 
@@ -353,4 +353,34 @@ fn a_mark_cuts_without_a_slow_start() {
         let windows = [reno.decision(), cubic.decision(), vegas.decision()].map(|decision| decision.window);
         assert_eq!(windows, [10.0, 14.0, 15.0], "{kind:?}");
     }
+}
+
+/// RFC 3465, section 2.2: in slow start the window grows by what is acknowledged, as far as that counts.
+#[test]
+fn windows_grow_by_what_an_acknowledgement_counts_for() {
+    let unlimited = f64::INFINITY;
+    let configs = [
+        ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: unlimited }),
+        ControllerConfig::SlowStart(SlowStartConfig {
+            initial_window: 10.0,
+            initial_threshold: unlimited,
+            growth: Growth::Fractional,
+        }),
+        ControllerConfig::Cubic(CubicConfig {
+            initial_window: 10.0,
+            initial_threshold: unlimited,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+        }),
+    ];
+    for config in configs {
+        let mut controller = Any::new(&config);
+        acks(&mut controller, 3, &AckSample { acked: 4, counted: 2, ..ack(100) });
+        assert_eq!(controller.decision().window, 16.0, "{config:?}");
+    }
+    // Section 2.1: in congestion avoidance by a segment for each window that is acknowledged.
+    let mut reno = NewReno::new(&NewRenoConfig { initial_window: 10.0, initial_threshold: 2.0 });
+    acks(&mut reno, 1, &AckSample { acked: 10, counted: 10, ..ack(100) });
+    assert_eq!(reno.decision().window, 11.0);
 }

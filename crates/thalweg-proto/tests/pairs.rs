@@ -51,6 +51,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 max_window,
                 counting,
                 recovery,
+                byte_counting: 2,
                 duplicate_threshold: 3,
                 rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
                 idle_restart,

@@ -171,6 +171,7 @@ fn common() -> impl Strategy<Value = Vec<String>> {
         key("max-window", (1u32..1000).prop_map(|packets| format!("\"{packets} pkt\""))),
         key("counting", one(&["\"packets\"", "\"bytes\""])),
         key("recovery", one(&["\"sack\"", "\"newreno\"", "\"go-back-n\"", "\"fast-retransmit\""])),
+        key("byte-counting", one(&["\"1 pkt\"", "\"2 pkt\"", "\"unlimited\""])),
         key("duplicate-threshold", one(&["1", "3", "10"])),
         key(
             "rto",

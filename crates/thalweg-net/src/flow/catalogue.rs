@@ -33,6 +33,7 @@ const WINDOWS: &[Key] = &[
     key("max-window", WINDOW, "1048576pkt"),
     key("counting", Takes::Word(&["packets", "bytes"]), "packets"),
     key("recovery", Takes::Word(&["sack", "newreno", "go-back-n", "fast-retransmit"]), ""),
+    key("byte-counting", THRESHOLD, "unlimited"),
     key("duplicate-threshold", Takes::Count(1, 1000), "3"),
     key("rto.initial", Takes::Time, "1s"),
     key("rto.floor", Takes::Time, "200ms"),

@@ -28,6 +28,7 @@ fn sender_config(scheme: &Scheme, path: &PathHints) -> SenderConfig {
         max_window: packets(scheme, "max-window") as u32,
         counting: if scheme.word("counting") == "bytes" { Counting::Bytes } else { Counting::Packets },
         recovery: recovery(scheme),
+        byte_counting: packets(scheme, "byte-counting") as u32,
         duplicate_threshold: count(scheme, "duplicate-threshold"),
         rtt: RttConfig {
             initial: time("rto.initial"),

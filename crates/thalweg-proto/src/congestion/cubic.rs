@@ -123,7 +123,7 @@ impl Controller for Cubic {
             return;
         }
         if self.window < self.threshold {
-            self.window += 1.0;
+            self.window += f64::from(sample.counted);
         } else {
             self.avoid_congestion(sample);
         }

@@ -94,6 +94,9 @@ pub struct AckSample {
     pub acked: u32,
     /// Bytes newly known to have arrived.
     pub acked_bytes: u64,
+    /// How many segments this acknowledgement counts for where a window grows: one, or all of `acked` up to the limit of the
+    /// sender's [byte counting](crate::window::SenderConfig::byte_counting).
+    pub counted: u32,
     /// The cumulative acknowledgement: every byte below it has arrived.
     pub cumulative: u64,
     /// The round-trip time that this acknowledgement measured, if it is unambiguous (Karn's rule).
@@ -144,7 +147,7 @@ pub struct FeedbackSample {
 }
 
 /// A congestion controller.
-pub trait Controller {
+pub trait Controller: Clone {
     /// What the controller wants to remember with each packet; handed back when it is acknowledged.
     type PacketInfo: Copy + core::fmt::Debug + Default;
 
@@ -163,6 +166,14 @@ pub trait Controller {
     /// All that was outstanding when the loss was noticed has been acknowledged.
     fn on_recovered(&mut self, path: &Path) {
         let _ = path;
+    }
+
+    /// The losses that this controller was last told of turned out to be none: what was missing had only been late. `before`
+    /// is what it was just before it was told. By default it becomes that again (RFC 4015, section 3.2; RFC 9438, section
+    /// 4.9).
+    fn on_undo(&mut self, before: Self, path: &Path) {
+        let _ = path;
+        *self = before;
     }
 
     /// A router's message came. By default it is ignored.

@@ -13,7 +13,7 @@
 //! | Spec | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments leave at the same times |
-//! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments |
+//! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments there |
 //! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
 use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
@@ -55,11 +55,11 @@ impl Controller for NewReno {
             return;
         }
         if self.window < self.threshold {
-            // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data.
-            self.window += 1.0;
+            // RFC 5681, equation 2: by at most one segment for each acknowledgement of new data, or RFC 3465, section 2.2.
+            self.window += f64::from(sample.counted);
         } else {
             // RFC 5681, equation 3: about one segment a round-trip time.
-            self.window += 1.0 / self.window;
+            self.window += f64::from(sample.counted) / self.window;
         }
     }
 

@@ -74,8 +74,8 @@ impl Controller for SlowStart {
         // Jacobson 1988, sections 1 and 3: by one for each acknowledgement, or for each window of them.
         match self.growth {
             Growth::Fractional if sample.app_limited => {}
-            Growth::Fractional if self.window < self.threshold => self.window += 1.0,
-            Growth::Fractional => self.window += 1.0 / self.window,
+            Growth::Fractional if self.window < self.threshold => self.window += f64::from(sample.counted),
+            Growth::Fractional => self.window += f64::from(sample.counted) / self.window,
             Growth::Counted { max_window } => self.count(max_window),
         }
     }

@@ -120,7 +120,7 @@ impl Controller for Vegas {
             self.end_round(sample);
         }
         if self.window < self.threshold && self.growing && !sample.app_limited {
-            self.window += 1.0;
+            self.window += f64::from(sample.counted);
         }
     }
 

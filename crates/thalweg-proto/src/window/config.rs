@@ -76,6 +76,12 @@ pub struct SenderConfig {
     pub counting: Counting,
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// Windows grow by what is acknowledged (appropriate byte counting, RFC 3465), but by no more than this many segments
+    /// for one acknowledgement, at least 1. With 1 each acknowledgement counts once, whatever it acknowledges (RFC 5681).
+    /// RFC 3465 asks for 2, so that none makes a long burst. Where one speaks for a whole batch of segments, as it does
+    /// between hosts that batch, the window then grows slower than twofold in a round trip; RFC 9406, section 4.2, has 8,
+    /// or no limit for senders that pace.
+    pub byte_counting: u32,
     /// How many duplicate acknowledgements mean a loss (3 in RFC 5681).
     pub duplicate_threshold: u32,
     /// The retransmission time-out.
@@ -115,6 +121,7 @@ impl Default for SenderConfig {
             max_window: 1 << 20,
             counting: Counting::Packets,
             recovery: Recovery::Sack,
+            byte_counting: 1,
             duplicate_threshold: 3,
             rtt: RttConfig::default(),
             idle_restart: true,

@@ -255,6 +255,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 path: Path { smoothed_rtt: self.rtt.smoothed(), min_rtt: self.rtt.min(), ..path },
                 acked: news.segments,
                 acked_bytes: news.bytes,
+                counted: news.segments.min(self.config.byte_counting),
                 cumulative: self.unacknowledged,
                 rtt,
                 marked,

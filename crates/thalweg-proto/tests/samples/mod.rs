@@ -19,6 +19,7 @@ pub fn ack(millis: u64) -> AckSample {
         path: path(millis, 10),
         acked: 1,
         acked_bytes: 1000,
+        counted: 1,
         cumulative: 0,
         rtt: Some(Duration::from_millis(100)),
         marked: false,

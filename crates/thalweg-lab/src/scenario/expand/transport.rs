@@ -171,6 +171,9 @@ fn sender_entries(sender: &SenderConfig, entries: &mut Entries) {
     entries.put("max-window", format!("\"{} pkt\"", sender.max_window));
     entries.put("counting", text(CountingName(sender.counting).word()));
     entries.put("recovery", text(RecoveryName(sender.recovery).word()));
+    if sender.byte_counting != 1 {
+        entries.quantity("byte-counting", Packets(f64::from(sender.byte_counting)));
+    }
     entries.put("duplicate-threshold", sender.duplicate_threshold.to_string());
     let mut rto = Entries::default();
     rto.quantity("initial", sender.rtt.initial);

@@ -32,6 +32,9 @@ table! {
         counting: CountingName = "counting" or r#""packets""#;
         /// How losses are repaired: "sack", "newreno", "go-back-n" or "fast-retransmit".
         recovery: RecoveryName = "recovery";
+        /// A window grows by what is acknowledged, but by no more than this for one acknowledgement (RFC 3465). With "1 pkt" each
+        /// acknowledgement counts once, whatever it acknowledges. For slow-start, newreno, vegas and cubic.
+        byte_counting: Packets = "byte-counting" or r#""1 pkt""#;
         /// So many duplicate acknowledgements mean a loss.
         duplicate_threshold: u32 = "duplicate-threshold" or "3";
         /// The retransmission time-out.

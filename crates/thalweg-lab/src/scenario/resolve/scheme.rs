@@ -375,6 +375,7 @@ impl Resolver<'_> {
         span: Span,
     ) -> Option<SenderConfig> {
         let max_window = self.window(&common.max_window)?;
+        let byte_counting = self.window(&common.byte_counting)?;
         let duplicate_threshold = common.duplicate_threshold.as_ref()?;
         if duplicate_threshold.value == 0 {
             self.report.error("scenario.range", duplicate_threshold.span, "the threshold is at least 1");
@@ -387,6 +388,7 @@ impl Resolver<'_> {
             max_window: max_window as u32,
             counting: common.counting.as_ref()?.value.0,
             recovery,
+            byte_counting: byte_counting as u32,
             duplicate_threshold: duplicate_threshold.value,
             rtt: self.rto(common.rto.as_ref(), span)?,
             idle_restart: common.idle_restart.as_ref()?.value,
