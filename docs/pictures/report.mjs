@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { Browser } from "../../crates/thalweg-lab/tests/browser/chromium.mjs";
+import { Browser } from "../../crates/thalweg-report/tests/browser/chromium.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "thalweg-report-"));

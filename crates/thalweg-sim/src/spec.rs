@@ -1,6 +1,6 @@
 //! What a simulation is built from: a network and its traffic with every quantity resolved.
 //!
-//! Scenario files are read into these types by `thalweg-lab`; programs may fill them in themselves. They are plain
+//! Scenario files are read into these types by `thalweg-scenario`; programs may fill them in themselves. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
 use std::sync::Arc;

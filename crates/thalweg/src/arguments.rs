@@ -14,8 +14,8 @@ use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use thalweg_lab::report::Plot;
 use thalweg_proto::units::Duration;
+use thalweg_report::report::Plot;
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
 #[derive(Debug, Parser)]

@@ -17,7 +17,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use thalweg_lab::output;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::{Scheme, SchemeError};
 use thalweg_net::identity::{Identity, SystemEntropy};
@@ -26,6 +25,7 @@ use thalweg_net::session::{SessionConfig, SessionStats};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{self, Bytes};
+use thalweg_report::output;
 
 /// `thalweg bench`.
 #[derive(Debug, Subcommand)]

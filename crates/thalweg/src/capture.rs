@@ -4,8 +4,8 @@ use crate::console::Error;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use thalweg_lab::output::pcap::{Capture, Point};
-use thalweg_lab::scenario::nearest;
+use thalweg_report::output::pcap::{Capture, Point};
+use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 
 /// A capture into a file.

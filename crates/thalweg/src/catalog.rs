@@ -4,13 +4,13 @@ use crate::arguments::Kind;
 use crate::console::{Console, Error};
 use crate::{Done, input};
 use serde_json::Value;
-use thalweg_lab::explore::SCHEMES;
-use thalweg_lab::output::{Align, Table};
-use thalweg_lab::paper::PAPERS;
+use thalweg_explore::SCHEMES;
+use thalweg_report::output::{Align, Table};
+use thalweg_studies::paper::PAPERS;
 
 /// `thalweg schema`.
 pub fn schema(console: &Console) -> Done {
-    let mut text = serde_json::to_string_pretty(&thalweg_lab::scenario::schema())
+    let mut text = serde_json::to_string_pretty(&thalweg_scenario::schema())
         .map_err(|error| Error::Failed(error.to_string()))?;
     text.push('\n');
     console.print(&text)
@@ -39,7 +39,7 @@ pub fn list(what: Kind, console: &Console) -> Done {
 
 /// The kinds of a table of the schema, which its key `tag` tells apart, with what they are.
 fn choices(table: &str, tag: &str) -> Vec<(String, String)> {
-    let schema = thalweg_lab::scenario::schema();
+    let schema = thalweg_scenario::schema();
     let kinds = schema["$defs"][table]["oneOf"].as_array().cloned().unwrap_or_default();
     let kind = |kind: &Value| {
         let name = kind["properties"][tag]["const"].as_str()?;

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
-use thalweg_lab::output::{FolderError, PngError, Style};
-use thalweg_lab::results::Document;
-use thalweg_lab::scenario::Diagnostic;
+use thalweg_report::output::{FolderError, PngError, Style};
+use thalweg_report::results::Document;
+use thalweg_scenario::Diagnostic;
 
 /// Where results and messages go.
 #[derive(Debug)]

@@ -9,12 +9,12 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use thalweg_lab::explore::{
+use thalweg_explore::{
     Bounds, Endless, Outcome, SCHEMES, acknowledgement, bounds, explore as search, has_flow_control,
     search_endless,
 };
-use thalweg_lab::scenario::nearest;
 use thalweg_proto::units::Bytes;
+use thalweg_scenario::nearest;
 
 /// `thalweg explore`.
 #[derive(Debug, Args)]

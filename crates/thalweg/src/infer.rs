@@ -8,10 +8,10 @@ use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_lab::batch::{self, Job, Progress};
-use thalweg_lab::infer::{Losses, Path, Recording, scenario};
-use thalweg_lab::output::{Align, Table};
-use thalweg_lab::scenario::load;
+use thalweg_report::batch::{self, Job, Progress};
+use thalweg_report::infer::{Losses, Path, Recording, scenario};
+use thalweg_report::output::{Align, Table};
+use thalweg_scenario::load;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 

@@ -5,8 +5,8 @@ use crate::arguments::ValidateArguments;
 use crate::console::{Console, Error};
 use std::fs;
 use std::path::{Path, PathBuf};
-use thalweg_lab::scenario::nearest;
-use thalweg_lab::scenario::{self, Loaded};
+use thalweg_scenario::Loaded;
+use thalweg_scenario::nearest;
 
 /// A scenario that can be named anywhere.
 #[derive(Debug)]
@@ -89,10 +89,10 @@ impl Source {
     /// The scenario, changed by `sets`.
     pub fn load(&self, sets: &[String]) -> Result<Loaded, Error> {
         match self {
-            Self::File(path) => scenario::load(path, sets),
+            Self::File(path) => thalweg_scenario::load(path, sets),
             Self::BuiltIn(built_in) => {
                 let files = Unpacked::new(built_in.files)?;
-                scenario::load_text(&self.name(), built_in.text, files.folder(), sets)
+                thalweg_scenario::load_text(&self.name(), built_in.text, files.folder(), sets)
             }
         }
         .map_err(Error::Scenario)

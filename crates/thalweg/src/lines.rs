@@ -4,8 +4,8 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use thalweg_lab::results::{Document, FORMAT, Header, VERSION};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_report::results::{Document, FORMAT, Header, VERSION};
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{Record, Step, Tracer};
 

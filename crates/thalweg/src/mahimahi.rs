@@ -6,8 +6,8 @@ use crate::input::Source;
 use clap::Args;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
-use thalweg_lab::output::mahimahi::{TraceWriteError, opportunities};
-use thalweg_lab::scenario::nearest;
+use thalweg_report::output::mahimahi::{TraceWriteError, opportunities};
+use thalweg_scenario::nearest;
 use thalweg_sim::spec::{DirectionSpec, LinkSpec, Spec};
 
 /// `thalweg mahimahi`.

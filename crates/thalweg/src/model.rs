@@ -6,9 +6,9 @@ use crate::values::{positive, probability};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
-use thalweg_lab::model::gong92::{Analysis, Form, Path};
-use thalweg_lab::output::{Align, Table};
 use thalweg_proto::units::{Bytes, Duration, Rate, Segments, UnitError};
+use thalweg_report::output::{Align, Table};
+use thalweg_studies::model::gong92::{Analysis, Form, Path};
 
 /// `thalweg model`.
 #[derive(Debug, Args)]

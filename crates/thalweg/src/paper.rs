@@ -11,14 +11,14 @@ use crate::version::version;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use thalweg_lab::batch::{self, Progress};
-use thalweg_lab::output::{Align, Folder, REPORT, Style, Table, counted};
-use thalweg_lab::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
-use thalweg_lab::report::paper_report;
-use thalweg_lab::results::{Document, Header, Run, Scenario};
-use thalweg_lab::scenario::{expand, nearest};
+use thalweg_report::batch::{self, Progress};
+use thalweg_report::output::{Align, Folder, REPORT, Style, Table, counted};
+use thalweg_report::results::{Document, Header, Run, Scenario};
+use thalweg_scenario::{expand, nearest};
 use thalweg_sim::RunResult;
 use thalweg_sim::trace::NoTrace;
+use thalweg_studies::paper::paper_report;
+use thalweg_studies::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
 
 /// Runs a paper's experiments, shows what came out beside what was published, and judges its claims.
 pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
@@ -166,7 +166,7 @@ fn check(results: &Results, console: &Console) -> Done {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_lab::paper::Claim;
+    use thalweg_studies::paper::Claim;
 
     #[test]
     fn a_claim_that_does_not_hold_fails_the_check() {

@@ -3,7 +3,7 @@
 use crate::console::Console;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Instant;
-use thalweg_lab::batch::Progress;
+use thalweg_report::batch::Progress;
 
 /// A progress bar on standard error: simulated time, events a second, time left. Nothing where standard error is not
 /// a terminal.

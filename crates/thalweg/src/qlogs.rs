@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use thalweg_lab::output::{Folder, QlogPackets, write_qlog};
 use thalweg_proto::units::Time;
+use thalweg_report::output::{Folder, QlogPackets, write_qlog};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 

@@ -2,8 +2,8 @@
 
 use crate::values::Span;
 use core::ops::Range;
-use thalweg_lab::report::Recorder;
 use thalweg_proto::units::{Bytes, Time};
+use thalweg_report::report::Recorder;
 use thalweg_sim::spec::Spec;
 
 /// The time whose packets are kept.

@@ -7,10 +7,10 @@ use crate::version::version;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use thalweg_lab::output::{Folder, REPORT, Stored, png};
-use thalweg_lab::paper;
-use thalweg_lab::report::{AllSeries, View, figure, paper_report, report as page};
-use thalweg_lab::scenario;
+use thalweg_report::output::{Folder, REPORT, Stored, png};
+use thalweg_report::report::{AllSeries, View, figure, report as page};
+use thalweg_studies::paper;
+use thalweg_studies::paper::paper_report;
 
 /// Where the page of `--report` or the picture of `--svg` or `--png` goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,12 +154,12 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
     if let Some(view) = view {
         return Ok(figure(&stored.document, &series, view));
     }
-    let loaded = scenario::load(&stored.scenario, &[]);
+    let loaded = thalweg_scenario::load(&stored.scenario, &[]);
     if loaded.is_err() {
         console
             .say("note: the folder's scenario cannot be read, so that the report does not draw the network");
     }
-    Ok(page(&stored.document, &series, loaded.ok().as_ref().map(scenario::Loaded::spec), &[]))
+    Ok(page(&stored.document, &series, loaded.ok().as_ref().map(thalweg_scenario::Loaded::spec), &[]))
 }
 
 #[cfg(test)]

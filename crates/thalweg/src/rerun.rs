@@ -8,9 +8,8 @@ use crate::run::interruptible;
 use crate::version::version;
 use serde_json::Value;
 use std::path::Path;
-use thalweg_lab::output::{Folder, Stored, counted};
-use thalweg_lab::results::{Body, Document, Header, Run};
-use thalweg_lab::scenario;
+use thalweg_report::output::{Folder, Stored, counted};
+use thalweg_report::results::{Body, Document, Header, Run};
 
 /// Runs what the folder holds again, each run to the event where it stopped, and compares every number.
 pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
@@ -57,7 +56,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
 
 /// The scenarios of a folder.
 fn schemes(folder: &Path, stored: &Stored) -> Result<Vec<Scheme>, Error> {
-    let load = |path: &Path| scenario::load(path, &[]).map_err(Error::Scenario);
+    let load = |path: &Path| thalweg_scenario::load(path, &[]).map_err(Error::Scenario);
     match &stored.document.body {
         Body::Run { .. } | Body::Replications { .. } => Ok(vec![Scheme::new(None, &load(&stored.scenario)?)]),
         Body::Comparison { schemes, .. } => {

@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_lab::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
-use thalweg_lab::report::{View, figure, report};
-use thalweg_lab::results::{Document, Header, Scenario};
-use thalweg_lab::scenario::{Loaded, is_random};
+use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
+use thalweg_report::report::{View, figure, report};
+use thalweg_report::results::{Document, Header, Scenario};
+use thalweg_scenario::{Loaded, is_random};
 use thalweg_sim::spec::TransportSpec;
 
 /// `thalweg run`.

@@ -5,10 +5,10 @@ use crate::capture::file_name;
 use crate::console::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use thalweg_lab::output::png;
-use thalweg_lab::output::sequence::{MOST_IN_PIXELS, Sequence, View};
-use thalweg_lab::scenario::nearest;
 use thalweg_proto::units::{Duration, Time};
+use thalweg_report::output::png;
+use thalweg_report::output::sequence::{MOST_IN_PIXELS, Sequence, View};
+use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 
 /// Where diagrams are drawn.

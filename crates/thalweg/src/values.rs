@@ -3,9 +3,9 @@
 use crate::console::Error;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
-use thalweg_lab::report::Plot;
-use thalweg_lab::scenario::nearest;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
+use thalweg_report::report::Plot;
+use thalweg_scenario::nearest;
 
 /// A number that is not zero.
 pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use thalweg_lab::output::{self, counted};
 use thalweg_net::live::Connection;
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::Progress;
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Rate};
+use thalweg_report::output::{self, counted};
 
 /// How often the bar changes.
 const INTERVAL: Duration = Duration::from_millis(200);

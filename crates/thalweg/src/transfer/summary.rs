@@ -5,10 +5,10 @@ use crate::Done;
 use crate::console::{Console, Error};
 use serde::Serialize;
 use std::time::Duration;
-use thalweg_lab::output::{self, counted};
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{self, Outcome, Report};
 use thalweg_proto::transport::SenderStats;
+use thalweg_report::output::{self, counted};
 
 /// Failures, and things that are not sent, that are shown one by one.
 const SHOWN: usize = 20;

@@ -1,0 +1,113 @@
+//! Proves that a slow application does no harm to the window transport: the window that the receiver withholds opens again,
+//! whatever is lost, since the sender asks; and that a sender that does not ask is caught.
+
+mod bent;
+
+use bent::{Bend, Bent, straight};
+use thalweg_explore::{Bounds, Outcome, Scheme, Tag, Window, search};
+use thalweg_proto::congestion::Fixed;
+use thalweg_proto::window::{Pdu, Receiver, Recovery, Sender};
+
+/// The window transport whose sender hears and says something else, and whose receiver says something else.
+struct Broken {
+    hear: Bend<Sender<Tag, Fixed>, Pdu<Tag>>,
+    send: Bend<Sender<Tag, Fixed>, Pdu<Tag>>,
+    say: Bend<Receiver<Tag>, Pdu<Tag>>,
+}
+
+const WHOLE: Broken = Broken { hear: straight, send: straight, say: straight };
+const SACK: Window = Window { recovery: Recovery::Sack };
+
+impl Scheme for Broken {
+    type Pdu = Pdu<Tag>;
+    type Sender = Bent<Sender<Tag, Fixed>>;
+    type Receiver = Bent<Receiver<Tag>>;
+
+    fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
+        let (sender, receiver) = SACK.ends(bounds);
+        (Bent::new(sender, self.hear, self.send), Bent::new(receiver, straight, self.say))
+    }
+
+    fn say(&self, pdu: &Self::Pdu) -> String {
+        SACK.say(pdu)
+    }
+}
+
+fn small() -> Bounds {
+    let usual = Bounds::default();
+    Bounds { window: 2, messages: 4, losses: 1, duplicates: 0, slow_reader: true, ..usual }
+}
+
+fn run(scheme: &impl Scheme, bounds: &Bounds) -> Outcome {
+    search(scheme, bounds, |_, _| true)
+}
+
+#[track_caller]
+fn is_right(scheme: &impl Scheme, bounds: &Bounds) {
+    let outcome = run(scheme, bounds);
+    assert_eq!(outcome.counterexample, None, "{bounds:?}");
+    assert!(outcome.complete && outcome.states > 50, "{bounds:?}: {outcome:?}");
+}
+
+#[test]
+fn a_window_that_a_slow_application_withholds_opens_again() {
+    for recovery in [Recovery::Sack, Recovery::NewReno, Recovery::GoBackN] {
+        for (losses, duplicates, expiries) in [(2, 1, 0), (2, 0, 1), (0, 0, 4)] {
+            is_right(&Window { recovery }, &Bounds { losses, duplicates, expiries, ..small() });
+        }
+    }
+}
+
+/// Acknowledgements say the window that was said first with their number: what the application has read is not announced.
+fn unannounced(_: &Receiver<Tag>, said: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+    if let Pdu::Ack(ack) = &mut pdu {
+        match said[..] {
+            [cumulative, window] if cumulative == ack.cumulative => ack.window = window,
+            _ => *said = vec![ack.cumulative, ack.window],
+        }
+    }
+    Some(pdu)
+}
+
+/// The sender keeps in mind how far the receiver's window reaches.
+fn heed(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+    if let Pdu::Ack(ack) = &pdu {
+        *limit = vec![ack.cumulative + ack.window];
+    }
+    Some(pdu)
+}
+
+/// Nothing beyond the window goes out, not even to ask.
+#[expect(clippy::ptr_arg, reason = "the signature of a bend")]
+fn within(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+    let is_beyond =
+        |pdu: &Pdu<Tag>| matches!(pdu, Pdu::Segment(segment) if limit.first() <= Some(&segment.sequence));
+    Some(pdu).filter(|pdu| limit.is_empty() || !is_beyond(pdu))
+}
+
+/// RFC 9293, section 3.8.6.1: the sender probes, whatever the receiver announces, and hears of the open window.
+#[test]
+fn probes_do_without_announcements() {
+    is_right(&Broken { say: unannounced, ..WHOLE }, &Bounds { losses: 0, ..small() });
+}
+
+#[test]
+fn a_sender_that_waits_for_the_announcement_is_caught() {
+    let without_probes = Broken { hear: heed, send: within, ..WHOLE };
+    // The announcement is lost, or there is none.
+    is_right(&without_probes, &Bounds { losses: 0, expiries: 0, ..small() });
+    let silent = Broken { say: unannounced, ..without_probes };
+    for (broken, losses) in [(&without_probes, 1), (&silent, 0)] {
+        // A window of one packet opens only once for each: no later announcement makes up for the one that is lost.
+        let bounds = Bounds { window: 1, losses, expiries: 0, ..small() };
+        let found = run(broken, &bounds).counterexample.unwrap();
+        assert!(found.what.contains("circles") || found.what.contains("for ever"), "{}", found.what);
+        let lost = found.trace.iter().any(|line| line.starts_with("ack") && line.ends_with("is lost"));
+        assert_eq!(lost, losses > 0, "{:#?}", found.trace);
+    }
+}
+
+#[test]
+fn bending_nothing_changes_nothing() {
+    assert_eq!(run(&WHOLE, &small()), run(&SACK, &small()));
+}

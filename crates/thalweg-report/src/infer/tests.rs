@@ -1,0 +1,114 @@
+//! Infers paths from recordings of known ones.
+
+use super::scenario::scenario;
+use super::{Losses, Path, Recording, RecordingError};
+use crate::output::{LiveLog, Metrics};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_scenario::load_text;
+
+/// A sender that keeps a queue of `queue` seconds filled on a path of 12 Mbit/s and 40 ms, a packet of 1500 bytes every
+/// millisecond; `lost` tells what becomes of a packet, `rate` how much faster than that the path is at a time.
+fn recorded(queue: f64, lost: impl Fn(u64) -> bool, rate: impl Fn(f64) -> f64) -> Recording {
+    let mut log = LiveLog::default();
+    let mut events: Vec<(f64, u64)> = Vec::new();
+    let (mut now, mut number) = (0.0, 0);
+    let at = |seconds: f64| Time::ZERO + Duration::from_secs_f64(seconds);
+    while now < 20.0 {
+        while let Some((time, sent)) = events.first().copied().filter(|(time, _)| *time <= now) {
+            events.remove(0);
+            if lost(sent) {
+                log.lost(at(time), sent);
+            } else {
+                log.acknowledged(at(time), [(sent, sent)].into());
+            }
+        }
+        log.sent(at(now), 1500, Some(number * 1460), 1460);
+        // The queue fills in the first seconds.
+        let waits = queue * (now / 2.0).min(1.0);
+        events.push((now + 0.04 + waits, number));
+        number += 1;
+        now += 0.001 / rate(now);
+    }
+    let metrics = Metrics { window: Some(1e5), in_flight: 1e4, smoothed_rtt: None, pacing_rate: None };
+    log.metrics(at(now), &metrics);
+    let mut file = Vec::new();
+    log.write(&mut file, "test", "cubic:initial-window=20pkt").unwrap();
+    Recording::read(std::str::from_utf8(&file).unwrap()).unwrap()
+}
+
+fn within(rate: Rate, megabits: f64, share: f64) {
+    assert!((rate.as_f64() / 1e6 / megabits - 1.0).abs() < share, "{rate}");
+}
+
+#[test]
+fn a_steady_path_is_found() {
+    let recording = recorded(0.02, |_| false, |_| 1.0);
+    let path = Path::infer(&recording).unwrap();
+    within(path.rate, 12.0, 0.02);
+    assert!((path.round_trip.as_millis_f64() - 40.0).abs() < 0.1);
+    assert_eq!((path.losses, path.was_filled, path.trace.clone()), (Losses::Independent(0.0), true, None));
+    // 20 ms at 12 Mbit/s are 30 kB; the product of rate and round trip is 60 kB, and nothing was dropped.
+    assert!((55_000..65_000).contains(&path.queue.get()), "{:?}", path.queue);
+    let text = scenario(&recording, &path, "path.trace");
+    let loaded = load_text("as-recorded.toml", &text, std::path::Path::new(""), &[]);
+    assert!(loaded.is_ok(), "{text}");
+}
+
+#[test]
+fn losses_by_chance_and_in_runs_are_told_apart() {
+    let mut draw = Stream::new(1, "losses", 0);
+    let chance: Vec<bool> = (0..30_000).map(|_| draw.chance(0.02)).collect();
+    let path = Path::infer(&recorded(0.0, |number| chance[number as usize], |_| 1.0)).unwrap();
+    let Losses::Independent(share) = path.losses else { panic!("{:?}", path.losses) };
+    assert!((0.017..0.023).contains(&share), "{share}");
+    // Nothing waited: the rate is what was sent, and that the path may be faster is said.
+    assert!(!path.was_filled);
+    within(path.rate, 12.0, 0.05);
+
+    let path = Path::infer(&recorded(0.0, |number| number % 400 < 8, |_| 1.0)).unwrap();
+    let Losses::Gilbert { good_to_bad, bad_to_good } = path.losses else { panic!("{:?}", path.losses) };
+    assert!((bad_to_good - 0.125).abs() < 0.002, "{bad_to_good}");
+    assert!((good_to_bad / (good_to_bad + bad_to_good) - 0.02).abs() < 0.002);
+}
+
+#[test]
+fn what_a_full_queue_drops_is_not_the_wires() {
+    // Lost only when the queue of 60 ms is full.
+    let path = Path::infer(&recorded(0.06, |number| number > 3000 && number % 50 == 0, |_| 1.0)).unwrap();
+    assert!(path.queue_was_full && path.overflows > 300, "{path:?}");
+    assert_eq!(path.losses, Losses::Independent(0.0));
+    assert!((80_000..95_000).contains(&path.queue.get()), "{:?}", path.queue);
+}
+
+#[test]
+fn a_rate_that_varies_becomes_a_trace() {
+    let recording = recorded(0.05, |_| false, |now| if (now as u64) % 4 < 2 { 1.0 } else { 3.0 });
+    let path = Path::infer(&recording).unwrap();
+    let trace = path.trace.as_ref().expect("it varies");
+    trace.check().unwrap();
+    within(trace.mean_rate(), 24.0, 0.1);
+    let text = scenario(&recording, &path, "path.trace");
+    assert!(text.contains("trace = \"path.trace\""), "{text}");
+}
+
+#[test]
+fn what_is_no_recording_is_told() {
+    assert!(matches!(Recording::read("{"), Err(RecordingError::Json(_))));
+    assert_eq!(Recording::read("{}"), Err(RecordingError::NoTrace));
+    let event = |data: &str| {
+        format!(
+            "{{\"traces\":[{{\"events\":[{{\"time\":1,\"name\":\"transport:packet_sent\",\"data\":{data}}}]}}]}}"
+        )
+    };
+    for bad in [
+        "{}",
+        "7",
+        "{\"header\":{\"packet_number\":7}}",
+        "{\"header\":{\"packet_number\":0},\"raw\":{\"length\":-1}}",
+    ] {
+        assert_eq!(Recording::read(&event(bad)), Err(RecordingError::Event(0)), "{bad}");
+    }
+    let few = event("{\"header\":{\"packet_number\":0},\"raw\":{\"length\":9},\"frames\":[{\"length\":1}]}");
+    assert!(Path::infer(&Recording::read(&few).unwrap()).is_err());
+}

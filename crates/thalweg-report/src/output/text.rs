@@ -1,0 +1,210 @@
+//! Numbers with units for people.
+
+use crate::statistics::Estimate;
+
+/// What the reader's terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Characters beyond ASCII.
+    pub unicode: bool,
+    /// Bold headings.
+    pub colour: bool,
+}
+
+impl Style {
+    /// What can be shown everywhere; the style of files.
+    pub const PLAIN: Self = Self { unicode: false, colour: false };
+
+    /// `text` set off as a heading.
+    pub fn bold(self, text: &str) -> String {
+        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// The sign between a value and its tolerance.
+    pub const fn plus_minus(self) -> &'static str {
+        if self.unicode { "±" } else { "+/-" }
+    }
+
+    /// What stands where there is no value.
+    pub const fn nothing(self) -> &'static str {
+        if self.unicode { "–" } else { "-" }
+    }
+
+    /// `text` without what this terminal cannot show, and without control characters, which a name in a file could
+    /// use to play tricks.
+    pub fn clean(self, text: &str) -> String {
+        let shown = |c: char| if c.is_control() || (!self.unicode && !c.is_ascii()) { '?' } else { c };
+        text.chars().map(shown).collect()
+    }
+}
+
+/// A unit, and how many of the base unit it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    unit: &'static str,
+    factor: f64,
+}
+
+impl Scale {
+    /// No unit at all.
+    pub(crate) const COUNT: Self = Self { unit: "", factor: 1.0 };
+    /// Percent of a share.
+    pub(crate) const PERCENT: Self = Self { unit: "%", factor: 0.01 };
+    /// Packets.
+    pub(crate) const PACKETS: Self = Self { unit: "pkt", factor: 1.0 };
+
+    /// The unit for a rate of `bps`.
+    pub(crate) fn of_rate(bps: f64) -> Self {
+        Self::largest(
+            bps,
+            &[("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)],
+        )
+    }
+
+    /// The unit for a time of so many `seconds`.
+    pub(crate) fn of_time(seconds: f64) -> Self {
+        Self::largest(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
+    }
+
+    /// The unit for so many `bytes`.
+    pub(crate) fn of_bytes(bytes: f64) -> Self {
+        Self::largest(bytes, &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)])
+    }
+
+    /// The name of the unit and how many of the base unit it is.
+    pub(crate) const fn unit(self) -> (&'static str, f64) {
+        (self.unit, self.factor)
+    }
+
+    fn largest(value: f64, units: &[(&'static str, f64)]) -> Self {
+        let fits = |(_, factor): &&(&str, f64)| value.abs() >= *factor || (value == 0.0 && *factor == 1.0);
+        let (unit, factor) = units.iter().find(fits).or(units.last()).copied().unwrap_or(("", 1.0));
+        Self { unit, factor }
+    }
+
+    fn with_unit(self, number: &str) -> String {
+        if self.unit.is_empty() { number.to_owned() } else { format!("{number} {}", self.unit) }
+    }
+
+    /// `value` with four significant digits.
+    pub(crate) fn value(self, value: f64) -> String {
+        self.with_unit(&self.digits(value / self.factor))
+    }
+
+    /// Four significant digits; whole counts as they are.
+    fn digits(self, number: f64) -> String {
+        let counts = matches!(self.unit, "" | "pkt");
+        let decimals = if counts && number.trunc() == number { 0 } else { decimals_for(number, 4) };
+        fixed(number, decimals)
+    }
+
+    /// `value` with so many `decimals`.
+    pub(crate) fn fixed(self, value: f64, decimals: usize) -> String {
+        self.with_unit(&fixed(value / self.factor, decimals))
+    }
+
+    /// A mean with its interval, to the digits that the interval makes meaningful.
+    pub(crate) fn estimate(self, estimate: &Estimate, style: Style) -> String {
+        let Some(half) = estimate.ci95 else { return self.value(estimate.mean) };
+        let (mean, half) = (estimate.mean / self.factor, half / self.factor);
+        // Equal values may differ in the last bit of their conversion.
+        if half <= mean.abs() * 1e-12 {
+            return self.with_unit(&format!("{} {} 0", self.digits(mean), style.plus_minus()));
+        }
+        let decimals = decimals_for(half, 2).min(4);
+        let (mean, half) = (fixed(mean, decimals), fixed(half, decimals));
+        self.with_unit(&format!("{mean} {} {half}", style.plus_minus()))
+    }
+
+    /// The two ends of an interval.
+    pub(crate) fn range(self, low: f64, high: f64) -> String {
+        let (low, high) = (low / self.factor, high / self.factor);
+        let decimals = decimals_for(low.abs().max(high.abs()), 3);
+        self.with_unit(&format!("{} to {}", fixed(low, decimals), fixed(high, decimals)))
+    }
+}
+
+/// `number` with so many `decimals`; what rounds to zero has no sign.
+fn fixed(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// How many decimals show `value` with so many significant `digits`; at most 6.
+fn decimals_for(value: f64, digits: i32) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
+    (digits - 1 - magnitude).clamp(0, 6) as usize
+}
+
+/// A rate with its unit, to four digits.
+pub fn rate(bps: f64) -> String {
+    Scale::of_rate(bps).value(bps)
+}
+
+/// A time with its unit, to four digits.
+pub fn seconds(seconds: f64) -> String {
+    Scale::of_time(seconds).value(seconds)
+}
+
+/// So many of something that has an ordinary plural: `1 file`, `2 files`.
+pub fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A time without needless zeros, for sentences: `30 s`, `0.5 s`.
+pub(crate) fn plain_seconds(seconds: f64) -> String {
+    format!("{seconds} s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "file")), ["0 files", "1 file", "2 files"]);
+    }
+
+    #[test]
+    fn units_follow_the_value() {
+        assert_eq!(rate(95_234_000.0), "95.23 Mbit/s");
+        assert_eq!(rate(0.0), "0 bit/s");
+        assert_eq!(rate(64_000.0), "64.00 kbit/s");
+        assert_eq!(seconds(0.012_345), "12.35 ms");
+        assert_eq!(seconds(1.5), "1.500 s");
+        assert_eq!(seconds(0.0), "0 s");
+    }
+
+    #[test]
+    fn an_interval_decides_how_many_digits_are_shown() {
+        let estimate = |mean, ci95| Estimate { mean, ci95, std_dev: None, min: mean, max: mean, n: 5 };
+        let unicode = Style { unicode: true, colour: false };
+        let mbits = Scale::of_rate(95e6);
+        assert_eq!(mbits.estimate(&estimate(95_234_567.0, Some(310_000.0)), unicode), "95.23 ± 0.31 Mbit/s");
+        assert_eq!(mbits.estimate(&estimate(95_234_567.0, Some(0.0)), Style::PLAIN), "95.23 +/- 0 Mbit/s");
+        assert_eq!(mbits.estimate(&estimate(95_234_567.0, None), Style::PLAIN), "95.23 Mbit/s");
+        assert_eq!(Scale::COUNT.estimate(&estimate(1234.5, Some(56.7)), unicode), "1234 ± 57");
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let estimate = Estimate { mean: -0.0001, ci95: Some(0.12), std_dev: None, min: 0.0, max: 0.0, n: 5 };
+        assert_eq!(Scale::COUNT.estimate(&estimate, Style::PLAIN), "0.00 +/- 0.12");
+        assert_eq!(Scale::PERCENT.fixed(-0.000_01, 1), "0.0 %");
+        assert_eq!(Scale::COUNT.value(-0.0), "0");
+        assert_eq!(Scale::COUNT.range(-0.000_1, 1.0), "0.00 to 1.00");
+        assert_eq!(Scale::COUNT.range(-1.0, 1.0), "-1.00 to 1.00");
+    }
+
+    #[test]
+    fn names_cannot_play_tricks() {
+        assert_eq!(Style::PLAIN.clean("a\x1b[2Jb\nflüss"), "a?[2Jb?fl?ss");
+        assert_eq!(Style { unicode: true, colour: false }.clean("flüss"), "flüss");
+    }
+}

@@ -1,0 +1,123 @@
+//! Texts and pages of HTML.
+
+use crate::output::Style;
+
+/// What a page can show.
+pub const STYLE: Style = Style { unicode: true, colour: false };
+
+/// `text` as text of a page, also within quotes.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in STYLE.clean(text).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A whole page.
+pub struct Page<'a> {
+    /// Plain text.
+    pub title: &'a str,
+    /// What is below the title: plain text.
+    pub subtitle: &'a str,
+    /// HTML.
+    pub body: &'a str,
+    /// JSON without `<`; none for a page that has no plots.
+    pub data: Option<&'a str>,
+    /// The version of the program.
+    pub version: &'a str,
+}
+
+impl Page<'_> {
+    /// The page as one file. It may load nothing: the policy at its top has browsers refuse.
+    pub fn render(&self) -> String {
+        let (title, subtitle) = (escape(self.title), escape(self.subtitle));
+        let mut page = String::with_capacity(SCRIPTS_BYTES + self.body.len() + self.data.map_or(0, str::len));
+        page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+        page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+        page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+        page.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n");
+        page.push_str(&format!("<title>{title}</title>\n<style>\n"));
+        if self.data.is_some() {
+            page.push_str(PLOT_STYLE);
+        }
+        STYLES.iter().for_each(|style| page.push_str(style));
+        page.push_str("</style>\n</head>\n<body>\n<header><div><h1>");
+        page.push_str(&title);
+        page.push_str(&format!(
+            "</h1><p>{subtitle}</p></div>\n<button id=\"theme\" type=\"button\" hidden>Dark</button></header>\n<main>\n"
+        ));
+        page.push_str(self.body);
+        page.push_str(&format!(
+            "</main>\n<footer>Made by thalweg {}. This page loads nothing and can be sent as it is.",
+            escape(self.version)
+        ));
+        if self.data.is_some() {
+            page.push_str(" Plots are drawn by uPlot (MIT licence, © Leon Sorokin).");
+        }
+        page.push_str("</footer>\n");
+        if let Some(data) = self.data {
+            page.push_str("<script type=\"application/json\" id=\"data\">");
+            page.push_str(data);
+            page.push_str("</script>\n<script>");
+            page.push_str(PLOT_SCRIPT);
+            page.push_str("</script>\n");
+        }
+        page.push_str("<script>(() => {\n\"use strict\";\n");
+        COMMON_SCRIPTS.iter().for_each(|script| page.push_str(script));
+        if self.data.is_some() {
+            RUN_SCRIPTS.iter().for_each(|script| page.push_str(script));
+        }
+        page.push_str("})();</script>\n</body>\n</html>\n");
+        page
+    }
+}
+
+macro_rules! asset {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/report/", $name))
+    };
+}
+
+const PLOT_STYLE: &str = asset!("vendor/uPlot.min.css");
+const PLOT_SCRIPT: &str = asset!("vendor/uPlot.iife.min.js");
+const STYLES: &[&str] = &[asset!("page.css"), asset!("parts.css")];
+
+/// Scripts of every page.
+const COMMON_SCRIPTS: &[&str] = &[asset!("dom.js"), asset!("theme.js"), asset!("sorting.js")];
+
+/// Scripts of pages with data. A file may use what those before it declare.
+const RUN_SCRIPTS: &[&str] = &[
+    asset!("units.js"),
+    asset!("data.js"),
+    asset!("lines.js"),
+    asset!("window.js"),
+    asset!("panels.js"),
+    asset!("choice.js"),
+    asset!("plots.js"),
+    asset!("tables.js"),
+    asset!("topology.js"),
+    asset!("replay.js"),
+    asset!("clock.js"),
+    asset!("main.js"),
+];
+
+/// About what the parts that are the same in every page take.
+const SCRIPTS_BYTES: usize = 128 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_name_becomes_markup() {
+        assert_eq!(escape("<a href='x' \"&\n"), "&lt;a href=&#39;x&#39; &quot;&amp;?");
+    }
+}

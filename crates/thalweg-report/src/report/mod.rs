@@ -1,0 +1,82 @@
+//! Reports: results as one page of HTML that needs nothing else.
+//!
+//! A page begins with the answer (who won, by how much, how sure, why), which is plain HTML. Below it scripts draw
+//! linked plots, tables that sort and the network, from one JSON document in the page (`model.rs`). The scripts are in
+//! `assets/report`, plain and readable, and are put into the page as they are, after the plotting library in
+//! `assets/report/vendor`. The page loads nothing: it has a policy that forbids it.
+
+mod answer;
+mod bars;
+pub mod cards;
+mod encode;
+mod figure;
+pub mod html;
+mod model;
+mod replay;
+mod series;
+mod thin;
+mod topology;
+mod why;
+
+pub use figure::{Plot, View, figure};
+pub use replay::{Recorder, Replay};
+pub use series::AllSeries;
+
+use crate::results::{Document, Tool};
+use html::Page;
+use model::Model;
+use thalweg_sim::spec::Spec;
+use topology::Topology;
+
+/// The page of a document with its series. `spec` is the network, where it is known, and `replays` are packets of its runs.
+pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, replays: &[Replay]) -> String {
+    let topology = spec.map(Topology::of);
+    let data = Model::of(document, series, topology.as_ref(), replays).to_json();
+    let mut body = answer::answer(document);
+    body.push_str(SECTIONS);
+    let (title, subtitle) = crate::output::title_lines(document, html::STYLE);
+    let Tool { version, .. } = &document.tool;
+    Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }.render()
+}
+
+/// What scripts fill.
+const SECTIONS: &str = "\
+<noscript><p class=\"warning\">Plots, tables and the network need JavaScript.</p></noscript>
+<section id=\"plots\" aria-label=\"Plots\"></section>
+<section id=\"limits\" aria-label=\"What limited each flow\"></section>
+<section id=\"flows\" aria-label=\"Flows\"></section>
+<section id=\"queues\" aria-label=\"Queues\"></section>
+<section id=\"network\" aria-label=\"Network\"></section>
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::RunKey;
+    use crate::results::Run;
+    use crate::results::samples::{header, result, spec};
+
+    #[test]
+    fn a_page_is_whole_and_loads_nothing() {
+        let result = result(1, 75);
+        let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
+        let mut series = AllSeries::default();
+        series.add(RunKey { scheme: "", seed: 1 }, &result);
+        let page = report(&document, &series, Some(&spec()), &[]);
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+        assert!(page.contains("default-src 'none'"));
+        // Addresses in comments and names of XML load nothing; what follows would.
+        let without_references = page.replace("url(#", "");
+        for loads in
+            ["src=\"", "href=\"", "url(", "@import", "fetch(", "XMLHttpRequest", "import(", "WebSocket"]
+        {
+            assert!(!without_references.contains(loads), "the page holds `{loads}`");
+        }
+        assert!(page.len() < 200_000, "{} bytes without series", page.len());
+        assert_eq!(
+            page,
+            report(&document, &series, Some(&spec()), &[]),
+            "the same results give the same bytes"
+        );
+    }
+}

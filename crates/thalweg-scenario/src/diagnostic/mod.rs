@@ -1,0 +1,81 @@
+//! What is wrong with a scenario, and where: plain data, drawn by [`render`](Diagnostic::render).
+
+mod nearest;
+mod render;
+mod report;
+
+pub use nearest::nearest;
+pub(crate) use report::Report;
+
+use super::source::Source;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// The scenario runs, but probably not as meant.
+    Warning,
+    /// The scenario cannot run.
+    Error,
+}
+
+impl Severity {
+    /// The word that is printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// One thing that is wrong with a scenario, or worth knowing about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// A stable name such as `scenario.unit`, for scripts and searches.
+    pub code: &'static str,
+    /// The file or command-line argument that it is about.
+    pub source: Arc<Source>,
+    /// Which bytes of the source; empty at 0 where it is about the whole.
+    pub span: Range<usize>,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// A few words for the place itself.
+    pub label: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic without label and help.
+    pub fn new(
+        severity: Severity,
+        code: &'static str,
+        source: Arc<Source>,
+        span: Range<usize>,
+        message: String,
+    ) -> Self {
+        Self { severity, code, source, span, message, label: None, help: None }
+    }
+
+    /// The name of the file or argument.
+    pub fn file(&self) -> &str {
+        self.source.name()
+    }
+
+    /// The line of the first byte, from 1.
+    pub fn line(&self) -> usize {
+        self.source.position(self.span.start).line
+    }
+
+    /// The column of the first byte, from 1, in characters.
+    pub fn column(&self) -> usize {
+        self.source.position(self.span.start).column
+    }
+}

@@ -1,0 +1,144 @@
+//! Where diagnostics are gathered while a scenario is read.
+
+use super::{Diagnostic, Severity, nearest};
+use crate::source::{Source, Sources, Span};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// More errors than this are counted, not kept.
+const MOST_ERRORS: usize = 100;
+
+/// Everything found so far, with the texts that it is about.
+#[derive(Debug, Default)]
+pub struct Report {
+    sources: Sources,
+    found: Vec<Diagnostic>,
+    errors: usize,
+    dropped: usize,
+}
+
+/// A diagnostic that is being put together; it is in the report already.
+pub struct Draft<'r>(Option<&'r mut Diagnostic>);
+
+impl Draft<'_> {
+    /// Says a few words at the place itself.
+    pub fn label(self, label: impl Into<String>) -> Self {
+        self.with(|found| found.label = Some(label.into()))
+    }
+
+    /// Says what to do.
+    pub fn help(self, help: impl Into<String>) -> Self {
+        self.with(|found| found.help = Some(help.into()))
+    }
+
+    /// Says which name was probably meant, or else which names there are.
+    pub fn names<'a>(self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        if self.0.is_none() {
+            return self; // Not kept, so not worth a search.
+        }
+        let valid: Vec<&str> = valid.into_iter().collect();
+        match nearest(name, valid.iter().copied()) {
+            Some(meant) => self.label(format!("did you mean `{meant}`?")),
+            None if valid.is_empty() => self,
+            None => self.help(format!("valid here: {}", list(&valid))),
+        }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Diagnostic)) -> Self {
+        if let Some(found) = &mut self.0 {
+            change(found);
+        }
+        self
+    }
+}
+
+impl Report {
+    /// Registers a text that later spans point into.
+    pub fn add_source(&mut self, source: Source) -> u32 {
+        self.sources.add(source)
+    }
+
+    /// The text of number `id`.
+    pub fn source(&self, id: u32) -> &Arc<Source> {
+        self.sources.get(id)
+    }
+
+    /// Notes an error at `span`.
+    pub fn error(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Draft<'_> {
+        self.add(Severity::Error, code, span, message.into())
+    }
+
+    /// Notes a warning at `span`.
+    pub fn warn(&mut self, code: &'static str, span: Span, message: impl Into<String>) -> Draft<'_> {
+        self.add(Severity::Warning, code, span, message.into())
+    }
+
+    fn add(&mut self, severity: Severity, code: &'static str, span: Span, message: String) -> Draft<'_> {
+        if severity == Severity::Error {
+            self.errors += 1;
+        }
+        if self.found.len() >= MOST_ERRORS {
+            self.dropped += 1;
+            return Draft(None);
+        }
+        let source = Arc::clone(self.sources.get(span.source));
+        let span = span.start as usize..span.end as usize;
+        self.found.push(Diagnostic { severity, code, source, span, message, label: None, help: None });
+        Draft(self.found.last_mut())
+    }
+
+    /// The texts, for diagnostics that come later.
+    pub fn into_sources(self) -> Sources {
+        self.sources
+    }
+
+    /// True if a file is no TOML, so that what it says is not known in full.
+    pub fn has_syntax_errors(&self) -> bool {
+        self.found.iter().any(|one| one.code == "scenario.syntax")
+    }
+
+    /// How many errors were found.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// Hands over what was found since the last time, in order of files and lines.
+    pub fn take(&mut self) -> Vec<Diagnostic> {
+        let mut found = std::mem::take(&mut self.found);
+        // What follows from a line that is no TOML is no news.
+        let place = |one: &Diagnostic| (one.file().to_owned(), one.line());
+        let garbled: BTreeSet<_> =
+            found.iter().filter(|one| one.code == "scenario.syntax").map(place).collect();
+        found.retain(|one| {
+            one.code == "scenario.syntax" || garbled.is_empty() || !garbled.contains(&place(one))
+        });
+        found.sort_by(|a, b| {
+            (a.severity != Severity::Error, a.file(), a.span.start).cmp(&(
+                b.severity != Severity::Error,
+                b.file(),
+                b.span.start,
+            ))
+        });
+        // What holds for both directions of a line is found twice.
+        found.dedup_by(|b, a| {
+            (a.code, &a.span, &a.message, a.file()) == (b.code, &b.span, &b.message, b.file())
+        });
+        if self.dropped > 0
+            && let Some(last) = found.last_mut()
+        {
+            last.help = Some(format!("{} more mistakes are not shown", self.dropped));
+        }
+        (self.errors, self.dropped) = (0, 0);
+        found
+    }
+}
+
+/// Names for a message: all of them while they are few.
+fn list(names: &[&str]) -> String {
+    const SHOWN: usize = 40;
+    let mut text = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}

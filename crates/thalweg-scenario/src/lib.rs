@@ -1,0 +1,231 @@
+//! Scenario files: a network and its traffic in TOML.
+//!
+//! [`load`] reads a file into a [`Scenario`], which holds what the simulator runs, and reports all mistakes at once,
+//! each with its place ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
+
+mod diagnostic;
+mod expand;
+mod explain;
+mod include;
+mod keys;
+mod lint;
+mod path;
+mod quantity;
+mod reference;
+mod resolve;
+mod schema;
+mod set;
+mod source;
+mod table;
+mod tree;
+mod unknown_unit;
+
+pub use diagnostic::{Diagnostic, Severity, nearest};
+pub use expand::expand;
+pub use lint::{Memory, is_random, memory};
+pub use path::{GroupPath, Paths, packet_sizes};
+pub use reference::reference;
+pub use schema::schema;
+pub use source::{Position, Source};
+
+use diagnostic::Report;
+use include::Loader;
+use resolve::Origins;
+use source::{Sources, Span};
+use std::path::Path;
+use std::sync::Arc;
+use table::Decode as _;
+use thalweg_sim::spec::Spec;
+
+/// A scenario that has been read.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What is shown above results.
+    pub title: String,
+    /// What it is about.
+    pub description: String,
+    /// What is simulated.
+    pub spec: Spec,
+}
+
+/// A scenario that can run, and what there is to say about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Warnings, in order of the file.
+    pub warnings: Vec<Diagnostic>,
+    paths: Paths,
+    origins: Origins,
+    sources: Sources,
+}
+
+impl Loaded {
+    /// What is simulated.
+    pub fn spec(&self) -> &Spec {
+        &self.scenario.spec
+    }
+
+    /// Routes, round-trip times and bandwidth-delay products.
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// The scenario as a file that needs no other and reads back to the same specification.
+    pub fn expanded(&self) -> String {
+        expand(&self.scenario)
+    }
+
+    /// The scenario in words: paths, round-trip times, bandwidth-delay products, queues, memory.
+    pub fn explain(&self) -> String {
+        explain::explain(self)
+    }
+
+    /// An error if a run takes more memory than there is.
+    pub fn check_memory(&self, available: u64) -> Option<Diagnostic> {
+        let needed = memory(self.spec(), &self.paths);
+        if needed.total() <= available {
+            return None;
+        }
+        let gigabytes = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
+        let groups = self.spec().groups.iter().zip(&self.origins.groups);
+        let largest = groups.max_by_key(|(group, _)| group.count);
+        let flows: u64 = self.spec().groups.iter().map(|group| u64::from(group.count)).sum();
+        let (mut span, mut help) = (
+            largest.map_or(self.origins.whole, |(_, origin)| origin.count),
+            format!("{flows} flows take {} of it", gigabytes(needed.flows)),
+        );
+        if needed.series > needed.flows.max(needed.links) {
+            help = format!(
+                "series take {} of it: ask for fewer `points` or `flows` under [measure]",
+                gigabytes(needed.series)
+            );
+            span = self.origins.whole;
+        } else if let Some(link) = needed.largest_link.filter(|_| needed.links > needed.flows) {
+            let name = &self.spec().links[link].name;
+            help = format!(
+                "packets on links and in their queues take {} of it, most of them at `{name}`; \
+                 a smaller queue, rate, delay or `max-window` takes less",
+                gigabytes(needed.links)
+            );
+            span = self.origins.links[link].rate[0];
+        }
+        let message = format!(
+            "the run takes about {}, but {} are available",
+            gigabytes(needed.total()),
+            gigabytes(available)
+        );
+        Some(self.diagnostic(Severity::Error, "scenario.memory", span, message, help))
+    }
+
+    /// A warning if `replications` runs are asked for, but all are the same.
+    pub fn check_replications(&self, replications: u32) -> Option<Diagnostic> {
+        (replications > 1 && !is_random(self.spec())).then(|| {
+            let message =
+                format!("nothing in this scenario is random: {replications} runs give the same result");
+            let help =
+                "random are, for instance, a `spread` of starts, a `loss` and a random-drop queue".to_owned();
+            self.diagnostic(Severity::Warning, "scenario.deterministic", self.origins.whole, message, help)
+        })
+    }
+
+    fn diagnostic(
+        &self,
+        severity: Severity,
+        code: &'static str,
+        span: Span,
+        message: String,
+        help: String,
+    ) -> Diagnostic {
+        let source = Arc::clone(self.sources.get(span.source));
+        let range = span.start as usize..span.end as usize;
+        Diagnostic { help: Some(help), ..Diagnostic::new(severity, code, source, range, message) }
+    }
+}
+
+/// Reads the scenario file at `path`, changed by `sets` (each `KEY=VALUE`).
+///
+/// # Errors
+/// All that is wrong with it, with what there is to warn of.
+pub fn load(path: &Path, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::default(), Loader::default());
+    let table = loader.load(path, &mut report);
+    finish(table, sets, path.parent().unwrap_or(Path::new("")), report, loader)
+}
+
+/// Reads a scenario from a text; `name` is what messages call it, `directory` what its file names are relative to.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_text(
+    name: &str,
+    text: &str,
+    directory: &Path,
+    sets: &[String],
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::default(), Loader::default());
+    let table = loader.load_text(name, text, directory, &mut report);
+    finish(table, sets, directory, report, loader)
+}
+
+/// Reads the scenario `name` of `files`, which are part of the program and may include each other.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_built_in(
+    name: &str,
+    files: &'static [(&'static str, &'static str)],
+    sets: &[String],
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::default(), Loader::with(files));
+    let table = loader.load(Path::new(name), &mut report);
+    finish(table, sets, Path::new(""), report, loader)
+}
+
+/// TOML as JSON, for files that are not scenarios.
+///
+/// # Errors
+///
+/// Text that is no TOML: the first mistake, drawn with its place.
+pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String> {
+    let mut report = Report::default();
+    let source = report.add_source(Source::new(name, text));
+    let table = tree::parse(source, &mut report);
+    match report.take().first() {
+        Some(error) => Err(error.render()),
+        None => Ok(tree::Kind::Table(table).into_json()),
+    }
+}
+
+fn finish(
+    mut table: tree::Table,
+    sets: &[String],
+    directory: &Path,
+    mut report: Report,
+    mut loader: Loader,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    set::apply(sets, &mut table, directory, &mut loader, &mut report);
+    let whole = Span::whole(0);
+    let links = table.get("link").map_or(0, |value| match &value.kind {
+        tree::Kind::Array(items) => items.len(),
+        _ => 1,
+    });
+    let value = tree::Value { kind: tree::Kind::Table(table), span: whole };
+    let Some(document) = keys::Document::decode(&value, &mut report) else {
+        return Err(report.take());
+    };
+    if report.has_syntax_errors() {
+        return Err(report.take());
+    }
+    let (spec, origins, paths) = resolve::resolve(&document, links, whole, &loader.directories, &mut report);
+    if report.errors() == 0 {
+        lint::lint(&spec, &origins, &paths, &mut report);
+    }
+    if report.errors() > 0 {
+        return Err(report.take());
+    }
+    let text = |at: &Option<table::At<String>>| at.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+    let scenario = Scenario { title: text(&document.title), description: text(&document.description), spec };
+    let warnings = report.take();
+    Ok(Loaded { scenario, warnings, paths, origins, sources: report.into_sources() })
+}

@@ -1,0 +1,368 @@
+//! One visible description for each table of a scenario file.
+//!
+//! [`table!`](crate::table::table) lists a table's keys once, with their types, defaults and meaning. From that list come decoding,
+//! the keys that are allowed, inheritance of defaults, the JSON Schema and the reference. [`choice!`](crate::table::choice) does the same
+//! for tables of which one key says what kind they are.
+
+use super::diagnostic::Report;
+use super::schema::Definitions;
+use super::source::Span;
+use super::tree::{Key, Kind, Table, Value};
+use std::ops::Deref;
+
+/// Something decoded, with the place that it was read from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct At<T> {
+    /// What it is.
+    pub value: T,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl<T> Deref for At<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// A type that a value of a scenario file can have.
+pub trait Decode: Sized {
+    /// Units to suggest for a bare number, for kinds that have several as usual as each other.
+    const USUAL_UNITS: &'static [&'static str] = &[];
+
+    /// What is expected, for messages and the reference; in the form `a duration, such as "50 ms"`.
+    fn expected() -> String;
+
+    /// Reads a value; what is wrong goes to the report, and then the result is `None`.
+    fn decode(value: &Value, report: &mut Report) -> Option<Self>;
+
+    /// Its JSON Schema.
+    fn schema(definitions: &mut Definitions) -> serde_json::Value;
+}
+
+/// One key of a table, as documents describe it.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// The key.
+    pub key: &'static str,
+    /// What it means.
+    pub about: &'static str,
+    /// What holds without it, in TOML.
+    pub default: Option<&'static str>,
+    /// It must be given.
+    pub required: bool,
+    /// What is expected.
+    pub expected: fn() -> String,
+    /// Its JSON Schema.
+    pub schema: fn(&mut Definitions) -> serde_json::Value,
+    /// Whether a text in TOML is a value of the key.
+    #[cfg(test)]
+    pub decodes: fn(&str) -> bool,
+}
+
+/// The keys of a table, or a part of them that several tables share.
+pub trait Fields: Sized + Default + 'static {
+    /// The table's name in the schema and the reference.
+    const NAME: &'static str;
+    /// What the table is for.
+    const ABOUT: &'static str;
+
+    /// Lists all keys.
+    fn list(fields: &mut Vec<Field>);
+
+    /// Decodes one entry; false if the table has no such key.
+    fn accept(&mut self, key: &Key, value: &Value, report: &mut Report) -> bool;
+
+    /// Takes from `other` every key that this table does not have itself.
+    fn inherit(&mut self, other: &Self);
+
+    /// The same, without the keys of parts that other tables share.
+    fn inherit_own(&mut self, other: &Self);
+
+    /// What holds for keys that are given nowhere.
+    fn defaults() -> &'static Self;
+
+    /// All keys, listed.
+    fn fields() -> Vec<Field> {
+        let mut fields = Vec::new();
+        Self::list(&mut fields);
+        fields
+    }
+}
+
+/// Decodes a table whose keys are `T`'s, apart from those in `beside`. `None` if a required key is missing.
+pub fn decode_fields<T: Fields>(
+    table: &Table,
+    span: Span,
+    beside: &[&str],
+    report: &mut Report,
+) -> Option<T> {
+    let mut decoded = T::default();
+    for (key, value) in &table.entries {
+        if !beside.contains(&key.name.as_str()) && !decoded.accept(key, value, report) {
+            let fields = T::fields();
+            let valid = fields.iter().map(|field| field.key).chain(beside.iter().copied());
+            let message = format!("{} has no key `{}`", T::NAME, key.name);
+            report.error("scenario.unknown-key", key.span, message).names(&key.name, valid);
+        }
+    }
+    let mut complete = true;
+    for field in T::fields().iter().filter(|field| field.required) {
+        if table.get(field.key).is_none() {
+            let message = format!("{} needs `{}`", T::NAME, field.key);
+            report.error("scenario.missing", span, message).help(format!(
+                "`{}`: {}",
+                field.key,
+                (field.expected)()
+            ));
+            complete = false;
+        }
+    }
+    complete.then_some(decoded)
+}
+
+/// Decodes the value of an entry, with its place.
+pub fn decode_entry<T: Decode>(value: &Value, report: &mut Report) -> Option<At<T>> {
+    T::decode(value, report).map(|decoded| At { value: decoded, span: value.span })
+}
+
+/// Says that a value is of the wrong kind.
+pub fn wrong_type<T: Decode>(value: &Value, report: &mut Report) {
+    let message = format!("expected {}, found {}", T::expected(), value.kind.name());
+    report.error("scenario.type", value.span, message);
+}
+
+/// The text of a default, decoded. A test makes sure that all defaults decode.
+pub fn decode_default<T: Decode>(text: &str) -> Option<At<T>> {
+    let mut report = Report::default();
+    let source = report.add_source(super::source::Source::new("default", text));
+    let value = super::tree::parse_value(source, &mut report)?;
+    let decoded = T::decode(&value, &mut report);
+    decoded.map(|value| At { value, span: Span::DEFAULT })
+}
+
+/// The table of a value, or an error that it is none.
+pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<&'v Table> {
+    match &value.kind {
+        Kind::Table(table) => Some(table),
+        _ => {
+            wrong_type::<T>(value, report);
+            None
+        }
+    }
+}
+
+/// Describes a table: `field: Type = "key"`, then `or "TOML"` for a default or `(required)`; after the keys, parts that
+/// are tables of their own in the code but not in the file: `..part: Type`.
+macro_rules! table {
+    (
+        $(#[doc = $about:literal])+
+        $Name:ident $title:literal {
+            $(
+                $(#[doc = $doc:literal])+
+                $field:ident: $Type:ty = $key:literal $(or $default:literal)? $(($required:ident))?;
+            )*
+            $(..$part:ident: $Part:ty;)*
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, Default)]
+        pub struct $Name {
+            $(
+                $(#[doc = $doc])+
+                pub $field: Option<$crate::table::At<$Type>>,
+            )*
+            $(
+                /// Keys shared with other tables.
+                pub $part: $Part,
+            )*
+            /// A key was given, but not understood; so nothing follows from its absence.
+            pub broken: bool,
+        }
+
+        impl $crate::table::Fields for $Name {
+            const NAME: &'static str = $title;
+            const ABOUT: &'static str = concat!($($about, "\n"),+);
+
+            fn list(fields: &mut Vec<$crate::table::Field>) {
+                $(fields.push($crate::table::Field {
+                    key: $key,
+                    about: concat!($($doc, "\n"),+),
+                    default: $crate::table::first(&[$($default)?]),
+                    required: !$crate::table::is_empty(&[$(stringify!($required))?]),
+                    expected: <$Type as $crate::table::Decode>::expected,
+                    schema: <$Type as $crate::table::Decode>::schema,
+                    #[cfg(test)]
+                    decodes: |text| $crate::table::decode_default::<$Type>(text).is_some(),
+                });)*
+                $(<$Part as $crate::table::Fields>::list(fields);)*
+                let _ = fields;
+            }
+
+            fn accept(
+                &mut self,
+                key: &$crate::tree::Key,
+                value: &$crate::tree::Value,
+                report: &mut $crate::diagnostic::Report,
+            ) -> bool {
+                match key.name.as_str() {
+                    $($key => {
+                        self.$field = $crate::table::decode_entry(value, report);
+                        self.broken |= self.$field.is_none();
+                        true
+                    })*
+                    _ => {
+                        let _ = (value, &report);
+                        false $(|| self.$part.accept(key, value, report))*
+                    }
+                }
+            }
+
+            fn inherit(&mut self, other: &Self) {
+                self.inherit_own(other);
+                $(self.$part.inherit(&other.$part);)*
+            }
+
+            fn inherit_own(&mut self, other: &Self) {
+                $(if self.$field.is_none() {
+                    self.$field.clone_from(&other.$field);
+                })*
+                self.broken |= other.broken;
+            }
+
+            fn defaults() -> &'static Self {
+                static DEFAULTS: std::sync::OnceLock<$Name> = std::sync::OnceLock::new();
+                DEFAULTS.get_or_init(|| Self {
+                    $($field: $crate::table::first(&[$($default)?])
+                        .and_then($crate::table::decode_default),)*
+                    $($part: <$Part as $crate::table::Fields>::defaults().clone(),)*
+                    broken: false,
+                })
+            }
+        }
+
+        impl $crate::table::Decode for $Name {
+            fn expected() -> String {
+                concat!("a table (", $title, ")").to_owned()
+            }
+
+            fn decode(
+                value: &$crate::tree::Value,
+                report: &mut $crate::diagnostic::Report,
+            ) -> Option<Self> {
+                let table = $crate::table::as_table::<Self>(value, report)?;
+                $crate::table::decode_fields(table, value.span, &[], report)
+            }
+
+            fn schema(definitions: &mut $crate::schema::Definitions) -> serde_json::Value {
+                definitions.table::<Self>()
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+/// Describes a table of which one key says what kind it is: `"kind" => Variant(Table)`.
+macro_rules! choice {
+    (
+        $(#[doc = $about:literal])+
+        $Name:ident $title:literal by $tag:literal {
+            $($value:literal => $Variant:ident($Table:ty),)+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug)]
+        pub enum $Name {
+            $(
+                #[doc = concat!("`", $tag, " = \"", $value, "\"`.")]
+                $Variant(Box<$Table>),
+            )+
+        }
+
+        impl $Name {
+            /// The values of the key that tells the kinds apart.
+            pub const KINDS: &'static [&'static str] = &[$($value),+];
+
+            /// Decodes a table of the kind `kind`; `None` also for a kind that there is not.
+            pub fn decode_kind(
+                kind: &str,
+                table: &$crate::tree::Table,
+                span: $crate::source::Span,
+                report: &mut $crate::diagnostic::Report,
+            ) -> Option<Self> {
+                match kind {
+                    $($value => $crate::table::decode_fields(table, span, &[$tag], report)
+                        .map(|decoded| Self::$Variant(Box::new(decoded))),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl $crate::table::Decode for $Name {
+            fn expected() -> String {
+                concat!("a table with `", $tag, "` (", $title, ")").to_owned()
+            }
+
+            fn decode(
+                value: &$crate::tree::Value,
+                report: &mut $crate::diagnostic::Report,
+            ) -> Option<Self> {
+                let table = $crate::table::as_table::<Self>(value, report)?;
+                let kind = $crate::table::decode_tag(table, value.span, $title, $tag, Self::KINDS, report)?;
+                Self::decode_kind(kind, table, value.span, report)
+            }
+
+            fn schema(definitions: &mut $crate::schema::Definitions) -> serde_json::Value {
+                definitions.choice($title, concat!($($about, "\n"),+), $tag, &[$(
+                    ($value, $crate::schema::variant::<$Table>),
+                )+])
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// The key that tells what kind a table is.
+pub fn decode_tag<'v>(
+    table: &'v Table,
+    span: Span,
+    name: &str,
+    tag: &str,
+    kinds: &[&str],
+    report: &mut Report,
+) -> Option<&'v str> {
+    let Some(value) = table.get(tag) else {
+        let meant = |name: &str| super::diagnostic::nearest(name, [tag]).is_some();
+        if let Some((key, _)) = table.entries.iter().find(|(key, _)| meant(&key.name)) {
+            let message = format!("{name} has no key `{}`", key.name);
+            report.error("scenario.unknown-key", key.span, message).names(&key.name, [tag]);
+            return None;
+        }
+        report
+            .error("scenario.missing", span, format!("{name} needs `{tag}`"))
+            .names("", kinds.iter().copied());
+        return None;
+    };
+    let Kind::String(kind) = &value.kind else {
+        let message = format!("expected a name, found {}", value.kind.name());
+        report.error("scenario.type", value.span, message).names("", kinds.iter().copied());
+        return None;
+    };
+    if !kinds.contains(&kind.as_str()) {
+        let message = format!("there is no {name} `{kind}`");
+        report.error("scenario.unknown-name", value.span, message).names(kind, kinds.iter().copied());
+        return None;
+    }
+    Some(kind)
+}
+
+/// The only element of a list that has one or none.
+pub const fn first(list: &[&'static str]) -> Option<&'static str> {
+    if list.is_empty() { None } else { Some(list[0]) }
+}
+
+/// True for a list without elements.
+pub const fn is_empty(list: &[&'static str]) -> bool {
+    list.is_empty()
+}

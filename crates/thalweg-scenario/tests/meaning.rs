@@ -1,0 +1,386 @@
+//! What keys mean: defaults, inheritance, capacities, schedules, included files.
+
+use std::path::Path;
+use thalweg_proto::congestion::{
+    ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
+    VegasConfig,
+};
+use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
+use thalweg_proto::sscop::Config;
+use thalweg_proto::sscop::rate::{RateConfig, Unit};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::window::{PauseConfig, Recovery};
+use thalweg_queue::{
+    CoDelConfig, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, LossSpec, Overflow,
+    PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
+};
+use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_sim::spec::{Framing, TransportSpec, WorkloadSpec};
+
+#[track_caller]
+fn read(text: &str) -> Loaded {
+    load_text("test.toml", text, Path::new(""), &[])
+        .unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()))
+}
+
+/// A link of 8 Mbit/s, that is 1 byte a microsecond, and a flow over it.
+fn with_link(keys: &str) -> Loaded {
+    read(&format!(
+        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n{keys}\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {{ base = \"newreno\", segment = \"960 B\", header = \"40 B\" }}"
+    ))
+}
+
+fn forward_limit(loaded: &Loaded) -> Limit {
+    loaded.spec().links[0].forward.queue.limit()
+}
+
+#[test]
+fn capacities_in_every_unit() {
+    // The round trip: 1000 B and 40 B in 1.04 ms, and 10 ms of propagation.
+    for (queue, limit) in [
+        ("", Limit::Bytes(11_040)),
+        ("queue = \"2 bdp\"", Limit::Bytes(22_080)),
+        ("queue = \"50 ms\"", Limit::Bytes(50_000)),
+        ("queue = \"64 KiB\"", Limit::Bytes(65_536)),
+        ("queue = \"20 x 1000 B\"", Limit::Bytes(20_000)),
+        ("queue = \"30 pkt\"", Limit::Packets(30)),
+        ("queue = \"unlimited\"", Limit::Unlimited),
+        ("queue = { discipline = \"random-drop\", capacity = \"30 pkt\" }", Limit::Packets(30)),
+    ] {
+        assert_eq!(forward_limit(&with_link(queue)), limit, "{queue}");
+    }
+}
+
+#[test]
+fn disciplines_have_their_parameters() {
+    // What is given, and what holds otherwise.
+    let limit = Limit::Packets(30);
+    let queue = |keys: &str| {
+        let table = format!("queue = {{ {keys}, capacity = \"30 pkt\" }}");
+        with_link(&table).spec().links[0].forward.queue
+    };
+    let fair = |config| DisciplineSpec::FairQueueing { limit, config };
+    assert_eq!(queue("discipline = \"fq\""), fair(FairQueueingConfig::default()));
+    assert_eq!(
+        queue("discipline = \"fq\", promptness = \"500 B\", mark-above = 1.5"),
+        fair(FairQueueingConfig { promptness: Bytes::new(500), mark_above: Some(1.5) })
+    );
+    let sfq = |config| DisciplineSpec::Sfq { limit, config };
+    assert_eq!(queue("discipline = \"sfq\""), sfq(SfqConfig::default()));
+    assert_eq!(
+        queue("discipline = \"sfq\", buckets = 16, perturbation = \"off\", overflow = \"share\""),
+        sfq(SfqConfig { buckets: 16, perturbation: None, overflow: Overflow::Share })
+    );
+    let drr = |config| DisciplineSpec::Drr { limit, config };
+    assert_eq!(queue("discipline = \"drr\""), drr(DrrConfig::default()));
+    assert_eq!(
+        queue("discipline = \"drr\", quantum = \"250 B\", buckets = 4, overflow = \"longest-head\""),
+        drr(DrrConfig { quantum: Bytes::new(250), buckets: Some(4), overflow: Overflow::LongestHead })
+    );
+    let red = |config| DisciplineSpec::Red { limit, config };
+    assert_eq!(queue("discipline = \"red\""), red(RedConfig::default()));
+    assert_eq!(
+        queue(
+            "discipline = \"red\", min-threshold = \"4 kB\", max-threshold = \"9 kB\", weight = 0.01, \
+             max-probability = \"2 %\", gentle = false, ecn = false, mean-packet = \"500 B\""
+        ),
+        red(RedConfig {
+            unit: RedUnit::Bytes,
+            min_threshold: 4000.0,
+            max_threshold: 9000.0,
+            weight: 0.01,
+            max_probability: 0.02,
+            gentle: false,
+            ecn: false,
+            mean_packet: Bytes::new(500),
+        })
+    );
+    let changed = CoDelConfig {
+        target: Duration::from_millis(2),
+        interval: Duration::from_millis(30),
+        max_packet: Bytes::new(9000),
+        ecn: false,
+    };
+    let keys = "target = \"2 ms\", interval = \"30 ms\", max-packet = \"9 kB\", ecn = false";
+    let codel = |config| DisciplineSpec::CoDel { limit, config };
+    assert_eq!(queue("discipline = \"codel\""), codel(CoDelConfig::default()));
+    assert_eq!(queue(&format!("discipline = \"codel\", {keys}")), codel(changed));
+    let fq_codel = |config| DisciplineSpec::FqCoDel { limit, config };
+    assert_eq!(queue("discipline = \"fq-codel\""), fq_codel(FqCoDelConfig::default()));
+    assert_eq!(
+        queue(&format!("discipline = \"fq-codel\", flows = 8, quantum = \"300 B\", drop-batch = 1, {keys}")),
+        fq_codel(FqCoDelConfig { codel: changed, flows: 8, quantum: Bytes::new(300), drop_batch: 1 })
+    );
+    let pie = |config| DisciplineSpec::Pie { limit, config };
+    assert_eq!(queue("discipline = \"pie\""), pie(PieConfig::default()));
+    assert_eq!(
+        queue(
+            "discipline = \"pie\", target = \"20 ms\", update = \"30 ms\", alpha = 0.5, beta = 2, \
+             max-burst = \"0 s\", ecn-threshold = 0.0, mean-packet = \"1500 B\""
+        ),
+        pie(PieConfig {
+            target: Duration::from_millis(20),
+            update: Duration::from_millis(30),
+            alpha: 0.5,
+            beta: 2.0,
+            max_burst: Duration::ZERO,
+            ecn_threshold: 0.0,
+            mean_packet: Bytes::new(1500),
+        })
+    );
+    for (keys, push_out) in [("", true), (", push-out = false", false)] {
+        assert_eq!(
+            queue(&format!("discipline = \"priority\"{keys}")),
+            DisciplineSpec::Priority { limit, config: PriorityConfig { push_out } }
+        );
+    }
+}
+
+#[test]
+fn gates_and_priorities() {
+    // Defaults, and all keys; a gate's pause is the node's, not the scheme's.
+    let gate = |keys: &str| {
+        let text = format!(
+            "[defaults.link]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             [node.a]\ngate = {{ {keys} }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\npriority = 2\n"
+        );
+        let loaded = read(&text);
+        assert_eq!(loaded.spec().groups[0].priority, 2);
+        loaded.spec().nodes[0].gate.unwrap()
+    };
+    let plain = gate("kind = \"congestion\"");
+    assert_eq!(plain.config, GateConfig::Congestion(CongestionGateConfig::default()));
+    assert_eq!(plain.pause, PauseConfig::default());
+    let given = gate(
+        "kind = \"congestion\", check = \"2 s\", signals = \"losses\", stops-highest = true, ageing = \"10 s\", \
+         after-service = \"stays\", timers = \"frozen\", resume = \"at-timer\"",
+    );
+    let ageing = Ageing { after: Some(Duration::from_secs(10)), then: AfterService::Stays };
+    let config = CongestionGateConfig {
+        check: Duration::from_secs(2),
+        signals: Signals::Losses,
+        stops_highest: true,
+        ageing,
+    };
+    assert_eq!(given.config, GateConfig::Congestion(config));
+    assert_eq!(given.pause, PauseConfig { freezes_timer: true, waits_for_timer: true });
+    let plain = gate("kind = \"slots\"");
+    assert_eq!(plain.config, GateConfig::Slots(SlotGateConfig::default()));
+    assert_eq!(plain.pause, PauseConfig { freezes_timer: true, waits_for_timer: false });
+    let given =
+        gate("kind = \"slots\", slot = \"2 ms\", slots = [60, 50, 40, 30, 20, 10], work-conserving = true");
+    let config = SlotGateConfig {
+        slot: Duration::from_millis(2),
+        slots: [60, 50, 40, 30, 20, 10],
+        work_conserving: true,
+        ageing: Ageing::default(),
+    };
+    assert_eq!(given.config, GateConfig::Slots(config));
+}
+
+#[test]
+fn a_link_that_no_flow_crosses_counts_its_own_delay() {
+    let loaded =
+        read("[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"1 bdp\"");
+    assert_eq!(forward_limit(&loaded), Limit::Bytes(10_000));
+    assert_eq!(loaded.warnings[0].code, "scenario.empty");
+}
+
+#[test]
+fn the_longest_round_trip_over_a_link_makes_its_bdp() {
+    let loaded = read(
+        "[defaults.link]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"1 bdp\"\n\
+         [[link]]\nbetween = [\"a\", \"b\"]\n[[link]]\nbetween = [\"b\", \"c\"]\n\
+         [defaults.scheme]\nsegment = \"960 B\"\nheader = \"40 B\"\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\n[[flow]]\nfrom = \"a\"\nto = \"c\"",
+    );
+    assert_eq!(forward_limit(&loaded), Limit::Bytes(22_080));
+}
+
+#[test]
+fn the_reverse_takes_what_it_does_not_say_from_the_link() {
+    let loaded = with_link("loss = \"1 %\"\nreverse = { rate = \"1 Mbit/s\", loss = 0 }");
+    let link = &loaded.spec().links[0];
+    assert_eq!(link.backward.rate, Rate::from_mbits_per_sec(1));
+    assert_eq!(link.backward.delay, Duration::from_millis(5));
+    assert_eq!(link.forward.impairment.loss, LossSpec::Uniform { probability: 0.01 });
+    assert_eq!(link.backward.impairment.loss, LossSpec::None);
+}
+
+#[test]
+fn an_outage_is_a_stop_and_a_start_at_the_rate_before() {
+    let loaded = with_link(
+        "schedule = [{ at = \"9 s\", outage = \"1 s\" }, { at = \"2 s\", rate = \"4 Mbit/s\" }, \
+         { at = \"9500 ms\", delay = \"1 ms\", loss = \"50 %\" }]",
+    );
+    let changes = &loaded.spec().links[0].forward.schedule;
+    let told: Vec<_> = changes.iter().map(|change| (change.at.as_secs_f64(), change.rate)).collect();
+    let slow = Some(Rate::from_mbits_per_sec(4));
+    assert_eq!(told, [(2.0, slow), (9.0, Some(Rate::ZERO)), (9.5, None), (10.0, slow)]);
+    assert_eq!(changes[2].delay, Some(Duration::from_millis(1)));
+    assert_eq!(changes[2].impairment.as_ref().unwrap().loss, LossSpec::Uniform { probability: 0.5 });
+}
+
+#[test]
+fn a_schedule_that_would_undo_the_reverse_rate_is_doubted() {
+    let loaded =
+        with_link("reverse = { rate = \"1 Mbit/s\" }\nschedule = [{ at = \"1 s\", rate = \"2 Mbit/s\" }]");
+    assert_eq!(loaded.warnings.len(), 1);
+    assert_eq!(loaded.warnings[0].code, "scenario.schedule");
+}
+
+#[test]
+fn schemes_take_from_the_defaults_what_they_do_not_say() {
+    let loaded = read(
+        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+         [defaults.scheme]\nsegment = \"500 B\"\nrto = { floor = \"1 s\", deviations = 2 }\n\
+         [scheme.mine]\nbase = \"slow-start\"\nrto = { floor = \"2 s\" }\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"mine\"\n\
+         [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nworkload = \"1 MB\"",
+    );
+    let TransportSpec::Window { scheme, sender, receiver, controller, header, ack } =
+        &loaded.spec().groups[0].transport
+    else {
+        panic!("slow start has windows");
+    };
+    assert_eq!((scheme.as_str(), sender.segment, *header, *ack), ("mine", 500, 52, 52));
+    assert_eq!((sender.rtt.floor, sender.rtt.deviations), (Duration::from_secs(2), 2));
+    assert_eq!(sender.rtt.ceiling, Duration::from_secs(60));
+    assert_eq!((sender.recovery, receiver.sack), (Recovery::GoBackN, false));
+    assert!(matches!(controller, ControllerConfig::SlowStart(SlowStartConfig { initial_window: 1.0, .. })));
+    let udp = &loaded.spec().groups[1].transport;
+    assert!(matches!(udp, TransportSpec::Datagram { segment: 500, header: 28, rate: None, .. }), "{udp:?}");
+}
+
+#[test]
+fn built_in_schemes_have_their_textbook_parameters() {
+    for (name, window, recovery) in [
+        ("slow-start", 1.0, Recovery::GoBackN),
+        ("newreno", 10.0, Recovery::Sack),
+        ("vegas", 2.0, Recovery::Sack),
+        ("cubic", 10.0, Recovery::Sack),
+        ("fixed", 32.0, Recovery::GoBackN),
+        ("seif", 1.0, Recovery::FastRetransmit),
+        ("dec-bit", 1.0, Recovery::GoBackN),
+        ("tri-s", 1.0, Recovery::GoBackN),
+        ("source-quench", 32.0, Recovery::GoBackN),
+        ("bbn", 1024.0, Recovery::GoBackN),
+        ("vanilla", 32.0, Recovery::GoBackN),
+    ] {
+        let loaded = read(&format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{name}\""
+        ));
+        let group = &loaded.spec().groups[0];
+        let TransportSpec::Window { sender, controller, header, .. } = &group.transport else {
+            panic!("{name}")
+        };
+        assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
+        assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));
+        match *controller {
+            ControllerConfig::Fixed(FixedConfig { window: initial_window })
+            | ControllerConfig::SlowStart(SlowStartConfig { initial_window, .. })
+            | ControllerConfig::NewReno(NewRenoConfig { initial_window, .. }) => {
+                assert_eq!(initial_window, window);
+            }
+            ControllerConfig::Vegas(VegasConfig { initial_window, alpha, beta, gamma, .. }) => {
+                assert_eq!((initial_window, alpha, beta, gamma), (window, 1.0, 3.0, 1.0));
+            }
+            ControllerConfig::Cubic(CubicConfig { initial_window, c, beta, .. }) => {
+                assert_eq!((initial_window, c, beta), (window, 0.4, 0.7));
+            }
+            ControllerConfig::DecBit(dec_bit) => {
+                assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));
+                assert_eq!((dec_bit.decrease, dec_bit.share), (0.875, 0.5));
+            }
+            ControllerConfig::TriS(tri_s) => {
+                assert_eq!((tri_s.decrease_below, tri_s.increase_above), (0.5, 0.5));
+            }
+            ControllerConfig::SourceQuench(SourceQuenchConfig { window: fixed, acks }) => {
+                assert_eq!((fixed, acks, sender.nagle), (window, 10, true));
+            }
+            ControllerConfig::Bbn(bbn) => {
+                assert_eq!((bbn.window, bbn.lifetime, bbn.header), (window, Duration::from_secs(10), 52));
+            }
+            ControllerConfig::Seif(seif) => {
+                assert_eq!((seif.initial_window, seif.cut_back, seif.growth_windows), (window, 0.5, 1));
+                // Half of the largest window.
+                assert_eq!((seif.initial_threshold, seif.max_window), (524_288.0, 1_048_576.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_load_is_a_mean_gap() {
+    let loaded = read(
+        "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n\
+         workload = { kind = \"poisson\", load = \"4 Mbit/s\", size = { distribution = \"uniform\", min = \"5 kB\", max = \"15 kB\" } }",
+    );
+    let WorkloadSpec::Poisson { gap, .. } = loaded.spec().groups[0].workload else { panic!() };
+    assert_eq!(gap, Duration::from_millis(20));
+}
+
+#[test]
+fn included_files_come_first_and_give_way() {
+    let folder = std::env::temp_dir().join(format!("thalweg-include-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("inner")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write(
+        "inner/base.toml",
+        "title = \"base\"\nseed = 5\nmeasure = { flows = 1, points = 7 }\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+        rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nloss = { file = \"losses\" }",
+    );
+    write("inner/losses", "1\n5\n");
+    let text = "include = [\"inner/base.toml\"]\ntitle = \"own\"\nmeasure.points = 9\n[[link]]\nbetween = [\"b\", \"c\"]\n\
+        rate = \"2 Mbit/s\"\ndelay = \"1 ms\"\n[[flow]]\nfrom = \"a\"\nto = \"c\"";
+    let loaded = load_text("own.toml", text, &folder, &[]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let loaded =
+        loaded.unwrap_or_else(|found| panic!("{}", found.iter().map(Diagnostic::render).collect::<String>()));
+    let spec = loaded.spec();
+    assert_eq!((loaded.scenario.title.as_str(), spec.seed), ("own", 5));
+    assert_eq!((spec.measure.flows, spec.measure.points), (1, 9));
+    assert_eq!((spec.links[0].name.as_str(), spec.links[1].name.as_str()), ("a-b", "b-c"));
+    // A file that is named in an included file is looked for beside that.
+    assert_eq!(spec.links[0].forward.impairment.loss, LossSpec::List([1, 5].into()));
+}
+
+/// SSCOP's usual values at the UNI; with rate control, the amended rules or those printed.
+#[test]
+fn sscop_has_its_usual_parameters() {
+    let read_scheme = |scheme: &str| {
+        let loaded = read(&format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\nframing = \"atm-aal5\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {scheme}"
+        ));
+        let spec = loaded.spec();
+        assert_eq!(spec.links[0].backward.framing, Framing::AtmAal5);
+        let TransportSpec::Sscop { config, header, .. } = &spec.groups[0].transport else {
+            panic!("{scheme}")
+        };
+        (config.clone(), *header)
+    };
+    let (plain, header) = read_scheme("\"sscop\"");
+    assert_eq!((plain.segment, header, &*plain.sscop), (1468, 28, &Config::default()));
+    for (name, rules) in
+        [("sscop-rate", RateConfig::amended()), ("sscop-rate-literal", RateConfig::literal())]
+    {
+        let (config, _) = read_scheme(&format!("\"{name}\""));
+        // A full SD, and a rate that only lines bound.
+        let expected = RateConfig { pdu: 1472, most: Rate::MAX, ..rules };
+        assert_eq!(config.sscop.rate, Some(expected), "{name}");
+    }
+    let (own, header) = read_scheme(
+        "{ base = \"sscop-rate\", window = \"30 pkt\", max-stat = 3, timer-poll = \"1 s\", segment = \"508 B\", \
+         header = \"0 B\", alpha = \"5 pkt\", unit = \"cells\", drain = \"2 s\", max-rate = \"9 Mbit/s\" }",
+    );
+    let rate = own.sscop.rate.unwrap();
+    assert_eq!((own.segment, header, own.sscop.window, own.sscop.max_stat), (508, 0, 30, 3));
+    assert_eq!(
+        (rate.pdu, rate.alpha, rate.unit, rate.drain),
+        (512, 5.0, Unit::Cells, Some(Duration::from_secs(2)))
+    );
+    assert_eq!((own.sscop.timers.poll, rate.most), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
+}

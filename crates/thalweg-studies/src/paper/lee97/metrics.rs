@@ -1,0 +1,119 @@
+//! Throughput efficiency, and where it is best.
+//!
+//! Efficiency is what is delivered in order over what two nodes can do without losses and without reports: a packet in
+//! each of its processing times (121.2 us), since sending takes less and goes on meanwhile. (The paper says "throughput
+//! with no error"; that this is the limit follows from its optimum of 40 ms, see `docs/papers/lee97.md`.)
+
+use super::super::{CaseRuns, Cell, Measured, Runs};
+use serde_json::Value;
+use thalweg_proto::units::Duration;
+use thalweg_report::statistics::mean;
+use thalweg_scenario::packet_sizes;
+use thalweg_sim::RunResult;
+
+pub const EFFICIENCY: &str = "efficiency";
+
+/// Windows count as enough when the efficiency is so near the largest for every loss.
+const ENOUGH: f64 = 0.001;
+
+/// The loss at which a "low" and a "high" error rate are looked at.
+const LOW: f64 = 1e-4;
+const HIGH: f64 = 0.1;
+
+/// The efficiency of every case.
+pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
+    let of = |case: &CaseRuns<'_>| {
+        let scheme = text(case, "scheme").unwrap_or_default();
+        // What only says how long a run is, is no key of its result.
+        let keys = case.keys().iter().filter(|(key, _)| !["scheme", "seconds"].contains(&key.as_str()));
+        let cell = keys
+            .fold(Cell::ours(scheme, EFFICIENCY), |cell, (key, value)| cell.with(name(key), value.clone()));
+        (cell, efficiency(case))
+    };
+    let mut cells: Vec<Measured> = runs.cases.iter().map(of).collect();
+    if let Some(best) = best(runs, "T_normal_ms", |case| number(case, "T_error_ms") == Some(5.0), |_| true)
+        && runs.cases.iter().any(|case| number(case, "T_normal_ms") == Some(48.0))
+    {
+        cells.push((Cell::ours("adaptive", "optimal_T_normal_ms").with("grid", "finer"), vec![best]));
+    }
+    cells
+}
+
+/// A bursty loss is a loss for results; which figure they are of tells the rest.
+fn name(key: &str) -> &str {
+    if key == "bursty_loss" { "loss" } else { key }
+}
+
+fn efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
+    let spec = &case.case.spec;
+    let Some((group, node)) = spec.groups.first().zip(spec.nodes.first()) else { return Vec::new() };
+    let (packet, _) = packet_sizes(&group.transport);
+    let each: Duration = node.processing.per_packet + node.processing.per_byte * u64::from(packet);
+    let ideal = f64::from(group.transport.segment()) * 8.0 / each.as_secs_f64();
+    let of = |run: &RunResult| run.flows.first().map(|flow| flow.goodput.as_f64() / ideal);
+    case.results.iter().filter_map(of).collect()
+}
+
+/// A published optimum as our runs have it.
+pub fn optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
+    match cell.metric.as_str() {
+        // The paper's curves have points every 10 ms.
+        "optimal_T_normal_ms" => best(
+            runs,
+            "T_normal_ms",
+            |case| number(case, "T_error_ms") == Some(5.0),
+            |value| value % 10.0 == 0.0,
+        ),
+        "optimal_T_error_ms" => {
+            best(runs, "T_error_ms", |case| number(case, "T_normal_ms") == Some(40.0), |_| true)
+        }
+        "optimal_timer_poll_ms" => {
+            let loss = if cell.text("error_rate") == Some("low") { LOW } else { HIGH };
+            let is_it = |case: &CaseRuns<'_>| {
+                text(case, "scheme") == Some("sscop")
+                    && (number(case, "loss").or_else(|| number(case, "bursty_loss"))) == Some(loss)
+            };
+            best(runs, "timer_poll_ms", is_it, |_| true)
+        }
+        "window_for_maximum_efficiency_packets" => enough(runs),
+        _ => None,
+    }
+}
+
+/// The value of a key, among those that count, with the largest efficiency.
+fn best(
+    runs: &Runs<'_>,
+    key: &str,
+    is_it: impl Fn(&CaseRuns<'_>) -> bool,
+    counts: impl Fn(f64) -> bool,
+) -> Option<f64> {
+    let points = runs.cases.iter().filter(|case| is_it(case));
+    let points = points.filter_map(|case| Some((number(case, key)?, mean(&efficiency(case))?)));
+    let best = points.filter(|(value, _)| counts(*value)).max_by(|a, b| a.1.total_cmp(&b.1));
+    best.map(|(value, _)| value)
+}
+
+/// The smallest window with which every loss has about the largest efficiency that any window gives it.
+fn enough(runs: &Runs<'_>) -> Option<f64> {
+    let points: Vec<(f64, f64, f64)> = runs
+        .cases
+        .iter()
+        .filter_map(|case| Some((number(case, "window")?, number(case, "loss")?, mean(&efficiency(case))?)))
+        .collect();
+    let most =
+        |loss: f64| points.iter().filter(|point| point.1 == loss).map(|point| point.2).fold(0.0, f64::max);
+    let suffices = |window: f64| {
+        points.iter().filter(|point| point.0 == window).all(|point| point.2 >= most(point.1) - ENOUGH)
+    };
+    let mut windows: Vec<f64> = points.iter().map(|point| point.0).collect();
+    windows.sort_by(f64::total_cmp);
+    windows.into_iter().find(|&window| suffices(window))
+}
+
+fn number(case: &CaseRuns<'_>, key: &str) -> Option<f64> {
+    case.keys().get(key)?.as_f64()
+}
+
+fn text<'a>(case: &'a CaseRuns<'_>, key: &str) -> Option<&'a str> {
+    case.keys().get(key).and_then(Value::as_str)
+}

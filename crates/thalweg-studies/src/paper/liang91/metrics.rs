@@ -1,0 +1,262 @@
+//! The metrics of the thesis.
+//!
+//! Throughput counts whole data packets that reached their sink, each once, after the warm-up; the network's is the sum
+//! over the sources. Messages and drops are those of all routers in the same time.
+
+use super::super::{CaseRuns, Cell, Measured, Runs};
+use thalweg_proto::units::Time;
+use thalweg_report::statistics::{fairness_variance, mean};
+use thalweg_sim::{FlowResult, Quantity, RunResult};
+
+/// The values of a cell.
+pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
+    if let "throughput_improvement_percent" = cell.metric.as_str() {
+        return improvement(cell, runs);
+    }
+    value(cell, runs.of(cell)?)
+}
+
+fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+    match cell.metric.as_str() {
+        "throughput_kbps" => throughput(cell, case, KILOBIT),
+        "throughput_kbytes_per_s" => throughput(cell, case, KILOBYTE),
+        "network_throughput_kbps" => case.each(|run| Some(network_throughput(run) / KILOBIT)),
+        "network_throughput_kbytes_per_s" => case.each(|run| Some(network_throughput(run) / KILOBYTE)),
+        "fairness_variance" => Some(vec![variance(cell, case.results)]),
+        VARIANCE_PER_RUN => case.each(|run| Some(variance(cell, core::slice::from_ref(run)))),
+        "packets_dropped" => case.each(|run| Some(dropped(run))),
+        "feedback_messages" | "feedback_messages_20s_80s" => case.each(|run| Some(messages(run))),
+        "feedback_overhead_bps" => case.each(|run| Some(overhead(run))),
+        "window_peaks_20s_80s" => case.each(|run| Some(peaks(&window(run, 0)?))),
+        "window_min_packets" => case.each(|run| extreme(cell, run, f64::min)),
+        "window_max_packets" => case.each(|run| extreme(cell, run, f64::max)),
+        WINDOW_CORRELATION => case.each(|run| correlation(run, false)),
+        MOVEMENT_CORRELATION => case.each(|run| correlation(run, true)),
+        _ => None,
+    }
+}
+
+/// What the runs show beside the published cells: of each case the throughputs, drops and messages that were not
+/// published, and whether the windows of competing sources move together.
+pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
+    let of_case = |case: &CaseRuns<'_>| {
+        let cell = |metric: &str| {
+            let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
+            keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
+        };
+        let mut cells = Vec::new();
+        if runs.id.starts_with("ours/") {
+            let sources = case.results.first().map_or(0, |run| run.flows.len());
+            cells.extend((1..=sources).map(|source| cell("throughput_kbps").with("source", source)));
+            cells.push(cell("network_throughput_kbps"));
+            cells.push(cell("fairness_variance").with("sources", FORWARD));
+        }
+        let first = case.results.first();
+        let competing = first.map_or(0, |run| forward(run).len());
+        let against = first.map_or(0, |run| run.flows.len()) - competing;
+        for (direction, sources) in [(FORWARD, competing), (REVERSE, against)] {
+            if sources > 1 {
+                cells.push(cell(VARIANCE_PER_RUN).with("sources", direction));
+            }
+        }
+        cells.extend(
+            ["packets_dropped", "feedback_messages", WINDOW_CORRELATION, MOVEMENT_CORRELATION].map(cell),
+        );
+        cells
+    };
+    let measured = |case| {
+        let cells: Vec<Cell> = of_case(case);
+        cells
+            .into_iter()
+            .filter_map(|cell| value(&cell, case).map(|values| (cell, values)))
+            .collect::<Vec<_>>()
+    };
+    runs.cases.iter().flat_map(measured).collect()
+}
+
+/// How much higher the throughput is than without what the scheme's name tells, in percent.
+fn improvement(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
+    let (better, base) = match cell.scheme.as_str() {
+        "seif-over-reacting" => ("seif", "reacting-feedback"),
+        "byte-over-packet" => ("seif-byte-buffers", "seif-packet-buffers"),
+        _ => return None,
+    };
+    let (better, base) = (runs.scheme(better)?, runs.scheme(base)?);
+    better.each_with(base, |better, base| {
+        Some(100.0 * (network_throughput(better) / network_throughput(base) - 1.0))
+    })
+}
+
+/// Sources are numbered from 1; two windows that the thesis does not number are `one` and `other`.
+fn source(cell: &Cell) -> Option<usize> {
+    match cell.text("source") {
+        Some("one") => Some(0),
+        Some("other") => Some(1),
+        Some(_) => None,
+        None => usize::try_from(cell.number("source")?.checked_sub(1)?).ok(),
+    }
+}
+
+fn throughput(cell: &Cell, case: &CaseRuns<'_>, unit: f64) -> Option<Vec<f64>> {
+    let source = source(cell)?;
+    case.each(|run| run.flows.get(source).map(|flow| flow.throughput.as_f64() / unit))
+}
+
+/// In bit/s.
+fn network_throughput(run: &RunResult) -> f64 {
+    run.flows.iter().map(|flow| flow.throughput.as_f64()).sum::<f64>()
+}
+
+/// The flows that compete for the same direction.
+fn forward(run: &RunResult) -> Vec<usize> {
+    let is_forward = |flow: &FlowResult| direction(run, flow).is_none_or(|name| !name.starts_with(REVERSE));
+    (0..run.flows.len()).filter(|&flow| is_forward(&run.flows[flow])).collect()
+}
+
+fn direction<'a>(run: &'a RunResult, flow: &FlowResult) -> Option<&'a str> {
+    run.groups.get(flow.group as usize).map(|group| group.name.as_str())
+}
+
+/// The fairness variance of the sources that compete: those of a direction (`sources`: `forward`, `reverse`), those that
+/// are listed (`1,2`), or all. As in the thesis it is that of the sources' mean throughputs over the runs, which is less
+/// than the mean of the runs' own where chance favours now one source, now another.
+fn variance(cell: &Cell, runs: &[RunResult]) -> f64 {
+    let Some(first) = runs.first() else { return 0.0 };
+    let unit = if cell.text("unit") == Some("(kbytes/s)^2") { KILOBYTE } else { KILOBIT };
+    let counts = |place: &usize| match cell.text("sources") {
+        None => true,
+        Some(FORWARD) => forward(first).contains(place),
+        Some(REVERSE) => !forward(first).contains(place),
+        Some(list) => list.split(',').any(|number| number.parse() == Ok(place + 1)),
+    };
+    let of = |place: usize| {
+        let throughputs: Vec<f64> =
+            runs.iter().map(|run| run.flows[place].throughput.as_f64() / unit).collect();
+        mean(&throughputs).unwrap_or_default()
+    };
+    let throughputs: Vec<f64> = (0..first.flows.len()).filter(counts).map(of).collect();
+    fairness_variance(&throughputs)
+}
+
+fn dropped(run: &RunResult) -> f64 {
+    run.links.iter().map(|link| link.drops_full + link.drops_early).sum::<u64>() as f64
+}
+
+fn messages(run: &RunResult) -> f64 {
+    run.links.iter().map(|link| link.feedback).sum::<u64>() as f64
+}
+
+/// The messages' bits over the time that was counted.
+fn overhead(run: &RunResult) -> f64 {
+    let bytes: u64 = run.links.iter().map(|link| link.feedback_bytes.get()).sum();
+    bytes as f64 * 8.0 / (run.ended.as_secs_f64() - run.warmup.as_secs_f64())
+}
+
+/// The window of a flow after the warm-up, at every change.
+fn window(run: &RunResult, flow: usize) -> Option<Vec<(Time, f64)>> {
+    let of_flow = |series: &&thalweg_sim::Series| {
+        series.quantity == Quantity::Window && series.subject as usize == flow
+    };
+    let series = run.series.iter().find(of_flow)?;
+    let begin = series.points.partition_point(|(time, _)| *time < Time::ZERO + run.warmup);
+    // The value that held when counting began.
+    Some(series.points[begin.saturating_sub(1)..].to_vec())
+}
+
+/// How often a window fell after it had grown.
+fn peaks(window: &[(Time, f64)]) -> f64 {
+    let (mut peaks, mut grew) = (0, false);
+    for pair in window.windows(2) {
+        if pair[1].1 > pair[0].1 {
+            grew = true;
+        } else if pair[1].1 < pair[0].1 && grew {
+            (peaks, grew) = (peaks + 1, false);
+        }
+    }
+    f64::from(peaks)
+}
+
+/// The smallest or largest window, in whole packets that may be sent.
+fn extreme(cell: &Cell, run: &RunResult, which: fn(f64, f64) -> f64) -> Option<f64> {
+    let window = window(run, source(cell)?)?;
+    window.into_iter().map(|(_, packets)| packets.floor()).reduce(which)
+}
+
+/// The mean over each two sources in the forward direction of how their windows are correlated: the windows themselves,
+/// or their movements from one look to the next, ten times a second. A packet takes 64 ms on the slow link, so windows that
+/// are cut by the same warning move at the same look, and those that follow the same slow cycle do not. `None` for fewer
+/// than two sources, or a window that never changes.
+fn correlation(run: &RunResult, movements: bool) -> Option<f64> {
+    let sampled = |flow: usize| -> Option<Vec<f64>> {
+        let window = window(run, flow)?;
+        let (first, last) = (run.warmup.as_secs_f64(), run.ended.as_secs_f64());
+        let count = ((last - first) * LOOKS_PER_SECOND) as u64;
+        let at = |look: u64| {
+            let time = first + look as f64 / LOOKS_PER_SECOND;
+            let next = window.partition_point(|(at, _)| at.as_secs_f64() <= time);
+            window.get(next.saturating_sub(1)).map(|(_, packets)| *packets)
+        };
+        let levels: Vec<f64> = (0..count).map(at).collect::<Option<_>>()?;
+        Some(if movements { levels.windows(2).map(|two| two[1] - two[0]).collect() } else { levels })
+    };
+    let windows: Vec<Vec<f64>> = forward(run).into_iter().map(sampled).collect::<Option<_>>()?;
+    let mut correlations = Vec::new();
+    for (place, a) in windows.iter().enumerate() {
+        for b in &windows[place + 1..] {
+            correlations.push(pearson(a, b)?);
+        }
+    }
+    mean(&correlations)
+}
+
+/// Pearson's coefficient.
+fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (mean_a, mean_b) = (mean(a)?, mean(b)?);
+    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f(a - mean_a, b - mean_b)).sum()
+    };
+    let spread = libm::sqrt(sum(&|a, _| a * a) * sum(&|_, b| b * b));
+    (spread > 0.0).then(|| sum(&|a, b| a * b) / spread)
+}
+
+/// Of ours: the mean of the runs' fairness variances.
+pub const VARIANCE_PER_RUN: &str = "fairness_variance_per_run";
+/// Of ours: how far competing windows are high and low together.
+pub const WINDOW_CORRELATION: &str = "window_correlation";
+/// Of ours: how far competing windows move together.
+pub const MOVEMENT_CORRELATION: &str = "window_movement_correlation";
+/// The direction in which most sources send.
+const FORWARD: &str = "forward";
+/// The other direction.
+const REVERSE: &str = "reverse";
+const KILOBIT: f64 = 1e3;
+/// Of 1000 bytes.
+const KILOBYTE: f64 = 8e3;
+const LOOKS_PER_SECOND: f64 = 10.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::units::Duration;
+
+    #[test]
+    fn a_peak_is_a_fall_after_growth() {
+        let at = |second: u64| Time::ZERO + Duration::from_secs(second);
+        let window = |values: &[f64]| -> Vec<(Time, f64)> {
+            values.iter().enumerate().map(|(second, &value)| (at(second as u64), value)).collect()
+        };
+        assert_eq!(peaks(&window(&[5.0, 6.0, 3.0, 4.0, 4.0, 2.0])), 2.0);
+        // Two cuts in a row are one peak; a fall from the start is none.
+        assert_eq!(peaks(&window(&[5.0, 2.5, 3.5, 1.75, 1.0, 2.0])), 1.0);
+        assert_eq!(peaks(&window(&[])), 0.0);
+    }
+
+    #[test]
+    fn windows_that_move_together_are_correlated() {
+        assert_eq!(pearson(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]), Some(1.0));
+        assert_eq!(pearson(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]), Some(-1.0));
+        assert_eq!(pearson(&[1.0, 2.0, 1.0, 2.0], &[1.0, 1.0, 2.0, 2.0]), Some(0.0));
+        assert_eq!(pearson(&[1.0, 1.0], &[1.0, 2.0]), None);
+    }
+}

@@ -1,0 +1,344 @@
+//! The page of a published study: its values beside ours, and its claims.
+
+use crate::paper::{SILENT, metric_words, number};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use thalweg_report::report::cards::{Card, cards};
+use thalweg_report::report::html::{Page, escape};
+
+/// The page of the results of a paper, from the JSON that [`Results::to_json`](crate::paper::Results::to_json) gives.
+/// `title` is the paper's.
+///
+/// # Errors
+///
+/// Says what is wrong where the text is not such a document.
+pub fn paper_report(title: &str, version: &str, json: &str) -> Result<String, String> {
+    let document: Document = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    let mut body = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
+    if !document.complete {
+        body.push_str("<p class=\"warning\">Partial: the runs were interrupted.</p>\n");
+    }
+    cards(&mut body, &paper_cards(&document), true);
+    body.push_str("</section>\n");
+    claims(&mut body, &document.claims);
+    overview(&mut body, &document.experiments);
+    body.push_str("<section aria-label=\"Values\">\n<h2>Values</h2>\n");
+    document.experiments.iter().enumerate().for_each(|(position, of)| experiment(&mut body, position, of));
+    body.push_str("</section>\n");
+    let subtitle = "Our runs beside the published values";
+    Ok(Page { title, subtitle, body: &body, data: None, version }.render())
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default = "yes")]
+    complete: bool,
+    experiments: Vec<Experiment>,
+    claims: Vec<Claim>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+struct Experiment {
+    id: String,
+    #[serde(default)]
+    title: String,
+    results: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    scheme: String,
+    metric: String,
+    value: Option<f64>,
+    ci95: Option<f64>,
+    published: Option<Value>,
+    relative_difference: Option<f64>,
+    #[serde(flatten)]
+    keys: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Claim {
+    id: String,
+    text: String,
+    holds: bool,
+    evidence: String,
+}
+
+fn paper_cards(document: &Document) -> Vec<Card> {
+    let mut cards = Vec::new();
+    let mut card = |subject: &str, main: &str, sure, text: &str| {
+        cards.push(Card { subject: subject.to_owned(), main: main.to_owned(), text: text.to_owned(), sure });
+    };
+    let claims = &document.claims;
+    let holding = claims.iter().filter(|claim| claim.holds).count();
+    let failing: Vec<String> =
+        claims.iter().filter(|claim| !claim.holds).map(|claim| escape(&claim.id)).collect();
+    let (sure, text) = match (claims.len(), failing.is_empty()) {
+        (0, _) => (("unknown", "Not judged"), "these experiments alone decide no claim".to_owned()),
+        (_, true) => {
+            (("yes", "All hold"), "every claim that these experiments decide is borne out".to_owned())
+        }
+        (_, false) => (("no", "Some do not hold"), format!("not borne out: {}", failing.join(", "))),
+    };
+    let main =
+        if claims.is_empty() { "not judged".to_owned() } else { format!("{holding} of {}", claims.len()) };
+    card("Claims that hold", &main, Some(sure), &text);
+    let rows = || document.experiments.iter().flat_map(|of| &of.results);
+    let differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
+    let count = differences.len();
+    if let Some(middle) = median(&differences) {
+        let within = |most: f64| differences.iter().filter(|of| **of <= most).count();
+        let text = format!(
+            "median distance of {count} values from the published ones; {} lie within 5 %, {} within 10 %, {} within 25 %",
+            within(0.05),
+            within(0.10),
+            within(0.25)
+        );
+        card("How near", &percent(middle), None, &text);
+    }
+    let by_metric = by_metric(rows());
+    if by_metric.len() > 1 {
+        // What is far from the published values must not hide behind the median of all.
+        let farthest = by_metric.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        let words = |(metric, median, count): &(String, f64, usize)| {
+            format!("{} of {count} of {}", percent(*median), escape(metric))
+        };
+        if let Some((metric, median, count)) = farthest {
+            let others = by_metric.iter().filter(|(other, ..)| other != metric).take(2);
+            let others: Vec<String> = others.map(words).collect();
+            let text = format!(
+                "median distance of {count} values of {}; against {}",
+                escape(metric),
+                others.join(", ")
+            );
+            card("Farthest", &percent(*median), None, &text);
+        }
+    }
+    cards.push(certainty(document));
+    cards
+}
+
+/// How far chance moves our values.
+fn certainty(document: &Document) -> Card {
+    let rows = || document.experiments.iter().flat_map(|of| &of.results);
+    let half = |row: &Row| Some(row.ci95.filter(|half| *half > 0.0)? / row.value?.abs());
+    let halves: Vec<f64> = rows().filter_map(half).filter(|half| half.is_finite()).collect();
+    let fixed = rows().count() - halves.len();
+    let (main, text) = match median(&halves) {
+        Some(middle) => (
+            format!("± {}", percent(middle)),
+            format!(
+                "median 95 % interval of {} values that are means over several seeds; {fixed} come from runs without chance",
+                halves.len()
+            ),
+        ),
+        None => ("no intervals".to_owned(), format!("all {fixed} values come from single runs")),
+    };
+    Card { subject: "How sure".to_owned(), main, text, sure: None }
+}
+
+/// The middle of values, the upper of two.
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
+/// Each metric with the median distance of its values from the published ones and their number, those with most values
+/// first.
+fn by_metric<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<(String, f64, usize)> {
+    let mut metrics: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for row in rows {
+        if let Some(difference) = row.relative_difference {
+            metrics.entry(&row.metric).or_default().push(difference.abs());
+        }
+    }
+    let of_metric = |(metric, differences): (&str, Vec<f64>)| {
+        Some((metric_words(metric), median(&differences)?, differences.len()))
+    };
+    let mut found: Vec<(String, f64, usize)> = metrics.into_iter().filter_map(of_metric).collect();
+    found.sort_by_key(|(.., count)| core::cmp::Reverse(*count));
+    found
+}
+
+fn claims(html: &mut String, claims: &[Claim]) {
+    if claims.is_empty() {
+        return;
+    }
+    html.push_str("<section aria-label=\"Claims\">\n<h2>Claims</h2>\n<p class=\"note\">Each opens with the numbers that decide it.</p>\n<div class=\"claims\">\n");
+    for (wanted, class, verdict) in [(false, "no", "does not hold"), (true, "yes", "holds")] {
+        // What does not hold needs its reasons at once.
+        let open = if wanted { "" } else { " open" };
+        for claim in claims.iter().filter(|claim| claim.holds == wanted) {
+            let (id, text) = (escape(&claim.id), escape(&claim.text));
+            let _ = writeln!(
+                html,
+                "<details{open}><summary><span class=\"sure {class}\">{id} {verdict}</span> {text}</summary><ul class=\"evidence\">"
+            );
+            for step in claim.evidence.replace(". Against it: ", "; Against it: ").split("; ") {
+                let step = step.replace("+/-", "±").replace(">=", "≥").replace("<=", "≤");
+                let _ = writeln!(html, "<li>{}</li>", escape(&step));
+            }
+            html.push_str("</ul></details>\n");
+        }
+    }
+    html.push_str("</div>\n</section>\n");
+}
+
+/// A line for each experiment with a mark for each value, by its distance from the published one.
+fn overview(html: &mut String, experiments: &[Experiment]) {
+    let with = experiments.iter().enumerate();
+    let with: Vec<(usize, &Experiment)> =
+        with.filter(|(_, of)| of.results.iter().any(|row| row.relative_difference.is_some())).collect();
+    if with.is_empty() {
+        return;
+    }
+    html.push_str("<section aria-label=\"Distance from the published values\">\n<h2>Distance from the published values</h2>\n");
+    let _ = writeln!(
+        html,
+        "<p class=\"note\">Each mark is a value; the band is ± 10 %. Marks at the edge lie {} % away or further. A name leads to its table.</p>\n<div class=\"strips\">",
+        EDGE * 100.0
+    );
+    for (position, of) in with {
+        let _ = write!(
+            html,
+            "<a href=\"#experiment-{position}\">{}</a><svg viewBox=\"-52 0 104 12\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\"><rect class=\"band\" x=\"-10\" width=\"20\" height=\"12\"/><path class=\"zero\" d=\"M0 0V12\"/>",
+            escape(&of.id),
+            escape(&words(of))
+        );
+        for difference in of.results.iter().filter_map(|row| row.relative_difference) {
+            let x = difference.clamp(-EDGE, EDGE) * 100.0;
+            let _ = write!(html, "<path class=\"mark\" d=\"M{x:.2} 2V10\"/>");
+        }
+        html.push_str("</svg>\n");
+    }
+    html.push_str("</div>\n</section>\n");
+}
+
+/// What the line of an experiment shows, for those who cannot see it.
+fn words(of: &Experiment) -> String {
+    let differences = || of.results.iter().filter_map(|row| row.relative_difference);
+    let (low, high) = differences().fold((f64::MAX, f64::MIN), |(low, high), of| (low.min(of), high.max(of)));
+    format!("{}: {} values, {} to {}", of.id, differences().count(), signed(low), signed(high))
+}
+
+fn experiment(html: &mut String, position: usize, of: &Experiment) {
+    let title = if of.title.is_empty() { String::new() } else { format!(": {}", escape(&of.title)) };
+    let is_published = of.results.iter().any(|row| row.published.is_some());
+    let open = if is_published { "open " } else { "" };
+    let _ = writeln!(
+        html,
+        "<details {open}id=\"experiment-{position}\"><summary>{}{title}</summary>\n<div class=\"wide\"><table class=\"sortable\"><thead><tr>",
+        escape(&of.id)
+    );
+    let mut keys: Vec<&String> = Vec::new();
+    for key in of.results.iter().flat_map(|row| row.keys.keys()) {
+        if !keys.contains(&key) && !SILENT.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    html.push_str("<th>Scheme</th><th>Metric</th>");
+    keys.iter().for_each(|key| {
+        let _ = write!(html, "<th>{}</th>", escape(&key.replace('_', " ")));
+    });
+    let heads: &[&str] = if is_published { &["Ours", "Published", "Difference"] } else { &["Ours"] };
+    for head in heads {
+        let _ = write!(html, "<th class=\"number\">{head}</th>");
+    }
+    html.push_str("</tr></thead><tbody>\n");
+    of.results.iter().for_each(|row| row_html(html, row, &keys, is_published));
+    html.push_str("</tbody></table></div></details>\n");
+}
+
+fn row_html(html: &mut String, row: &Row, keys: &[&String], is_published: bool) {
+    let _ =
+        write!(html, "<tr><td>{}</td><td>{}</td>", escape(&row.scheme), escape(&metric_words(&row.metric)));
+    for key in keys {
+        let _ = write!(
+            html,
+            "<td>{}</td>",
+            row.keys.get(*key).map(|value| escape(&word(value))).unwrap_or_default()
+        );
+    }
+    let mut cell = |value: Option<f64>, text: &str| {
+        let data = value.map(|value| format!(" data-value=\"{value}\"")).unwrap_or_default();
+        let _ = write!(html, "<td class=\"number\"{data}>{text}</td>");
+    };
+    let interval = row.ci95.map(|half| format!(" ± {}", number(half))).unwrap_or_default();
+    cell(row.value, &row.value.map_or("–".to_owned(), |value| format!("{}{interval}", number(value))));
+    if !is_published {
+        html.push_str("</tr>\n");
+        return;
+    }
+    let published = row.published.as_ref();
+    cell(published.and_then(Value::as_f64), &published.map_or("–".to_owned(), |value| escape(&word(value))));
+    cell(row.relative_difference, &row.relative_difference.map_or(String::new(), signed));
+    html.push_str("</tr>\n");
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn signed(share: f64) -> String {
+    format!("{:+.1} %", share * 100.0).replace('-', "−")
+}
+
+/// The largest distance that the overview shows.
+const EDGE: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = r#"{"paper": "x", "experiments": [
+        {"id": "table-1", "title": "Some <b>", "results": [
+            {"scheme": "seif", "metric": "throughput_kbps", "source": 1, "table": "t", "value": 31.5, "ci95": 0.25,
+             "published": 30, "relative_difference": 0.05},
+            {"scheme": "seif", "metric": "delay_ms", "source": 2, "value": null, "published": "> 70"}]}],
+        "claims": [{"id": "1", "text": "a", "holds": true, "evidence": "2 > 1"},
+                   {"id": "2", "text": "b", "holds": false, "evidence": "1 < 2"}]}"#;
+
+    #[test]
+    fn values_stand_beside_the_published_ones() {
+        let page = paper_report("A & B", "0.0.0", JSON).unwrap();
+        for words in [
+            "<h1>A &amp; B</h1>",
+            "1 of 2",
+            "not borne out: 2",
+            "31.50 ± 0.250",
+            ">30<",
+            "+5.0 %",
+            "&gt; 70",
+            "throughput, kbit/s",
+            "Some &lt;b&gt;",
+            "<th>source</th>",
+        ] {
+            assert!(page.contains(words), "no `{words}` in {page}");
+        }
+        assert!(page.contains("± 0.8 %") && page.contains("interval of 1 values"), "0.25 of 31.5");
+        assert!(
+            page.contains("<details open><summary><span class=\"sure no\">2")
+                && page.contains("<li>1 &lt; 2</li>")
+        );
+        assert!(!page.contains("<th>table</th>"));
+        assert!(page.find("2 does not hold").unwrap() < page.find("1 holds").unwrap());
+    }
+
+    #[test]
+    fn what_is_no_paper_is_refused() {
+        assert!(paper_report("x", "0", "{}").unwrap_err().contains("experiments"));
+        assert!(paper_report("x", "0", "[").is_err());
+    }
+}

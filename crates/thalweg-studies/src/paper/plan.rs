@@ -1,0 +1,236 @@
+//! The plan of a paper: which runs each experiment consists of.
+//!
+//! ```toml
+//! replications = 5                    # seeds of a scenario with random parts; others are run once
+//!
+//! [choice.scheme]                     # what a value of a varied key changes in the scenario, as --set would
+//! slow-start = ["flow.*.scheme=slow-start", "defaults.link.queue.capacity={buffer} pkt"]
+//!
+//! [choice.threshold]
+//! "*" = ["defaults.link.queue.feedback.threshold={}"]
+//!
+//! [figure]                            # what --experiment runs for a figure: the experiments that it was drawn from
+//! "figure-4.3" = ["table-4.1"]
+//!
+//! [[experiment]]
+//! id = "table-4.1"                    # an id of the published values, or one that begins with `ours/`
+//! title = "What the table shows"
+//! scenario = "two-way.toml"           # one of the paper's scenario files
+//! set = ["duration=80 s"]             # changes for all of its runs
+//! with = { buffer = 10 }              # words for placeholders
+//! vary = { scheme = ["slow-start"], threshold = [0.5, 0.8] }
+//! only_named = true                   # it takes long: run only when --experiment names it in full
+//!
+//! [quick]                             # what --quick changes
+//! set = ["duration=20 s"]
+//! replications = 2
+//! ```
+//!
+//! Every combination of the values under `vary` is a run (a list of such tables is a list of sets of combinations).
+//! Its keys are those of the published results that it is for. `{}` in a change is the value itself, `{name}` the
+//! value of another varied key or of `with`. Changes apply in this order: `set`, those of the choices (of the scheme first,
+//! then of the other keys by name), `[quick]`.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use thalweg_scenario::toml_as_json;
+
+/// A plan as it stands in its file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    #[serde(default = "five")]
+    pub replications: u32,
+    #[serde(default)]
+    pub choice: BTreeMap<String, Map<String, Value>>,
+    #[serde(default)]
+    pub figure: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    pub quick: Quick,
+    #[serde(default)]
+    pub experiment: Vec<Planned>,
+}
+
+/// What `--quick` changes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quick {
+    #[serde(default)]
+    pub set: Vec<String>,
+    pub replications: Option<u32>,
+}
+
+/// An experiment of a plan.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Planned {
+    pub id: String,
+    #[serde(default)]
+    pub title: String,
+    /// None for what is computed without a run.
+    pub scenario: Option<String>,
+    #[serde(default)]
+    pub set: Vec<String>,
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    #[serde(default)]
+    pub vary: Vary,
+    pub replications: Option<u32>,
+    /// Series are kept in the output folder.
+    #[serde(default)]
+    pub series: bool,
+    /// It takes long, so it is run only when it is named.
+    #[serde(default)]
+    pub only_named: bool,
+}
+
+/// What is varied.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Vary {
+    /// All combinations of these.
+    One(Map<String, Value>),
+    /// All combinations of each of these.
+    Many(Vec<Map<String, Value>>),
+}
+
+impl Default for Vary {
+    fn default() -> Self {
+        Self::One(Map::new())
+    }
+}
+
+fn five() -> u32 {
+    5
+}
+
+/// The keys of a run, and the changes to its scenario.
+pub type PlannedRun = (Map<String, Value>, Vec<String>);
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let value = toml_as_json("the plan", text)?;
+        serde_json::from_value(value).map_err(|error| format!("the plan: {error}"))
+    }
+
+    /// The runs of an experiment: the keys of each, and the changes to its scenario.
+    ///
+    /// # Errors
+    /// A value of a varied key that no choice describes.
+    pub fn runs(&self, of: &Planned, quick: bool) -> Result<Vec<PlannedRun>, String> {
+        let sets = match &of.vary {
+            Vary::One(one) => core::slice::from_ref(one),
+            Vary::Many(many) => many.as_slice(),
+        };
+        let mut runs = Vec::new();
+        for set in sets {
+            for keys in combinations(set) {
+                let changes = self.changes(of, &keys, quick)?;
+                runs.push((keys, changes));
+            }
+        }
+        Ok(runs)
+    }
+
+    fn changes(&self, of: &Planned, keys: &Map<String, Value>, quick: bool) -> Result<Vec<String>, String> {
+        let words: Vec<(String, String)> =
+            keys.iter().chain(&of.with).map(|(name, value)| (format!("{{{name}}}"), word(value))).collect();
+        let fill = |change: &str, own: Option<&str>| {
+            let change = own.map_or_else(|| change.to_owned(), |own| change.replace("{}", own));
+            words.iter().fold(change, |change, (name, word)| change.replace(name, word))
+        };
+        let mut changes: Vec<String> = of.set.iter().map(|change| fill(change, None)).collect();
+        let (scheme, others): (Vec<_>, Vec<_>) = keys.iter().partition(|(key, _)| *key == "scheme");
+        for (key, value) in scheme.into_iter().chain(others) {
+            let value = word(value);
+            let choices = self.choice.get(key);
+            let chosen = choices.and_then(|choices| choices.get(&value).or_else(|| choices.get("*")));
+            let chosen = chosen.ok_or_else(|| format!("{}: no choice for {key} = {value}", of.id))?;
+            let list = chosen.as_array().into_iter().flatten().filter_map(Value::as_str);
+            changes.extend(list.map(|change| fill(change, Some(&value))));
+        }
+        if quick {
+            changes.extend(self.quick.set.iter().map(|change| fill(change, None)));
+        }
+        Ok(changes)
+    }
+}
+
+/// A value as it is written in a change.
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// All combinations of values; the first key changes slowest.
+fn combinations(of: &Map<String, Value>) -> Vec<Map<String, Value>> {
+    let mut all = vec![Map::new()];
+    for (key, values) in of {
+        let single = core::slice::from_ref(values);
+        let values = values.as_array().map_or(single, Vec::as_slice);
+        let extend = |keys: &Map<String, Value>| {
+            let with = |value: &Value| {
+                let mut keys = keys.clone();
+                keys.insert(key.clone(), value.clone());
+                keys
+            };
+            values.iter().map(with).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(extend).collect();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const PLAN: &str = r#"
+        [choice.scheme]
+        a = ["flow.*.scheme=a", "queue={x = 1, capacity = '{buffer} pkt'}"]
+        b = []
+        [choice.buffer_bytes]
+        "*" = ["threshold={} of {buffer}"]
+        [quick]
+        set = ["duration=1 s"]
+        [[experiment]]
+        id = "t"
+        scenario = "s.toml"
+        set = ["seed={buffer}"]
+        with = { buffer = 10 }
+        vary = { scheme = ["a", "b"], buffer_bytes = [0.5, 1] }
+    "#;
+
+    #[test]
+    fn runs_are_all_combinations_with_their_changes() {
+        let plan = Plan::read(PLAN).unwrap();
+        let runs = plan.runs(&plan.experiment[0], false).unwrap();
+        let keys: Vec<Value> = runs.iter().map(|(keys, _)| json!(keys)).collect();
+        assert_eq!(
+            json!(keys),
+            json!([
+                {"buffer_bytes": 0.5, "scheme": "a"}, {"buffer_bytes": 0.5, "scheme": "b"},
+                {"buffer_bytes": 1, "scheme": "a"}, {"buffer_bytes": 1, "scheme": "b"},
+            ])
+        );
+        let expected =
+            ["seed=10", "flow.*.scheme=a", "queue={x = 1, capacity = '10 pkt'}", "threshold=0.5 of 10"];
+        assert_eq!(runs[0].1, expected);
+        assert_eq!(runs[3].1, ["seed=10", "threshold=1 of 10"]);
+        let quick = plan.runs(&plan.experiment[0], true).unwrap();
+        assert_eq!(quick[3].1, ["seed=10", "threshold=1 of 10", "duration=1 s"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert!(Plan::read("x = 1").unwrap_err().contains("unknown field"));
+        assert!(Plan::read("x = ").unwrap_err().contains("the plan"));
+        let plan = Plan::read(&PLAN.replace("\"b\"]", "\"c\"]")).unwrap();
+        assert_eq!(plan.runs(&plan.experiment[0], false).unwrap_err(), "t: no choice for scheme = c");
+    }
+}

@@ -1,0 +1,322 @@
+//! From a paper's plan to runs, and from runs to results.
+
+use super::Paper;
+use super::plan::Plan;
+use super::published::{Experiment, Published};
+use super::results::{ExperimentResults, Results, Row};
+use super::runs::{CaseRuns, Runs};
+use core::fmt;
+use core::ops::Range;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use thalweg_report::batch::Job;
+use thalweg_scenario::{Diagnostic, Scenario, is_random, nearest};
+use thalweg_sim::RunResult;
+use thalweg_sim::spec::Spec;
+
+/// What of a paper is run, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Ids of experiments, also with the `ours/` under which what was not published of them is shown, what ids begin with
+    /// before a `/`, tables that hold values of them, or figures that were drawn from them; without, all that the plan does
+    /// not keep for when they are named.
+    pub experiments: Vec<String>,
+    /// Shorter, as the plan says.
+    pub quick: bool,
+    /// The first seed; without, each scenario's own.
+    pub seed: Option<u64>,
+    /// So many seeds for what has random parts; without, as the plan says.
+    pub replications: Option<u32>,
+}
+
+/// Why a paper cannot be run.
+#[derive(Debug)]
+pub enum PaperError {
+    /// The paper has no experiment of this name.
+    NoExperiment {
+        /// What was asked for.
+        name: String,
+        /// The most similar one.
+        nearest: Option<String>,
+    },
+    /// The seeds go beyond the largest number.
+    Seeds,
+    /// More replications than anybody can wait for.
+    Replications(u32),
+    /// The plan or the published values are wrong.
+    Plan(String),
+    /// A scenario is wrong.
+    Scenario {
+        /// Of which case.
+        case: String,
+        /// What is wrong.
+        diagnostics: Vec<Diagnostic>,
+    },
+}
+
+impl fmt::Display for PaperError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoExperiment { name, nearest } => {
+                write!(f, "there is no experiment `{name}`")?;
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+                    None => write!(f, "; `--list` shows them"),
+                }
+            }
+            Self::Seeds => write!(f, "the last seeds are too large"),
+            Self::Replications(wanted) => {
+                write!(f, "{wanted} runs of everything are too many; at most {MOST_REPLICATIONS}")
+            }
+            Self::Plan(message) => write!(f, "{message}"),
+            Self::Scenario { case, diagnostics } => {
+                write!(f, "{case}:")?;
+                diagnostics.iter().try_for_each(|of| write!(f, "\n{}", of.render().trim_end()))
+            }
+        }
+    }
+}
+
+impl core::error::Error for PaperError {}
+
+/// One scenario of an experiment, run under one seed or several.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The position of its experiment in [`Prepared::experiments`].
+    pub experiment: usize,
+    /// A name that tells it from all others, fit for a folder.
+    pub name: String,
+    /// The keys by which it is known: the scheme, and what else is varied.
+    pub keys: Map<String, Value>,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What is simulated.
+    pub spec: Arc<Spec>,
+    /// Its seeds.
+    pub seeds: Vec<u64>,
+    /// The positions of its simulations in [`Prepared::jobs`], one for each seed. Cases of different experiments that simulate
+    /// the same share them.
+    pub jobs: Range<usize>,
+    /// Its series belong into the output folder.
+    pub series: bool,
+}
+
+/// A paper ready to run.
+pub struct Prepared {
+    paper: &'static Paper,
+    /// The chosen experiments: those published, in the order of their file, then those of our own.
+    pub experiments: Vec<Experiment>,
+    /// The experiments that are run only when they are named, and were not.
+    pub left_out: Vec<String>,
+    /// All cases, in the order of the experiments.
+    pub cases: Vec<Case>,
+    /// Of each experiment.
+    titles: Vec<String>,
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("paper", &self.paper.name).field("cases", &self.cases.len()).finish()
+    }
+}
+
+/// Makes the runs of the chosen experiments of a paper.
+///
+/// # Errors
+/// An experiment that does not exist, or a fault in the paper's own files.
+pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, PaperError> {
+    if let Some(wanted) = choice.replications.filter(|wanted| *wanted > MOST_REPLICATIONS) {
+        return Err(PaperError::Replications(wanted));
+    }
+    let published = Published::read(paper.files.published).map_err(PaperError::Plan)?;
+    let plan = Plan::read(paper.files.plan).map_err(PaperError::Plan)?;
+    let mut experiments = published.experiments;
+    for planned in &plan.experiment {
+        if !experiments.iter().any(|of| of.id == planned.id) {
+            if !planned.id.starts_with(OURS) {
+                let message = format!("`{}` was not published; our own begin with `{OURS}`", planned.id);
+                return Err(PaperError::Plan(message));
+            }
+            experiments.push(Experiment { id: planned.id.clone(), cells: Vec::new() });
+        }
+    }
+    let mut experiments = chosen(experiments, &plan.figure, &choice.experiments)?;
+    let mut left_out = Vec::new();
+    experiments.retain(|of| {
+        let is_long = plan.experiment.iter().any(|planned| planned.id == of.id && planned.only_named);
+        let is_kept = !is_long || choice.experiments.contains(&of.id);
+        if !is_kept {
+            left_out.push(of.id.clone());
+        }
+        is_kept
+    });
+    let mut prepared = Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments, left_out };
+    for (number, experiment) in prepared.experiments.iter().enumerate() {
+        let planned = plan.experiment.iter().filter(|planned| planned.id == experiment.id);
+        let mut title = String::new();
+        for planned in planned {
+            title = planned.title.clone();
+            let Some(file) = &planned.scenario else { continue };
+            let replications = choice.replications.unwrap_or_else(|| {
+                let quick = plan.quick.replications.filter(|_| choice.quick);
+                quick.or(planned.replications).unwrap_or(plan.replications)
+            });
+            for (keys, changes) in plan.runs(planned, choice.quick).map_err(PaperError::Plan)? {
+                let name = case_name(&experiment.id, &keys);
+                let loaded = thalweg_scenario::load_built_in(file, paper.files.scenarios, &changes);
+                let loaded =
+                    loaded.map_err(|diagnostics| PaperError::Scenario { case: name.clone(), diagnostics })?;
+                let spec = Arc::new(loaded.spec().clone());
+                let first = choice.seed.unwrap_or(spec.seed);
+                let count = if is_random(&spec) { replications.max(1) } else { 1 };
+                let last = first.checked_add(u64::from(count) - 1).ok_or(PaperError::Seeds)?;
+                let seeds: Vec<u64> = (first..=last).collect();
+                let same = |case: &&Case| case.seeds == seeds && case.spec == spec;
+                let (spec, jobs) = match prepared.cases.iter().find(same) {
+                    Some(same) => (Arc::clone(&same.spec), same.jobs.clone()),
+                    None => {
+                        let end = prepared.cases.iter().map(|case| case.jobs.end).max().unwrap_or(0);
+                        (spec, end..end + seeds.len())
+                    }
+                };
+                prepared.cases.push(Case {
+                    experiment: number,
+                    name,
+                    keys,
+                    scenario: loaded.scenario,
+                    spec,
+                    seeds,
+                    jobs,
+                    series: planned.series,
+                });
+            }
+        }
+        prepared.titles.push(title);
+    }
+    Ok(prepared)
+}
+
+/// The experiments that were asked for: by id, by what it begins with, by a table that some of their values stand in, or
+/// by a figure.
+fn chosen(
+    all: Vec<Experiment>,
+    figures: &BTreeMap<String, Vec<String>>,
+    asked: &[String],
+) -> Result<Vec<Experiment>, PaperError> {
+    let begins =
+        |id: &str, name: &str| id == name || id.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    let tables = |of: &Experiment| -> Vec<String> {
+        of.cells.iter().filter_map(|cell| cell.text("table")).map(|table| format!("table-{table}")).collect()
+    };
+    let is_asked = |of: &Experiment, name: &str| {
+        // What runs show beyond the published values of an experiment is printed as `ours/ID`.
+        let name = name.strip_prefix(OURS).filter(|_| !of.id.starts_with(OURS)).unwrap_or(name);
+        let of_figure = figures.get(name).is_some_and(|ids| ids.iter().any(|id| begins(&of.id, id)));
+        of_figure || begins(&of.id, name) || tables(of).iter().any(|table| table == name)
+    };
+    for name in asked {
+        if !all.iter().any(|of| is_asked(of, name)) {
+            let ids = all.iter().map(|of| of.id.as_str());
+            let stems = all.iter().filter_map(|of| Some(of.id.split_once('/')?.0));
+            let names = ids.chain(stems).chain(figures.keys().map(String::as_str));
+            let names: Vec<String> = names.map(str::to_owned).collect();
+            let ours = names.iter().filter(|id| !id.starts_with(OURS)).map(|id| format!("{OURS}{id}"));
+            let ours: Vec<String> = ours.filter(|_| name.starts_with(OURS)).collect();
+            let all = names.iter().chain(&ours).map(String::as_str);
+            let nearest = nearest(name, all).map(str::to_owned);
+            return Err(PaperError::NoExperiment { name: name.clone(), nearest });
+        }
+    }
+    let wanted = |of: &Experiment| asked.is_empty() || asked.iter().any(|name| is_asked(of, name));
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// The runs of a case that tell something: one where all are alike to the last packet, as nothing random happened.
+pub fn distinct(runs: &[RunResult]) -> &[RunResult] {
+    let alike = runs.windows(2).all(|two| two[0].fingerprint == two[1].fingerprint);
+    if alike { &runs[..runs.len().min(1)] } else { runs }
+}
+
+fn case_name(id: &str, keys: &Map<String, Value>) -> String {
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut name = id.to_owned();
+    for (key, value) in keys {
+        let value = word(value);
+        name.push_str(&if key == "scheme" { format!("-{value}") } else { format!("-{key}-{value}") });
+    }
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    name.chars().map(safe).collect()
+}
+
+impl Prepared {
+    /// The paper.
+    pub fn paper(&self) -> &'static Paper {
+        self.paper
+    }
+
+    /// The id of each experiment, and what it shows.
+    pub fn listing(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.experiments.iter().zip(&self.titles).map(|(of, title)| (of.id.as_str(), title.as_str()))
+    }
+
+    /// All simulations: the seeds of each case in turn, each simulation once.
+    pub fn jobs(&self) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Vec::new();
+        for case in &self.cases {
+            // A case has all of its jobs from an earlier one, or none.
+            if case.jobs.start == jobs.len() {
+                let of = |&seed| Job { spec: Arc::clone(&case.spec), seed, events: None };
+                jobs.extend(case.seeds.iter().map(of));
+            }
+        }
+        jobs
+    }
+
+    /// The first case that a job is of.
+    pub fn case_of_job(&self, job: usize) -> Option<&Case> {
+        self.cases.iter().find(|case| case.jobs.contains(&job))
+    }
+
+    /// What the runs say. `runs` are the results of the jobs in order; fewer, or an incomplete one, after an
+    /// interruption: then what lacks its runs has no value.
+    pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
+        runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
+        let measured = self.cases.iter().map(|case| runs.get(case.jobs.clone()).map(distinct));
+        let measured: Vec<Option<&[RunResult]>> = measured.collect();
+        let mut results = Results {
+            paper: self.paper.name,
+            complete: measured.iter().all(Option::is_some),
+            experiments: Vec::new(),
+            claims: Vec::new(),
+        };
+        let mut further = Vec::new();
+        for (number, experiment) in self.experiments.iter().enumerate() {
+            let cases = self.cases.iter().zip(&measured).filter(|(case, _)| case.experiment == number);
+            let cases = cases.filter_map(|(case, results)| results.map(|results| CaseRuns { case, results }));
+            let runs = Runs { id: &experiment.id, cases: cases.collect() };
+            let row =
+                |cell: &super::Cell| Row::new(cell.clone(), (self.paper.values)(cell, &runs).as_deref());
+            let rows: Vec<Row> = experiment.cells.iter().map(row).collect();
+            let more = (self.paper.further)(&runs).into_iter();
+            let more: Vec<Row> = more.map(|(cell, values)| Row::new(cell, Some(&values))).collect();
+            let title = self.titles[number].clone();
+            let of = |id: String, rows| ExperimentResults { id, title: title.clone(), rows };
+            if experiment.id.starts_with(OURS) {
+                results.experiments.push(of(experiment.id.clone(), rows.into_iter().chain(more).collect()));
+            } else {
+                results.experiments.push(of(experiment.id.clone(), rows));
+                if !more.is_empty() {
+                    further.push(of(format!("{OURS}{}", experiment.id), more));
+                }
+            }
+        }
+        results.experiments.extend(further);
+        results.claims = (self.paper.claims)(&results);
+        results
+    }
+}
+
+const MOST_REPLICATIONS: u32 = 10_000;
+/// How the ids of what was not published begin.
+pub(super) const OURS: &str = "ours/";

@@ -1,0 +1,130 @@
+//! The metrics of the paper: mean times to complete of each class of the first source's flows.
+
+use super::super::{CaseRuns, Cell, Measured, Runs};
+use serde_json::Value;
+use thalweg_proto::units::Time;
+use thalweg_report::statistics::mean;
+use thalweg_sim::{FlowResult, RunResult};
+
+/// From the beginning of the run, when all flows are there or about to come, to the last byte of a flow: the mean over a
+/// class.
+pub const TIME: &str = "mean_transfer_time_s";
+/// Data packets that were sent again, of all flows of the first source, of a hundred sent.
+pub const RESENT: &str = "resent_percent";
+/// How well the order in which flows end follows that in which they begin: Spearman's rank correlation.
+pub const FIRST_COME: &str = "start_order_correlation";
+/// How much of the 1 MB of each flow of a class has arrived by the end of the run, of a hundred.
+pub const DELIVERED: &str = "delivered_percent";
+/// How much more that is than in the run with the same seed and without ageing: the seeds differ far more than ageing does.
+pub const GAIN: &str = "gained_percent";
+/// Of a hundred runs, those in which it is less than a hundredth.
+pub const STARVED: &str = "starved_percent";
+
+/// The classes of the paper.
+pub const CLASSES: [&str; 6] = ["TCP1", "TCP2", "TCP3", "TCP4", "UDP3", "UDP4"];
+
+/// The value of a cell for each replication of its case.
+pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+    let class = || Some(cell.text("source")?.to_lowercase());
+    match cell.metric.as_str() {
+        TIME => {
+            let class = class()?;
+            case.each(|run| mean_time(run, &class))
+        }
+        DELIVERED => {
+            let class = class()?;
+            case.each(|run| delivered(run, &class))
+        }
+        STARVED => {
+            let class = class()?;
+            case.each(|run| Some(if delivered(run, &class)? < 1.0 { 100.0 } else { 0.0 }))
+        }
+        RESENT => case.each(resent),
+        FIRST_COME => case.each(first_come),
+        _ => None,
+    }
+}
+
+/// What is measured of runs of which nothing was published.
+pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
+    let is_table = runs.id.starts_with("table-II/");
+    let mut cells = Vec::new();
+    for case in &runs.cases {
+        let cell = |metric: &str| {
+            let scheme = case.keys().get("scheme").and_then(Value::as_str).unwrap_or_default();
+            let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
+            keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
+        };
+        let mut wanted = Vec::new();
+        if runs.id == "ours/newcomers" {
+            wanted.extend([DELIVERED, STARVED].map(|metric| cell(metric).with("source", "PATIENT")));
+            let gain = cell(GAIN).with("source", "PATIENT");
+            cells.extend(gained(runs, case).map(|values| (gain, values)));
+        } else if !is_table {
+            wanted.extend(CLASSES.map(|class| cell(TIME).with("source", class)));
+        }
+        wanted.push(cell(RESENT));
+        if runs.id.contains("10-kB") {
+            wanted.push(cell(FIRST_COME));
+        }
+        cells.extend(wanted.into_iter().filter_map(|cell| value(&cell, case).map(|values| (cell, values))));
+    }
+    cells
+}
+
+/// The percentage of their 1 MB that has arrived of the flows of a group, on average.
+fn delivered(run: &RunResult, class: &str) -> Option<f64> {
+    let shares = of_class(run, class).map(|flow| flow.delivered_total.get() as f64 / 1e4);
+    mean(&shares.collect::<Vec<f64>>())
+}
+
+/// What ageing has brought to the patient flows in each replication.
+fn gained(runs: &Runs<'_>, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
+    let patience = |case: &CaseRuns<'_>| case.keys().get("patience").and_then(Value::as_str) == Some("off");
+    let without = runs.cases.iter().find(|case| patience(case)).filter(|_| !patience(case))?;
+    case.each_with(without, |with, without| {
+        Some(delivered(with, "patient")? - delivered(without, "patient")?)
+    })
+}
+
+/// The flows of a group.
+fn of_class<'a>(run: &'a RunResult, class: &'a str) -> impl Iterator<Item = &'a FlowResult> {
+    let number = run.groups.iter().position(|group| group.name == class);
+    run.flows.iter().filter(move |flow| Some(flow.group as usize) == number)
+}
+
+/// `None` while a flow of the class has not ended.
+fn mean_time(run: &RunResult, class: &str) -> Option<f64> {
+    let times: Option<Vec<f64>> =
+        of_class(run, class).map(|flow| flow.finished.map(Time::as_secs_f64)).collect();
+    mean(&times?)
+}
+
+/// The flows of the first source.
+fn measured(run: &RunResult) -> impl Iterator<Item = &FlowResult> {
+    let is_measured = |flow: &&FlowResult| !run.groups[flow.group as usize].name.starts_with("other");
+    run.flows.iter().filter(is_measured)
+}
+
+fn resent(run: &RunResult) -> Option<f64> {
+    let (resent, sent) = measured(run)
+        .fold((0, 0), |(resent, sent), flow| (resent + flow.retransmissions, sent + flow.sent_packets));
+    (sent > 0).then(|| 100.0 * resent as f64 / sent as f64)
+}
+
+fn first_come(run: &RunResult) -> Option<f64> {
+    let times: Option<Vec<(Time, Time)>> =
+        measured(run).map(|flow| flow.finished.map(|end| (flow.start, end))).collect();
+    let times = times?;
+    let ranks = |of: fn(&(Time, Time)) -> Time| {
+        let mut order: Vec<usize> = (0..times.len()).collect();
+        order.sort_by_key(|&flow| of(&times[flow]));
+        let mut ranks = vec![0.0; times.len()];
+        order.into_iter().enumerate().for_each(|(rank, flow)| ranks[flow] = rank as f64);
+        ranks
+    };
+    let (starts, ends) = (ranks(|flow| flow.0), ranks(|flow| flow.1));
+    let count = times.len() as f64;
+    let squares: f64 = starts.iter().zip(&ends).map(|(start, end)| (start - end).powi(2)).sum();
+    (times.len() > 1).then(|| 1.0 - 6.0 * squares / (count * (count * count - 1.0)))
+}

@@ -1,0 +1,55 @@
+//! The reproduction of Chen and Chen (1999), with two seeds of each run: as near as `docs/papers/chen99.md` says.
+
+use std::sync::{Arc, LazyLock};
+use thalweg_report::batch::{self, Progress};
+use thalweg_sim::trace::NoTrace;
+use thalweg_studies::paper::{Choice, Results, find, prepare};
+
+/// What the claims need.
+const EXPERIMENTS: [&str; 4] = ["table-2/parking-lot", "ours/variants", "ours/30-s", "ours/late-start"];
+
+static RESULTS: LazyLock<Results> = LazyLock::new(|| {
+    let experiments = EXPERIMENTS.map(str::to_owned).to_vec();
+    let choice = Choice { experiments, replications: Some(2), ..Choice::default() };
+    let prepared = prepare(find("chen99").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+    let jobs = prepared.jobs();
+    let progress = Progress::new(&jobs, Arc::default());
+    let mut runs = Vec::with_capacity(jobs.len());
+    let threads = std::thread::available_parallelism().map_or(1, Into::into);
+    batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
+    assert!(runs.iter().all(|run| run.conservation.holds()));
+    // No connection was lost or recovered on the way.
+    assert!(runs.iter().flat_map(|run| &run.flows).all(|flow| flow.failed.is_none()));
+    prepared.results(runs)
+});
+
+#[test]
+fn every_claim_holds() {
+    assert_eq!(RESULTS.claims.len(), 9);
+    let failed: Vec<_> = RESULTS.failed().collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Table 2: throughputs within 1 % of the published ones, the index of SSCOP within 2 % and that of Vegas within 6 %.
+#[test]
+fn table_2_is_near() {
+    let near = |scheme: &str, metric: &str, published: f64, most: f64| {
+        let value = RESULTS.value("table-2/parking-lot", scheme, metric, &[]).unwrap();
+        assert!((value / published - 1.0).abs() <= most, "{scheme}, {metric}: {value}");
+    };
+    near("sscop-rate", "throughput_percent", 99.0, 0.01);
+    near("tcp-vegas", "throughput_percent", 99.0, 0.01);
+    near("sscop-rate", "fairness_index", 0.998, 0.02);
+    near("tcp-vegas", "fairness_index", 0.984, 0.06);
+}
+
+/// The printed rules, and those without the one amendment that decides, lose PDUs all the time.
+#[test]
+fn the_printed_rules_overflow_the_queue() {
+    let losses = |scheme| RESULTS.value("ours/variants", scheme, "losses_pdus", &[]).unwrap();
+    for scheme in ["sscop-rate-literal", "sscop-rate-probed-base"] {
+        assert!(losses(scheme) > 3000.0, "{scheme}: {}", losses(scheme));
+    }
+    let ours = RESULTS.value("ours/table-2/parking-lot", "sscop-rate", "losses_pdus", &[]).unwrap();
+    assert!(ours < 150.0, "{ours}");
+}

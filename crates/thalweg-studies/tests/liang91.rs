@@ -1,0 +1,163 @@
+//! The whole reproduction of Liang (1991): every number as it was, and the page about it true.
+//!
+//! `THALWEG_BLESS=1 cargo test --release -p thalweg-studies --test liang91` writes both anew.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+use thalweg_report::batch::{self, Progress};
+use thalweg_report::output::Style;
+use thalweg_sim::trace::NoTrace;
+use thalweg_studies::paper::{Choice, Results, Row, find, prepare, tables};
+
+/// Run once for all tests of this file.
+static RESULTS: LazyLock<Results> = LazyLock::new(|| results(&Choice::default()));
+
+fn results(choice: &Choice) -> Results {
+    let prepared = prepare(find("liang91").unwrap(), choice).unwrap_or_else(|error| panic!("{error}"));
+    let jobs = prepared.jobs();
+    let progress = Progress::new(&jobs, Arc::default());
+    let mut runs = Vec::with_capacity(jobs.len());
+    let threads = std::thread::available_parallelism().map_or(1, Into::into);
+    batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
+    assert!(runs.iter().all(|run| run.conservation.holds()));
+    prepared.results(runs)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn blessing() -> bool {
+    std::env::var_os("THALWEG_BLESS").is_some()
+}
+
+/// Everything is deterministic, so the document is the same to the last byte.
+#[test]
+fn every_number_is_as_it_was() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/liang91.json");
+    let json = RESULTS.to_json();
+    if blessing() {
+        std::fs::write(&path, &json).unwrap();
+    }
+    let was = std::fs::read_to_string(&path).unwrap();
+    let different = was.lines().zip(json.lines()).enumerate().find(|(_, (was, is))| was != is);
+    assert!(different.is_none() && was.len() == json.len(), "line {different:?}; see the head of this test");
+}
+
+#[test]
+fn every_cell_has_a_value_and_every_claim_holds() {
+    for experiment in &RESULTS.experiments {
+        assert!(!experiment.rows.is_empty(), "{}", experiment.id);
+        let without = experiment.rows.iter().find(|row| row.value.is_none());
+        assert!(without.is_none(), "{}: {without:?}", experiment.id);
+    }
+    assert_eq!(RESULTS.claims.len(), 11);
+    let failed: Vec<_> = RESULTS.failed().collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// A claim is decided by what is so, not by the seeds: here the two claims in which schemes come near to each other.
+#[test]
+fn claims_hold_with_other_seeds() {
+    let experiments = ["table-4.2", "table-4.3", "table-5.7", "table-5.9"].map(str::to_owned);
+    for seed in [11, 101, 303] {
+        let choice = Choice { experiments: experiments.to_vec(), seed: Some(seed), ..Choice::default() };
+        let results = results(&choice);
+        let judged: Vec<&str> = results.claims.iter().map(|claim| claim.id.as_str()).collect();
+        assert_eq!(judged, ["1", "8"]);
+        let failed: Vec<_> = results.failed().collect();
+        assert!(failed.is_empty(), "seed {seed}: {failed:#?}");
+    }
+}
+
+/// A figure and a table of further values of an experiment are names for it.
+#[test]
+fn figures_and_further_tables_name_their_experiments() {
+    let chosen = |name: &str| -> Vec<String> {
+        let choice = Choice { experiments: vec![name.to_owned()], ..Choice::default() };
+        let prepared = prepare(find("liang91").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
+        prepared.listing().map(|(id, _)| id.to_owned()).collect()
+    };
+    assert_eq!(chosen("figure-4.3"), ["table-4.2/exp-1"]);
+    assert_eq!(chosen("figure-5.2").len(), 6);
+    // Variances of more than one user.
+    assert_eq!(chosen("table-5.8"), ["table-5.7/exp-2", "table-5.7/exp-3", "table-5.7/exp-4"]);
+    let choice = Choice { experiments: vec!["figure-4.9".to_owned()], ..Choice::default() };
+    let error = prepare(find("liang91").unwrap(), &choice).unwrap_err().to_string();
+    assert!(error.contains("did you mean `figure-4."), "{error}");
+}
+
+/// How near the network throughputs are, in percent: the mean of the absolute differences, and the largest.
+fn nearness(schemes: &[&str], tables: &[&str]) -> (f64, f64) {
+    let is_chosen = |id: &str| tables.iter().any(|table| id.starts_with(table));
+    let rows = RESULTS.experiments.iter().filter(|of| is_chosen(&of.id)).flat_map(|of| &of.rows);
+    let rows = rows.filter(|row| {
+        row.cell.metric.starts_with("network_throughput") && schemes.contains(&row.cell.scheme.as_str())
+    });
+    let differences: Vec<f64> =
+        rows.filter_map(Row::relative_difference).map(|of| 100.0 * of.abs()).collect();
+    assert!(!differences.is_empty());
+    (
+        differences.iter().sum::<f64>() / differences.len() as f64,
+        differences.iter().copied().fold(0.0, f64::max),
+    )
+}
+
+#[test]
+fn throughputs_are_near_the_published_ones() {
+    const FTP: &[&str] =
+        &["table-4", "table-5.1", "table-5.2", "table-5.3", "table-5.4", "table-5.7", "table-5.9"];
+    let ftp: Vec<&str> = FTP.to_vec();
+    let (mean, most) = nearness(&["seif", "seif-static", "seif-nonfiltering", "seif-byte-buffers"], &ftp);
+    assert!(mean < 3.0 && most < 6.0, "SEIF: {mean:.2} % on average, {most:.2} % at most");
+    let (mean, _) = nearness(&["slow-start"], &ftp[1..]);
+    assert!(mean < 5.0, "Slow Start: {mean:.2} % on average");
+    let (_, most) = nearness(&["dec-bit"], &ftp[1..]);
+    assert!(most < 10.0, "DEC bit: {most:.2} % at most");
+    let (_, most) = nearness(&["slow-start", "dec-bit", "seif"], &["table-5.13"]);
+    assert!(most < 9.0, "telnet: {most:.2} % at most");
+}
+
+#[test]
+fn messages_are_counted_within_one() {
+    for id in ["table-4.5/exp-1", "table-4.7/exp-1"] {
+        let of = RESULTS.experiment(id).unwrap();
+        for row in of.rows.iter().filter(|row| row.cell.metric.starts_with("feedback_messages")) {
+            let published = row.cell.published.as_ref().and_then(serde_json::Value::as_f64).unwrap();
+            assert!((row.value.unwrap() - published).abs() <= 1.0, "{id}: {row:?}");
+        }
+    }
+}
+
+const MARK: &str = "<!-- tables -->\n\n";
+
+/// The page holds the tables as the command prints them, and explains every difference above 10 %, or says that it
+/// cannot: a line of its list names the table, scheme and metric.
+#[test]
+fn the_page_is_true() {
+    let path = root().join("docs/papers/liang91.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (text, shown) = page.split_once(MARK).unwrap();
+    let now = format!("```\n{}```\n", tables(&RESULTS, Style::PLAIN));
+    if blessing() {
+        std::fs::write(&path, format!("{text}{MARK}{now}")).unwrap();
+    } else {
+        assert!(shown == now, "the tables are out of date; see the head of this test");
+    }
+    let explained: Vec<&str> = text.lines().filter(|line| line.starts_with("| `table-")).collect();
+    let mut silent = Vec::new();
+    for experiment in &RESULTS.experiments {
+        for row in
+            experiment.rows.iter().filter(|row| row.relative_difference().is_some_and(|of| of.abs() > 0.1))
+        {
+            let table = experiment.id.split('/').next().unwrap_or_default();
+            let names =
+                [table, row.cell.scheme.as_str(), row.cell.metric.as_str()].map(|name| format!("`{name}`"));
+            if !explained.iter().any(|line| names.iter().all(|name| line.contains(name.as_str()))) {
+                silent.push(names.join(" "));
+            }
+        }
+    }
+    silent.dedup();
+    assert!(silent.is_empty(), "differences above 10 % of which the page says nothing: {silent:#?}");
+}
