@@ -148,6 +148,14 @@ impl Dir {
         Ok(rustix::fs::renameat(&self.0, one(from)?, &self.0, one(to)?)?)
     }
 
+    /// Gives a file of this folder one more name.
+    ///
+    /// # Errors
+    /// Something has that name, or the file can have no other.
+    pub fn link(&self, from: &OsStr, into: &Dir, to: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::linkat(&self.0, one(from)?, &into.0, one(to)?, AtFlags::empty())?)
+    }
+
     /// Takes a file's name away.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, one(name)?, AtFlags::empty())?)

@@ -53,10 +53,16 @@ pub enum FaultKind {
     Special = 17,
     /// What an unfinished transfer has left, which is not sent.
     Unfinished = 18,
+    /// A file is there that this sender did not send, or that was changed since.
+    Foreign = 19,
+    /// A file is there, and the receiver keeps what it has.
+    Kept = 20,
+    /// A name that begins with a dot, at the top of the receiver's folder.
+    Hidden = 21,
 }
 
 impl FaultKind {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 21] = [
         Self::Changed,
         Self::Vanished,
         Self::Permission,
@@ -75,6 +81,9 @@ impl FaultKind {
         Self::Link,
         Self::Special,
         Self::Unfinished,
+        Self::Foreign,
+        Self::Kept,
+        Self::Hidden,
     ];
 
     /// The kind with this number.
@@ -103,6 +112,9 @@ impl FaultKind {
             Self::Link => "link",
             Self::Special => "special",
             Self::Unfinished => "unfinished",
+            Self::Foreign => "foreign",
+            Self::Kept => "kept",
+            Self::Hidden => "hidden",
         }
     }
 
@@ -134,6 +146,14 @@ impl FaultKind {
             Self::Link => "it is a symbolic link",
             Self::Special => "it is neither a file nor a folder",
             Self::Unfinished => "it is what an unfinished transfer has left",
+            Self::Foreign => {
+                "the receiver has a file there that did not come from this sender, or was changed since, and replaces \
+                 it with --overwrite or --backup only"
+            }
+            Self::Kept => "the receiver has a file there, and keeps it",
+            Self::Hidden => {
+                "names that begin with a dot are taken at the top of the folder with --hidden only"
+            }
         }
     }
 }
@@ -217,7 +237,7 @@ mod tests {
             assert_eq!(FaultKind::from_number(kind as u8), Some(kind));
         }
         assert_eq!(FaultKind::from_number(0), None);
-        assert_eq!(FaultKind::from_number(19), None);
+        assert_eq!(FaultKind::from_number(22), None);
     }
 
     #[test]

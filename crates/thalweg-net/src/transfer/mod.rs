@@ -5,7 +5,7 @@
 //! offer: send it, it is here, or so much of it may be here. Contents follow in the order of the answers, so that many
 //! small files need no round trip each.
 //!
-//! - A file is written as `NAME.thalweg.part` beside its place, is synchronised with the disk, and then takes its place at
+//! - A file is written as `NAME.SENDER.thalweg.part` beside its place, is synchronised with the disk, and then takes its place at
 //!   once by being renamed. So what stands under a final name is always whole: the old file or the new one.
 //! - **Resuming** trusts nothing: the receiver hashes the blocks of an unfinished file as they are on its disk and sends the
 //!   digests; the sender compares them with its own file, tells which are right, and sends the others. A transfer that was
@@ -21,6 +21,8 @@
 //!   writes to no file that has a second name.
 //! - **Permissions** are what the receiver's mask leaves of the sender's, and others never write, unless the receiver
 //!   [asks for them](Destination::with_permissions). Those of folders that are here are left alone.
+//! - **What is there** is replaced only if the same sender brought it and nobody has changed it since, unless the receiver
+//!   says otherwise ([`Existing`]). A sender's unfinished files have its own name in theirs: nobody goes on with another's.
 //! - **Priorities**: a receiver of several transfers at once reads the more urgent ones first ([`Turns`]).
 //! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded, and a peer that goes beyond them is
 //!   refused. Memory does not grow with the size or number of files, but for the names of a folder at the sender.
@@ -42,10 +44,10 @@ mod walk;
 mod wire;
 
 pub use fault::{Error, Fault, FaultKind, printable};
-pub use names::checked as checked_name;
+pub use names::{checked as checked_name, unfinished as unfinished_name};
 pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
-pub use receive::{Claims, Destination, Priority, Target, Turns, receive};
+pub use receive::{Claims, Destination, Existing, Priority, Target, Turns, receive};
 pub use send::{Options, send};
 pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};

@@ -30,17 +30,28 @@ pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
     Ok(OsString::from_vec(name.to_vec()))
 }
 
-/// The name of the unfinished file that becomes `name`. Long names are cut, and told apart by a hash, so that there is
-/// room for the ending.
-pub fn of_part(name: &[u8]) -> OsString {
-    if name.len() + PART.len() <= LONGEST_NAME {
-        return OsString::from_vec([name, PART.as_bytes()].concat());
+/// What stands for a sender in the names of its unfinished files, so that nobody goes on with those of another.
+pub fn tag_of(owner: &str) -> String {
+    blake3::hash(owner.as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// The name of the unfinished file that becomes `name`, of the sender that a [`Destination`](super::Destination) calls `owner`.
+pub fn unfinished(name: &[u8], owner: &str) -> OsString {
+    of_part(name, &tag_of(owner))
+}
+
+/// The name of the unfinished file that becomes `name`, of the sender with this tag. Long names are cut, and told apart by a
+/// hash, so that there is room for the ending.
+pub fn of_part(name: &[u8], tag: &str) -> OsString {
+    let ending = format!(".{tag}{PART}");
+    if name.len() + ending.len() <= LONGEST_NAME {
+        return OsString::from_vec([name, ending.as_bytes()].concat());
     }
     let hash = blake3::hash(name).to_hex();
-    let kept = LONGEST_NAME - PART.len() - 17;
+    let kept = LONGEST_NAME - ending.len() - 17;
     // Not in the middle of a character.
     let kept = (0..=kept).rev().find(|at| name[*at] & 0xc0 != 0x80).unwrap_or(0);
-    OsString::from_vec([&name[..kept], b"~", &hash.as_bytes()[..16], PART.as_bytes()].concat())
+    OsString::from_vec([&name[..kept], b"~", &hash.as_bytes()[..16], ending.as_bytes()].concat())
 }
 
 #[cfg(test)]
@@ -64,13 +75,15 @@ mod tests {
     #[test]
     fn long_names_have_unfinished_files_of_their_own() {
         let (a, b) = (format!("{}a", "ü".repeat(126)), format!("{}b", "ü".repeat(126)));
-        let parts = [&a, &b].map(|name| of_part(name.as_bytes()));
+        let parts = [&a, &b].map(|name| of_part(name.as_bytes(), &tag_of("anna")));
         assert_ne!(parts[0], parts[1]);
         for part in &parts {
             assert!(part.len() <= LONGEST_NAME);
             assert!(part.to_str().unwrap().ends_with(PART));
         }
-        assert_eq!(of_part(b"film.mkv"), OsString::from("film.mkv.thalweg.part"));
+        let film = of_part(b"film.mkv", "0123456789abcdef");
+        assert_eq!(film, OsString::from("film.mkv.0123456789abcdef.thalweg.part"));
+        assert_ne!(of_part(b"a", &tag_of("anna")), of_part(b"a", &tag_of("bert")));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! How far a transfer is, and what came of it.
 
-use super::fault::{Fault, printable};
+use super::fault::{Fault, FaultKind, printable};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -136,6 +136,8 @@ impl Progress {
 pub struct Report {
     /// Files that were transferred.
     pub files: u64,
+    /// At the receiver, those of them that took the place of another.
+    pub replaced: u64,
     /// Files that were at the receiver before.
     pub unchanged: u64,
     /// Folders.
@@ -154,7 +156,7 @@ pub struct Report {
     pub passed: Vec<Failure>,
     /// How many files and folders failed.
     pub failed: u64,
-    /// The first of them.
+    /// The first of them, but for what is in a folder that could not be made.
     pub failures: Vec<Failure>,
     /// A stream that has not come to its end.
     pub cut: Option<Cut>,
@@ -195,7 +197,8 @@ impl Report {
 
     pub(super) fn fail(&mut self, name: &str, fault: Fault) {
         self.failed += 1;
-        if self.failures.len() < Self::MOST_FAILURES {
+        // What is below a folder that could not be made is counted; the folder is named.
+        if self.failures.len() < Self::MOST_FAILURES && fault.kind != FaultKind::Folder {
             self.failures.push(Failure { name: name.to_owned(), fault });
         }
     }

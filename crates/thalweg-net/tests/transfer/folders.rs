@@ -1,14 +1,14 @@
 //! What a transfer brings across, and what it need not.
 
 use crate::places::{Place, noise};
-use crate::{Break, Transfer};
+use crate::{Break, Transfer, part};
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::{Cut, Error, FaultKind, Options, Roots, Source, Target};
+use thalweg_net::transfer::{Cut, Error, Existing, FaultKind, Options, Roots, Source, Target};
 
 fn set_time(path: &std::path::Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, 123_456_789);
@@ -89,7 +89,8 @@ fn contents_decide_when_asked_for() {
     // Of one size and time, so that only contents can tell.
     set_time(&to.join("other"), 77);
     let options = Options { checksum: true, ..Options::default() };
-    let ends = Transfer { options, ..Transfer::default() }.run(&paths, &to);
+    let existing = Existing::Any;
+    let ends = Transfer { options, existing, ..Transfer::default() }.run(&paths, &to);
     ends.complete();
     assert_eq!((ends.sender.report.files, ends.sender.report.unchanged), (1, 1));
     assert_eq!(to.tree(), from.tree(), "the time of the unchanged file is the sender's now");
@@ -207,8 +208,8 @@ fn a_stream_that_was_cut_off_begins_anew() {
     let breaks = Break { to_receiver: 200_000, ..Break::never() };
     let cut = Transfer::broken(breaks).run_to(stream(bytes.clone()), target());
     assert!(cut.sender.result.is_err() && cut.receiver.result.is_err());
-    assert_eq!(to.names(), ["stream.thalweg.part"]);
-    let left = fs::canonicalize(to.join("stream.thalweg.part")).unwrap();
+    assert_eq!(to.names(), [part("stream")]);
+    let left = fs::canonicalize(to.join(&part("stream"))).unwrap();
     assert_eq!(cut.receiver.report.cut, Some(Cut { name: "stream".to_owned(), left: Some(left) }));
     assert_eq!(cut.sender.report.cut, Some(Cut { name: "stream".to_owned(), left: None }));
     let shorter = noise(5, 1000);

@@ -9,7 +9,7 @@ use thalweg_net::transfer::Frame;
 use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use thalweg_net::transfer::{
     Claims, Destination, Error, FaultKind, Options, Outcome, Priority, Progress, Roots, Source, Target,
-    Turns, receive, send,
+    Turns, receive, send, unfinished_name,
 };
 
 fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
@@ -103,9 +103,8 @@ fn names_that_lead_elsewhere_are_each_refused() {
     let before = std::fs::read_dir(above).unwrap().count();
     let frames = [hello(), folder(0, ".."), file(1, "x", 0), file(0, "/", 0), file(0, "a/../../b", 0)];
     let outcome = receives(&to, bytes(&frames));
-    assert_eq!(outcome.report.failed, 4);
-    assert_eq!(outcome.report.failures[0].fault.kind, FaultKind::Name);
-    assert_eq!(outcome.report.failures[1].fault.kind, FaultKind::Folder);
+    assert_eq!((outcome.report.failed, outcome.report.failures.len()), (4, 3));
+    assert!(outcome.report.failures.iter().all(|failure| failure.fault.kind == FaultKind::Name));
     assert!(to.names().is_empty());
     // Other tests may make places meanwhile; none is called x or b.
     assert!(std::fs::read_dir(above).unwrap().count() >= before.min(1));
@@ -126,7 +125,7 @@ fn contents_that_do_not_have_their_hash_get_no_name() {
     let outcome = receives(&to, bytes(&frames));
     outcome.result.unwrap();
     assert_eq!(outcome.report.failures[0].fault.kind, FaultKind::Mismatch);
-    assert_eq!(to.names(), ["a.thalweg.part"]);
+    assert_eq!(to.names(), [unfinished_name(b"a", "mallory").into_string().unwrap()]);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Transfers that break at any byte, again and again, with disks that lose what was written last.
 
 use crate::places::{Place, noise};
-use crate::{Break, Transfer};
+use crate::{Break, Transfer, part};
 use proptest::prelude::*;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::Error;
 use thalweg_net::transfer::tree::BLOCK;
+use thalweg_net::transfer::{Error, Existing};
 
 /// What happens to an unfinished file between two attempts.
 #[derive(Clone, Copy, Debug)]
@@ -103,14 +103,16 @@ proptest! {
             } else {
                 Break { to_sender: replies, ..Break::never() }
             };
-            let ends = Transfer::broken(breaks).run(&[from.join("set")], &to);
+            let transfer = Transfer { existing: Existing::Any, ..Transfer::broken(breaks) };
+            let ends = transfer.run(&[from.join("set")], &to);
             for result in [&ends.sender.result, &ends.receiver.result] {
                 prop_assert!(matches!(result, Ok(()) | Err(Error::Interrupted(_))), "{result:?}");
             }
             holds_nothing_wrong(&from, &to, Some(&old));
             unfinished(&to).iter().for_each(|path| apply(damage, path));
         }
-        let ends = Transfer::default().run(&[from.join("set")], &to);
+        let transfer = Transfer { existing: Existing::Any, ..Transfer::default() };
+        let ends = transfer.run(&[from.join("set")], &to);
         ends.complete();
         prop_assert!(to.tree() == from.tree(), "the trees differ");
     }
@@ -166,9 +168,9 @@ fn only_the_damaged_block_is_sent_again() {
     let bytes = noise(1, size as usize);
     let file = from.write("file", &bytes);
     // As a loss of power leaves it: the length is there, a page is not.
-    let mut part = bytes.clone();
-    part[2 * BLOCK as usize + 4096..][..4096].fill(0);
-    to.write("file.thalweg.part", &part);
+    let mut left = bytes.clone();
+    left[2 * BLOCK as usize + 4096..][..4096].fill(0);
+    to.write(&part("file"), &left);
     let ends = Transfer::default().run(&[file], &to);
     ends.complete();
     assert_eq!(ends.receiver.report.moved.get(), BLOCK);
@@ -181,7 +183,7 @@ fn an_unfinished_file_of_another_version_is_of_no_use_but_of_no_harm() {
     for length in [10, BLOCK as usize, 2 * BLOCK as usize + 5, 6 * BLOCK as usize] {
         let (from, to) = (Place::new("from"), Place::new("to"));
         let file = from.write("file", &noise(1, 2 * BLOCK as usize + 100));
-        to.write("file.thalweg.part", &noise(2, length));
+        to.write(&part("file"), &noise(2, length));
         let ends = Transfer::default().run(&[file], &to);
         ends.complete();
         assert_eq!(ends.receiver.report.resumed.get(), 0);
@@ -195,7 +197,7 @@ fn a_complete_unfinished_file_only_needs_its_name() {
         let (from, to) = (Place::new("from"), Place::new("to"));
         let file = from.write("file", &noise(1, size));
         // It was about to get its name, and is read-only like its source.
-        let part = to.write("file.thalweg.part", &noise(1, size));
+        let part = to.write(&part("file"), &noise(1, size));
         let mut permissions = fs::metadata(&part).unwrap().permissions();
         permissions.set_readonly(true);
         fs::set_permissions(&part, permissions).unwrap();

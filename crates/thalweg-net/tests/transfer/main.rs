@@ -1,5 +1,6 @@
 //! File transfer over streams in memory that break where a test wants it.
 
+mod existing;
 mod faults;
 mod folders;
 mod hostile;
@@ -14,21 +15,33 @@ use places::Place;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_net::transfer::{
-    Claims, Destination, Options, Outcome, Progress, Roots, Source, Target, Turns, receive, send,
+    Claims, Destination, Existing, Options, Outcome, Progress, Roots, Source, Target, Turns, receive, send,
 };
 
 /// A transfer between threads.
 struct Transfer {
     options: Options,
     owner: &'static str,
+    existing: Existing,
     claims: Claims,
     breaks: Break,
 }
 
 impl Default for Transfer {
     fn default() -> Self {
-        Self { options: Options::default(), owner: "anna", claims: Claims::default(), breaks: Break::never() }
+        Self {
+            options: Options::default(),
+            owner: "anna",
+            existing: Existing::default(),
+            claims: Claims::default(),
+            breaks: Break::never(),
+        }
     }
+}
+
+/// What an unfinished file of "anna" is called.
+fn part(name: &str) -> String {
+    thalweg_net::transfer::unfinished_name(name.as_bytes(), "anna").into_string().unwrap()
 }
 
 /// Both ends of a transfer.
@@ -46,6 +59,7 @@ impl Transfer {
     /// Sends `paths` into `to`.
     fn run(self, paths: &[PathBuf], to: &Place) -> Ends {
         let destination = Destination::new(to.path(), self.claims.clone(), self.owner).unwrap();
+        let destination = destination.with_existing(self.existing);
         self.run_to(Source::Paths(Roots::new(paths).unwrap()), Target::Folder(destination))
     }
 

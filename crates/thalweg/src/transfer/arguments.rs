@@ -10,7 +10,7 @@ use std::str::FromStr;
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::pairing::Code;
-use thalweg_net::transfer::Priority;
+use thalweg_net::transfer::{Existing, Priority};
 use thalweg_proto::units::{Bytes, Rate};
 
 /// The port that is meant where none is said.
@@ -77,12 +77,34 @@ pub struct ListenArguments {
     /// what the mask of this process (umask) leaves of them, others never write, and folders that are here keep theirs
     #[arg(long)]
     pub perms: bool,
+    /// Replace any file that stands where one comes. Without, only what the same sender has brought and nobody has
+    /// changed since
+    #[arg(long, group = "existing")]
+    pub overwrite: bool,
+    /// Replace no file
+    #[arg(long, group = "existing")]
+    pub no_overwrite: bool,
+    /// Replace any file, and keep what was there as NAME.~1~, NAME.~2~ ...
+    #[arg(long, group = "existing")]
+    pub backup: bool,
     /// Answer Prometheus at this port of this host, or at this address (http://ADDRESS:PORT/metrics)
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = super::metrics::address)]
     pub metrics: Option<SocketAddr>,
     /// Print nothing but results and errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl ListenArguments {
+    /// What becomes of files that are there.
+    pub fn existing(&self) -> Existing {
+        match (self.overwrite, self.no_overwrite, self.backup) {
+            (true, ..) => Existing::Any,
+            (_, true, _) => Existing::Keep,
+            (.., true) => Existing::Backup,
+            _ => Existing::Sent,
+        }
+    }
 }
 
 /// `thalweg recv`.
@@ -94,6 +116,9 @@ pub struct RecvArguments {
     /// How.
     #[command(flatten)]
     pub common: ListenArguments,
+    /// Take names that begin with a dot at the top of the folder, too
+    #[arg(long)]
+    pub hidden: bool,
     /// Print one JSON document about the transfer
     #[arg(long)]
     pub json: bool,

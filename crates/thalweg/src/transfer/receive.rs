@@ -48,6 +48,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
     let is_output = arguments.folder.as_os_str() == "-";
     if !is_output {
         make_folder(&arguments.folder)?;
+        warn_of_home(&arguments.folder, console);
     }
     let mut door = Door::open(&arguments.common, console)?;
     let (claims, turns) = (Claims::default(), Turns::default());
@@ -70,7 +71,8 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
             } else {
                 let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
                 let folder = &arguments.folder;
-                Target::Folder(destination(folder, &arguments.common, &claims, &key).map_err(cannot)?)
+                let target = destination(folder, &arguments.common, &claims, &key).map_err(cannot)?;
+                Target::Folder(if arguments.hidden { target.with_hidden() } else { target })
             };
             let (ended, ends) = channel();
             open = Some(Open { connection: connection.another(), ends });
@@ -201,7 +203,9 @@ fn sender_folder(
         Some(quota) => quota,
         None => Arc::new(Quota::of(folder, limits)?),
     };
-    Ok((Target::Folder(destination()?.with_quota(Arc::clone(&quota))), quota))
+    // Nothing else is in it.
+    let target = destination()?.with_hidden().with_quota(Arc::clone(&quota));
+    Ok((Target::Folder(target), quota))
 }
 
 /// Where the files of the sender with this key go.
@@ -211,8 +215,20 @@ fn destination(
     claims: &Claims,
     key: &PublicKey,
 ) -> io::Result<Destination> {
-    let destination = Destination::new(folder, claims.clone(), key.to_string())?;
+    let destination = Destination::new(folder, claims.clone(), &key.to_string())?;
+    let destination = destination.with_existing(arguments.existing());
     Ok(if arguments.perms { destination.with_permissions() } else { destination })
+}
+
+/// In a home folder names have meanings for programs.
+fn warn_of_home(folder: &Path, console: &Console) {
+    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| fs::canonicalize(home).ok());
+    if home.is_some() && fs::canonicalize(folder).ok() == home {
+        console.say(
+            "warning: this is your home folder: whoever is let in can add programs and settings to it. A folder of its \
+             own is safer",
+        );
+    }
 }
 
 fn make_folder(folder: &Path) -> Done {

@@ -25,6 +25,8 @@ pub struct Summary {
     exit_code: u8,
     peer: String,
     files: u64,
+    /// Of them, those that took the place of another, as the receiver knows.
+    replaced: u64,
     folders: u64,
     unchanged: u64,
     passed_by: u64,
@@ -133,6 +135,7 @@ impl Summary {
             },
             peer,
             files: report.files,
+            replaced: report.replaced,
             folders: report.folders,
             unchanged: report.unchanged,
             passed_by: report.passed_by,
@@ -163,8 +166,9 @@ impl Summary {
         for failure in self.failures.iter().take(SHOWN) {
             console.complain(&format!("{}: {}", failure.name, failure.message));
         }
-        if self.failed > SHOWN as u64 {
-            console.complain(&format!("and {} more", self.failed - SHOWN as u64));
+        let more = self.failed - self.failures.len().min(SHOWN) as u64;
+        if more > 0 {
+            console.complain(&format!("and {more} more"));
         }
         for thing in self.not_sent.iter().take(SHOWN) {
             console.say(&format!("note: {} is not sent: {}", thing.name, thing.message));
@@ -218,6 +222,11 @@ impl Summary {
         if self.moved_bytes > 0 {
             let rate = output::rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
+        }
+        if self.replaced > 0 {
+            let (were, others) =
+                if self.replaced == 1 { ("was", "an older one") } else { ("were", "older ones") };
+            text.push_str(&format!("; {} {were} put in the place of {others}", self.replaced));
         }
         if self.unchanged > 0 {
             let was = if self.unchanged == 1 { "was" } else { "were" };

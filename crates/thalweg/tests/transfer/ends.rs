@@ -89,7 +89,7 @@ fn a_stream_that_is_cut_off_is_not_said_to_go_on() {
     let mut sender = thalweg(&place, "sender", "send", &arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = sender.stdin.take().unwrap();
     input.write_all(&noise(1, 100_000)).unwrap();
-    wait_until("the stream has come", || place.length("to/log.thalweg.part") == 100_000);
+    wait_until("the stream has come", || place.part_length("to/log") == 100_000);
     interrupt(&sender);
     let received = receiver.end();
     drop(input);
@@ -122,7 +122,8 @@ fn a_stream_on_a_full_disk_is_not_said_to_go_on() {
         assert!(!end.stderr.contains("used when it is sent again"), "{}", end.stderr);
     }
     assert!(received.stderr.contains("what came of it is in "), "{}", received.stderr);
-    assert_eq!(received.stdout, "to/stdin.thalweg.part\n");
+    let left = received.stdout.trim();
+    assert!(left.starts_with("to/stdin.") && left.ends_with(".thalweg.part"), "{left}");
 }
 
 #[test]
@@ -151,7 +152,7 @@ fn recv_belongs_to_the_sender_that_came_first() {
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let arguments = ["six", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
     let first = thalweg(&place, "anna", "send", &arguments).spawn().unwrap();
-    wait_until("some of the file has come", || place.length("to/six.thalweg.part") > 100_000);
+    wait_until("some of the file has come", || place.part_length("to/six") > 100_000);
     let begun = Instant::now();
     let arguments = ["two", &receiver.address, "--trust", "new"];
     let second = processes::end(thalweg(&place, "bert", "send", &arguments).spawn().unwrap());
@@ -200,14 +201,16 @@ fn a_sender_that_begins_anew_ends_its_earlier_transfer() {
     let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
     let arguments = ["slow", &receiver.address, "--trust", "new", "--rate", "5 Mbit/s"];
     let earlier = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
-    wait_until("some of the file has come", || place.length("to/slow.thalweg.part") > 100_000);
+    wait_until("some of the file has come", || place.part_length("to/slow") > 100_000);
     let later = sends(&place, &["two", &receiver.address]);
     assert_eq!(exit(&later), 0, "{}", later.stderr);
     let earlier = processes::end(earlier);
     assert_eq!(exit(&earlier), 3, "{}", earlier.stderr);
     assert!(earlier.stderr.contains("the same sender has begun another transfer"), "{}", earlier.stderr);
     assert_eq!(exit(&receiver.end()), 0);
-    assert_eq!(place.names("to"), ["slow.thalweg.part", "two"]);
+    assert!(
+        place.part("to/slow").is_some() && !place.join("to/slow").exists() && place.join("to/two").exists()
+    );
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn recv_waits_for_a_sender_that_was_cut_off_and_says_what_it_has_when_it_is_stop
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "10 Mbit/s"];
     let mut sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
-    wait_until("some of the file has come", || place.length("to/file.thalweg.part") > 100_000);
+    wait_until("some of the file has come", || place.part_length("to/file") > 100_000);
     sender.kill().unwrap();
     sender.wait().unwrap();
     // Another is not let in meanwhile.

@@ -18,7 +18,7 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     // The file grows where the sender has its folder.
     let part = |place: &Place| {
         let folder = place.names("to").pop().unwrap_or_default();
-        place.length(&format!("to/{folder}/patient.thalweg.part"))
+        place.part_length(&format!("to/{folder}/patient"))
     };
     wait_until("contents come", || place.join("to").exists() && part(&place) > 1_000_000);
     let urgent = end(spawn("urgent", "1"));

@@ -32,8 +32,21 @@ impl Place {
         fs::read(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    pub fn length(&self, name: &str) -> u64 {
-        fs::metadata(self.join(name)).map_or(0, |metadata| metadata.len())
+    /// The unfinished file that becomes this one, if there is one.
+    pub fn part(&self, name: &str) -> Option<PathBuf> {
+        let path = self.join(name);
+        let begins = format!("{}.", path.file_name()?.to_str()?);
+        let entries = fs::read_dir(path.parent()?).ok()?.map(|entry| entry.unwrap().path());
+        let is_part = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with(&begins) && name.ends_with(".thalweg.part")
+        };
+        entries.into_iter().find(is_part)
+    }
+
+    /// How long it is.
+    pub fn part_length(&self, name: &str) -> u64 {
+        self.part(name).and_then(|part| fs::metadata(part).ok()).map_or(0, |metadata| metadata.len())
     }
 
     pub fn names(&self, name: &str) -> Vec<String> {

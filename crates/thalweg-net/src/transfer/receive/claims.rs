@@ -1,7 +1,7 @@
 //! Who may write which unfinished file.
 //!
 //! A sender that was killed may come back before its old connection is known to be dead. Its new transfer then takes the
-//! file away from the old one, which is told so at its next write. Other senders are turned away while a file is written.
+//! file away from the old one, which is told so at its next write. Others have unfinished files of their own.
 
 use crate::transfer::fault::{Fault, FaultKind};
 use std::collections::HashMap;
@@ -18,7 +18,6 @@ pub struct Claims(Arc<Mutex<HashMap<Name, Arc<Slot>>>>);
 
 #[derive(Debug)]
 struct Slot {
-    owner: String,
     /// Nothing once another transfer has taken it.
     file: Mutex<Option<File>>,
 }
@@ -36,24 +35,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Claims {
-    /// Claims the file `name` for `owner` and opens it. What an older transfer of the same owner is doing with it is completed before.
+    /// Claims the file `name` and opens it. What an older transfer is doing with it is completed before.
     ///
     /// # Errors
-    /// Another owner writes it, or it cannot be opened.
-    pub fn claim(
-        &self,
-        name: Name,
-        owner: &str,
-        open: impl FnOnce() -> Result<File, Fault>,
-    ) -> Result<Claim, Fault> {
-        let slot = Arc::new(Slot { owner: owner.to_owned(), file: Mutex::new(None) });
+    /// It cannot be opened.
+    pub fn claim(&self, name: Name, open: impl FnOnce() -> Result<File, Fault>) -> Result<Claim, Fault> {
+        let slot = Arc::new(Slot { file: Mutex::new(None) });
         // Held until the file is open, so that a later claim waits for this one.
         let mut mine = lock(&slot.file);
         let older = {
             let mut claims = lock(&self.0);
-            if claims.get(&name).is_some_and(|older| older.owner != owner) {
-                return Err(FaultKind::Busy.into());
-            }
             claims.insert(name.clone(), Arc::clone(&slot))
         };
         let claim = Claim { claims: self.clone(), name, slot: Arc::clone(&slot) };
@@ -102,27 +93,20 @@ mod tests {
     #[test]
     fn a_newer_transfer_of_the_same_sender_takes_over() {
         let (claims, name) = (Claims::default(), || ((1, 2), OsString::from("file")));
-        let old = claims.claim(name(), "anna", null).unwrap();
-        assert_eq!(claims.claim(name(), "bert", null).unwrap_err().kind, FaultKind::Busy);
+        let old = claims.claim(name(), null).unwrap();
         assert!(old.with(|_| Ok(())).is_ok());
-        let new = claims.claim(name(), "anna", null).unwrap();
+        let new = claims.claim(name(), null).unwrap();
         assert_eq!(old.with(|_| Ok(())).unwrap_err().kind, FaultKind::Busy);
         drop(old);
-        assert!(new.with(|_| Ok(())).is_ok());
-        assert_eq!(
-            claims.claim(name(), "bert", null).unwrap_err().kind,
-            FaultKind::Busy,
-            "still the newer one's"
-        );
+        assert!(new.with(|_| Ok(())).is_ok(), "still the newer one's");
         drop(new);
-        assert!(claims.claim(name(), "bert", null).is_ok());
         assert!(claims.0.lock().unwrap().is_empty());
     }
 
     #[test]
     fn a_file_that_cannot_be_opened_is_not_claimed() {
         let claims = Claims::default();
-        let refused = claims.claim(((1, 2), "file".into()), "anna", || Err(FaultKind::Permission.into()));
+        let refused = claims.claim(((1, 2), "file".into()), || Err(FaultKind::Permission.into()));
         assert_eq!(refused.unwrap_err().kind, FaultKind::Permission);
         assert!(claims.0.lock().unwrap().is_empty());
     }

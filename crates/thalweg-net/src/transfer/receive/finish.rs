@@ -56,9 +56,10 @@ impl Results {
     pub fn finish(&self, finished: Finished) {
         let Finished { id, name, part, size, mode, modified } = finished;
         match part.finish(size, mode, modified) {
-            Ok(()) => {
+            Ok(is_replaced) => {
                 self.note(|report| {
                     report.files += 1;
+                    report.replaced += u64::from(is_replaced);
                     report.cut = report.cut.take().filter(|_| modified.is_some());
                 });
                 self.progress.file_done();

@@ -108,9 +108,13 @@ impl Folder {
     /// Where `name` goes in this folder, which must not lead elsewhere.
     ///
     /// # Errors
-    /// It does.
-    pub fn place(self: &Arc<Self>, name: &[u8], alike: bool) -> Result<Place, Fault> {
-        Ok(Place { name: names::checked(name)?, part: names::of_part(name), alike, folder: Arc::clone(self) })
+    /// It does, or the receiver does not want it here.
+    pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<Place, Fault> {
+        let checked = names::checked(name)?;
+        if name.starts_with(b".") && self.above.is_none() && !to.hidden {
+            return Err(FaultKind::Hidden.into());
+        }
+        Ok(Place { name: checked, part: names::of_part(name, &to.tag), alike, folder: Arc::clone(self) })
     }
 }
 

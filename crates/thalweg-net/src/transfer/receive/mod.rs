@@ -3,6 +3,7 @@
 //! The caller's thread reads the stream while it may ([`Turns`]), one stores, a few finish files, one writes to the sender.
 
 mod claims;
+mod existing;
 mod finish;
 mod folder;
 mod part;
@@ -15,9 +16,11 @@ use super::dir::{self, Dir};
 use super::fault::{Error, Fault, FaultKind};
 use super::frames::FrameReader;
 use super::messages::{ToReceiver, ToSender, VERSION};
+use super::names;
 use super::progress::{Progress, Report};
 use super::quota::Quota;
 pub use claims::Claims;
+pub use existing::Existing;
 use finish::Results;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -50,24 +53,40 @@ pub struct Destination {
     /// Of the top, for people.
     path: PathBuf,
     claims: Claims,
-    owner: String,
+    /// What stands for the sender.
+    tag: String,
+    existing: Existing,
+    hidden: bool,
     quota: Option<Arc<Quota>>,
     /// Permission bits that nobody is given; nothing where senders' permissions are kept.
     mask: Option<u32>,
 }
 
 impl Destination {
-    /// The folder `path`, which must exist. `owner` names the sender: its transfers may take over files from each other.
-    /// `claims` are those of all transfers that may meet in this folder.
+    /// The folder `path`, which must exist. `owner` names the sender: its transfers may take over files from each other, and
+    /// replace what others of them have brought. `claims` are those of all transfers that may meet in this folder.
     ///
     /// # Errors
     /// There is no such folder.
-    pub fn new(path: &Path, claims: Claims, owner: impl Into<String>) -> io::Result<Self> {
+    pub fn new(path: &Path, claims: Claims, owner: &str) -> io::Result<Self> {
         let top = Arc::new(Dir::open(path)?);
         // Others than the owner never write, whatever the sender and this process say.
         let mask = Some(dir::mask() | 0o022);
         let path = fs::canonicalize(path)?;
-        Ok(Self { top, path, claims, owner: owner.into(), quota: None, mask })
+        let (tag, existing) = (names::tag_of(owner), Existing::default());
+        Ok(Self { top, path, claims, tag, existing, hidden: false, quota: None, mask })
+    }
+
+    /// With another rule for files that are there.
+    #[must_use]
+    pub fn with_existing(self, existing: Existing) -> Self {
+        Self { existing, ..self }
+    }
+
+    /// With names that begin with a dot at its top, too. In a home folder programs read and run what has such names.
+    #[must_use]
+    pub fn with_hidden(self) -> Self {
+        Self { hidden: true, ..self }
     }
 
     /// With the sender's permissions as they are: of folders that are here, too, and those to write of groups and others.

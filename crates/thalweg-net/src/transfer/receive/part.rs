@@ -1,6 +1,8 @@
 //! An unfinished file: opened without being led elsewhere, written, and given its name.
 
-use super::claims::{Claim, Claims};
+use super::Destination;
+use super::claims::Claim;
+use super::existing::{self, Existing};
 use super::folder::{Place, in_the_way};
 use crate::transfer::dir::{Dir, Entry};
 use crate::transfer::disk;
@@ -19,6 +21,9 @@ pub struct Part {
     /// The folder that it is in.
     dir: Arc<Dir>,
     claim: Claim,
+    existing: Existing,
+    /// What stands for the sender.
+    tag: String,
     quota: Option<Arc<Quota>>,
     /// Bytes in it, which the quota has been charged for.
     length: u64,
@@ -31,20 +36,20 @@ impl Part {
     ///
     /// # Errors
     /// Somebody else writes it, something else is in its place, or it cannot be opened.
-    pub fn open(
-        place: Place,
-        claims: &Claims,
-        owner: &str,
-        quota: Option<Arc<Quota>>,
-    ) -> Result<Self, Fault> {
+    pub fn open(place: Place, to: &Destination) -> Result<Self, Fault> {
         let mut length = 0;
         let dir = place.folder.dir()?;
-        let claim = claims.claim((place.folder.id(), place.part.clone()), owner, || {
+        let quota = to.quota.clone();
+        let claim = to.claims.claim((place.folder.id(), place.part.clone()), || {
             let file = open(&dir, &place.part, quota.as_deref())?;
             length = file.metadata().map_err(|error| Fault::of(&error))?.len();
             Ok(file)
         })?;
-        Ok(Self { place, dir, claim, quota, length, cursor: None })
+        if let Some(here) = place.look(&dir)?.filter(Entry::is_file) {
+            to.existing.may_replace(&dir, &place, &here, &to.tag)?;
+        }
+        let (existing, tag) = (to.existing, to.tag.clone());
+        Ok(Self { place, dir, claim, existing, tag, quota, length, cursor: None })
     }
 
     /// Reads what is at `position`, until `into` is full or the file ends; gives how much that is.
@@ -89,13 +94,20 @@ impl Part {
         written
     }
 
-    /// Gives the file its permissions, time and name, when it is safe on the disk. What had the name is replaced at once.
-    pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<(), Fault> {
-        let (place, dir, length) = (&self.place, &self.dir, self.length);
+    /// Gives the file its permissions, time and name, when it is safe on the disk. What had the name is replaced at once, if
+    /// it may be; gives whether something was.
+    pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<bool, Fault> {
+        let Self { place, dir, length, existing, tag, .. } = &self;
+        let length = *length;
         let replaced = self.claim.with(|file| {
             let replaced = place.look(dir)?;
             if let Some(other) = replaced.as_ref().filter(|entry| !entry.is_file()) {
                 return Err(in_the_way(other));
+            }
+            // It may have come to be, or have been changed, since the file was offered.
+            if let Some(here) = &replaced {
+                existing.may_replace(dir, place, here, tag)?;
+                existing.set_aside(dir, place)?;
             }
             let store = || {
                 if length > size {
@@ -104,6 +116,7 @@ impl Part {
                 // While it is unfinished its owner may write it: whoever goes on with it must be able to.
                 disk::set_mode(file, mode | 0o600)?;
                 modified.map_or(Ok(()), |modified| disk::set_time(file, modified))?;
+                existing::mark(file, tag)?;
                 file.sync_all()?;
                 dir.rename(&place.part, &place.name)?;
                 if mode & 0o600 == 0o600 { Ok(()) } else { disk::set_mode(file, mode) }
@@ -113,13 +126,13 @@ impl Part {
         })?;
         if let Some(quota) = &self.quota {
             quota.give_back(self.length.saturating_sub(size));
-            if let Some(replaced) = replaced {
+            if let Some(replaced) = replaced.filter(|_| self.existing != Existing::Backup) {
                 quota.give_back(replaced.size);
                 quota.give_back_entry();
             }
         }
         self.length = size;
-        Ok(())
+        Ok(replaced.is_some())
     }
 
     /// Two names of the folder differ only by case: nothing else may be finished at the same time.

@@ -1,5 +1,6 @@
 //! What a receiver does with what it is told: answers offers, keeps what is right, writes what comes.
 
+use super::existing;
 use super::finish::{Finished, Finishers, Results};
 use super::folder::{Folder, Place, in_the_way};
 use super::part::{self, Part};
@@ -218,7 +219,7 @@ impl Store {
         let (Some(parent), Some(destination)) = (parent, &self.destination) else {
             return Err(FaultKind::Folder.into());
         };
-        let place = parent.place(&offer.name, offer.alike)?;
+        let place = parent.place(&offer.name, offer.alike, destination)?;
         let folder = place.make_folder(offer.mode, modified, destination)?;
         self.results.note(|report| report.folders += 1);
         Ok(folder)
@@ -231,20 +232,26 @@ impl Store {
         offer: &Offer,
         name: &str,
     ) -> Result<ToSender, Fault> {
-        let place = folder.ok_or(FaultKind::Folder)?.place(&offer.name, offer.alike)?;
+        let (Some(folder), Some(to)) = (folder, &self.destination) else {
+            return Err(FaultKind::Folder.into());
+        };
+        let place = folder.place(&offer.name, offer.alike, to)?;
         let dir = place.folder.dir()?;
         let here = place.look(&dir)?;
         if let Some(other) = here.as_ref().filter(|entry| !entry.is_file()) {
             return Err(in_the_way(other));
         }
         let there = part::length_of(&dir, &place.part)?;
+        let may_replace = |here: &Entry| to.existing.may_replace(&dir, &place, here, &to.tag);
+        let allowed = here.as_ref().map_or(Ok(()), may_replace);
         let OfferKind::File { size, modified } = offer.kind else {
+            allowed?;
             return Ok(self.want(id, offer, name, Some(place), 0));
         };
-        if let Some(here) = here.filter(|here| here.size == size) {
+        if let Some(here) = here.as_ref().filter(|here| here.size == size) {
             if !self.checksum && here.modified.agrees_with(modified) {
                 let mode = self.mode(offer.mode);
-                if here.mode & 0o777 != mode {
+                if here.mode & 0o777 != mode && allowed.is_ok() {
                     let _ = dir.read(&place.name).and_then(|file| disk::set_mode(&file, mode));
                 }
                 self.count_unchanged(size);
@@ -256,6 +263,7 @@ impl Store {
                 return Ok(ToSender::Hash { id, hash });
             }
         }
+        allowed?;
         let there = there.unwrap_or(0).min(size);
         if let Some(quota) = self.destination.as_ref().and_then(Destination::quota) {
             quota.has_room(size - there)?;
@@ -283,11 +291,20 @@ impl Store {
             return protocol("it compares what was not offered");
         };
         // The contents are what counts.
-        if let Ok(file) = place.folder.dir().and_then(|dir| open(&dir, &place.name)) {
-            let _ = disk::set_mode(&file, mode).and_then(|()| disk::set_time(&file, modified));
-        }
+        let _ = self.dress_unchanged(&place, mode, modified);
         self.count_unchanged(size);
         Ok(())
+    }
+
+    /// Gives a file that has the sender's contents its permissions and time, if this sender may change it.
+    fn dress_unchanged(&self, place: &Place, mode: u32, modified: Modified) -> Result<(), Fault> {
+        let Some(to) = &self.destination else { return Ok(()) };
+        let failed = |error: io::Error| Fault::of(&error);
+        let dir = place.folder.dir()?;
+        let file = open(&dir, &place.name)?;
+        to.existing.may_replace(&dir, place, &Entry::of(&file).map_err(failed)?, &to.tag)?;
+        disk::set_mode(&file, mode).and_then(|()| disk::set_time(&file, modified)).map_err(failed)?;
+        existing::mark(&file, &to.tag).map_err(failed)
     }
 
     fn begin(&mut self, id: u64) -> Result<(), Error> {
@@ -306,7 +323,7 @@ impl Store {
                 // Others have taken room since it was offered; of a stream nobody knows how much it takes.
                 let missing = file.map_or(0, |(size, _)| size - pieces.length());
                 let room = to.quota().map_or(Ok(()), |quota| quota.has_room(missing));
-                let open = || Part::open(place, &to.claims, &to.owner, to.quota.clone());
+                let open = || Part::open(place, to);
                 room.and_then(|()| open()).map(Sink::File)
             }
             _ => self.output.take().map(Sink::Output).ok_or(FaultKind::Stopped.into()),
