@@ -175,6 +175,38 @@ impl SenderStats {
     }
 }
 
+/// What receivers of every family have taken, so that a driver can tell how many bytes on the wire that was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverCounts {
+    /// Data packets that brought something new and to which nothing before them is missing; of two-level flow control
+    /// all that are kept.
+    pub packets: u64,
+    /// Their new payload in bytes, delivered or about to be.
+    pub payload: u64,
+    /// Bytes in those packets, beside payload and the header that all have, that depend on the packet: padding and
+    /// trailers.
+    pub framing: u64,
+}
+
+impl ReceiverCounts {
+    /// Adds what another receiver has taken.
+    pub fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.payload += other.payload;
+        self.framing += other.framing;
+    }
+
+    /// What was taken since `base`; discarding what was taken before counts as nothing.
+    #[must_use]
+    pub fn since(&self, base: &Self) -> Self {
+        Self {
+            packets: self.packets.saturating_sub(base.packets),
+            payload: self.payload.saturating_sub(base.payload),
+            framing: self.framing.saturating_sub(base.framing),
+        }
+    }
+}
+
 /// What holds a sender back now, and for how long each limit has.
 #[derive(Clone, Debug, Default)]
 pub struct LimitClock {

@@ -9,7 +9,7 @@ use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::{Any, FeedbackKind};
 use thalweg_proto::payload::Length;
-use thalweg_proto::transport::{Event, Feedback, Input, SenderStats};
+use thalweg_proto::transport::{Event, Feedback, Input, ReceiverCounts, SenderStats};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 
@@ -212,9 +212,25 @@ impl AnyEngine {
         }
     }
 
+    /// What a receiving engine has taken; nothing for others.
+    pub fn receiver_counts(&self) -> ReceiverCounts {
+        match self {
+            Self::WindowReceiver(engine) => engine.counts(),
+            Self::Sink(engine) => engine.counts(),
+            Self::AdaptiveReceiver(engine) => engine.counts(),
+            Self::Sscop(engine) => engine.counts(),
+            Self::SstpReceiver(engine) => engine.counts(),
+            Self::WindowSender(_)
+            | Self::Source(_)
+            | Self::AdaptiveTransmitter(_)
+            | Self::SstpSender(_)
+            | Self::Vacant => ReceiverCounts::default(),
+        }
+    }
+
     /// What a sending engine has counted since its flow began; zero for others.
-    pub fn sender_counts(&self, now: Time) -> SenderCounts {
-        let Some(stats) = self.sender_stats(now) else { return SenderCounts::default() };
+    pub fn sender_counts(&self, now: Time) -> Counts {
+        let Some(stats) = self.sender_stats(now) else { return Counts::default() };
         let (segments, segment_delays, longest_segment_delay) = match self {
             Self::SstpSender(sender) => {
                 let delay = sender.times.delay();
@@ -222,7 +238,8 @@ impl AnyEngine {
             }
             _ => Default::default(),
         };
-        SenderCounts {
+        Counts {
+            taken: ReceiverCounts::default(),
             sent: stats.sent,
             retransmissions: stats.retransmissions,
             timeouts: stats.timeouts,
@@ -236,9 +253,11 @@ impl AnyEngine {
     }
 }
 
-/// What sending engines count, over their whole life.
+/// What the engines of connections count, over their whole life.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SenderCounts {
+pub(crate) struct Counts {
+    /// By the receivers.
+    pub taken: ReceiverCounts,
     pub sent: u64,
     pub retransmissions: u64,
     pub timeouts: u64,
@@ -251,9 +270,10 @@ pub(crate) struct SenderCounts {
     pub limits: [Duration; 6],
 }
 
-impl Default for SenderCounts {
+impl Default for Counts {
     fn default() -> Self {
         Self {
+            taken: ReceiverCounts::default(),
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -267,9 +287,10 @@ impl Default for SenderCounts {
     }
 }
 
-impl SenderCounts {
+impl Counts {
     /// Adds another connection's counts.
     pub fn add(&mut self, other: &Self) {
+        self.taken.add(&other.taken);
         self.sent += other.sent;
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
@@ -290,6 +311,7 @@ impl SenderCounts {
             *limit -= before;
         }
         Self {
+            taken: self.taken.since(&base.taken),
             sent: self.sent - base.sent,
             retransmissions: self.retransmissions - base.retransmissions,
             timeouts: self.timeouts - base.timeouts,
@@ -489,16 +511,15 @@ impl Transport {
         }
     }
 
-    /// Bytes on the wire beside a data packet's payload, and of a packet without payload.
+    /// Bytes on the wire beside a data packet's payload, but for what depends on the packet, and of a packet without
+    /// payload.
     pub fn overheads(&self) -> (u32, u32) {
         match self {
             Self::Window { header, ack, .. } | Self::AdaptiveAck { header, ack, .. } => (*header, *ack),
             Self::Sstp { header, control, .. } => (*header, *control),
             Self::Datagram(config) => (config.header, config.header),
-            // PDUs know their own size; beside a message they have four bytes and padding.
-            Self::Sscop { config, header } => {
-                (*header + config.segment.next_multiple_of(4) - config.segment + 4, *header)
-            }
+            // PDUs know their own size.
+            Self::Sscop { header, .. } => (*header, *header),
         }
     }
 
@@ -517,15 +538,9 @@ impl Transport {
         !matches!(self, Self::Datagram(_))
     }
 
-    /// The largest payload of a packet.
-    pub fn segment(&self) -> u32 {
-        match self {
-            Self::Window { sender, .. } => sender.segment,
-            Self::Datagram(config) => config.segment,
-            Self::AdaptiveAck { config, .. } => config.segment,
-            Self::Sscop { config, .. } => config.segment,
-            Self::Sstp { sender, .. } => sender.packet,
-        }
+    /// Bytes on the wire of the data packets that receivers took.
+    pub fn on_wire(&self, taken: &ReceiverCounts) -> u64 {
+        taken.payload + taken.framing + taken.packets * u64::from(self.overheads().0)
     }
 }
 

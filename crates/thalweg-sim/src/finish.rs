@@ -1,8 +1,8 @@
 //! Measurement along the way and at the end.
 
-use crate::endpoint::{AnyEngine, SenderCounts};
+use crate::endpoint::{AnyEngine, Counts};
 use crate::fairness::{fairness_variance, jain};
-use crate::flow::{Flow, Group, NO_CONNECTION};
+use crate::flow::Group;
 use crate::measure::Recorder;
 use crate::packet::Packets;
 use crate::result::{
@@ -20,6 +20,7 @@ impl<T: Tracer> Simulation<T> {
     /// The warm-up ends: what was counted is forgotten.
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
+        self.tracer.warm(self.now);
         let now = self.now;
         for (number, transmitter) in (0..).zip(&self.network.transmitters) {
             let Some(station) = transmitter.station() else { continue };
@@ -50,7 +51,7 @@ impl<T: Tracer> Simulation<T> {
             if let Some(ended) = &mut self.flows[flow].ended {
                 ended.longest_segment_delay = Duration::ZERO;
             }
-            let (counts, two_level) = (self.sender_counts(flow), self.two_level_counts_of_flow(flow));
+            let (counts, two_level) = (self.counts(flow), self.two_level_counts_of_flow(flow));
             let flow = &mut self.flows[flow];
             if let Some(counts) = two_level {
                 flow.two_level.get_or_insert_default()[1] = counts;
@@ -62,14 +63,18 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// All of a flow's senders, over the whole run.
-    fn sender_counts(&self, flow: usize) -> SenderCounts {
+    /// What both ends of a connection have counted, over its whole life.
+    pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
+        let [sender, receiver] = [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine);
+        Counts { taken: receiver.receiver_counts(), ..sender.sender_counts(self.now) }
+    }
+
+    /// All of a flow's connections, those under way included, over the whole run.
+    fn counts(&self, flow: usize) -> Counts {
         let flow = &self.flows[flow];
         let mut counts = flow.ended.as_deref().copied().unwrap_or_default();
-        for connection in [flow.main, flow.reply] {
-            if connection != NO_CONNECTION {
-                counts.add(&self.endpoints[connection as usize * 2].engine.sender_counts(self.now));
-            }
+        for connection in flow.connections() {
+            counts.add(&self.connection_counts(connection));
         }
         counts
     }
@@ -97,13 +102,11 @@ impl<T: Tracer> Simulation<T> {
     fn two_level_counts_of_flow(&self, flow: usize) -> Option<TwoLevelCounts> {
         let flow = &self.flows[flow];
         let ended = flow.two_level.as_ref().map(|counts| counts[0]);
-        let open = [flow.main, flow.reply].into_iter().filter(|&connection| connection != NO_CONNECTION);
-        ended.into_iter().chain(open.filter_map(|connection| self.two_level_counts(connection))).reduce(
-            |mut sum, counts| {
-                sum.add(&counts);
-                sum
-            },
-        )
+        let open = flow.connections().filter_map(|connection| self.two_level_counts(connection));
+        ended.into_iter().chain(open).reduce(|mut sum, counts| {
+            sum.add(&counts);
+            sum
+        })
     }
 
     /// Ends the run, here if it has not reached its end, and tells what was measured.
@@ -118,8 +121,7 @@ impl<T: Tracer> Simulation<T> {
         let mut flows = Vec::with_capacity(self.flows.len());
         for flow in 0..self.flows.len() {
             flows.push(self.flow_result(flow, counted));
-            let Flow { main, reply, .. } = self.flows[flow];
-            for connection in [main, reply].into_iter().filter(|&connection| connection != NO_CONNECTION) {
+            for connection in self.flows[flow].connections() {
                 self.endpoints[connection as usize * 2].engine = AnyEngine::Vacant;
                 self.endpoints[connection as usize * 2 + 1].engine = AnyEngine::Vacant;
             }
@@ -151,14 +153,13 @@ impl<T: Tracer> Simulation<T> {
     fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {
         let flow = &self.flows[number];
         let group = &self.groups[flow.group as usize];
-        let counts = self.sender_counts(number);
+        let counts = self.counts(number);
         let (since, delivered) = match flow.before.as_deref() {
             Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
             None => (counts, flow.delivered),
         };
         let transport = &self.transports[group.transport as usize];
-        let packets = delivered.div_ceil(u64::from(transport.segment()));
-        let delivered_wire = delivered + packets * u64::from(transport.overheads().0);
+        let delivered_wire = transport.on_wire(&since.taken);
         let warmup = Time::ZERO + self.warmup;
         let happened = |at: Time| (at < Time::MAX).then_some(at);
         let end = happened(flow.finished).unwrap_or(self.now);

@@ -1,6 +1,6 @@
 //! Flows: applications, their connections, and what is counted of them.
 
-use crate::endpoint::{AnyEngine, Command, Endpoint, EndpointId, SenderCounts, Way};
+use crate::endpoint::{AnyEngine, Command, Counts, Endpoint, EndpointId, Way};
 use crate::gate::NO_GATE;
 use crate::measure::Histogram;
 use crate::packet::{Class, NONE};
@@ -88,11 +88,24 @@ pub(crate) struct Flow {
     /// One-way delays, where the group does not keep them.
     pub delay: Option<Box<Histogram>>,
     /// Of connections that have ended.
-    pub ended: Option<Box<SenderCounts>>,
+    pub ended: Option<Box<Counts>>,
     /// Of all when counting began, with what had been delivered.
-    pub before: Option<Box<(SenderCounts, u64)>>,
+    pub before: Option<Box<(Counts, u64)>>,
     /// The same of two-level flow control's own counts: of connections that have ended, and of all when counting began.
     pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
+}
+
+impl Flow {
+    /// The connections that the flow has or had; those that have ended have no engines any more.
+    pub fn connections(&self) -> impl Iterator<Item = u32> + '_ {
+        let transfers = match &self.workload {
+            Workload::Poisson(transfers) => transfers.connections.as_slice(),
+            _ => &[],
+        };
+        // Datagrams of many transfers share one, which is the flow's own and listed among them.
+        let own = if transfers.is_empty() { [self.main, self.reply] } else { [NO_CONNECTION; 2] };
+        own.into_iter().filter(|&number| number != NO_CONNECTION).chain(transfers.iter().copied())
+    }
 }
 
 impl Group {
@@ -221,6 +234,9 @@ impl<T: Tracer> Simulation<T> {
             number
         } else {
             let number = self.connections.len() as u32;
+            if let Workload::Poisson(transfers) = &mut self.flows[flow as usize].workload {
+                transfers.connections.push(number);
+            }
             self.connections.push(Connection { flow, role, opened, delivered_at: opened });
             self.endpoints.push(Endpoint::VACANT);
             self.endpoints.push(Endpoint::VACANT);
@@ -271,7 +287,7 @@ impl<T: Tracer> Simulation<T> {
     fn close(&mut self, number: u32) {
         self.leave_gate(number);
         let flow = self.connections[number as usize].flow;
-        let counts = self.endpoints[number as usize * 2].engine.sender_counts(self.now);
+        let counts = self.connection_counts(number);
         self.flows[flow as usize].ended.get_or_insert_default().add(&counts);
         if let Some(counts) = self.two_level_counts(number) {
             self.flows[flow as usize].two_level.get_or_insert_default()[0].add(&counts);

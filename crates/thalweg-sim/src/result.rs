@@ -75,7 +75,8 @@ pub struct FlowResult {
     /// Payload delivered to the application, each byte once, by datagrams each that arrives; of requests and responses
     /// both directions.
     pub delivered: Bytes,
-    /// Data packets whose payload was delivered, each once, with their headers: what the SEIF thesis counts.
+    /// Data packets whose payload was delivered, each once, with their headers: what the SEIF thesis counts. Of two-level
+    /// flow control also those of segments that are not whole yet.
     pub delivered_wire: Bytes,
     /// Payload delivered over the whole run.
     pub delivered_total: Bytes,
@@ -83,7 +84,7 @@ pub struct FlowResult {
     pub goodput: Rate,
     /// `delivered_wire` over the same time.
     pub throughput: Rate,
-    /// Data packets sent, retransmissions included.
+    /// Data packets sent, retransmissions included; of many transfers also of those under way.
     pub sent_packets: u64,
     /// Data packets sent again.
     pub retransmissions: u64,

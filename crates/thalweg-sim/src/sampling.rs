@@ -86,7 +86,9 @@ impl<T: Tracer> Simulation<T> {
         let recorders: &mut [Recorder] = &mut self.recorders[recorders..recorders + FLOW_SERIES.len()];
         recorders[0].offer(now, window);
         recorders[1].offer(now, f64::from(stats.in_flight));
-        recorders[2].offer(now, stats.rtt().unwrap_or_default().as_secs_f64());
+        if let Some(rtt) = stats.rtt() {
+            recorders[2].offer(now, rtt.as_secs_f64());
+        }
         if let Some(rate) = stats.pacing_rate {
             recorders[3].offer(now, rate.as_f64());
         }

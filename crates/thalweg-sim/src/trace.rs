@@ -76,6 +76,8 @@ pub trait Tracer {
     fn record(&mut self, record: &Record<'_>);
     /// A gate pauses a connection's sender, or lets it go on.
     fn gate(&mut self, _time: Time, _connection: u32, _paused: bool) {}
+    /// The warm-up has ended: what was counted is forgotten. Some records of the same time may follow.
+    fn warm(&mut self, _time: Time) {}
 }
 
 /// No trace.
@@ -97,6 +99,10 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
         self.0.gate(time, connection, paused);
         self.1.gate(time, connection, paused);
     }
+    fn warm(&mut self, time: Time) {
+        self.0.warm(time);
+        self.1.warm(time);
+    }
 }
 
 impl<T: Tracer> Tracer for Option<T> {
@@ -109,6 +115,11 @@ impl<T: Tracer> Tracer for Option<T> {
     fn gate(&mut self, time: Time, connection: u32, paused: bool) {
         if let Some(tracer) = self {
             tracer.gate(time, connection, paused);
+        }
+    }
+    fn warm(&mut self, time: Time) {
+        if let Some(tracer) = self {
+            tracer.warm(time);
         }
     }
 }

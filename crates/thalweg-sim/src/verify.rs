@@ -4,6 +4,7 @@
 //! what the records say, and follows every packet from where it was sent to where it ended. It keeps state for the
 //! packets under way, for the links that they used, and for their endpoints, and so can follow runs of any length.
 
+mod account;
 mod link;
 mod plan;
 mod violation;
@@ -14,6 +15,7 @@ use crate::pdu::Pdu;
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{PacketId, Record, Step, Tracer};
+use account::{Accounts, is_data};
 use link::{Due, LinkState};
 use plan::{Node, Plan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,6 +68,8 @@ struct Packet {
     size: u32,
     flow: u32,
     damaged: bool,
+    /// It is a data packet.
+    data: bool,
     /// A wire made it of another, so that it took no time to transmit.
     copy: bool,
     /// There is or was another of the same number: records do not tell which of them they are of.
@@ -93,6 +97,10 @@ pub struct Verifier {
     /// One of two packets of the same number was damaged; which, one cannot know.
     damage_is_vague: bool,
     counts: Replay,
+    accounts: Accounts,
+    /// When counting begins.
+    warm: Time,
+    is_counting: bool,
     violations: Vec<Violation>,
     more: u64,
 }
@@ -137,6 +145,18 @@ impl Tracer for Verifier {
             self.paused.remove(&connection);
         }
     }
+
+    fn warm(&mut self, time: Time) {
+        if time != self.warm || self.is_counting {
+            let (what, result, replay) = ("the end of the warm-up", time.as_picos(), self.warm.as_picos());
+            self.add(None, None, Fault::Miscounted { what, result, replay });
+        }
+        self.is_counting = true;
+        self.accounts.begin();
+        for link in self.links.values_mut() {
+            link.totals.clear();
+        }
+    }
 }
 
 impl Verifier {
@@ -153,6 +173,9 @@ impl Verifier {
             overfull: None,
             damage_is_vague: false,
             counts: Replay::default(),
+            accounts: Accounts::new(spec.groups.iter().map(|group| group.count as usize).sum()),
+            warm: Time::ZERO + spec.warmup.min(spec.duration),
+            is_counting: spec.warmup.is_zero(),
             violations: Vec::new(),
             more: 0,
         }
@@ -184,12 +207,21 @@ impl Verifier {
     }
 
     fn add(&mut self, link: Option<u32>, packet: Option<PacketId>, fault: Fault) {
+        let place = link.map_or(String::new(), |link| self.plan.name(link));
+        self.keep(Violation { time: self.now, link, place, packet, fault });
+    }
+
+    /// The same of something that is neither a link nor a packet.
+    fn add_at(&mut self, place: String, fault: Fault) {
+        self.keep(Violation { time: self.now, link: None, place, packet: None, fault });
+    }
+
+    fn keep(&mut self, violation: Violation) {
         if self.violations.len() >= MAX_VIOLATIONS {
             self.more += 1;
-            return;
+        } else {
+            self.violations.push(violation);
         }
-        let place = link.map_or(String::new(), |link| self.plan.name(link));
-        self.violations.push(Violation { time: self.now, link, place, packet, fault });
     }
 
     fn note(&mut self, record: &Record<'_>, fault: Fault) {
@@ -244,7 +276,9 @@ impl Verifier {
         let place = if router { self.place_of_message(record) } else { Place::Sent };
         let since = self.now;
         let (damaged, copy, twin, origin) = (false, false, false, None);
-        self.put(record.packet, Packet { place, since, size, flow, damaged, copy, twin, origin });
+        let data = is_data(record);
+        self.accounts.send(record);
+        self.put(record.packet, Packet { place, since, size, flow, damaged, data, copy, twin, origin });
     }
 
     /// Where a message enters the network: at the node whose queue speaks, which must be one that does.
@@ -337,6 +371,7 @@ impl Verifier {
                 state.lose(record.packet);
                 state.totals.lost += 1;
                 self.counts.lost += 1;
+                self.accounts.account(packet.flow).gone += u64::from(packet.data);
             }
             Step::Corrupted => {
                 state.totals.corrupted += 1;
@@ -347,6 +382,7 @@ impl Verifier {
                 state.copy(record.packet);
                 state.totals.duplicated += 1;
                 self.counts.duplicated += 1;
+                self.accounts.account(packet.flow).copied += u64::from(packet.data);
                 self.put(record.packet, Packet { twin: true, ..packet });
                 self.put(record.packet, Packet { twin: true, copy: true, ..packet });
             }
@@ -378,6 +414,7 @@ impl Verifier {
         if packet.damaged && is_end && packet.origin != Some(head) {
             // Its endpoint finds the damage and drops it, of which there is no record.
             self.counts.damaged += 1;
+            self.accounts.account(packet.flow).gone += u64::from(packet.data);
             return;
         }
         self.put(record.packet, Packet { place: Place::At(head), since: now, ..packet });
@@ -385,20 +422,24 @@ impl Verifier {
 
     fn on_dropped(&mut self, record: &Record<'_>) {
         self.counts.dropped += 1;
+        let account = self.accounts.account(record.flow);
+        account.drops += u64::from(!record.packet.router);
         if record.link == u32::MAX {
             // A host with too much to do.
             let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
             if self.counts.damaged == 0 || self.packets.contains_key(&record.packet) {
-                let _ = self.take(record, at_node);
+                if let Some(packet) = self.take(record, at_node) {
+                    self.accounts.account(packet.flow).gone += u64::from(packet.data);
+                }
             } else {
                 // It was damaged, which nobody had found yet.
                 self.counts.damaged -= 1;
             }
             return;
         }
-        if self.take(record, |packet| packet.place == Place::Queue(record.link)).is_none() {
-            return;
-        }
+        let waited = self.take(record, |packet| packet.place == Place::Queue(record.link));
+        let Some(packet) = waited else { return };
+        self.accounts.account(packet.flow).gone += u64::from(packet.data);
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.dropped += 1;
@@ -418,6 +459,7 @@ impl Verifier {
             return;
         }
         let Some(packet) = self.take(record, at_node) else { return };
+        self.accounts.deliver(record);
         let Place::At(node) = packet.place else { return };
         let end = ends.nodes.iter().position(|end| *end == node && packet.origin != Some(node));
         // Messages are for those who send data.
@@ -479,8 +521,40 @@ impl Verifier {
                 self.add(None, None, Fault::Miscounted { what, result, replay });
             }
         }
-        if result.warmup.is_zero() {
+        // A run that was interrupted during the warm-up has counted nothing.
+        if self.is_counting {
             self.check_links(result);
+            self.check_flows(result);
+        }
+    }
+
+    /// What the run says of flows, and that the packets of each group went somewhere.
+    fn check_flows(&mut self, result: &RunResult) {
+        if self.damage_is_vague {
+            return;
+        }
+        for (flow, said) in (0..).zip(&result.flows) {
+            let Some(ends) = self.plan.ends(flow) else { continue };
+            let at_work = ends.work.iter().filter(|&&work| work).count() as u64;
+            for (what, result, replay) in self.accounts.differences(flow, said, at_work) {
+                let place = format!("flow `{}`", said.name);
+                self.add_at(place, Fault::Miscounted { what, result, replay });
+            }
+        }
+        let mut under_way = vec![0; self.plan.groups().len()];
+        for packet in self.packets.values().flatten().filter(|packet| packet.data) {
+            if let Some(group) = self.plan.group_of(packet.flow) {
+                under_way[group] += 1;
+            }
+        }
+        let groups: Vec<_> = self.plan.groups().collect();
+        for ((name, first, count), under_way) in groups.into_iter().zip(under_way) {
+            let (begun, ended) = self.accounts.balance(first, count);
+            if begun != ended + under_way {
+                let (what, result) = ("data packets that went somewhere", begun);
+                let fault = Fault::Miscounted { what, result, replay: ended + under_way };
+                self.add_at(format!("group `{name}`"), fault);
+            }
         }
     }
 

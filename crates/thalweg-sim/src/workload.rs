@@ -78,6 +78,8 @@ pub(crate) struct Trace {
 pub(crate) struct Poisson {
     /// Slots of connections that have ended, for this flow's next ones: a late packet is then still one of this flow.
     pub vacant: Vec<u32>,
+    /// All connections that this flow has opened, by slot.
+    pub connections: Vec<u32>,
     gap: Duration,
     size: SizeSpec,
     arrivals: Stream,
@@ -121,6 +123,7 @@ impl Workload {
             }
             WorkloadSpec::Poisson { gap, size } => Self::Poisson(Box::new(Poisson {
                 vacant: Vec::new(),
+                connections: Vec::new(),
                 gap: *gap,
                 size: size.clone(),
                 arrivals: stream("arrivals"),

@@ -200,6 +200,10 @@ impl Tracer for Traces {
     fn gate(&mut self, time: Time, connection: u32, paused: bool) {
         self.verifier.gate(time, connection, paused);
     }
+
+    fn warm(&mut self, time: Time) {
+        self.verifier.warm(time);
+    }
 }
 
 /// What comes out of watching a run.

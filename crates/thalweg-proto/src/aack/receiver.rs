@@ -4,7 +4,7 @@ use super::{Config, Data, Pdu, Report};
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
-use crate::transport::{Event, Input};
+use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
@@ -24,6 +24,8 @@ pub enum ReceiverReason {
 pub struct ReceiverStats {
     /// Packets that brought something new.
     pub new_packets: u64,
+    /// Their payload in bytes.
+    pub new_bytes: u64,
     /// Packets that had arrived before.
     pub duplicates: u64,
     /// Packets beyond the window, or without number or payload.
@@ -78,6 +80,19 @@ impl<P: Payload> Receiver<P> {
         self.stats
     }
 
+    /// What has been taken in order.
+    pub fn counts(&self) -> ReceiverCounts {
+        let in_order = (self.expected - self.deliver) as usize;
+        let ahead = self.held.iter().skip(in_order).flatten();
+        let (packets, bytes) =
+            ahead.fold((0, 0), |(packets, bytes), piece| (packets + 1, bytes + u64::from(piece.len())));
+        ReceiverCounts {
+            packets: self.stats.new_packets - packets,
+            payload: self.stats.new_bytes - bytes,
+            framing: 0,
+        }
+    }
+
     /// The number of the first packet that has not arrived: the next cumulative acknowledgement.
     pub fn expected(&self) -> u64 {
         self.expected
@@ -102,6 +117,7 @@ impl<P: Payload> Receiver<P> {
             self.timer = now + self.config.interval(false);
         }
         let next = self.deliver + self.held.len() as u64;
+        let bytes = u64::from(payload.len());
         if sequence >= next {
             if sequence > next {
                 self.on_loss(now, next, sequence);
@@ -116,6 +132,7 @@ impl<P: Payload> Receiver<P> {
             return;
         }
         self.stats.new_packets += 1;
+        self.stats.new_bytes += bytes;
         self.expected = self.gaps.front().map_or(self.deliver + self.held.len() as u64, |&(first, _)| first);
     }
 

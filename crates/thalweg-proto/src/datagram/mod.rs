@@ -3,7 +3,7 @@
 use crate::engine::{Engine, Output};
 use crate::lateness::Lateness;
 use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Input, Limit, LimitClock, SenderStats};
+use crate::transport::{Event, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
 use crate::units::{Bytes, Rate, Time};
 
 /// The settings of a [`Source`].
@@ -132,12 +132,18 @@ impl<P: Payload> Engine for Source<P> {
 #[derive(Clone, Debug, Default)]
 pub struct Sink<P> {
     arrived: std::collections::VecDeque<P>,
+    counts: ReceiverCounts,
 }
 
 impl<P> Sink<P> {
     /// A sink that has got nothing yet.
     pub fn new() -> Self {
-        Self { arrived: std::collections::VecDeque::new() }
+        Self { arrived: std::collections::VecDeque::new(), counts: ReceiverCounts::default() }
+    }
+
+    /// What has arrived.
+    pub fn counts(&self) -> ReceiverCounts {
+        self.counts
     }
 }
 
@@ -149,6 +155,8 @@ impl<P: Payload> Engine for Sink<P> {
 
     fn handle(&mut self, _now: Time, input: Self::Input) {
         if let Input::Pdu { pdu, .. } = input {
+            self.counts.packets += 1;
+            self.counts.payload += u64::from(pdu.len());
             self.arrived.push_back(pdu);
         }
     }

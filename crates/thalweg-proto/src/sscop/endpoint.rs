@@ -5,7 +5,7 @@ use super::{
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
-use crate::transport::{self, Event, Failure, Input, Limit, LimitClock, SenderStats};
+use crate::transport::{self, Event, Failure, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
 use crate::units::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -107,6 +107,16 @@ impl<P: Payload> Endpoint<P> {
                 limits: self.limits.held(now),
             },
             sscop,
+        }
+    }
+
+    /// What has been taken.
+    pub fn counts(&self) -> ReceiverCounts {
+        let stats = self.sscop.stats();
+        ReceiverCounts {
+            packets: stats.delivered,
+            payload: stats.delivered_octets,
+            framing: stats.delivered_framing,
         }
     }
 

@@ -91,6 +91,12 @@ pub struct Stats {
     pub sent: u64,
     /// SDs sent again.
     pub retransmissions: u64,
+    /// SDs that arrived and were delivered.
+    pub delivered: u64,
+    /// Octets of the messages in them.
+    pub delivered_octets: u64,
+    /// Octets of padding and trailers around those messages.
+    pub delivered_framing: u64,
     /// Expiries of `Timer_NO-RESPONSE`, and of `Timer_CC` after the last try.
     pub timeouts: u64,
     /// Recoveries from errors of the protocol, on either side.

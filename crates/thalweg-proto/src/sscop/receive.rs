@@ -6,6 +6,9 @@ use crate::payload::Payload;
 use crate::units::Time;
 use std::collections::btree_map::Entry;
 
+/// Octets of an SD behind its message and the padding.
+const SD_TRAILER: u64 = 4;
+
 impl<P: Payload> Sscop<P> {
     pub(super) fn on_sd(&mut self, now: Time, s: Number, mu: P) {
         let base = self.v.vr_r;
@@ -52,8 +55,17 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    fn deliver(&mut self, s: Number, mu: P) {
+    /// Gives the user a message, and counts it.
+    pub(super) fn hand_over(&mut self, s: Number, mu: P) {
+        let octets = u64::from(mu.len());
+        self.stats.delivered += 1;
+        self.stats.delivered_octets += octets;
+        self.stats.delivered_framing += octets.next_multiple_of(4) - octets + SD_TRAILER;
         self.signal(Signal::Data { mu, s });
+    }
+
+    fn deliver(&mut self, s: Number, mu: P) {
+        self.hand_over(s, mu);
         self.delivered += 1;
         self.v.vr_r = s.next();
         if self.config.credit == Credit::Delivery {

@@ -4,6 +4,7 @@ use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
 use crate::digest::feed;
 use crate::payload::Payload;
+use crate::transport::ReceiverCounts;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -69,6 +70,8 @@ pub(super) struct Counts {
     pub buffered_peak: u32,
     pub buffered_bytes: u64,
     pub bytes_peak: u64,
+    /// Packets stored and not discarded since.
+    pub taken: ReceiverCounts,
 }
 
 /// The receiver's window and buffer.
@@ -263,6 +266,8 @@ impl<P: Payload> Assembly<P> {
             track.stored += 1;
             track.packets[usize::from(packet)] = Some(payload);
         }
+        self.counts.taken.packets += 1;
+        self.counts.taken.payload += bytes;
         self.counts.buffered_bytes += bytes;
         self.counts.bytes_peak = self.counts.bytes_peak.max(self.counts.buffered_bytes);
         Stored::New
@@ -311,6 +316,8 @@ impl<P: Payload> Assembly<P> {
             self.evicted.insert(highest);
         }
         let bytes: u64 = packets.iter().flatten().map(|packet| u64::from(packet.len())).sum();
+        self.counts.taken.packets -= packets.iter().flatten().count() as u64;
+        self.counts.taken.payload -= bytes;
         self.counts.buffered_bytes -= bytes;
         self.counts.evictions += 1;
         self.free_slot(highest, packets);

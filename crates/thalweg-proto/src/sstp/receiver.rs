@@ -5,7 +5,7 @@ use super::pdu::{ahead, expand};
 use super::{Bitmap, Data, Pdu, Position, ReceiverConfig, Report, Request};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
-use crate::transport::{Event, Input};
+use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::{Duration, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -142,6 +142,11 @@ impl<P: Payload> Receiver<P> {
             bytes_peak: counts.bytes_peak,
             ..self.stats
         }
+    }
+
+    /// What has been taken.
+    pub fn counts(&self) -> ReceiverCounts {
+        self.assembly.counts.taken
     }
 
     /// The lowest segment that has not been accepted.

@@ -5,7 +5,7 @@ use super::{Ack, Pdu, ReceiverConfig, SackBlock, Segment};
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Store};
-use crate::transport::{Event, Input};
+use crate::transport::{Event, Input, ReceiverCounts};
 use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -47,6 +47,8 @@ pub struct Receiver<P: Payload> {
     /// What is held out of order.
     held: Ranges,
     store: P::Store,
+    /// How many segments are held out of order, and their bytes.
+    ahead: (u32, u64),
     /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4).
     recent: [u64; 3],
     /// Acknowledgements to send now. One speaks for everything in order; were there more of them, all but the first
@@ -76,6 +78,7 @@ impl<P: Payload> Receiver<P> {
             ready: None,
             held: Ranges::default(),
             store: P::Store::default(),
+            ahead: (0, 0),
             recent: [0; 3],
             owed: 0,
             delayed: 0,
@@ -94,6 +97,12 @@ impl<P: Payload> Receiver<P> {
             duplicates: self.duplicates,
             refused: u64::from(self.refused),
         }
+    }
+
+    /// What has been taken in order.
+    pub fn counts(&self) -> ReceiverCounts {
+        let packets = self.new_segments - u64::from(self.ahead.0);
+        ReceiverCounts { packets, payload: self.expected, framing: 0 }
     }
 
     /// The first byte that has not arrived in order: the next cumulative acknowledgement.
@@ -154,22 +163,25 @@ impl<P: Payload> Receiver<P> {
     /// Stores what is new of `segment` up to `end` and moves on over what is now in order.
     fn hold(&mut self, segment: &Segment<P>, end: u64) {
         let start = segment.sequence.max(self.expected);
-        let mut any = false;
+        let mut new = 0;
         let store = &mut self.store;
         self.held.insert(start, end, |from, to| {
-            any = true;
+            new += to - from;
             let base = segment.sequence;
             // Both differences are within the segment, whose length fits.
             store.insert(from, segment.payload.slice((from - base) as u32, (to - base) as u32));
         });
-        if any {
+        if new > 0 {
             self.new_segments += 1;
+            self.ahead = (self.ahead.0.saturating_add(1), self.ahead.1 + new);
         } else {
             self.duplicates += 1;
         }
         if let Some((_, run_end)) = self.held.containing(self.expected) {
+            let run = run_end - self.expected;
             self.expected = run_end;
             self.held.remove_below(run_end);
+            self.catch_up(run);
             // It fills a hole: the sender must know at once (RFC 5681, section 4.2).
             self.owed = 1;
             return;
@@ -179,6 +191,18 @@ impl<P: Payload> Receiver<P> {
         if self.held.containing(self.recent[0]) != self.held.containing(start) {
             self.recent = [start, self.recent[0], self.recent[1]];
         }
+    }
+
+    /// So many of the bytes held are in order now. Segments between other holes are told from them by their share of
+    /// the bytes, which is exact where segments are alike.
+    fn catch_up(&mut self, run: u64) {
+        let (segments, bytes) = self.ahead;
+        self.ahead = if self.held.is_empty() {
+            (0, 0)
+        } else {
+            let share = u128::from(segments) * u128::from(run) / u128::from(bytes.max(1));
+            (segments.saturating_sub(u32::try_from(share).unwrap_or(u32::MAX)), bytes.saturating_sub(run))
+        };
     }
 
     fn keep_in_order(&mut self, start: u64, payload: P) {

@@ -50,6 +50,13 @@ pub(super) struct Totals {
     pub message_bytes: u64,
 }
 
+impl Totals {
+    /// Forgets what was counted.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// The rate, delay and hold of a link between two changes.
 #[derive(Clone, Copy, Debug)]
 struct Setting {

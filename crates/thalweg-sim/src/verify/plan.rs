@@ -106,6 +106,17 @@ impl Plan {
         self.groups.iter().any(|group| group.work[0] || group.work[1])
     }
 
+    /// Each group: its name, its first flow, and how many it has.
+    pub fn groups(&self) -> impl ExactSizeIterator<Item = (String, u32, u32)> + '_ {
+        self.groups.iter().map(|group| (group.spec.name.clone(), group.first_flow, group.spec.count))
+    }
+
+    /// The group of a flow, by its position.
+    pub fn group_of(&self, flow: u32) -> Option<usize> {
+        let after = self.groups.partition_point(|group| group.first_flow <= flow);
+        self.groups[..after].iter().rposition(|group| group.spec.count > 0)
+    }
+
     pub fn name(&self, link: u32) -> String {
         self.names.get(link as usize).cloned().unwrap_or_else(|| format!("access link {link}"))
     }

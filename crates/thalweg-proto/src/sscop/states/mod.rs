@@ -98,7 +98,7 @@ impl<P: Payload> Sscop<P> {
         if !self.clear_buffers {
             for (place, mu) in received {
                 let s = self.v.vr_r.plus((place - self.delivered) as u32);
-                self.signal(Signal::Data { mu, s });
+                self.hand_over(s, mu);
             }
         }
     }

@@ -1,0 +1,135 @@
+//! What became of the data packets of each flow, to be compared with what the run says of the flow.
+
+use crate::result::FlowResult;
+use crate::trace::{PacketId, Record};
+use std::collections::BTreeMap;
+use thalweg_proto::numbers::Numbered;
+
+/// The data packets of a flow, over the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account {
+    pub sent: u64,
+    /// Copies that wires made.
+    pub copied: u64,
+    pub delivered: u64,
+    /// Bytes on the wire of those that were delivered.
+    pub delivered_bytes: u64,
+    /// Those that ended elsewhere: dropped by queues, lost or damaged by wires.
+    pub gone: u64,
+    /// Packets of any kind, messages of routers apart, that queues dropped.
+    pub drops: u64,
+    /// Some data was sent a second time, or arrived after data that was sent later.
+    is_uneven: bool,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    incarnation: u16,
+    /// The first number, of a byte or packet, above all that has been sent.
+    sent: u64,
+    /// The last packet that was delivered, by its serial number.
+    delivered: Option<u32>,
+}
+
+/// The accounts of all flows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Accounts {
+    flows: Vec<Account>,
+    /// The same when counting began; none before that.
+    base: Option<Vec<Account>>,
+    connections: BTreeMap<u32, Progress>,
+}
+
+/// True for a packet with payload from a sender of data.
+pub(super) fn is_data(record: &Record<'_>) -> bool {
+    !record.packet.backward && !record.packet.router && record.pdu.payload().is_some()
+}
+
+impl Accounts {
+    /// Accounts of so many flows.
+    pub fn new(flows: usize) -> Self {
+        Self { flows: vec![Account::default(); flows], ..Self::default() }
+    }
+
+    /// Counting begins.
+    pub fn begin(&mut self) {
+        self.base = Some(self.flows.clone());
+    }
+
+    pub fn account(&mut self, flow: u32) -> &mut Account {
+        let index = flow as usize;
+        if index >= self.flows.len() {
+            self.flows.resize(index + 1, Account::default());
+        }
+        &mut self.flows[index]
+    }
+
+    /// A whole group's data packets: sent and copied, and those that came to an end.
+    pub fn balance(&self, first: u32, count: u32) -> (u64, u64) {
+        let members = self.flows.iter().skip(first as usize).take(count as usize);
+        members.fold((0, 0), |(begun, ended), flow| {
+            (begun + flow.sent + flow.copied, ended + flow.delivered + flow.gone)
+        })
+    }
+
+    fn progress(&mut self, packet: PacketId) -> &mut Progress {
+        let progress = self.connections.entry(packet.connection).or_default();
+        if progress.incarnation != packet.incarnation {
+            *progress = Progress { incarnation: packet.incarnation, ..Progress::default() };
+        }
+        progress
+    }
+
+    pub fn send(&mut self, record: &Record<'_>) {
+        if !is_data(record) {
+            return;
+        }
+        let progress = self.progress(record.packet);
+        let mut again = false;
+        if let Some(data) = record.pdu.data(progress.sent) {
+            again = data.start < progress.sent;
+            progress.sent = progress.sent.max(data.end);
+        }
+        let account = self.account(record.flow);
+        account.sent += 1;
+        account.is_uneven |= again;
+    }
+
+    pub fn deliver(&mut self, record: &Record<'_>) {
+        if !is_data(record) {
+            return;
+        }
+        let serial = record.packet.serial;
+        let progress = self.progress(record.packet);
+        let overtaken = progress.delivered.replace(serial).is_some_and(|last| last >= serial);
+        let account = self.account(record.flow);
+        account.delivered += 1;
+        account.delivered_bytes += u64::from(record.size);
+        account.is_uneven |= overtaken;
+    }
+
+    /// What the run says of a flow and the replay does not: what, by the run, by the replay. Of packets sent, so many may
+    /// be with hosts that are at work on them.
+    pub fn differences(&self, flow: u32, said: &FlowResult, at_work: u64) -> Vec<(&'static str, u64, u64)> {
+        let now = self.flows.get(flow as usize).copied().unwrap_or_default();
+        let base = self.base.as_ref().and_then(|base| base.get(flow as usize)).copied().unwrap_or_default();
+        let mut different = Vec::new();
+        let sent = now.sent - base.sent;
+        if said.sent_packets.abs_diff(sent) > at_work {
+            different.push(("data packets sent", said.sent_packets, sent));
+        }
+        let drops = now.drops - base.drops;
+        if said.drops != drops {
+            different.push(("packets dropped", said.drops, drops));
+        }
+        // Each packet of a flow that has no trouble brings something new; of others some do not, or wait for what does.
+        let is_calm = !now.is_uneven && now.gone + now.copied == 0;
+        let (bytes, arrived) = (said.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
+        let is_whole = base.sent == 0;
+        if is_calm && bytes != arrived || is_whole && bytes > arrived {
+            different.push(("bytes of data packets that arrived", bytes, arrived));
+        }
+        different
+    }
+}
