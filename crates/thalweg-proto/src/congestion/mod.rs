@@ -13,6 +13,7 @@ mod bbn;
 mod config;
 mod cubic;
 mod dec_bit;
+pub mod delivery;
 mod feedback;
 mod fixed;
 mod new_reno;
@@ -64,6 +65,11 @@ pub struct Path {
     pub now: Time,
     /// Segments sent and not yet cumulatively acknowledged: RFC 5681's FlightSize.
     pub outstanding: u32,
+    /// Segments believed to be in the network: sent, and neither acknowledged, selectively or cumulatively, nor lost since
+    /// (RFC 6675's pipe).
+    pub in_flight: u32,
+    /// The payload of the segments in flight, in bytes.
+    pub in_flight_bytes: u64,
     /// The smoothed round-trip time (RFC 6298); zero before the first sample.
     pub smoothed_rtt: Duration,
     /// The shortest round-trip time seen; [`Duration::MAX`] before the first sample.
@@ -99,6 +105,10 @@ pub struct AckSample {
     pub counted: u32,
     /// The cumulative acknowledgement: every byte below it has arrived.
     pub cumulative: u64,
+    /// The last departure of the newest segment that it acknowledges.
+    pub sent_at: Time,
+    /// The payload in flight after the acknowledgement, in bytes.
+    pub in_flight_bytes: u64,
     /// The round-trip time that this acknowledgement measured, if it is unambiguous (Karn's rule).
     pub rtt: Option<Duration>,
     /// The acknowledgement carried the network's congestion mark.
@@ -121,7 +131,8 @@ pub enum LossKind {
     Mark,
 }
 
-/// The first loss of an episode, or a mark in place of one. Further losses of the same window of data are not reported again.
+/// The first loss of an episode, or a mark in place of one. Further losses of the same window of data are told by
+/// [`Controller::on_packet_lost`] alone.
 #[derive(Clone, Copy, Debug)]
 pub struct LossSample {
     /// The state when the loss was noticed.
@@ -132,6 +143,17 @@ pub struct LossSample {
     pub sent_at: Time,
     /// The timer expired before for the same segment (RFC 5681, section 3.1, keeps the threshold then).
     pub repeated: bool,
+}
+
+/// A segment is lost, the first of an episode or a later one.
+#[derive(Clone, Copy, Debug)]
+pub struct LostSample {
+    /// The state just before the loss was noticed.
+    pub path: Path,
+    /// The payload of the segment in bytes.
+    pub bytes: u32,
+    /// The last departure of the segment.
+    pub sent_at: Time,
 }
 
 /// A router's message reached the source.
@@ -148,7 +170,8 @@ pub struct FeedbackSample {
 
 /// A congestion controller.
 pub trait Controller: Clone {
-    /// What the controller wants to remember with each packet; handed back when it is acknowledged.
+    /// What the controller wants to remember with each packet; handed back when it is acknowledged or lost. Senders keep
+    /// room for it with each segment, so that `()` costs nothing.
     type PacketInfo: Copy + core::fmt::Debug + Default;
 
     /// A packet leaves.
@@ -162,6 +185,19 @@ pub trait Controller: Clone {
 
     /// The first sign that a window of data met a loss.
     fn on_loss(&mut self, sample: &LossSample);
+
+    /// A segment is lost: told of each, and each time that it is. The first of an episode is told by
+    /// [`on_loss`](Self::on_loss) too, before or after. `info` was kept with the segment when it was sent last. What the
+    /// peer refused for want of room is not lost.
+    fn on_packet_lost(&mut self, sample: &LostSample, info: Self::PacketInfo) {
+        let _ = (sample, info);
+    }
+
+    /// The application has nothing to send at present, or a gate holds it back, and nothing waits to be sent again. Told each
+    /// time that the sender has nothing left to do.
+    fn on_app_limited(&mut self, path: &Path) {
+        let _ = path;
+    }
 
     /// All that was outstanding when the loss was noticed has been acknowledged.
     fn on_recovered(&mut self, path: &Path) {

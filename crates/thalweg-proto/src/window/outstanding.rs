@@ -61,9 +61,13 @@ pub(super) struct News<I> {
     pub segments: u32,
     /// Their bytes.
     pub bytes: u64,
-    /// When the newest of them was sent and what the controller kept with it, unless one of the cumulatively
-    /// acknowledged had been sent more than once: then nothing can be measured (Karn's rule).
+    /// When the newest of them was sent last and what the controller kept with it.
     pub newest: Option<(Time, I)>,
+    /// Some are selectively acknowledged retransmissions, which tell no round-trip time. Then `original` has when the newest
+    /// of the others was sent.
+    mixed: bool,
+    original: Option<Time>,
+    /// One of the cumulatively acknowledged had been sent more than once: nothing can be measured (Karn's rule).
     ambiguous: bool,
 }
 
@@ -245,7 +249,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
                     if record.retransmissions == 0 {
                         news.add(record);
                     } else {
-                        news.count(record);
+                        news.add_resent(record);
                     }
                     self.leave(index, Fate::Sacked);
                 }
@@ -275,10 +279,16 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         0
     }
 
+    /// True if everything below `edge` has been looked at by [`Outstanding::mark_lost_below`].
+    pub fn is_judged(&self, edge: u64) -> bool {
+        edge <= self.judged
+    }
+
     /// Marks segments that end at or below `edge` as lost, each at most once. Segments sent again are not judged: the
-    /// retransmission timer finds those that are lost twice. Returns when the first of them had been sent.
-    pub fn mark_lost_below(&mut self, edge: u64) -> Option<Time> {
-        if edge <= self.judged {
+    /// retransmission timer finds those that are lost twice. Tells `lost` of each, and returns when the first of them had been
+    /// sent.
+    pub fn mark_lost_below(&mut self, edge: u64, mut lost: impl FnMut(&Record<P, I>)) -> Option<Time> {
+        if self.is_judged(edge) {
             return None;
         }
         let first = self.records.front()?.start;
@@ -288,6 +298,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
             self.judged = record.end();
             if record.fate == Fate::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
+                lost(record);
                 self.leave(index, Fate::Lost);
                 self.records[index].repair = Repair::Implicit;
             }
@@ -307,18 +318,19 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     }
 
     /// Acknowledgements point at the segment that starts the list: marks it as lost, unless it was sent again already or
-    /// a router has named it; returns when it had been sent.
-    pub fn mark_first_missing(&mut self) -> Option<Time> {
+    /// a router has named it; tells `lost` of it and returns when it had been sent.
+    pub fn mark_first_missing(&mut self, lost: impl FnOnce(&Record<P, I>)) -> Option<Time> {
         let first = self.records.front_mut().filter(|first| first.repair == Repair::None)?;
         if first.fate == Fate::InFlight {
             first.repair = Repair::Implicit;
+            lost(first);
         }
         self.mark_first_lost()
     }
 
-    /// A router says at `now` that it dropped the segment with byte `sequence`: marks it as lost. False if that is no
-    /// news: it is not outstanding, has arrived, waits to be sent again or was so after an implicit sign.
-    pub fn mark_dropped(&mut self, sequence: u64, now: Time) -> bool {
+    /// A router says at `now` that it dropped the segment with byte `sequence`: marks it as lost and tells `lost` of it. False
+    /// if that is no news: it is not outstanding, has arrived, waits to be sent again or was so after an implicit sign.
+    pub fn mark_dropped(&mut self, sequence: u64, now: Time, lost: impl FnOnce(&Record<P, I>)) -> bool {
         let Some(index) = self.index_of(sequence) else { return false };
         let record = &mut self.records[index];
         // What went again because a router said so may be dropped again, but not at the moment when it left.
@@ -326,14 +338,19 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         let news = record.fate == Fate::InFlight && (record.repair == Repair::None || again);
         if news {
             record.repair = Repair::Explicit;
+            lost(record);
             self.leave(index, Fate::Lost);
         }
         news
     }
 
-    /// Marks all as lost; what was selectively acknowledged too where `keep_sacked` is false.
-    pub fn mark_all_lost(&mut self, keep_sacked: bool) {
+    /// Marks all as lost; what was selectively acknowledged too where `keep_sacked` is false. Tells `lost` of each that was in
+    /// flight.
+    pub fn mark_all_lost(&mut self, keep_sacked: bool, mut lost: impl FnMut(&Record<P, I>)) {
         for index in 0..self.records.len() {
+            if self.records[index].fate == Fate::InFlight {
+                lost(&self.records[index]);
+            }
             if !(keep_sacked && self.records[index].fate == Fate::Sacked) {
                 self.leave(index, Fate::Lost);
                 self.records[index].repair = Repair::Implicit;
@@ -393,7 +410,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
 
 impl<I: Copy + Default> News<I> {
     pub fn new() -> Self {
-        Self { segments: 0, bytes: 0, newest: None, ambiguous: false }
+        Self { segments: 0, bytes: 0, newest: None, mixed: false, original: None, ambiguous: false }
     }
 
     fn count<P: Payload>(&mut self, record: &Record<P, I>) {
@@ -404,13 +421,35 @@ impl<I: Copy + Default> News<I> {
     fn add<P: Payload>(&mut self, record: &Record<P, I>) {
         self.count(record);
         self.ambiguous |= record.retransmissions > 0;
+        if self.mixed {
+            self.original = self.original.max(Some(record.sent_at));
+        }
+        self.take_newest(record);
+    }
+
+    fn take_newest<P>(&mut self, record: &Record<P, I>) {
         if self.newest.is_none_or(|(sent_at, _)| sent_at <= record.sent_at) {
             self.newest = Some((record.sent_at, record.info));
         }
     }
 
+    /// It had been sent more than once, and is selectively acknowledged: which of the transmissions arrived is not known.
+    #[cold]
+    fn add_resent<P: Payload>(&mut self, record: &Record<P, I>) {
+        self.count(record);
+        if !self.mixed {
+            (self.mixed, self.original) = (true, self.newest.map(|(sent_at, _)| sent_at));
+        }
+        self.take_newest(record);
+    }
+
+    /// When the newest segment was sent, but for selectively acknowledged retransmissions.
+    pub fn original(&self) -> Option<Time> {
+        if self.mixed { self.original } else { self.newest.map(|(sent_at, _)| sent_at) }
+    }
+
     /// When the newest segment was sent, if that tells a round-trip time.
     pub fn measurable(&self) -> Option<Time> {
-        self.newest.filter(|_| !self.ambiguous).map(|(sent_at, _)| sent_at)
+        self.original().filter(|_| !self.ambiguous)
     }
 }

@@ -2,10 +2,12 @@
 
 mod digest;
 mod feedback;
+mod losses;
 mod marks;
 mod renewal;
 mod repair;
 
+use losses::tell_lost;
 use marks::Marks;
 
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
@@ -208,6 +210,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Path {
             now,
             outstanding: self.outstanding.len(),
+            in_flight: self.outstanding.in_flight(),
+            in_flight_bytes: self.outstanding.in_flight_bytes(),
             smoothed_rtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),
             segment: self.config.segment,
@@ -242,7 +246,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             }
         }
         let is_of_path = news.newest.is_none_or(|(sent_at, _)| self.is_of_path(sent_at));
-        let rtt = news.measurable().filter(|_| is_of_path).map(|sent_at| now.since(sent_at));
+        let measurable = news.measurable().filter(|sent_at| self.is_of_path(*sent_at));
+        let rtt = measurable.map(|sent_at| now.since(sent_at));
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
@@ -250,13 +255,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if marked {
             self.signal = Some(Signal::Mark);
         }
-        if news.segments > 0 && is_of_path {
+        if let Some((sent_at, info)) = news.newest.filter(|_| is_of_path) {
             let sample = AckSample {
                 path: Path { smoothed_rtt: self.rtt.smoothed(), min_rtt: self.rtt.min(), ..path },
                 acked: news.segments,
                 acked_bytes: news.bytes,
                 counted: news.segments.min(self.config.byte_counting),
                 cumulative: self.unacknowledged,
+                sent_at,
+                in_flight_bytes: self.outstanding.in_flight_bytes(),
                 rtt,
                 marked,
                 recovering: matches!(self.phase, Phase::Recovery { .. })
@@ -267,7 +274,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                     Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
                 ),
             };
-            let info = news.newest.map(|(_, info)| info).unwrap_or_default();
             self.controller.on_ack(&sample, info);
         }
         if marked && self.config.ecn && is_of_path {
@@ -499,6 +505,10 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             Action::Wait { limit, until } => (limit, until),
         };
         self.limits.change(now, Some(limit));
+        if matches!(limit, Limit::Application | Limit::Paused) {
+            let path = self.path(now);
+            self.controller.on_app_limited(&path);
+        }
         if limit == Limit::ReceiverWindow && self.outstanding.is_empty() && self.timer == Time::MAX {
             self.timer = now + self.rtt.timeout();
         }

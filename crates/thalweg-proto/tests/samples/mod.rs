@@ -7,6 +7,8 @@ pub fn path(millis: u64, outstanding: u32) -> Path {
     Path {
         now: Time::ZERO + Duration::from_millis(millis),
         outstanding,
+        in_flight: outstanding,
+        in_flight_bytes: u64::from(outstanding) * 1000,
         smoothed_rtt: Duration::from_millis(100),
         min_rtt: Duration::from_millis(100),
         segment: 1000,
@@ -21,6 +23,8 @@ pub fn ack(millis: u64) -> AckSample {
         acked_bytes: 1000,
         counted: 1,
         cumulative: 0,
+        sent_at: Time::ZERO,
+        in_flight_bytes: 9000,
         rtt: Some(Duration::from_millis(100)),
         marked: false,
         recovering: false,

@@ -65,7 +65,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path = self.path(now);
         // Before the acknowledgement, as what came with it was part of the window that is to be cut.
         let path = Path { outstanding: path.outstanding + news.segments, ..path };
-        let sent_at = news.newest.map_or(now, |(sent_at, _)| sent_at);
+        let sent_at = news.original().unwrap_or(now);
         self.controller.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
     }
 

@@ -28,18 +28,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Recovery { .. } => match self.config.recovery {
                 // What went again may be lost again, of which selective acknowledgements say nothing.
                 _ if advanced && self.checks > 0 && self.is_overdue(now) => {
-                    self.repair_now |= self.outstanding.mark_first_lost().is_some();
+                    self.repair_now |= self.mark_first_lost(now).is_some();
                 }
                 Recovery::Sack => {
                     let edge =
                         self.outstanding.loss_edge(self.config.duplicate_threshold, self.config.segment);
-                    let _ = self.outstanding.mark_lost_below(edge);
+                    let _ = self.mark_lost_below(now, edge);
                 }
                 _ if advanced => {
                     // RFC 6582, section 3.2, step 3: a partial acknowledgement points at the next hole. All but one of
                     // the segments that it covers had been counted as departed.
                     self.departed = self.departed.saturating_sub(acked.saturating_sub(1));
-                    self.repair_now |= self.outstanding.mark_first_missing().is_some();
+                    self.repair_now |= self.mark_first_missing(now).is_some();
                 }
                 _ => self.departed += u32::from(duplicate),
             },
@@ -81,12 +81,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let mut lost_sent_at = None;
         if self.config.recovery == Recovery::Sack {
             let edge = self.outstanding.loss_edge(threshold, self.config.segment);
-            lost_sent_at = self.outstanding.mark_lost_below(edge);
+            lost_sent_at = self.mark_lost_below(now, edge);
         }
         // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
         let extra = self.limited.min(self.duplicates);
         if lost_sent_at.is_none() && (self.duplicates >= threshold || overdue) {
-            lost_sent_at = self.outstanding.mark_first_missing();
+            lost_sent_at = self.mark_first_missing(now);
             self.duplicates = 0;
         }
         let Some(sent_at) = lost_sent_at else { return };
@@ -102,7 +102,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.repair_now = true;
         self.phase = match self.config.recovery {
             Recovery::GoBackN => {
-                self.outstanding.mark_all_lost(false);
+                self.mark_all_lost(now, false);
                 Phase::Loss { until: self.next }
             }
             Recovery::FastRetransmit => Phase::Open,
@@ -149,7 +149,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
         // (RFC 2018, section 8; RFC 6675, section 5.1).
         let keep_sacked = self.config.recovery == Recovery::Sack && fate != Fate::Sacked;
-        self.outstanding.mark_all_lost(keep_sacked);
+        self.mark_all_lost(now, keep_sacked);
         self.phase = Phase::Loss { until: self.next };
         self.duplicates = 0;
         self.departed = 0;

@@ -1,0 +1,59 @@
+//! Segments that are lost, the sender's part: the controller is told of every one.
+
+use super::{Record, Sender};
+use crate::congestion::{Controller, LostSample, Path};
+use crate::payload::Payload;
+use crate::units::Time;
+
+/// Tells a controller of a lost segment, if it took the path that is used since `renewed`; `path` is the state before.
+pub(super) fn tell_lost<P: Payload, C: Controller>(
+    controller: &mut C,
+    path: &Path,
+    renewed: Time,
+    record: &Record<P, C::PacketInfo>,
+) {
+    if record.sent_at >= renewed {
+        let sample = LostSample { path: *path, bytes: record.payload.len(), sent_at: record.sent_at };
+        controller.on_packet_lost(&sample, record.info);
+    }
+}
+
+impl<P: Payload, C: Controller> Sender<P, C> {
+    /// Marks segments below `edge` as lost; returns when the first of them had been sent.
+    #[inline]
+    pub(super) fn mark_lost_below(&mut self, now: Time, edge: u64) -> Option<Time> {
+        // Nearly always, so that a call is spared.
+        if self.outstanding.is_judged(edge) { None } else { self.judge_below(now, edge) }
+    }
+
+    #[inline(never)]
+    fn judge_below(&mut self, now: Time, edge: u64) -> Option<Time> {
+        let path = self.path(now);
+        let lost = |record: &_| tell_lost(&mut self.controller, &path, self.renewed, record);
+        self.outstanding.mark_lost_below(edge, lost)
+    }
+
+    /// Marks the first segment as lost, which acknowledgements point at; returns when it had been sent.
+    pub(super) fn mark_first_missing(&mut self, now: Time) -> Option<Time> {
+        let path = self.path(now);
+        let lost = |record: &_| tell_lost(&mut self.controller, &path, self.renewed, record);
+        self.outstanding.mark_first_missing(lost)
+    }
+
+    /// Marks the first segment as lost, if it is in the network; returns when it had been sent.
+    pub(super) fn mark_first_lost(&mut self, now: Time) -> Option<Time> {
+        let path = self.path(now);
+        let sent_at = self.outstanding.mark_first_lost()?;
+        if let Some(first) = self.outstanding.first() {
+            tell_lost(&mut self.controller, &path, self.renewed, first);
+        }
+        Some(sent_at)
+    }
+
+    /// Marks everything as lost; what was selectively acknowledged only where `keep_sacked` is false.
+    pub(super) fn mark_all_lost(&mut self, now: Time, keep_sacked: bool) {
+        let path = self.path(now);
+        let lost = |record: &_| tell_lost(&mut self.controller, &path, self.renewed, record);
+        self.outstanding.mark_all_lost(keep_sacked, lost);
+    }
+}
