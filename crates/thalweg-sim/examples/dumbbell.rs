@@ -83,7 +83,7 @@ fn main() {
     println!(
         "goodput {} jain {:.4} drops {} util {:.4} events {} hops {} | {:.3} s (built in {:.3}), {:.2} M hops/s, {:?}",
         result.groups[0].goodput,
-        result.groups[0].jain,
+        result.groups[0].jain.unwrap_or(f64::NAN),
         result.links[0].drops_full,
         result.links[0].utilisation,
         result.events,

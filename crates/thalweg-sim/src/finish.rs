@@ -1,13 +1,13 @@
 //! Measurement along the way and at the end.
 
 use crate::endpoint::{AnyEngine, Counts};
-use crate::fairness::{fairness_variance, jain};
+use crate::fairness::fairness_variance;
 use crate::flow::Group;
 use crate::measure::Recorder;
 use crate::packet::Packets;
 use crate::result::{
     FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
-    TwoLevelCounts,
+    TwoLevelCounts, jain_of,
 };
 use crate::segments::mean;
 use crate::simulation::Simulation;
@@ -207,19 +207,21 @@ impl<T: Tracer> Simulation<T> {
         let group = &self.groups[number];
         let first = group.first_flow as usize;
         let members = &flows[first..first + group.flows as usize];
-        let goodput: Vec<f64> = members.iter().map(|flow| flow.goodput.as_f64()).collect();
+        let goodput: f64 = members.iter().map(|flow| flow.goodput.as_f64()).sum();
         let kbits: Vec<f64> = members.iter().map(|flow| flow.throughput.as_f64() / 1e3).collect();
-        GroupResult {
+        let result = GroupResult {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
             flows: group.flows,
-            goodput: Rate::from_bits_per_sec(goodput.iter().sum::<f64>() as u64),
-            jain: jain(&goodput),
+            goodput: Rate::from_bits_per_sec(goodput as u64),
+            jain: None,
             fairness_variance: fairness_variance(&kbits),
             completion: group.completion.summary(),
             unfinished: group.unfinished,
             delay: self.group_delay(group),
-        }
+        };
+        let jain = jain_of(members.iter().filter(|flow| result.wanted_more(flow)));
+        GroupResult { jain, ..result }
     }
 
     fn group_delay(&self, group: &Group) -> Summary {

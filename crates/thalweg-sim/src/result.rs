@@ -1,5 +1,7 @@
 //! What a simulation measured.
 
+use crate::fairness::jain;
+use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 /// Everything that one run measured. Counts are of the time after the warm-up unless said otherwise.
@@ -109,6 +111,20 @@ pub struct FlowResult {
     pub unread_peak: Option<Bytes>,
     /// How long each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
     pub limits: [Duration; 6],
+}
+
+impl FlowResult {
+    /// True if neither the flow's source nor a slow reader held it back for more than a tenth of the time for which is known
+    /// what did, and it came to no end: it carried what the network and its scheme allowed. What others carry was set by what
+    /// they were given to carry. Transfers of a group of many are such others too, which the group knows
+    /// ([`GroupResult::wanted_more`]).
+    pub fn was_never_short(&self) -> bool {
+        let time = |limit: Limit| self.limits[limit.index()].as_picos();
+        let reader = if self.unread_peak.is_some() { time(Limit::ReceiverWindow) } else { 0 };
+        let held = time(Limit::Application).saturating_add(reader);
+        let known: u64 = self.limits.iter().map(|time| time.as_picos()).sum();
+        self.finished.is_none() && self.failed.is_none() && known > 0 && held <= known / 10
+    }
 }
 
 /// How long segments took.
@@ -250,8 +266,8 @@ pub struct GroupResult {
     pub flows: u32,
     /// The sum of the flows' goodput.
     pub goodput: Rate,
-    /// Jain's fairness index of the flows' goodput, 1/n to 1; 1 for a group without any.
-    pub jain: f64,
+    /// Jain's fairness index of the goodput of the flows that wanted more, 1/n to 1; missing where none did.
+    pub jain: Option<f64>,
     /// The fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their
     /// mean, in (kbit/s)².
     pub fairness_variance: f64,
@@ -262,6 +278,30 @@ pub struct GroupResult {
     pub unfinished: u64,
     /// One-way delay of all data packets of the group.
     pub delay: Summary,
+}
+
+impl GroupResult {
+    /// True for a flow of this group that always had more to send: the group is none of transfers that end, and nothing but
+    /// the network and the scheme held the flow back for long.
+    pub fn wanted_more(&self, flow: &FlowResult) -> bool {
+        self.completion.count == 0 && self.unfinished == 0 && flow.was_never_short()
+    }
+}
+
+impl RunResult {
+    /// Jain's fairness index of the goodput of all flows that wanted more, whatever their group; `None` where none did.
+    pub fn jain(&self) -> Option<f64> {
+        let wanted = |flow: &&FlowResult| {
+            self.groups.get(flow.group as usize).is_some_and(|group| group.wanted_more(flow))
+        };
+        jain_of(self.flows.iter().filter(wanted))
+    }
+}
+
+/// Jain's fairness index of the goodput of `flows`; `None` without any.
+pub(crate) fn jain_of<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option<f64> {
+    let goodput: Vec<f64> = flows.map(|flow| flow.goodput.as_f64()).collect();
+    (!goodput.is_empty()).then(|| jain(&goodput))
 }
 
 /// A quantity over time.

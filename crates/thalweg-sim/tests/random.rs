@@ -402,7 +402,8 @@ proptest! {
             prop_assert!(link.queue.mean_packets <= link.queue.max_packets as f64 + 1e-9, "{:?}", link);
         }
         for group in &result.groups {
-            prop_assert!(group.jain <= 1.0 + 1e-9 && group.jain * f64::from(group.flows) >= 1.0 - 1e-9);
+            let jain = group.jain.unwrap_or(1.0);
+            prop_assert!(jain <= 1.0 + 1e-9 && jain * f64::from(group.flows) >= 1.0 - 1e-9);
         }
         for flow in &result.flows {
             prop_assert!(flow.delivered <= flow.delivered_total);

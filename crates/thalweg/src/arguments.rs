@@ -9,7 +9,7 @@ use crate::infer::InferArguments;
 use crate::mahimahi::MahimahiArguments;
 use crate::model::ModelArguments;
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
-use crate::values::{Span, plot, positive, span, time};
+use crate::values::{Span, plot, positive, share, span, time};
 use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -124,6 +124,9 @@ pub struct CompareArguments {
     /// The schemes that all flows use in turn; differences are against the first
     #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
     pub schemes: Vec<String>,
+    /// Differences below this share of a value decide nothing ("2 %")
+    #[arg(long, value_name = "SHARE", default_value = "1 %", value_parser = share)]
+    pub margin: f64,
     /// How.
     #[command(flatten)]
     pub options: Options,

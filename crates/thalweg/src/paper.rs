@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thalweg_report::batch::{self, Progress};
 use thalweg_report::output::{Align, Folder, REPORT, Style, Table, counted};
-use thalweg_report::results::{Document, Header, Run, Scenario};
+use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
 use thalweg_scenario::{expand, nearest};
 use thalweg_sim::RunResult;
 use thalweg_sim::trace::NoTrace;
@@ -141,6 +141,7 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
         duration: case.spec.duration,
         warmup: case.spec.warmup,
         seeds: case.seeds[..results.len()].to_vec(),
+        margin: MARGIN,
     };
     let document = Document::of_runs(header, results.iter().map(Run::of).collect());
     Ok(folder.write_results(&document, &expand(&case.scenario))?)

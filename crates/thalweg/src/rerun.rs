@@ -9,7 +9,7 @@ use crate::version::version;
 use serde_json::Value;
 use std::path::Path;
 use thalweg_report::output::{Folder, Stored, counted};
-use thalweg_report::results::{Body, Document, Header, Run};
+use thalweg_report::results::{Body, Document, Header, MARGIN, Run};
 
 /// Runs what the folder holds again, each run to the event where it stopped, and compares every number.
 pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
@@ -31,6 +31,10 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
             duration,
             warmup,
             seeds: document.seeds.clone(),
+            margin: match &document.body {
+                Body::Comparison { margin, .. } => *margin,
+                Body::Run { .. } | Body::Replications { .. } => MARGIN,
+            },
         },
         events: Some(events(document)),
         schemes,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
 use thalweg_report::report::{View, figure, report};
-use thalweg_report::results::{Document, Header, Scenario};
+use thalweg_report::results::{Document, Header, MARGIN, Scenario};
 use thalweg_scenario::{Loaded, is_random};
 use thalweg_sim::spec::TransportSpec;
 
@@ -28,7 +28,7 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&options.sets)?;
     let scheme = Scheme::new(None, &loaded);
-    execute(&source, &loaded, vec![scheme], options, console)
+    execute(&source, &loaded, vec![scheme], MARGIN, options, console)
 }
 
 /// `thalweg compare`.
@@ -50,7 +50,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         let loaded = source.load(&sets).map_err(|error| not_a_scheme(error, name))?;
         schemes.push(Scheme::new(Some(name), &loaded));
     }
-    execute(&source, &loaded, schemes, options, console)
+    execute(&source, &loaded, schemes, arguments.margin, options, console)
 }
 
 /// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there
@@ -88,11 +88,12 @@ fn execute(
     source: &Source,
     loaded: &Loaded,
     schemes: Vec<Scheme>,
+    margin: f64,
     options: &Options,
     console: &Console,
 ) -> Done {
     warn_before(loaded, options, console)?;
-    let header = header(source, loaded, seeds(options, loaded.spec().seed)?);
+    let header = header(source, loaded, seeds(options, loaded.spec().seed)?, margin);
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
@@ -201,13 +202,14 @@ fn seeds(options: &Options, own: u64) -> Result<Vec<u64>, Error> {
     Ok((first..=last).collect())
 }
 
-fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>) -> Header {
+fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) -> Header {
     Header {
         tool_version: version().to_owned(),
         scenario: Scenario { title: loaded.scenario.title.clone(), file: source.name() },
         duration: loaded.spec().duration,
         warmup: loaded.spec().warmup,
         seeds,
+        margin,
     }
 }
 

@@ -20,6 +20,15 @@ pub fn probability(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a probability from 0 to 1, such as 1e-3".to_owned())
 }
 
+/// A share in percent: 0 % or more.
+pub fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').map(str::trim_end).and_then(|text| text.parse::<f64>().ok());
+    number
+        .filter(|percent| percent.is_finite() && *percent >= 0.0)
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| "expected a share in percent, such as 2 %".to_owned())
+}
+
 /// From when until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -73,6 +82,14 @@ pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_is_in_percent() {
+        assert_eq!((share("2 %"), share("0.5%"), share("0 %")), (Ok(0.02), Ok(0.005), Ok(0.0)));
+        assert!(
+            share("2").is_err() && share("-1 %").is_err() && share("nan %").is_err() && share("%").is_err()
+        );
+    }
 
     #[test]
     fn a_span_has_a_beginning_and_an_end() {

@@ -7,7 +7,12 @@ use super::verdict::verdicts;
 use crate::results::{Difference, LinkMetrics, SchemeResults};
 
 /// The tables and the verdict of a comparison.
-pub(super) fn comparison(schemes: &[SchemeResults], differences: &[Difference], style: Style) -> String {
+pub(super) fn comparison(
+    schemes: &[SchemeResults],
+    differences: &[Difference],
+    margin: f64,
+    style: Style,
+) -> String {
     let mut text = section(&schemes_table(schemes, style), style);
     text.push_str(&section(&groups_table(schemes, style), style));
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
@@ -18,16 +23,20 @@ pub(super) fn comparison(schemes: &[SchemeResults], differences: &[Difference], 
         text.push_str(&format!("\nDifference to {against}\n"));
         text.push_str(&paired);
     }
-    let runs = schemes.iter().filter_map(|of| of.summary.as_ref()).map(|summary| summary.runs).min();
+    let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
+    let runs = summaries().map(|summary| summary.runs).min();
     match runs {
         None => text.push_str("\nNo run is complete: there is nothing to compare.\n"),
         Some(1) => {}
+        Some(runs) if summaries().all(|summary| summary.different == 1) => text.push_str(&format!(
+            "\nThe {runs} runs of each scheme are the same: they count as one, which tells nothing of chance.\n"
+        )),
         Some(runs) => text.push_str(&format!(
             "\nMeans over {runs} runs {} 95 % intervals; every scheme met the same random numbers.\n",
             style.plus_minus()
         )),
     }
-    let verdicts = verdicts(schemes);
+    let verdicts = verdicts(schemes, margin);
     let verdicts: Vec<String> =
         verdicts.iter().map(|verdict| wrapped(&style.clean(&verdict.sentence))).collect();
     if !verdicts.is_empty() {

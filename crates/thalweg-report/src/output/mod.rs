@@ -2,6 +2,7 @@
 //! diagrams.
 
 mod comparison;
+mod contest;
 mod folder;
 pub mod mahimahi;
 mod parquet;
@@ -27,4 +28,4 @@ pub(crate) use summary::{direction, title_lines};
 pub use table::{Align, Table};
 pub(crate) use text::Scale;
 pub use text::{Style, counted, rate, seconds};
-pub(crate) use verdict::{Certainty, Verdict, verdicts};
+pub use verdict::{Certainty, Verdict, verdicts};

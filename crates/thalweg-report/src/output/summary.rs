@@ -18,8 +18,8 @@ pub fn summary(document: &Document, style: Style) -> String {
         Body::Replications { runs, summary } => {
             text.push_str(&replications_text(runs, summary.as_ref(), style));
         }
-        Body::Comparison { schemes, differences } => {
-            text.push_str(&comparison::comparison(schemes, differences, style));
+        Body::Comparison { margin, schemes, differences } => {
+            text.push_str(&comparison::comparison(schemes, differences, *margin, style));
         }
     }
     text
@@ -154,7 +154,7 @@ fn groups_table(groups: &[Group], style: Style) -> Table {
             rate(group.goodput_bps as f64),
             time(group.delay_p50_s, style),
             time(group.delay_p99_s, style),
-            format!("{:.4}", group.jain),
+            group.jain.map_or(style.nothing().to_owned(), |jain| format!("{jain:.4}")),
             Scale::COUNT.value(group.fairness_variance_kbps2),
         ]);
     }
@@ -345,13 +345,18 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     }
     more(&mut links, summary.links.len(), "bottlenecks");
     let first = runs.iter().find(|run| run.complete).map_or("", |run| &run.fingerprint);
+    let runs = match (summary.runs, summary.different) {
+        (1, _) => "One run".to_owned(),
+        (runs, 1) => {
+            format!("The {runs} runs are the same: they count as one, which tells nothing of chance")
+        }
+        (runs, _) => format!("Means over {runs} runs {} 95 % intervals", style.plus_minus()),
+    };
     format!(
-        "{}{}{}\nMeans over {} runs {} 95 % intervals; fingerprint of the first {first}\n",
+        "{}{}{}\n{runs}; fingerprint of the first {first}\n",
         section(&groups, style),
         section(&sinks, style),
         section(&links, style),
-        summary.runs,
-        style.plus_minus(),
     )
 }
 

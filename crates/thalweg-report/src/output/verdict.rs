@@ -1,187 +1,254 @@
 //! Who won, by how much, and how sure that is.
 
+use super::contest::{Contest, contests};
 use super::text::Scale;
-use crate::results::{Run, SchemeResults, Totals};
+use crate::results::SchemeResults;
 use crate::statistics::{self, Estimate};
 
 /// Who is first in one thing that schemes compete in.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// What it is about.
     pub subject: &'static str,
-    /// Who leads; none where the first two are equal.
+    /// Who leads; none where the first ones are equal.
     pub leader: Option<String>,
     /// How sure it is.
     pub certainty: Certainty,
-    /// Who may be first: the leader, and those whose distance from it may be chance.
+    /// Who may be first: the leader, those equal to it, and those whose distance from it may be chance.
     pub first: Vec<String>,
-    /// Whose distance from the leader is more than chance.
+    /// Whose distance from the leader matters and is more than chance.
     pub behind: Vec<String>,
+    /// How many comparisons its certainty is corrected for.
+    pub comparisons: usize,
     /// All of it in words.
     pub sentence: String,
 }
 
 /// How sure a verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Certainty {
-    /// The first two did the same.
+pub enum Certainty {
+    /// The difference between the first two is less than matters.
     Equal,
-    /// One run each: nothing is known about chance.
+    /// One run each, or several that are the same: nothing is known about chance.
     SingleRun,
-    /// Every run gave the same values.
-    NoChance,
-    /// The paired 95 % interval of the lead excludes zero.
+    /// The lead matters and is more than chance, also where many schemes and metrics are compared.
     Significant,
-    /// It includes zero.
+    /// It may be chance.
     Open,
 }
 
-impl Certainty {
-    fn is_more_than_chance(self) -> bool {
-        matches!(self, Self::Significant | Self::NoChance)
+/// The verdict on each thing that can be decided. A difference is none that is below `margin`, a share of
+/// the worse one's value.
+pub fn verdicts(schemes: &[SchemeResults], margin: f64) -> Vec<Verdict> {
+    let contests = contests(schemes);
+    let tests = Tests::of(&contests);
+    let judge =
+        |(number, contest): (usize, &Contest<'_>)| Judge { contest, number, tests: &tests, margin }.verdict();
+    contests.iter().enumerate().filter_map(judge).collect()
+}
+
+/// The p-values of all pairs of schemes in all contests, corrected for their number. All pairs count, although each contest only
+/// tells of those with its leader: who leads is known only after the runs.
+struct Tests {
+    /// By contest and the positions of the two rivals, the better one first.
+    p: Vec<((usize, usize, usize), f64)>,
+}
+
+impl Tests {
+    fn of(contests: &[Contest<'_>]) -> Self {
+        let mut pairs = Vec::new();
+        for (number, contest) in contests.iter().enumerate() {
+            for (a, better) in contest.rivals.iter().enumerate() {
+                for (b, worse) in contest.rivals.iter().enumerate().skip(a + 1) {
+                    let alike = better.always_the_same() && worse.always_the_same();
+                    let p = statistics::paired_difference(&better.values, &worse.values)
+                        .filter(|_| !alike)
+                        .and_then(|lead| lead.p_value());
+                    pairs.extend(p.map(|p| ((number, a, b), p)));
+                }
+            }
+        }
+        let raw: Vec<f64> = pairs.iter().map(|(_, p)| *p).collect();
+        let keys = pairs.into_iter().map(|(key, _)| key);
+        Self { p: keys.zip(statistics::holm(&raw)).collect() }
+    }
+
+    fn p(&self, contest: usize, a: usize, b: usize) -> Option<f64> {
+        self.p.iter().find(|(key, _)| *key == (contest, a, b)).map(|(_, p)| *p)
     }
 }
 
-/// The verdict on each thing that can be decided.
-pub(crate) fn verdicts(schemes: &[SchemeResults]) -> Vec<Verdict> {
-    CONTESTS.iter().filter_map(|contest| contest.verdict(schemes)).collect()
+/// One contest, about to be decided.
+struct Judge<'a> {
+    contest: &'a Contest<'a>,
+    number: usize,
+    tests: &'a Tests,
+    margin: f64,
 }
 
-/// What schemes compete in, and the words to tell who won.
-struct Contest {
-    /// What the best one did.
-    won: &'static str,
-    /// How it relates to the next one.
-    than: &'static str,
-    /// What nobody won.
-    subject: &'static str,
-    higher_wins: bool,
-    scale: fn(f64) -> Scale,
-    value: fn(&Totals) -> Option<f64>,
-    /// Meaningless where there is only one flow.
-    needs_rivals: bool,
+/// How the best one of a contest stands to another.
+struct Lead {
+    /// By how much it is better, seed by seed.
+    by: Estimate,
+    /// As a share of the other one's value.
+    relative: f64,
+    /// The corrected p-value, where chance can be judged.
+    p: Option<f64>,
+    certainty: Certainty,
 }
 
-const CONTESTS: [Contest; 3] = [
-    Contest {
-        won: "carried most",
-        than: "more than",
-        subject: "goodput",
-        higher_wins: true,
-        scale: Scale::of_rate,
-        value: |totals| Some(totals.goodput_bps as f64),
-        needs_rivals: false,
-    },
-    Contest {
-        won: "had the shortest mean delay",
-        than: "less than",
-        subject: "mean delay",
-        higher_wins: false,
-        scale: Scale::of_time,
-        value: |totals| totals.delay_mean_s,
-        needs_rivals: false,
-    },
-    Contest {
-        won: "shared most evenly by Jain's index",
-        than: "above",
-        subject: "fairness",
-        higher_wins: true,
-        scale: |_| Scale::COUNT,
-        value: |totals| Some(totals.jain),
-        needs_rivals: true,
-    },
-];
-
-impl Contest {
+impl Judge<'_> {
     /// Who won, by how much over the next one, and whether that may be chance.
-    fn verdict(&self, schemes: &[SchemeResults]) -> Option<Verdict> {
-        let flows = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
-        if self.needs_rivals && flows < 2 {
-            return None;
-        }
-        let mut rivals: Vec<Rival<'_>> = schemes.iter().filter_map(|of| self.rival(of, schemes)).collect();
-        let sign = if self.higher_wins { -1.0 } else { 1.0 };
-        // The sort is stable: of equals, the one named first stays first.
-        rivals.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
-        let [best, next, ..] = rivals.as_slice() else { return None };
-        let lead = statistics::paired_difference(&next.values, &best.values)?;
-        let certainty = certainty_of(best, next, &lead);
-        let leader = (certainty != Certainty::Equal).then(|| best.scheme.to_owned());
-        let sentence = self.sentence(best, next, &lead, certainty);
-        let is_behind = |of: &Rival<'_>| {
-            let lead = statistics::paired_difference(&of.values, &best.values);
-            lead.is_some_and(|lead| certainty_of(best, of, &lead).is_more_than_chance())
+    fn verdict(&self) -> Option<Verdict> {
+        let rivals = &self.contest.rivals;
+        let leads: Vec<Lead> = (1..rivals.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
+        let next = leads.first()?;
+        let of = |accepts: fn(&Lead) -> bool| {
+            let found = rivals.iter().skip(1).zip(&leads).filter(move |(_, lead)| accepts(lead));
+            found.map(|(rival, _)| rival.scheme.to_owned()).collect::<Vec<String>>()
         };
-        let (behind, first): (Vec<&Rival<'_>>, Vec<&Rival<'_>>) = rivals.iter().partition(|of| is_behind(of));
-        let names = |rivals: &[&Rival<'_>]| rivals.iter().map(|of| of.scheme.to_owned()).collect();
-        let (first, behind) = (names(&first), names(&behind));
-        Some(Verdict { subject: self.subject, leader, certainty, first, behind, sentence })
+        let is_behind = |lead: &Lead| lead.certainty == Certainty::Significant;
+        let (behind, mut first) = (of(is_behind), of(|lead| lead.certainty != Certainty::Significant));
+        first.insert(0, rivals[0].scheme.to_owned());
+        let sentence = format!("{}{}{}", self.first(&leads), self.last(&leads), self.contest.note);
+        let leader = (next.certainty != Certainty::Equal).then(|| rivals[0].scheme.to_owned());
+        Some(Verdict {
+            subject: self.contest.subject,
+            leader,
+            certainty: next.certainty,
+            first,
+            behind,
+            comparisons: self.tests.p.len(),
+            sentence,
+        })
     }
 
-    fn sentence(&self, best: &Rival<'_>, next: &Rival<'_>, lead: &Estimate, certainty: Certainty) -> String {
-        let Self { won, than, subject, .. } = self;
-        let (first, second) = (best.scheme, next.scheme);
-        let scale = (self.scale)(best.mean);
-        let mean = scale.value(best.mean);
-        let difference = (self.scale)(lead.mean);
-        let by = difference.value(lead.mean.abs());
-        let relative = match next.mean {
-            0.0 => String::new(),
-            mean => format!(" ({})", Scale::PERCENT.fixed((lead.mean / mean).abs(), 1)),
+    /// The lead over the rival at a position; `None` where there is no seed under which both have a value.
+    fn lead(&self, position: usize) -> Option<Lead> {
+        let (best, other) = (&self.contest.rivals[0], &self.contest.rivals[position]);
+        let by = statistics::paired_difference(&other.values, &best.values)?;
+        let size = by.mean.abs();
+        let share = |of: f64| if of == 0.0 { 0.0 } else { of / other.mean.abs() };
+        let relative = share(size);
+        let p = self.tests.p(self.number, 0, position);
+        let half = by.ci95.filter(|_| p.is_some());
+        let certainty = match (half, p) {
+            (Some(half), _) if share(size + half) < self.margin => Certainty::Equal,
+            (Some(half), _) if relative < self.margin && size > half => Certainty::Equal,
+            (Some(_), Some(p)) if relative >= self.margin && p < 0.05 => Certainty::Significant,
+            (Some(_), Some(_)) => Certainty::Open,
+            _ if relative < self.margin => Certainty::Equal,
+            _ => Certainty::SingleRun,
         };
-        // The interval of the size of the lead, so that it reads the same way where less is better.
-        let (size, half) = (lead.mean.abs(), lead.ci95.unwrap_or(0.0));
-        let interval = difference.range(size - half, size + half);
-        match certainty {
-            Certainty::Equal => format!("{first} and {second} are equal in {subject}."),
-            Certainty::SingleRun => format!("{first} {won}: {mean}, {by}{relative} {than} {second}."),
-            Certainty::NoChance => format!(
-                "{first} {won}: {mean}, {by}{relative} {than} {second}; the runs are identical in this, so chance plays no part."
-            ),
+        Some(Lead { by, relative, p, certainty })
+    }
+
+    /// The sentence on the first two, or on all that are equal.
+    fn first(&self, leads: &[Lead]) -> String {
+        let Contest { subject, won, than, of, scale, rivals, .. } = self.contest;
+        let (best, next, lead) = (&rivals[0], &rivals[1], &leads[0]);
+        let (first, second, mean) = (best.scheme, next.scheme, scale(best.mean).value(best.mean));
+        let mut by = self.size(lead);
+        if lead.relative.is_finite() {
+            by.push_str(&format!(" ({})", Scale::PERCENT.fixed(lead.relative, 1)));
+        }
+        match lead.certainty {
+            Certainty::Equal => {
+                let equal = leads.iter().take_while(|lead| lead.certainty == Certainty::Equal).count();
+                let names: Vec<&str> = rivals[..=equal].iter().map(|rival| rival.scheme).collect();
+                format!(
+                    "{} are equal within {} in {subject}: {mean}{of}.",
+                    listed(&names),
+                    percent(self.margin)
+                )
+            }
+            Certainty::SingleRun => {
+                let same = if lead.by.n > 1 {
+                    "; the runs do not differ in this, which tells nothing of chance"
+                } else {
+                    ""
+                };
+                format!("{first} {won}: {mean}{of}, {by} {than} {second}{same}.")
+            }
             Certainty::Significant => format!(
-                "{first} {won}: {mean}, {by}{relative} {than} {second}; the paired 95 % interval of that difference, \
-                 {interval}, excludes zero."
+                "{first} {won}: {mean}{of}, {by} {than} {second}; the paired 95 % interval of that difference, {}, \
+                 excludes zero{}.",
+                self.interval(lead),
+                self.corrected(lead, ", also")
             ),
-            Certainty::Open => format!(
-                "No clear winner in {subject}: {first} leads {second} by {by}{relative}, but the paired 95 % interval \
-                 of that lead, {interval}, includes zero."
-            ),
+            Certainty::Open => {
+                let interval = self.interval(lead);
+                let excludes = match lead.by.excludes_zero() {
+                    Some(true) if lead.p.is_some_and(|p| p >= 0.05) => {
+                        format!("excludes zero only by itself{}", self.corrected(lead, ", not"))
+                    }
+                    _ => "includes zero".to_owned(),
+                };
+                format!(
+                    "No clear winner in {subject}: {first} leads {second} by {by}{of}, but the paired 95 % interval of that \
+                     lead, {interval}, {excludes}."
+                )
+            }
         }
     }
 
-    /// A scheme's values, seed by seed of the first scheme, so that those of two schemes are pairs.
-    fn rival<'a>(&self, of: &'a SchemeResults, schemes: &[SchemeResults]) -> Option<Rival<'a>> {
-        let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
-        let value = |run: &Run| find(run.seed).and_then(|run| (self.value)(&run.totals));
-        let values: Vec<Option<f64>> = schemes.first()?.runs.iter().map(value).collect();
-        let known: Vec<f64> = values.iter().copied().flatten().collect();
-        Some(Rival { scheme: &of.scheme, mean: statistics::mean(&known)?, values })
+    /// The sentence on the last one, where there are more than those of the first sentence.
+    fn last(&self, leads: &[Lead]) -> String {
+        let Contest { rivals, scale, .. } = self.contest;
+        let (Some(last), Some(lead)) = (rivals.last(), leads.last()) else { return String::new() };
+        if leads.len() < 2 || !matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun) {
+            return String::new();
+        }
+        let value = scale(last.mean).value(last.mean);
+        let (more, less) = (last.mean.max(rivals[0].mean), last.mean.min(rivals[0].mean));
+        let ratio = match more / less {
+            times if times.is_finite() && times >= 2.0 => {
+                let of = if last.mean < rivals[0].mean { "of which the first has" } else { "which is" };
+                format!(", {of} {times:.1} times as much")
+            }
+            _ => String::new(),
+        };
+        format!(" {} is last with {value}{ratio}.", last.scheme)
+    }
+
+    /// How large a lead is.
+    fn size(&self, lead: &Lead) -> String {
+        (self.contest.scale)(lead.by.mean).value(lead.by.mean.abs())
+    }
+
+    /// The interval of the size of a lead, so that it reads the same way where less is better.
+    fn interval(&self, lead: &Lead) -> String {
+        let (size, half) = (lead.by.mean.abs(), lead.by.ci95.unwrap_or(0.0));
+        (self.contest.scale)(lead.by.mean).range(size - half, size + half)
+    }
+
+    /// That the many comparisons are corrected for, where there are several.
+    fn corrected(&self, lead: &Lead, word: &str) -> String {
+        let count = self.tests.p.len();
+        match lead.p {
+            Some(p) if count > 1 => {
+                let p = if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
+                format!("{word} by Holm's method for the {count} comparisons made here ({p})")
+            }
+            _ => String::new(),
+        }
     }
 }
 
-/// How sure it is that `best` is better than `next`.
-fn certainty_of(best: &Rival<'_>, next: &Rival<'_>, lead: &Estimate) -> Certainty {
-    if lead.min == 0.0 && lead.max == 0.0 {
-        return Certainty::Equal;
-    }
-    match lead.ci95 {
-        None => Certainty::SingleRun,
-        Some(_) if best.always_the_same() && next.always_the_same() => Certainty::NoChance,
-        Some(half) if lead.mean.abs() > half => Certainty::Significant,
-        Some(_) => Certainty::Open,
+/// "a", "a and b", "a, b and c".
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
     }
 }
 
-/// A scheme with its values of one metric.
-struct Rival<'a> {
-    scheme: &'a str,
-    mean: f64,
-    values: Vec<Option<f64>>,
+/// A share without digits that say nothing: "1 %", "0.5 %".
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
 }
 
-impl Rival<'_> {
-    /// True if every run gave the same value.
-    fn always_the_same(&self) -> bool {
-        self.values.windows(2).all(|pair| pair[0] == pair[1])
-    }
-}
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;

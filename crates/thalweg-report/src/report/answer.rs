@@ -16,7 +16,7 @@ pub(super) fn answer(document: &Document) -> String {
         html.push_str("<p class=\"warning\">Partial: the runs were interrupted.</p>\n");
     }
     match &document.body {
-        Body::Comparison { schemes, .. } => comparison(&mut html, schemes),
+        Body::Comparison { margin, schemes, .. } => comparison(&mut html, schemes, *margin),
         Body::Run { runs } => run(&mut html, runs, None),
         Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),
     }
@@ -24,16 +24,23 @@ pub(super) fn answer(document: &Document) -> String {
     html
 }
 
-fn comparison(html: &mut String, schemes: &[SchemeResults]) {
-    let verdicts = verdicts(schemes);
+fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64) {
+    let verdicts = verdicts(schemes, margin);
     cards(html, &verdicts.iter().map(verdict_card).collect::<Vec<_>>(), false);
     scores(html, schemes);
-    let runs = schemes.iter().filter_map(|of| of.summary.as_ref()).map(|summary| summary.runs).min();
+    let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
+    let runs = summaries().map(|summary| summary.runs).min();
+    let same = summaries().all(|summary| summary.different == 1);
     let note = match runs {
         None => "No run is complete: there is nothing to compare.".to_owned(),
         Some(1) => {
             "These are single runs: <code>--reps 5</code> tells whether the differences are more than chance."
                 .to_owned()
+        }
+        Some(runs) if same => {
+            format!(
+                "The {runs} runs of each scheme are the same: they count as one, which tells nothing of chance."
+            )
         }
         Some(runs) => format!(
             "Means over {runs} runs ± 95 % intervals; every scheme met the same random numbers. Bars of a column have one scale."
@@ -46,7 +53,6 @@ fn comparison(html: &mut String, schemes: &[SchemeResults]) {
 fn verdict_card(verdict: &Verdict) -> Card {
     let sure = match verdict.certainty {
         Certainty::Significant => ("yes", "Sure: more than chance"),
-        Certainty::NoChance => ("yes", "Sure: no chance involved"),
         Certainty::Open => (
             "no",
             if verdict.behind.is_empty() {
@@ -56,10 +62,10 @@ fn verdict_card(verdict: &Verdict) -> Card {
             },
         ),
         Certainty::SingleRun => ("unknown", "One run each: chance unknown"),
-        Certainty::Equal => ("yes", "Equal"),
+        Certainty::Equal => ("yes", "Less than matters"),
     };
     let main = match (&verdict.leader, verdict.certainty) {
-        (None, _) => "nobody leads".to_owned(),
+        (None, _) => "equal".to_owned(),
         // Those of whom any may be first, where others are out.
         (Some(_), Certainty::Open) if !verdict.behind.is_empty() && verdict.first.len() <= MOST_FIRST => {
             escape(&verdict.first.join(", "))
@@ -70,7 +76,12 @@ fn verdict_card(verdict: &Verdict) -> Card {
     let said = format!("No clear winner in {}: ", verdict.subject);
     let mut text = escape(verdict.sentence.strip_prefix(&said).unwrap_or(&verdict.sentence));
     if verdict.certainty == Certainty::Open && !verdict.behind.is_empty() {
-        let _ = write!(text, " Behind by more than chance: {}.", escape(&verdict.behind.join(", ")));
+        let _ = write!(
+            text,
+            " Behind by more than chance, by Holm's method for all {} comparisons: {}.",
+            verdict.comparisons,
+            escape(&verdict.behind.join(", "))
+        );
     }
     Card { subject: capital(verdict.subject), main, text, sure: Some(sure) }
 }
@@ -156,7 +167,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         sure: None,
     }];
     if first.flows.len() > 1 {
-        all.push(shares_card(first, summary, &shown(estimate("jain", Some(totals.jain)), |_| Scale::COUNT)));
+        all.push(shares_card(first, summary, &shown(estimate("jain", totals.jain), |_| Scale::COUNT)));
     }
     let worst = shown(estimate("delay_p99_worst_s", totals.delay_p99_worst_s), Scale::of_time);
     let shortest = first.groups.iter().filter_map(|group| group.delay_min_s).reduce(f64::min).map(seconds);
@@ -278,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_comparison_says_who_won_and_how_sure() {
-        let clear = compared([70, 71, 72], [50, 50, 51]);
+        let clear = compared([70, 71, 70], [50, 50, 49]);
         assert!(
             clear.contains("<p class=\"main\">&lt;vegas&gt;</p><p class=\"sure yes\">Sure: more than chance"),
             "{clear}"
@@ -292,7 +303,11 @@ mod tests {
             ("c".to_owned(), runs([1, 2, 2])),
         ];
         let three = answer(&Document::of_comparison(header(&[1, 2, 3]), schemes));
-        assert!(three.contains(">b, a</p>") && three.contains("Behind by more than chance: c."), "{three}");
+        assert!(
+            three.contains(">b, a</p>")
+                && three.contains("Behind by more than chance, by Holm's method for all 9 comparisons: c."),
+            "{three}"
+        );
         assert!(open.contains("At link left → right,") && open.contains(">98.7 %</td>"), "{open}");
     }
 

@@ -13,6 +13,13 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use thalweg_proto::units::Duration;
 
+/// The share of a value below which a difference between schemes decides nothing, unless said otherwise.
+pub const MARGIN: f64 = 0.01;
+
+fn default_margin() -> f64 {
+    MARGIN
+}
+
 /// What [`Document::format`] says.
 pub const FORMAT: &str = "thalweg-results";
 
@@ -81,6 +88,9 @@ pub enum Body {
     },
     /// The same scenario under several schemes.
     Comparison {
+        /// Differences below this share of a value decide nothing.
+        #[serde(default = "default_margin")]
+        margin: f64,
         /// One for each scheme, in the order asked for.
         schemes: Vec<SchemeResults>,
         /// Each scheme but the first against the first.
@@ -113,6 +123,8 @@ pub struct Header {
     pub warmup: Duration,
     /// The seeds asked for.
     pub seeds: Vec<u64>,
+    /// Differences between schemes below this share of a value decide nothing; usual is [`MARGIN`].
+    pub margin: f64,
 }
 
 impl Document {
@@ -140,7 +152,8 @@ impl Document {
             SchemeResults { scheme, runs, summary }
         };
         let schemes = schemes.into_iter().map(with_summary).collect();
-        Self::new(header, complete, Body::Comparison { schemes, differences })
+        let margin = header.margin;
+        Self::new(header, complete, Body::Comparison { margin, schemes, differences })
     }
 
     fn new(header: Header, complete: bool, body: Body) -> Self {

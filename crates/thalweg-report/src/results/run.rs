@@ -1,6 +1,5 @@
 //! One run in the document.
 
-use crate::statistics;
 use serde::{Deserialize, Serialize};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -60,8 +59,8 @@ pub struct Totals {
     pub goodput_bps: u64,
     /// The sum of the flows' throughput.
     pub throughput_bps: u64,
-    /// Jain's index of the goodput of all flows.
-    pub jain: f64,
+    /// Jain's index of the goodput of the flows that wanted more; missing where none did.
+    pub jain: Option<f64>,
     /// The mean one-way delay over all data packets of all flows.
     pub delay_mean_s: Option<f64>,
     /// The largest of the groups' 99th delay percentiles.
@@ -89,8 +88,8 @@ pub struct Group {
     pub goodput_bps: u64,
     /// The sum of the flows' throughput.
     pub throughput_bps: u64,
-    /// Jain's index of the flows' goodput.
-    pub jain: f64,
+    /// Jain's index of the goodput of its flows that wanted more; missing where none did.
+    pub jain: Option<f64>,
     /// The fairness variance of the SEIF thesis, in (kbit/s)².
     pub fairness_variance_kbps2: f64,
     /// How many one-way delays were measured.
@@ -238,6 +237,9 @@ pub struct Flow {
     pub unread_max_bytes: Option<u64>,
     /// What held the sender back, as shares of the time for which that is known.
     pub limits: Option<Limits>,
+    /// It always had more to send: it is none of a group of transfers that end, and neither its source nor a slow reader held
+    /// it back for more than a tenth of the time. What other flows carry is set by what they were given to carry.
+    pub wanted_more: bool,
 }
 
 /// What the ends of two-level flow control counted. Buffers are those of one connection, over the whole run.
@@ -333,7 +335,7 @@ impl Run {
     /// The document's form of what the simulator measured. Series are left out: they have files of their own.
     pub fn of(result: &sim::RunResult) -> Self {
         let flows: Vec<&sim::FlowResult> = result.flows.iter().collect();
-        let totals = Totals::of(&flows, &result.groups);
+        let totals = Totals::of(&flows, result);
         let mut members: Vec<Vec<&sim::FlowResult>> = vec![Vec::new(); result.groups.len()];
         for flow in &flows {
             if let Some(members) = members.get_mut(flow.group as usize) {
@@ -365,16 +367,15 @@ impl Conservation {
 }
 
 impl Totals {
-    fn of(flows: &[&sim::FlowResult], groups: &[sim::GroupResult]) -> Self {
-        let goodput: Vec<f64> = flows.iter().map(|flow| flow.goodput.as_f64()).collect();
+    fn of(flows: &[&sim::FlowResult], result: &sim::RunResult) -> Self {
         let counts = Counts::of(flows);
-        let measured = || groups.iter().map(|group| &group.delay).filter(|delay| delay.count > 0);
+        let measured = || result.groups.iter().map(|group| &group.delay).filter(|delay| delay.count > 0);
         let samples: u64 = measured().map(|delay| delay.count).sum();
         let sum: f64 = measured().map(|delay| delay.mean.as_secs_f64() * delay.count as f64).sum();
         Self {
             goodput_bps: counts.goodput_bps,
             throughput_bps: counts.throughput_bps,
-            jain: statistics::jain(&goodput),
+            jain: result.jain(),
             delay_mean_s: (samples > 0).then(|| sum / samples as f64),
             delay_p99_worst_s: measured().map(|delay| delay.p99).max().map(Duration::as_secs_f64),
             sent_packets: counts.sent_packets,
@@ -505,6 +506,7 @@ impl Flow {
             smoothed_rtt_s: measured(flow.smoothed_rtt),
             unread_max_bytes: flow.unread_peak.map(Bytes::get),
             limits: Limits::of(&flow.limits),
+            wanted_more: group.is_some_and(|group| group.wanted_more(flow)),
         }
     }
 }

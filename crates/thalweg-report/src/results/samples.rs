@@ -82,7 +82,7 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         scheme: scheme.to_owned(),
         flows,
         goodput: Rate::from_mbits_per_sec(mbits),
-        jain: 1.0,
+        jain: Some(1.0),
         fairness_variance: 0.0,
         completion: Summary::default(),
         unfinished: 0,
@@ -123,6 +123,7 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
         duration: Duration::from_secs(30),
         warmup: Duration::from_secs(5),
         seeds: seeds.to_vec(),
+        margin: super::MARGIN,
     }
 }
 

@@ -11,8 +11,12 @@ pub type Metrics<T = Estimate> = BTreeMap<String, T>;
 /// Means over the complete runs of one scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many runs the means are over.
+    /// How many runs are complete.
     pub runs: u64,
+    /// How many of them differ in anything that was delivered or dropped. Where it is 1, all runs are one run: it counts once,
+    /// and nothing is known of chance. Otherwise the means are over all of them.
+    #[serde(default = "one")]
+    pub different: u64,
     /// The network as a whole.
     pub totals: Metrics,
     /// Each group of flows.
@@ -71,6 +75,10 @@ pub struct Metric {
     pub excludes_zero: Option<bool>,
 }
 
+fn one() -> u64 {
+    1
+}
+
 /// A direction of a link: its name and its two ends.
 pub(super) type LinkKey = (String, String, String);
 
@@ -88,8 +96,13 @@ fn link_key(link: &Link) -> LinkKey {
 impl Summary {
     /// The means over the complete ones of `runs`; `None` where none is.
     pub(super) fn of(runs: &[Run], links: &[LinkKey]) -> Option<Self> {
-        let complete: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
-        let first = complete.first()?;
+        let mut complete: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
+        let first = *complete.first()?;
+        let all = complete.len() as u64;
+        let different = complete.iter().map(|run| &run.fingerprint).collect::<BTreeSet<_>>().len() as u64;
+        if different == 1 {
+            complete.truncate(1);
+        }
         let group = |(position, group): (usize, &super::run::Group)| GroupMetrics {
             name: group.name.clone(),
             metrics: estimates(complete.iter().map(|run| group_values(run, position))),
@@ -101,7 +114,8 @@ impl Summary {
             metrics: estimates(complete.iter().map(|run| find_link(run, key).map(link_values))),
         };
         Some(Self {
-            runs: complete.len() as u64,
+            runs: all,
+            different,
             totals: estimates(complete.iter().map(|run| Some(totals_values(&run.totals)))),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
@@ -119,8 +133,13 @@ impl Difference {
     ) -> Option<Self> {
         let twin = |run: &Run| other.1.iter().find(|twin| twin.complete && twin.seed == run.seed);
         let complete = base.1.iter().filter(|run| run.complete);
-        let pairs: Vec<(&Run, &Run)> = complete.filter_map(|run| Some((run, twin(run)?))).collect();
-        let (first, _) = pairs.first()?;
+        let mut pairs: Vec<(&Run, &Run)> = complete.filter_map(|run| Some((run, twin(run)?))).collect();
+        let (first, _) = *pairs.first()?;
+        let marks = |(base, other): &(&Run, &Run)| (base.fingerprint.clone(), other.fingerprint.clone());
+        if pairs.iter().map(marks).collect::<BTreeSet<_>>().len() == 1 {
+            // All pairs are one pair.
+            pairs.truncate(1);
+        }
         let group = |(position, group): (usize, &super::run::Group)| GroupMetrics {
             name: group.name.clone(),
             metrics: differences(&pairs, |run| group_values(run, position)),
@@ -193,7 +212,7 @@ fn totals_values(totals: &Totals) -> Values {
     vec![
         ("goodput_bps", Some(totals.goodput_bps as f64)),
         ("throughput_bps", Some(totals.throughput_bps as f64)),
-        ("jain", Some(totals.jain)),
+        ("jain", totals.jain),
         ("delay_mean_s", totals.delay_mean_s),
         ("delay_p99_worst_s", totals.delay_p99_worst_s),
         ("retransmissions", Some(totals.retransmissions as f64)),
@@ -207,7 +226,7 @@ fn group_values(run: &Run, position: usize) -> Option<Values> {
     let mut values = vec![
         ("goodput_bps", Some(group.goodput_bps as f64)),
         ("throughput_bps", Some(group.throughput_bps as f64)),
-        ("jain", Some(group.jain)),
+        ("jain", group.jain),
         ("fairness_variance_kbps2", Some(group.fairness_variance_kbps2)),
         ("delay_mean_s", group.delay_mean_s),
         ("delay_p50_s", group.delay_p50_s),

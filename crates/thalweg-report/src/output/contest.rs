@@ -1,0 +1,229 @@
+//! What schemes compete in, and their values in it.
+
+use super::text::Scale;
+use crate::results::{Group, Run, SchemeResults};
+use crate::statistics;
+
+/// One thing that schemes compete in, with what each did and the words to tell who won.
+pub(super) struct Contest<'a> {
+    /// The thing itself, as in "no clear winner in goodput".
+    pub subject: &'static str,
+    /// What the best one did.
+    pub won: &'static str,
+    /// How the best one's value relates to the next one's.
+    pub than: &'static str,
+    pub scale: fn(f64) -> Scale,
+    /// What the values are of, where that is not the whole network.
+    pub of: String,
+    /// What else has to be said for the values to be understood.
+    pub note: String,
+    /// The schemes that have values; the best first.
+    pub rivals: Vec<Rival<'a>>,
+}
+
+/// A scheme with its values of one metric.
+pub(super) struct Rival<'a> {
+    pub scheme: &'a str,
+    pub mean: f64,
+    /// Seed by seed of the first scheme, so that those of two schemes are pairs.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Rival<'_> {
+    /// True if there are several values, all of them the same.
+    pub fn always_the_same(&self) -> bool {
+        self.values.len() > 1 && self.values.windows(2).all(|pair| pair[0] == pair[1])
+    }
+}
+
+/// All that the schemes compete in. Where transfers end, how soon they do comes first.
+pub(super) fn contests(schemes: &[SchemeResults]) -> Vec<Contest<'_>> {
+    let found = [completion(schemes), goodput(schemes), delay(schemes), fairness(schemes)];
+    found.into_iter().flatten().filter(|contest| contest.rivals.len() > 1).collect()
+}
+
+fn completion(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+    let groups = measured(schemes, |group| group.completion_mean_s);
+    if groups.is_empty() {
+        return None;
+    }
+    let rivals = rivals(schemes, false, |run| within(run, &groups, |group| group.completion_mean_s));
+    Some(Contest {
+        subject: "completion time",
+        won: "completed transfers soonest",
+        than: "less than",
+        scale: Scale::of_time,
+        of: over(&groups),
+        note: unfinished(schemes, &groups),
+        rivals,
+    })
+}
+
+/// The goodput of flows that always had more to send: what others carry is set by what is offered, not by their scheme.
+fn goodput(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+    let greedy = flows(schemes, |wanting| wanting > 0);
+    let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
+    if greedy.is_empty() {
+        return None;
+    }
+    let sum = |run: &Run| {
+        let bps = greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.goodput_bps as f64);
+        Some(bps.sum())
+    };
+    Some(Contest {
+        subject: "goodput",
+        won: "carried most",
+        than: "more than",
+        scale: Scale::of_rate,
+        of: of_greedy(greedy.len(), all),
+        note: String::new(),
+        rivals: rivals(schemes, true, sum),
+    })
+}
+
+fn delay(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+    let groups = measured(schemes, |group| group.delay_mean_s);
+    if groups.is_empty() {
+        return None;
+    }
+    Some(Contest {
+        subject: "mean delay",
+        won: "had the shortest mean delay",
+        than: "less than",
+        scale: Scale::of_time,
+        of: over(&groups),
+        note: String::new(),
+        rivals: rivals(schemes, false, |run| within(run, &groups, |group| group.delay_mean_s)),
+    })
+}
+
+/// Jain's index of the flows that had more to send under every scheme: others got what they asked for.
+fn fairness(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
+    let runs = schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete).count();
+    let greedy = flows(schemes, |wanting| wanting == runs);
+    let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
+    if greedy.len() < 2 {
+        return None;
+    }
+    let index = |run: &Run| {
+        let bps = greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.goodput_bps as f64);
+        Some(statistics::jain(&bps.collect::<Vec<_>>()))
+    };
+    Some(Contest {
+        subject: "fairness",
+        won: "shared most evenly by Jain's index",
+        than: "above",
+        scale: |_| Scale::COUNT,
+        of: of_greedy(greedy.len(), all),
+        note: String::new(),
+        rivals: rivals(schemes, true, index),
+    })
+}
+
+/// The schemes with a value in some complete run, the best first. Where all runs of every scheme are one run, it counts
+/// once.
+fn rivals<'a>(
+    schemes: &'a [SchemeResults],
+    higher_wins: bool,
+    value: impl Fn(&Run) -> Option<f64>,
+) -> Vec<Rival<'a>> {
+    let once = schemes.iter().all(|of| of.summary.as_ref().is_none_or(|summary| summary.different == 1));
+    let seeds = schemes.first().map_or(&[][..], |of| &of.runs).iter().map(|run| run.seed);
+    let seeds: Vec<u64> = seeds.take(if once { 1 } else { usize::MAX }).collect();
+    let rival = |of: &'a SchemeResults| {
+        let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
+        let values: Vec<Option<f64>> = seeds.iter().map(|&seed| find(seed).and_then(&value)).collect();
+        let known: Vec<f64> = values.iter().copied().flatten().collect();
+        Some(Rival { scheme: &of.scheme, mean: statistics::mean(&known)?, values })
+    };
+    let mut rivals: Vec<Rival<'_>> = schemes.iter().filter_map(rival).collect();
+    let sign = if higher_wins { -1.0 } else { 1.0 };
+    // The sort is stable: of equals, the one named first stays first.
+    rivals.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
+    rivals
+}
+
+/// The positions of the groups that have a value in some complete run.
+fn measured(schemes: &[SchemeResults], value: fn(&Group) -> Option<f64>) -> Vec<usize> {
+    let complete = || schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete);
+    let groups = complete().map(|run| run.groups.len()).max().unwrap_or(0);
+    let has = |&group: &usize| complete().any(|run| run.groups.get(group).and_then(value).is_some());
+    (0..groups).filter(has).collect()
+}
+
+/// The value of a run's group, or the geometric mean of the values of several. Groups may differ in their paths and the sizes
+/// of their transfers: each has the same weight in it whatever its values, and a scheme gains nothing by starving the slower
+/// one.
+fn within(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Option<f64> {
+    let values = groups.iter().map(|&group| run.groups.get(group).and_then(value));
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    match values.as_slice() {
+        [one] => Some(*one),
+        several => statistics::geometric_mean(several),
+    }
+}
+
+fn over(groups: &[usize]) -> String {
+    match groups.len() {
+        1 => String::new(),
+        count => format!(" (geometric mean over {count} groups)"),
+    }
+}
+
+fn of_greedy(greedy: usize, all: usize) -> String {
+    match (greedy, all) {
+        _ if greedy == all => String::new(),
+        (1, _) => " (the one flow that always had more to send)".to_owned(),
+        _ => format!(" (the {greedy} flows that always had more to send)"),
+    }
+}
+
+/// The positions of flows that wanted more in as many complete runs, of all schemes, as `enough` accepts.
+fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize> {
+    let mut wanting: Vec<usize> = Vec::new();
+    for run in schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete) {
+        wanting.resize(wanting.len().max(run.flows.len()), 0);
+        for (count, flow) in wanting.iter_mut().zip(&run.flows) {
+            *count += usize::from(flow.wanted_more);
+        }
+    }
+    (0..wanting.len()).filter(|&flow| enough(wanting[flow])).collect()
+}
+
+/// Whose transfers did not all end, where that is more than a few: times are of those that did.
+fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
+    let share = |of: &SchemeResults| {
+        let counted = of.runs.iter().filter(|run| run.complete);
+        let all = counted
+            .flat_map(|run| groups.iter().filter_map(move |&group| Some((run, run.groups.get(group)?))));
+        let (ended, open) = all.fold((0, 0), |(ended, open), (run, group)| {
+            (ended + group.completions, open + open_transfers(run, group))
+        });
+        open as f64 / (ended + open).max(1) as f64
+    };
+    let late: Vec<String> = schemes
+        .iter()
+        .map(|of| (of, share(of)))
+        .filter(|(_, share)| *share > FEW)
+        .map(|(of, share)| format!("{} {}", of.scheme, Scale::PERCENT.fixed(share, 1)))
+        .collect();
+    if late.is_empty() {
+        String::new()
+    } else {
+        format!(" Not ended within the run, and not in these times: {}.", late.join(", "))
+    }
+}
+
+/// Transfers of a group that were begun and have not ended: those of a workload of many, or its flows where each is one.
+fn open_transfers(run: &Run, group: &Group) -> u64 {
+    let flows = || run.flows.iter().filter(|flow| flow.group == group.name);
+    let ended = flows().filter(|flow| flow.finished_s.is_some()).count() as u64;
+    match (group.unfinished, group.completions) {
+        (0, 0) => u64::from(group.flows),
+        (0, _) if ended > 0 => u64::from(group.flows) - ended,
+        (unfinished, _) => unfinished,
+    }
+}
+
+/// A share of transfers that changes little.
+const FEW: f64 = 0.01;

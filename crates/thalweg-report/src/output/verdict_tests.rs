@@ -1,0 +1,187 @@
+use super::{Certainty, Verdict, verdicts};
+use crate::results::samples::{header, result};
+use crate::results::{Body, Document, MARGIN, Run};
+use thalweg_proto::units::{Duration, Time};
+use thalweg_sim::{RunResult, Summary};
+
+/// What is said of schemes, each with the result of each seed.
+fn judged(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> {
+    let seeds: Vec<u64> = (1..=schemes[0].1.len() as u64).collect();
+    let runs = |results: &[RunResult]| results.iter().map(Run::of).collect();
+    let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
+    let document = Document::of_comparison(header(&seeds), schemes);
+    let Body::Comparison { schemes, .. } = document.body else { panic!() };
+    verdicts(&schemes, margin)
+}
+
+fn with_goodput(mbits: &[u64]) -> Vec<RunResult> {
+    mbits.iter().zip(1..).map(|(mbits, seed)| result(seed, *mbits)).collect()
+}
+
+#[track_caller]
+fn about<'a>(verdicts: &'a [Verdict], subject: &str) -> &'a Verdict {
+    verdicts.iter().find(|verdict| verdict.subject == subject).unwrap_or_else(|| panic!("{verdicts:#?}"))
+}
+
+fn goodput(schemes: &[(&str, &[u64])], margin: f64) -> Verdict {
+    let schemes: Vec<(&str, Vec<RunResult>)> =
+        schemes.iter().map(|(name, mbits)| (*name, with_goodput(mbits))).collect();
+    about(&judged(&schemes, margin), "goodput").clone()
+}
+
+/// All flows are transfers that take so long.
+fn with_transfers(mean: Duration, seed: u64) -> RunResult {
+    let mut result = result(seed, 75);
+    for group in &mut result.groups {
+        group.completion = Summary { count: 10, min: mean, mean, p50: mean, p99: mean, max: mean };
+    }
+    for flow in &mut result.flows {
+        flow.finished = Some(Time::ZERO + mean);
+    }
+    result
+}
+
+#[test]
+fn what_matters_less_than_the_margin_is_equal() {
+    // 200 and 201 of about 95 Mbit/s.
+    let close: [(&str, &[u64]); 2] = [("a", &[200, 201, 202]), ("b", &[201, 202, 203])];
+    let verdict = goodput(&close, MARGIN);
+    assert_eq!((verdict.certainty, verdict.leader), (Certainty::Equal, None));
+    assert!(
+        verdict.sentence.starts_with("b and a are equal within 1 % in goodput: "),
+        "{}",
+        verdict.sentence
+    );
+    // The same difference is one where less matters.
+    let verdict = goodput(&close, 0.001);
+    assert_eq!((verdict.certainty, verdict.leader.as_deref()), (Certainty::Significant, Some("b")));
+    // And a clear difference of 5 % is none where only 10 % matter.
+    let verdict = goodput(&[("a", &[75, 76, 76]), ("b", &[70, 72, 71])], 0.1);
+    assert!(verdict.sentence.contains("equal within 10 %"), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_small_mean_difference_that_chance_may_hide_is_open() {
+    let verdict = goodput(&[("a", &[70, 90, 80]), ("b", &[90, 70, 80])], MARGIN);
+    assert_eq!(verdict.certainty, Certainty::Open, "{}", verdict.sentence);
+}
+
+#[test]
+fn all_that_are_equal_are_named_and_the_last_one_too() {
+    let schemes: [(&str, &[u64]); 4] =
+        [("a", &[200, 201, 202]), ("b", &[201, 202, 203]), ("c", &[200, 202, 202]), ("d", &[20, 21, 19])];
+    let verdict = goodput(&schemes, MARGIN);
+    let expected = "b, c and a are equal within 1 % in goodput: 222.0 Mbit/s. d is last with 40.00 Mbit/s, of which the \
+                    first has 5.5 times as much.";
+    assert_eq!(verdict.sentence, expected);
+    assert_eq!(
+        (verdict.first, verdict.behind),
+        (["b", "c", "a"].map(str::to_owned).to_vec(), vec!["d".to_owned()])
+    );
+}
+
+#[test]
+fn runs_that_are_the_same_are_one_run() {
+    let same = |mbits| (0..3).map(|_| result(7, mbits)).collect::<Vec<RunResult>>();
+    let mut schemes = vec![("a", same(70)), ("b", same(75))];
+    for (_, results) in &mut schemes {
+        results.iter_mut().zip(1..).for_each(|(result, seed)| result.seed = seed);
+    }
+    let verdict = about(&judged(&schemes, MARGIN), "goodput").clone();
+    assert_eq!(verdict.certainty, Certainty::SingleRun);
+    assert!(verdict.sentence.ends_with("(5.6 %) more than a."), "{}", verdict.sentence);
+    // Runs may differ in other things.
+    let verdict = goodput(&[("a", &[70, 70, 70]), ("b", &[75, 75, 75])], MARGIN);
+    assert_eq!(verdict.certainty, Certainty::SingleRun);
+    assert!(verdict.sentence.contains("tells nothing of chance"), "{}", verdict.sentence);
+}
+
+#[test]
+fn completion_times_come_first_and_goodput_is_not_won_by_what_was_offered() {
+    let transfers = |millis: [u64; 3]| {
+        let run = |(millis, seed): (&u64, u64)| with_transfers(Duration::from_millis(*millis), seed);
+        millis.iter().zip(1..).map(run).collect::<Vec<RunResult>>()
+    };
+    let found = judged(&[("iw3", transfers([198, 200, 196])), ("iw10", transfers([146, 149, 145]))], MARGIN);
+    let subjects: Vec<&str> = found.iter().map(|verdict| verdict.subject).collect();
+    assert_eq!(subjects, ["completion time", "mean delay"]);
+    assert_eq!((found[0].certainty, found[0].leader.as_deref()), (Certainty::Significant, Some("iw10")));
+    let expected = "iw10 completed transfers soonest: 146.7 ms (geometric mean over 2 groups), 51.33 ms (25.9 %) less than iw3;";
+    assert!(found[0].sentence.starts_with(expected), "{}", found[0].sentence);
+}
+
+#[test]
+fn transfers_that_did_not_end_are_told() {
+    let mut late = with_transfers(Duration::from_millis(100), 1);
+    late.groups.iter_mut().for_each(|group| group.unfinished = 10);
+    let found =
+        judged(&[("a", vec![with_transfers(Duration::from_millis(300), 1)]), ("b", vec![late])], MARGIN);
+    assert!(
+        found[0].sentence.ends_with("Not ended within the run, and not in these times: b 50.0 %."),
+        "{found:?}"
+    );
+}
+
+/// A flow that was given less to carry than it could is not in Jain's index: 10 and 75 Mbit/s are two flows of a fair network
+/// if the one asked for no more.
+#[test]
+fn fairness_is_among_those_that_wanted_more() {
+    let index = |shy: bool| {
+        let mut result = result(1, 75);
+        if shy {
+            result.flows[0].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis);
+            result.flows[1].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis);
+        }
+        Run::of(&result).totals.jain
+    };
+    // (10 + 10 + 75)^2 / (3 (100 + 100 + 5625))
+    assert!((index(false).unwrap() - 9025.0 / 17_475.0).abs() < 1e-12);
+    assert_eq!(index(true), Some(1.0));
+    let mut asked = with_goodput(&[70, 75, 72]);
+    asked
+        .iter_mut()
+        .for_each(|result| result.flows[2].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis));
+    let found = judged(&[("a", asked.clone()), ("b", asked)], MARGIN);
+    assert!(
+        about(&found, "fairness").sentence.contains("1 (the 2 flows that always had more to send)"),
+        "{found:?}"
+    );
+}
+
+/// A scheme that starves the flows of the long path has the shorter mean over all packets, and no shorter delay on either.
+#[test]
+fn delays_of_groups_are_not_pooled() {
+    let run = |starves: bool| {
+        let mut result = result(1, 75);
+        let millis = Duration::from_millis;
+        for (group, mean) in result.groups.iter_mut().zip([millis(10), millis(100)]) {
+            group.delay.mean = mean;
+        }
+        result.groups[1].delay.count = if starves { 10 } else { 1000 };
+        result
+    };
+    let found = judged(&[("fair", vec![run(false)]), ("starves", vec![run(true)])], MARGIN);
+    let verdict = about(&found, "mean delay");
+    assert_eq!(verdict.certainty, Certainty::Equal, "{}", verdict.sentence);
+}
+
+/// Of 9 comparisons one is below 5 % more often than not by chance alone; the corrected ones are told with their number.
+#[test]
+fn many_comparisons_are_corrected_for() {
+    let alone = goodput(&[("a", &[70, 72, 74]), ("b", &[80, 79, 85])], MARGIN);
+    assert_eq!(alone.certainty, Certainty::Significant, "{}", alone.sentence);
+    let crowd: [(&str, &[u64]); 5] = [
+        ("a", &[70, 72, 74]),
+        ("b", &[80, 79, 85]),
+        ("c", &[71, 69, 75]),
+        ("d", &[69, 74, 72]),
+        ("e", &[73, 70, 70]),
+    ];
+    let verdict = goodput(&crowd, MARGIN);
+    assert_eq!(verdict.certainty, Certainty::Open, "{}", verdict.sentence);
+    assert!(
+        verdict.comparisons >= 20 && verdict.sentence.contains("Holm's method for the"),
+        "{}",
+        verdict.sentence
+    );
+}
