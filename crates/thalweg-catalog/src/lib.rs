@@ -3,3 +3,24 @@
 //! Each is described once: its name, its keys with their kinds, ranges and usual values, what must hold between keys, and
 //! how it is made from values. Scenario files, the text of the command line, the JSON Schema, the references, written-out
 //! scenarios and what peers exchange are all read from these descriptions.
+//!
+//! - [`Key`], [`Keys`], [`Kind`], [`Range`]: what a description is made of.
+//! - [`Values`]: what was said for keys, and what holds for those of which nothing was said.
+//! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all there are, also those of other crates.
+
+pub mod describe;
+mod discipline;
+pub mod disciplines;
+mod list;
+mod registry;
+mod text;
+mod value;
+mod values;
+
+pub use describe::{Fault, Key, Keys, Live, Place, Table};
+pub use discipline::DisciplineDescription;
+pub use list::DISCIPLINES;
+pub use registry::Registry;
+pub use text::TextError;
+pub use value::{Kind, Range, Value};
+pub use values::{Bound, Field, Values};

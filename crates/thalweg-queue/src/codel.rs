@@ -1,7 +1,8 @@
 //! CoDel.
 
+use crate::spec::above_zero;
 use crate::stamped::Stamped;
-use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// The parameters of [`CoDel`].
@@ -187,6 +188,32 @@ impl Control {
     /// When to drop next after a drop at `at`: section 5.4 of the RFC.
     fn law(&self, at: Time) -> Time {
         at + self.config.interval.mul_f64(1.0 / f64::from(self.count).sqrt())
+    }
+}
+
+impl Configure for CoDelConfig {
+    type Queue = CoDel;
+
+    fn check(&self) -> Result<(), SpecError> {
+        above_zero("interval", self.interval.as_secs_f64())
+    }
+
+    fn make(&self, limit: Limit, _: Streams<'_>) -> CoDel {
+        CoDel::new(limit, *self)
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: true,
+            drops_early: true,
+            is_random: false,
+            sees_all: true,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        format!("CoDel queue, target {}", self.target)
     }
 }
 

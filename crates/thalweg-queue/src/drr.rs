@@ -3,7 +3,8 @@
 use crate::bucket::Buckets;
 use crate::lanes::Lanes;
 use crate::room::Room;
-use crate::{Discipline, DropReason, Dropped, Entry, Limit, Overflow};
+use crate::spec::above_zero;
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Time};
@@ -164,6 +165,33 @@ impl Discipline for Drr {
 
     fn bytes(&self) -> u64 {
         self.room.bytes()
+    }
+}
+
+impl Configure for DrrConfig {
+    type Queue = Drr;
+
+    fn check(&self) -> Result<(), SpecError> {
+        above_zero("quantum", self.quantum.get() as f64)?;
+        above_zero("buckets", f64::from(self.buckets.unwrap_or(1)))
+    }
+
+    fn make(&self, limit: Limit, streams: Streams<'_>) -> Drr {
+        Drr::new(limit, *self, || streams("drr"))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: false,
+            drops_early: false,
+            is_random: self.buckets.is_some(),
+            sees_all: true,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        format!("DRR queue with a quantum of {}", self.quantum)
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::lanes::Lanes;
 use crate::room::Room;
 use crate::rounds::{Round, Rounds, of_bytes};
-use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use crate::spec::above_zero;
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeSet, VecDeque};
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -192,3 +193,30 @@ impl Discipline for FairQueueing {
 #[cfg(test)]
 #[path = "fair_queueing_tests.rs"]
 mod tests;
+
+impl Configure for FairQueueingConfig {
+    type Queue = FairQueueing;
+
+    fn check(&self) -> Result<(), SpecError> {
+        self.mark_above.map_or(Ok(()), |share| above_zero("mark_above", share))
+    }
+
+    fn make(&self, limit: Limit, _: Streams<'_>) -> FairQueueing {
+        FairQueueing::new(limit, *self)
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: false,
+            drops_early: false,
+            is_random: false,
+            sees_all: true,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        let bits = if self.mark_above.is_some() { " that sets bits" } else { "" };
+        format!("Fair Queueing queue{bits}")
+    }
+}

@@ -1,8 +1,12 @@
 //! First come, first served.
 
-use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
+
+/// The configuration of [`Fcfs`], which has no parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FcfsConfig;
 
 /// First come, first served; an arrival that finds no room is dropped (drop-tail).
 ///
@@ -108,6 +112,28 @@ impl Discipline for Fcfs {
     #[inline]
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+impl Configure for FcfsConfig {
+    type Queue = Fcfs;
+
+    fn make(&self, limit: Limit, _: Streams<'_>) -> Fcfs {
+        Fcfs::new(limit)
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: true,
+            drops_early: false,
+            is_random: false,
+            sees_all: false,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        "queue".to_owned()
     }
 }
 

@@ -4,7 +4,8 @@ use crate::bucket::Buckets;
 use crate::codel::{Backlog, CoDelConfig, Control};
 use crate::lanes::Lanes;
 use crate::room::Room;
-use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use crate::spec::above_zero;
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Time};
@@ -195,6 +196,41 @@ impl Discipline for FqCoDel {
 
     fn bytes(&self) -> u64 {
         self.room.bytes()
+    }
+}
+
+/// Queues of FQ-CoDel, which may all have state: as many as its implementation in Linux has at most.
+const MAX_FLOWS: u32 = 65_536;
+
+impl Configure for FqCoDelConfig {
+    type Queue = FqCoDel;
+
+    fn check(&self) -> Result<(), SpecError> {
+        Configure::check(&self.codel)?;
+        above_zero("flows", f64::from(self.flows))?;
+        if self.flows > MAX_FLOWS {
+            return Err(SpecError::TooMany { what: "flows", most: MAX_FLOWS, found: self.flows });
+        }
+        above_zero("quantum", self.quantum.get() as f64)?;
+        above_zero("drop_batch", f64::from(self.drop_batch))
+    }
+
+    fn make(&self, limit: Limit, streams: Streams<'_>) -> FqCoDel {
+        FqCoDel::new(limit, *self, streams("fq-codel"))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: false,
+            drops_early: true,
+            is_random: true,
+            sees_all: true,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        format!("FQ-CoDel queue, target {}", self.codel.target)
     }
 }
 

@@ -3,7 +3,8 @@
 //! Nothing here knows what a packet is: a queue holds [`Entry`]s, small values that name a packet which its owner
 //! keeps. The simulator and live emulation use the same code.
 //!
-//! - [`Discipline`]: the contract of a queue; [`Any`] is one of those that keep it, as a [`DisciplineSpec`] chooses:
+//! - [`Discipline`]: the contract of a queue, and [`Configure`] that of its configuration. [`Any`] is one of those that
+//!   keep it, of this crate or another, as a [`DisciplineSpec`] chooses:
 //!   [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`], [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue
 //!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`].
 //! - [`feedback`]: what routers tell sources of the congestion of a queue.
@@ -19,6 +20,7 @@ mod bucket;
 mod capacity;
 mod clock;
 mod codel;
+mod configure;
 mod discipline;
 mod drr;
 mod fair_queueing;
@@ -48,10 +50,11 @@ pub use any::Any;
 pub use capacity::{CapacityError, CapacityTrace};
 pub use clock::CapacityClock;
 pub use codel::{CoDel, CoDelConfig};
+pub use configure::{Configure, DisciplineSpec, Streams, Traits};
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
 pub use drr::{Drr, DrrConfig};
 pub use fair_queueing::{FairQueueing, FairQueueingConfig};
-pub use fcfs::Fcfs;
+pub use fcfs::{Fcfs, FcfsConfig};
 pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use impairment::{Fate, Impairment};
 pub use loss::LossProcess;
@@ -59,8 +62,8 @@ pub use mahimahi::{TraceError, TraceWriteError};
 pub use overflow::Overflow;
 pub use pie::{Pie, PieConfig};
 pub use priority::{Priority, PriorityConfig};
-pub use random_drop::RandomDrop;
+pub use random_drop::{RandomDrop, RandomDropConfig};
 pub use red::{Red, RedConfig, RedUnit};
 pub use sfq::{Sfq, SfqConfig};
-pub use spec::{DisciplineSpec, ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
+pub use spec::{ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use synthesise::SynthesisError;

@@ -1,7 +1,8 @@
 //! PIE.
 
+use crate::spec::{above_zero, probability};
 use crate::stamped::Stamped;
-use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
 
@@ -196,6 +197,35 @@ impl Discipline for Pie {
 
     fn bytes(&self) -> u64 {
         self.queue.room.bytes()
+    }
+}
+
+impl Configure for PieConfig {
+    type Queue = Pie;
+
+    fn check(&self) -> Result<(), SpecError> {
+        above_zero("update", self.update.as_secs_f64())?;
+        above_zero("alpha", self.alpha)?;
+        above_zero("beta", self.beta)?;
+        probability("ecn_threshold", self.ecn_threshold)
+    }
+
+    fn make(&self, limit: Limit, streams: Streams<'_>) -> Pie {
+        Pie::new(limit, *self, streams("pie"))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: true,
+            drops_early: true,
+            is_random: true,
+            sees_all: true,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        format!("PIE queue, target {}", self.target)
     }
 }
 

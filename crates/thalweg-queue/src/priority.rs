@@ -1,7 +1,7 @@
 //! Strict priority.
 
 use crate::room::Room;
-use crate::{Discipline, DropReason, Dropped, Entry, Limit};
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
 
@@ -92,6 +92,28 @@ impl Discipline for Priority {
 
     fn bytes(&self) -> u64 {
         self.room.bytes()
+    }
+}
+
+impl Configure for PriorityConfig {
+    type Queue = Priority;
+
+    fn make(&self, limit: Limit, _: Streams<'_>) -> Priority {
+        Priority::new(limit, *self)
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: false,
+            drops_early: false,
+            is_random: false,
+            sees_all: false,
+            heeds_priority: true,
+        }
+    }
+
+    fn words(&self) -> String {
+        "priority queue".to_owned()
     }
 }
 

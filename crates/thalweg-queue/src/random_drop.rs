@@ -1,8 +1,12 @@
 //! Random Drop.
 
-use crate::{Discipline, DropReason, Dropped, Entry, Fcfs, Limit};
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Time;
+
+/// The configuration of [`RandomDrop`], which has no parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RandomDropConfig;
 
 /// First come, first served; when the arrival finds no room, chance decides who goes (Liang 1991, after Mankin 1990).
 ///
@@ -71,6 +75,28 @@ impl Discipline for RandomDrop {
     #[inline]
     fn bytes(&self) -> u64 {
         self.queue.bytes()
+    }
+}
+
+impl Configure for RandomDropConfig {
+    type Queue = RandomDrop;
+
+    fn make(&self, limit: Limit, streams: Streams<'_>) -> RandomDrop {
+        RandomDrop::new(limit, streams("random-drop"))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: true,
+            drops_early: false,
+            is_random: true,
+            sees_all: false,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        "random-drop queue".to_owned()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Random Early Detection.
 
-use crate::{Discipline, DropReason, Dropped, Entry, Fcfs, Limit};
+use crate::spec::{above_zero, probability};
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, SpecError, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -197,6 +198,42 @@ impl Discipline for Red {
 
     fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
+    }
+}
+
+impl Configure for RedConfig {
+    type Queue = Red;
+
+    fn check(&self) -> Result<(), SpecError> {
+        if !(self.min_threshold >= 0.0 && self.max_threshold > self.min_threshold)
+            || self.max_threshold.is_infinite()
+        {
+            return Err(SpecError::Thresholds { min: self.min_threshold, max: self.max_threshold });
+        }
+        above_zero("weight", self.weight)?;
+        probability("weight", self.weight)?;
+        above_zero("max_probability", self.max_probability)?;
+        probability("max_probability", self.max_probability)?;
+        above_zero("mean_packet", self.mean_packet.get() as f64)
+    }
+
+    fn make(&self, limit: Limit, streams: Streams<'_>) -> Red {
+        Red::new(limit, *self, streams("red"))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: true,
+            drops_early: true,
+            is_random: true,
+            sees_all: true,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        let unit = if self.unit == RedUnit::Packets { "packets" } else { "bytes" };
+        format!("RED queue, thresholds {} and {} {unit}", self.min_threshold, self.max_threshold)
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::bucket::Buckets;
 use crate::lanes::Lanes;
 use crate::room::Room;
-use crate::{Discipline, DropReason, Dropped, Entry, Limit, Overflow};
+use crate::spec::above_zero;
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -153,6 +154,34 @@ impl Discipline for Sfq {
 
     fn bytes(&self) -> u64 {
         self.room.bytes()
+    }
+}
+
+impl Configure for SfqConfig {
+    type Queue = Sfq;
+
+    fn check(&self) -> Result<(), SpecError> {
+        let period = self.perturbation.unwrap_or(Duration::MAX);
+        above_zero("buckets", f64::from(self.buckets))?;
+        above_zero("perturbation", period.as_secs_f64())
+    }
+
+    fn make(&self, limit: Limit, streams: Streams<'_>) -> Sfq {
+        Sfq::new(limit, *self, streams("sfq"))
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: false,
+            drops_early: false,
+            is_random: true,
+            sees_all: true,
+            heeds_priority: false,
+        }
+    }
+
+    fn words(&self) -> String {
+        format!("SFQ queue with {} buckets", self.buckets)
     }
 }
 

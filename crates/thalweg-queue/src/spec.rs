@@ -1,84 +1,8 @@
-//! Disciplines and impairments as plain data.
+//! Impairments as plain data, and what is wrong with descriptions.
 
-use crate::{
-    CoDelConfig, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig, PriorityConfig, RedConfig,
-    SfqConfig,
-};
 use std::fmt;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;
-
-/// A queue discipline with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DisciplineSpec {
-    /// First come, first served; an arrival that finds no room is dropped.
-    Fcfs {
-        /// How much is held.
-        limit: Limit,
-    },
-    /// First come, first served; when there is no room, a packet drawn uniformly among those queued and the arrival
-    /// is dropped, or the arrival if that packet is smaller.
-    RandomDrop {
-        /// How much is held.
-        limit: Limit,
-    },
-    /// Served as if bit by bit in turn, flow by flow; the flow that uses most of the buffer is dropped from.
-    FairQueueing {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: FairQueueingConfig,
-    },
-    /// Flows are hashed to queues that send a packet each in turn.
-    Sfq {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: SfqConfig,
-    },
-    /// Flows send equal bytes in turn.
-    Drr {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: DrrConfig,
-    },
-    /// First come, first served; arrivals are dropped at random as the average length grows.
-    Red {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: RedConfig,
-    },
-    /// First come, first served; packets are dropped as they leave while all wait for too long.
-    CoDel {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: CoDelConfig,
-    },
-    /// Flows are hashed to queues that send equal bytes in turn, each kept short by CoDel.
-    FqCoDel {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: FqCoDelConfig,
-    },
-    /// First come, first served; arrivals are dropped at random such that packets wait for a target.
-    Pie {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: PieConfig,
-    },
-    /// Packets of higher priority leave first.
-    Priority {
-        /// How much is held.
-        limit: Limit,
-        /// The parameters.
-        config: PriorityConfig,
-    },
-}
 
 /// What a wire does to packets beyond delay.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -127,132 +51,6 @@ pub enum LossSpec {
     /// Exactly these packets, numbered from 1 in the order in which they enter the wire, or, where the list comes
     /// into force later, from the first packet that enters from then on; ascending.
     List(Arc<[u64]>),
-}
-
-impl DisciplineSpec {
-    /// Whether a queue can be made of it. Any limit will do, be it zero, which holds nothing.
-    ///
-    /// # Errors
-    /// [`SpecError`] names the first parameter that is out of its range.
-    pub fn check(&self) -> Result<(), SpecError> {
-        match self {
-            Self::Fcfs { .. } | Self::RandomDrop { .. } | Self::Priority { .. } => Ok(()),
-            Self::FairQueueing { config, .. } => {
-                config.mark_above.map_or(Ok(()), |share| above_zero("mark_above", share))
-            }
-            Self::Sfq { config, .. } => {
-                let period = config.perturbation.unwrap_or(Duration::MAX);
-                above_zero("buckets", f64::from(config.buckets))?;
-                above_zero("perturbation", period.as_secs_f64())
-            }
-            Self::Drr { config, .. } => {
-                above_zero("quantum", config.quantum.get() as f64)?;
-                above_zero("buckets", f64::from(config.buckets.unwrap_or(1)))
-            }
-            Self::Red { config, .. } => {
-                if !(config.min_threshold >= 0.0 && config.max_threshold > config.min_threshold)
-                    || config.max_threshold.is_infinite()
-                {
-                    return Err(SpecError::Thresholds {
-                        min: config.min_threshold,
-                        max: config.max_threshold,
-                    });
-                }
-                above_zero("weight", config.weight)?;
-                probability("weight", config.weight)?;
-                above_zero("max_probability", config.max_probability)?;
-                probability("max_probability", config.max_probability)?;
-                above_zero("mean_packet", config.mean_packet.get() as f64)
-            }
-            Self::CoDel { config, .. } => above_zero("interval", config.interval.as_secs_f64()),
-            Self::FqCoDel { config, .. } => {
-                above_zero("interval", config.codel.interval.as_secs_f64())?;
-                above_zero("flows", f64::from(config.flows))?;
-                if config.flows > MAX_FLOWS {
-                    return Err(SpecError::TooMany { what: "flows", most: MAX_FLOWS, found: config.flows });
-                }
-                above_zero("quantum", config.quantum.get() as f64)?;
-                above_zero("drop_batch", f64::from(config.drop_batch))
-            }
-            Self::Pie { config, .. } => {
-                above_zero("update", config.update.as_secs_f64())?;
-                above_zero("alpha", config.alpha)?;
-                above_zero("beta", config.beta)?;
-                probability("ecn_threshold", config.ecn_threshold)
-            }
-        }
-    }
-
-    /// How much is held.
-    pub const fn limit(&self) -> Limit {
-        match *self {
-            Self::Fcfs { limit }
-            | Self::RandomDrop { limit }
-            | Self::FairQueueing { limit, .. }
-            | Self::Sfq { limit, .. }
-            | Self::Drr { limit, .. }
-            | Self::Red { limit, .. }
-            | Self::CoDel { limit, .. }
-            | Self::FqCoDel { limit, .. }
-            | Self::Pie { limit, .. }
-            | Self::Priority { limit, .. } => limit,
-        }
-    }
-
-    /// The same with another limit.
-    pub const fn set_limit(&mut self, new: Limit) {
-        match self {
-            Self::Fcfs { limit }
-            | Self::RandomDrop { limit }
-            | Self::FairQueueing { limit, .. }
-            | Self::Sfq { limit, .. }
-            | Self::Drr { limit, .. }
-            | Self::Red { limit, .. }
-            | Self::CoDel { limit, .. }
-            | Self::FqCoDel { limit, .. }
-            | Self::Pie { limit, .. }
-            | Self::Priority { limit, .. } => {
-                *limit = new;
-            }
-        }
-    }
-
-    /// Whether ordinary packets leave in the order in which they came.
-    pub const fn keeps_order(&self) -> bool {
-        matches!(
-            self,
-            Self::Fcfs { .. }
-                | Self::RandomDrop { .. }
-                | Self::Red { .. }
-                | Self::CoDel { .. }
-                | Self::Pie { .. }
-        )
-    }
-
-    /// Whether it drops packets for which there is room, or marks them in place of that.
-    pub const fn drops_early(&self) -> bool {
-        matches!(self, Self::Red { .. } | Self::CoDel { .. } | Self::FqCoDel { .. } | Self::Pie { .. })
-    }
-
-    /// Whether it draws random numbers.
-    pub const fn is_random(&self) -> bool {
-        match self {
-            Self::RandomDrop { .. }
-            | Self::Sfq { .. }
-            | Self::Red { .. }
-            | Self::FqCoDel { .. }
-            | Self::Pie { .. } => true,
-            Self::Drr { config, .. } => config.buckets.is_some(),
-            Self::Fcfs { .. } | Self::FairQueueing { .. } | Self::CoDel { .. } | Self::Priority { .. } => {
-                false
-            }
-        }
-    }
-
-    /// Whether it must be shown the packets that find the line free too, as its state depends on them.
-    pub const fn sees_all(&self) -> bool {
-        !matches!(self, Self::Fcfs { .. } | Self::RandomDrop { .. } | Self::Priority { .. })
-    }
 }
 
 impl ImpairmentSpec {
@@ -315,17 +113,14 @@ impl LossSpec {
     }
 }
 
-fn probability(what: &'static str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn probability(what: &'static str, value: f64) -> Result<(), SpecError> {
     // Written so that NaN fails.
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Probability { what, value }) }
 }
 
-fn above_zero(what: &'static str, value: f64) -> Result<(), SpecError> {
+pub(crate) fn above_zero(what: &'static str, value: f64) -> Result<(), SpecError> {
     if value > 0.0 && value.is_finite() { Ok(()) } else { Err(SpecError::NotAboveZero { what, value }) }
 }
-
-/// Queues of FQ-CoDel, which may all have state: as many as its implementation in Linux has at most.
-const MAX_FLOWS: u32 = 65_536;
 
 /// Why a description of a queue or of impairments is refused.
 #[derive(Clone, Debug, PartialEq)]
@@ -481,48 +276,5 @@ mod tests {
             check(&[3, 4, 1]).unwrap_err().to_string(),
             "the list of lost packets must ascend, but entry 3 is 1 after 4"
         );
-    }
-
-    #[test]
-    fn parameters_have_their_ranges() {
-        // One that is wrong for each rule; the defaults are fine.
-        let limit = Limit::Packets(10);
-        let what = |spec: DisciplineSpec| spec.check().unwrap_err().to_string();
-        let red = |config| DisciplineSpec::Red { limit, config };
-        let default = RedConfig::default();
-        assert_eq!(red(default).check(), Ok(()));
-        assert_eq!(
-            what(red(RedConfig { min_threshold: 15.0, ..default })),
-            "the maximum threshold must be above the minimum, but they are 15 and 15"
-        );
-        for min_threshold in [-1.0, f64::NAN] {
-            assert!(red(RedConfig { min_threshold, ..default }).check().is_err());
-        }
-        for value in [0.0, 1.1, f64::NAN] {
-            assert!(red(RedConfig { weight: value, ..default }).check().is_err());
-            assert!(red(RedConfig { max_probability: value, ..default }).check().is_err());
-        }
-        let sfq = |buckets, period: u64| {
-            let perturbation = Some(Duration::from_secs(period));
-            DisciplineSpec::Sfq { limit, config: SfqConfig { buckets, perturbation, ..SfqConfig::default() } }
-        };
-        assert_eq!(sfq(1, 1).check(), Ok(()));
-        assert_eq!(what(sfq(0, 1)), "`buckets` must be a number above zero, but it is 0");
-        assert_eq!(what(sfq(1, 0)), "`perturbation` must be a number above zero, but it is 0");
-        let flows = |flows| {
-            let config = FqCoDelConfig { flows, ..FqCoDelConfig::default() };
-            DisciplineSpec::FqCoDel { limit, config }
-        };
-        assert_eq!(flows(65_536).check(), Ok(()));
-        assert_eq!(what(flows(65_537)), "`flows` must be at most 65536, but it is 65537");
-        let pie = PieConfig { update: Duration::ZERO, ..PieConfig::default() };
-        assert!(DisciplineSpec::Pie { limit, config: pie }.check().is_err());
-    }
-
-    #[test]
-    fn a_limit_of_zero_is_a_limit() {
-        // For every discipline.
-        assert_eq!(DisciplineSpec::Fcfs { limit: Limit::Packets(0) }.check(), Ok(()));
-        assert_eq!(DisciplineSpec::RandomDrop { limit: Limit::Unlimited }.check(), Ok(()));
     }
 }

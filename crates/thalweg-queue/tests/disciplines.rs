@@ -7,7 +7,8 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
     Any, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, Entry, FairQueueingConfig,
-    FqCoDelConfig, Limit, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
+    FqCoDelConfig, Limit, Overflow, PieConfig, PriorityConfig, RandomDropConfig, RedConfig, RedUnit,
+    SfqConfig,
 };
 
 #[derive(Clone, Debug)]
@@ -30,18 +31,17 @@ fn specs() -> impl Strategy<Value = DisciplineSpec> {
         FairQueueingConfig { promptness: Bytes::new(promptness), mark_above }
     });
     prop_oneof![
-        limits().prop_map(|limit| DisciplineSpec::Fcfs { limit }),
-        limits().prop_map(|limit| DisciplineSpec::RandomDrop { limit }),
-        (limits(), fair).prop_map(|(limit, config)| DisciplineSpec::FairQueueing { limit, config }),
-        (limits(), sfq()).prop_map(|(limit, config)| DisciplineSpec::Sfq { limit, config }),
-        (limits(), drr()).prop_map(|(limit, config)| DisciplineSpec::Drr { limit, config }),
-        (limits(), red()).prop_map(|(limit, config)| DisciplineSpec::Red { limit, config }),
-        (limits(), codel()).prop_map(|(limit, config)| DisciplineSpec::CoDel { limit, config }),
-        (limits(), fq_codel()).prop_map(|(limit, config)| DisciplineSpec::FqCoDel { limit, config }),
-        (limits(), pie()).prop_map(|(limit, config)| DisciplineSpec::Pie { limit, config }),
-        (limits(), any::<bool>()).prop_map(|(limit, push_out)| {
-            DisciplineSpec::Priority { limit, config: PriorityConfig { push_out } }
-        }),
+        limits().prop_map(|limit| DisciplineSpec::fcfs(limit)),
+        limits().prop_map(|limit| DisciplineSpec::new(limit, RandomDropConfig)),
+        (limits(), fair).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), sfq()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), drr()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), red()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), fq_codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), pie()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), any::<bool>())
+            .prop_map(|(limit, push_out)| { DisciplineSpec::new(limit, PriorityConfig { push_out }) }),
     ]
 }
 

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::sstp::Acknowledgement;
 use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_queue::LossSpec;
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
-use thalweg_queue::{DisciplineSpec, LossSpec, RedUnit};
 use thalweg_sim::spec::{
     Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec,
 };
@@ -230,7 +230,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
     }
     let packet = paths.largest_packet(number, back);
-    let kind = discipline(&line.queue);
+    let kind = line.queue.words();
     let bdp = paths.link_bdp(spec, number, back);
     match bytes(&line.queue, packet.max(1)) {
         None => {
@@ -268,28 +268,6 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, "; {} changes on the way", line.schedule.len());
     }
     text
-}
-
-/// A queue in words, with what shapes its behaviour most.
-fn discipline(queue: &DisciplineSpec) -> String {
-    match queue {
-        DisciplineSpec::Fcfs { .. } => "queue".to_owned(),
-        DisciplineSpec::RandomDrop { .. } => "random-drop queue".to_owned(),
-        DisciplineSpec::FairQueueing { config, .. } => {
-            let bits = if config.mark_above.is_some() { " that sets bits" } else { "" };
-            format!("Fair Queueing queue{bits}")
-        }
-        DisciplineSpec::Sfq { config, .. } => format!("SFQ queue with {} buckets", config.buckets),
-        DisciplineSpec::Drr { config, .. } => format!("DRR queue with a quantum of {}", config.quantum),
-        DisciplineSpec::Red { config, .. } => {
-            let unit = if config.unit == RedUnit::Packets { "packets" } else { "bytes" };
-            format!("RED queue, thresholds {} and {} {unit}", config.min_threshold, config.max_threshold)
-        }
-        DisciplineSpec::CoDel { config, .. } => format!("CoDel queue, target {}", config.target),
-        DisciplineSpec::FqCoDel { config, .. } => format!("FQ-CoDel queue, target {}", config.codel.target),
-        DisciplineSpec::Pie { config, .. } => format!("PIE queue, target {}", config.target),
-        DisciplineSpec::Priority { .. } => "priority queue".to_owned(),
-    }
 }
 
 /// What a router tells sources.

@@ -6,6 +6,7 @@
 mod diagnostic;
 mod expand;
 mod explain;
+mod given;
 mod include;
 mod keys;
 mod lint;
@@ -35,6 +36,7 @@ use source::{Sources, Span};
 use std::path::Path;
 use std::sync::Arc;
 use table::Decode as _;
+use thalweg_catalog::Registry;
 use thalweg_sim::spec::Spec;
 
 /// A scenario that has been read.
@@ -46,6 +48,8 @@ pub struct Scenario {
     pub description: String,
     /// What is simulated.
     pub spec: Spec,
+    /// The schemes and disciplines that it may use.
+    pub registry: Arc<Registry>,
 }
 
 /// A scenario that can run, and what there is to say about it.
@@ -148,7 +152,15 @@ impl Loaded {
 /// # Errors
 /// All that is wrong with it, with what there is to warn of.
 pub fn load(path: &Path, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
-    let (mut report, mut loader) = (Report::default(), Loader::default());
+    load_with(path, sets, &Arc::default())
+}
+
+/// The same for a scenario that may use what `registry` has.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(path: &Path, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load(path, &mut report);
     finish(table, sets, path.parent().unwrap_or(Path::new("")), report, loader)
 }
@@ -163,7 +175,21 @@ pub fn load_text(
     directory: &Path,
     sets: &[String],
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    let (mut report, mut loader) = (Report::default(), Loader::default());
+    load_text_with(name, text, directory, sets, &Arc::default())
+}
+
+/// The same for a scenario that may use what `registry` has.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_text_with(
+    name: &str,
+    text: &str,
+    directory: &Path,
+    sets: &[String],
+    registry: &Arc<Registry>,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load_text(name, text, directory, &mut report);
     finish(table, sets, directory, report, loader)
 }
@@ -225,7 +251,8 @@ fn finish(
         return Err(report.take());
     }
     let text = |at: &Option<table::At<String>>| at.as_ref().map(|at| at.value.clone()).unwrap_or_default();
-    let scenario = Scenario { title: text(&document.title), description: text(&document.description), spec };
+    let (title, description) = (text(&document.title), text(&document.description));
+    let scenario = Scenario { title, description, spec, registry: Arc::clone(report.registry()) };
     let warnings = report.take();
     Ok(Loaded { scenario, warnings, paths, origins, sources: report.into_sources() })
 }

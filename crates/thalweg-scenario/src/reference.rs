@@ -1,7 +1,7 @@
 //! The reference of all keys of a scenario file, made from the descriptions of its tables.
 
 use super::keys::Common;
-use super::schema::{TableDoc, tables};
+use super::schema::{TableDoc, sentence, tables};
 use super::table::{Field, Fields as _};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,18 +14,18 @@ pub fn reference() -> String {
     Common::list(&mut shared);
     for table in tables() {
         // A kind that also stands by itself is described once.
-        if !shown.insert(table.name) {
+        if !shown.insert(table.name.clone()) {
             continue;
         }
         let own = table.fields.len().saturating_sub(shared.len());
         let is_window =
             shared.iter().map(|field| field.key).eq(table.fields[own..].iter().map(|field| field.key));
         // What all window schemes have is described once, before the first of them.
-        if is_window && shown.insert(Common::NAME) {
+        if is_window && shown.insert(Common::NAME.to_owned()) {
             let _ = writeln!(out, "## {}\n\n{}\n", Common::NAME, sentence(Common::ABOUT));
             rows(&shared, &mut out);
         }
-        let _ = writeln!(out, "## {}\n\n{}\n", heading(&table), sentence(table.about));
+        let _ = writeln!(out, "## {}\n\n{}\n", heading(&table), sentence(&table.about));
         rows(if is_window { &table.fields[..own] } else { &table.fields }, &mut out);
         if is_window {
             out.push_str("And the keys of every [window scheme](#window-scheme).\n\n");
@@ -40,12 +40,12 @@ fn rows(fields: &[Field], out: &mut String) {
     }
     out.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
     for field in fields {
-        let default = match field.default {
+        let default = match &field.default {
             Some(default) => format!("`{default}`"),
             None if field.required => "required".to_owned(),
             None => String::new(),
         };
-        let row = [format!("`{}`", field.key), (field.expected)(), default, sentence(field.about)];
+        let row = [format!("`{}`", field.key), field.expected(), default, sentence(field.about)];
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
@@ -55,13 +55,8 @@ fn rows(fields: &[Field], out: &mut String) {
 fn heading(table: &TableDoc) -> String {
     match &table.tag {
         Some((tag, value)) => format!("{} (`{tag} = \"{value}\"`)", table.name),
-        None => table.name.to_owned(),
+        None => table.name.clone(),
     }
-}
-
-/// A description on one line.
-fn sentence(about: &str) -> String {
-    about.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
 #[cfg(test)]

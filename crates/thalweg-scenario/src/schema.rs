@@ -2,6 +2,8 @@
 
 use super::table::{Decode, Field, Fields};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use thalweg_catalog::Registry;
 
 /// Makes the schema of one kind of a choice: from the key that tells the kind, and its value.
 pub type Variant = fn(&mut Definitions, &str, &str) -> Value;
@@ -11,15 +13,16 @@ pub type Variant = fn(&mut Definitions, &str, &str) -> Value;
 pub struct Definitions {
     parts: Map<String, Value>,
     tables: Vec<TableDoc>,
+    registry: Arc<Registry>,
 }
 
 /// A table for the reference.
 #[derive(Clone, Debug)]
 pub struct TableDoc {
     /// What it is called.
-    pub name: &'static str,
+    pub name: String,
     /// What it is for.
-    pub about: &'static str,
+    pub about: String,
     /// The key that tells its kind, and the value for this one.
     pub tag: Option<(String, String)>,
     /// Its keys.
@@ -27,6 +30,11 @@ pub struct TableDoc {
 }
 
 impl Definitions {
+    /// The schemes and disciplines that there are.
+    pub const fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
     /// Refers to the part `name`, which is made if it is not there yet.
     pub fn named(&mut self, name: &str, make: impl FnOnce() -> Value) -> Value {
         self.nested(name, |_| make())
@@ -48,12 +56,26 @@ impl Definitions {
         self.nested(T::NAME, |definitions| object::<T>(None, definitions))
     }
 
+    /// The schema of a table that is described.
+    pub fn described(&mut self, table: TableDoc) -> Value {
+        let name = table.name.clone();
+        self.nested(&name, |definitions| document(table, definitions))
+    }
+
+    /// The schema of a table that is one of several, each described.
+    pub fn choice_of(&mut self, name: &str, about: &str, tables: Vec<TableDoc>) -> Value {
+        self.nested(name, |definitions| {
+            let kinds: Vec<Value> = tables.into_iter().map(|table| document(table, definitions)).collect();
+            json!({ "description": about, "oneOf": kinds })
+        })
+    }
+
     /// The schema of a table whose key `tag` tells its kind.
     pub fn choice(&mut self, name: &str, about: &str, tag: &str, variants: &[(&str, Variant)]) -> Value {
         self.nested(name, |definitions| {
             let kinds: Vec<Value> =
                 variants.iter().map(|(value, variant)| variant(definitions, tag, value)).collect();
-            json!({ "description": about.trim(), "oneOf": kinds })
+            json!({ "description": sentence(about), "oneOf": kinds })
         })
     }
 
@@ -94,24 +116,29 @@ pub(super) fn variant<T: Fields>(definitions: &mut Definitions, tag: &str, value
 }
 
 fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -> Value {
-    let (about, fields) = (T::ABOUT, T::fields());
-    definitions.tables.push(TableDoc {
-        name: T::NAME,
-        about,
+    let table = TableDoc {
+        name: T::NAME.to_owned(),
+        about: T::ABOUT.to_owned(),
         tag: tag.map(|(tag, value)| (tag.to_owned(), value.to_owned())),
-        fields: fields.clone(),
-    });
+        fields: T::fields(),
+    };
+    document(table, definitions)
+}
+
+/// The schema of a table, which is noted for the reference.
+fn document(table: TableDoc, definitions: &mut Definitions) -> Value {
+    definitions.tables.push(table.clone());
     let mut properties = Map::new();
     let mut required = Vec::new();
-    if let Some((tag, value)) = tag {
-        properties.insert(tag.to_owned(), json!({ "const": value }));
-        required.push(tag.to_owned());
+    if let Some((tag, value)) = table.tag {
+        properties.insert(tag.clone(), json!({ "const": value }));
+        required.push(tag);
     }
-    for field in &fields {
-        let mut schema = (field.schema)(definitions);
+    for field in &table.fields {
+        let mut schema = field.schema(definitions);
         if let Some(schema) = schema.as_object_mut() {
-            schema.insert("description".to_owned(), Value::from(field.about.trim()));
-            if let Some(default) = field.default.and_then(default_value) {
+            schema.insert("description".to_owned(), Value::from(sentence(field.about)));
+            if let Some(default) = field.default.as_deref().and_then(default_value) {
                 schema.insert("default".to_owned(), default);
             }
         }
@@ -121,12 +148,17 @@ fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -
         }
     }
     json!({
-        "description": about.trim(),
+        "description": sentence(&table.about),
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": false
     })
+}
+
+/// A description on one line.
+pub(super) fn sentence(about: &str) -> String {
+    about.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
 /// A default as JSON, where it is a plain value.
@@ -158,6 +190,7 @@ pub fn schema() -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::Takes;
     use super::*;
 
     #[test]
@@ -174,8 +207,8 @@ mod tests {
     fn every_default_decodes() {
         for table in tables() {
             for field in table.fields {
-                if let Some(default) = field.default {
-                    assert!((field.decodes)(default), "{} {} = {default}", table.name, field.key);
+                if let (Some(default), Takes::Type { decodes, .. }) = (field.default, field.takes) {
+                    assert!(decodes(&default), "{} {} = {default}", table.name, field.key);
                 }
             }
         }

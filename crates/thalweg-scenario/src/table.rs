@@ -49,16 +49,79 @@ pub struct Field {
     /// What it means.
     pub about: &'static str,
     /// What holds without it, in TOML.
-    pub default: Option<&'static str>,
+    pub default: Option<String>,
     /// It must be given.
     pub required: bool,
+    /// What it takes.
+    pub takes: Takes,
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Takes {
+    /// What a type decodes.
+    Type {
+        /// What is expected.
+        expected: fn() -> String,
+        /// Its JSON Schema.
+        schema: fn(&mut Definitions) -> serde_json::Value,
+        /// Whether a text in TOML is a value of the key.
+        #[cfg(test)]
+        decodes: fn(&str) -> bool,
+    },
+    /// What a description says.
+    Described(thalweg_catalog::Kind),
+}
+
+impl Takes {
+    /// What `T` decodes.
+    pub const fn of<T: Decode>() -> Self {
+        Self::Type {
+            expected: T::expected,
+            schema: T::schema,
+            #[cfg(test)]
+            decodes: |text| decode_default::<T>(text).is_some(),
+        }
+    }
+}
+
+impl Field {
+    /// A key without a default.
+    pub const fn of<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
+        Self { key, about, default: None, required, takes: Takes::of::<T>() }
+    }
+
+    /// A key of a description.
+    pub fn described(key: &thalweg_catalog::Key) -> Self {
+        let usual = if key.usual.is_empty() { None } else { key.kind.read(key.usual).ok() };
+        // As it is written there: `1514 B`, not `1.514 kB`.
+        let text = |value: thalweg_catalog::Value| {
+            if value.is_bare() { key.usual.to_owned() } else { format!("\"{}\"", key.usual) }
+        };
+        Self {
+            key: key.short_name(),
+            about: key.about,
+            default: usual.map(text),
+            required: key.required,
+            takes: Takes::Described(key.kind),
+        }
+    }
+
     /// What is expected.
-    pub expected: fn() -> String,
+    pub fn expected(&self) -> String {
+        match &self.takes {
+            Takes::Type { expected, .. } => expected(),
+            Takes::Described(kind) => super::given::expected(kind),
+        }
+    }
+
     /// Its JSON Schema.
-    pub schema: fn(&mut Definitions) -> serde_json::Value,
-    /// Whether a text in TOML is a value of the key.
-    #[cfg(test)]
-    pub decodes: fn(&str) -> bool,
+    pub fn schema(&self, definitions: &mut Definitions) -> serde_json::Value {
+        match &self.takes {
+            Takes::Type { schema, .. } => schema(definitions),
+            Takes::Described(kind) => super::given::schema(kind, definitions),
+        }
+    }
 }
 
 /// The keys of a table, or a part of them that several tables share.
@@ -110,12 +173,7 @@ pub fn decode_fields<T: Fields>(
     let mut complete = true;
     for field in T::fields().iter().filter(|field| field.required) {
         if table.get(field.key).is_none() {
-            let message = format!("{} needs `{}`", T::NAME, field.key);
-            report.error("scenario.missing", span, message).help(format!(
-                "`{}`: {}",
-                field.key,
-                (field.expected)()
-            ));
+            missing(T::NAME, field.key, &field.expected(), span, report);
             complete = false;
         }
     }
@@ -127,9 +185,20 @@ pub fn decode_entry<T: Decode>(value: &Value, report: &mut Report) -> Option<At<
     T::decode(value, report).map(|decoded| At { value: decoded, span: value.span })
 }
 
+/// Says that the table `title` needs a key.
+pub fn missing(title: &str, key: &str, expected: &str, span: Span, report: &mut Report) {
+    let message = format!("{title} needs `{key}`");
+    report.error("scenario.missing", span, message).help(format!("`{key}`: {expected}"));
+}
+
 /// Says that a value is of the wrong kind.
 pub fn wrong_type<T: Decode>(value: &Value, report: &mut Report) {
-    let message = format!("expected {}, found {}", T::expected(), value.kind.name());
+    wrong_kind(&T::expected(), value, report);
+}
+
+/// The same in place of something that is no type.
+pub fn wrong_kind(expected: &str, value: &Value, report: &mut Report) {
+    let message = format!("expected {expected}, found {}", value.kind.name());
     report.error("scenario.type", value.span, message);
 }
 
@@ -189,12 +258,9 @@ macro_rules! table {
                 $(fields.push($crate::table::Field {
                     key: $key,
                     about: concat!($($doc, "\n"),+),
-                    default: $crate::table::first(&[$($default)?]),
+                    default: $crate::table::first(&[$($default)?]).map(str::to_owned),
                     required: !$crate::table::is_empty(&[$(stringify!($required))?]),
-                    expected: <$Type as $crate::table::Decode>::expected,
-                    schema: <$Type as $crate::table::Decode>::schema,
-                    #[cfg(test)]
-                    decodes: |text| $crate::table::decode_default::<$Type>(text).is_some(),
+                    takes: $crate::table::Takes::of::<$Type>(),
                 });)*
                 $(<$Part as $crate::table::Fields>::list(fields);)*
                 let _ = fields;

@@ -58,27 +58,27 @@ fn disciplines_have_their_parameters() {
     let limit = Limit::Packets(30);
     let queue = |keys: &str| {
         let table = format!("queue = {{ {keys}, capacity = \"30 pkt\" }}");
-        with_link(&table).spec().links[0].forward.queue
+        with_link(&table).spec().links[0].forward.queue.clone()
     };
-    let fair = |config| DisciplineSpec::FairQueueing { limit, config };
+    let fair = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"fq\""), fair(FairQueueingConfig::default()));
     assert_eq!(
         queue("discipline = \"fq\", promptness = \"500 B\", mark-above = 1.5"),
         fair(FairQueueingConfig { promptness: Bytes::new(500), mark_above: Some(1.5) })
     );
-    let sfq = |config| DisciplineSpec::Sfq { limit, config };
+    let sfq = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"sfq\""), sfq(SfqConfig::default()));
     assert_eq!(
         queue("discipline = \"sfq\", buckets = 16, perturbation = \"off\", overflow = \"share\""),
         sfq(SfqConfig { buckets: 16, perturbation: None, overflow: Overflow::Share })
     );
-    let drr = |config| DisciplineSpec::Drr { limit, config };
+    let drr = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"drr\""), drr(DrrConfig::default()));
     assert_eq!(
         queue("discipline = \"drr\", quantum = \"250 B\", buckets = 4, overflow = \"longest-head\""),
         drr(DrrConfig { quantum: Bytes::new(250), buckets: Some(4), overflow: Overflow::LongestHead })
     );
-    let red = |config| DisciplineSpec::Red { limit, config };
+    let red = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"red\""), red(RedConfig::default()));
     assert_eq!(
         queue(
@@ -103,16 +103,16 @@ fn disciplines_have_their_parameters() {
         ecn: false,
     };
     let keys = "target = \"2 ms\", interval = \"30 ms\", max-packet = \"9 kB\", ecn = false";
-    let codel = |config| DisciplineSpec::CoDel { limit, config };
+    let codel = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"codel\""), codel(CoDelConfig::default()));
     assert_eq!(queue(&format!("discipline = \"codel\", {keys}")), codel(changed));
-    let fq_codel = |config| DisciplineSpec::FqCoDel { limit, config };
+    let fq_codel = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"fq-codel\""), fq_codel(FqCoDelConfig::default()));
     assert_eq!(
         queue(&format!("discipline = \"fq-codel\", flows = 8, quantum = \"300 B\", drop-batch = 1, {keys}")),
         fq_codel(FqCoDelConfig { codel: changed, flows: 8, quantum: Bytes::new(300), drop_batch: 1 })
     );
-    let pie = |config| DisciplineSpec::Pie { limit, config };
+    let pie = |config| DisciplineSpec::new(limit, config);
     assert_eq!(queue("discipline = \"pie\""), pie(PieConfig::default()));
     assert_eq!(
         queue(
@@ -132,7 +132,7 @@ fn disciplines_have_their_parameters() {
     for (keys, push_out) in [("", true), (", push-out = false", false)] {
         assert_eq!(
             queue(&format!("discipline = \"priority\"{keys}")),
-            DisciplineSpec::Priority { limit, config: PriorityConfig { push_out } }
+            DisciplineSpec::new(limit, PriorityConfig { push_out })
         );
     }
 }

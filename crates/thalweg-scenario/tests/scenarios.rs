@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_queue::{DisciplineSpec, Limit, RandomDropConfig};
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
@@ -90,7 +90,7 @@ fn the_dumbbell() {
     let spec = loaded.spec();
     assert_eq!(spec.groups[0].count, 10);
     assert_eq!(spec.links[0].forward.rate, Rate::from_mbits_per_sec(100));
-    assert_eq!(spec.links[0].forward.queue, DisciplineSpec::Fcfs { limit: Limit::Packets(625) });
+    assert_eq!(spec.links[0].forward.queue, DisciplineSpec::fcfs(Limit::Packets(625)));
     // There: 1040 B at 1 Gbit/s twice and 100 Mbit/s once; back: 40 B; 12 ms of propagation each way.
     let path = loaded.paths().groups[0].as_ref().unwrap();
     let serialisation = 2 * 8_320 + 83_200 + 2 * 320 + 3_200;
@@ -143,7 +143,7 @@ fn changes_from_the_command_line() {
     assert_eq!(spec.duration, Duration::from_secs(10));
     assert_eq!(spec.seed, 9);
     assert_eq!(spec.links[0].backward.rate, Rate::from_mbits_per_sec(50));
-    assert_eq!(spec.links[0].forward.queue, DisciplineSpec::RandomDrop { limit: Limit::Packets(30) });
+    assert_eq!(spec.links[0].forward.queue, DisciplineSpec::new(Limit::Packets(30), RandomDropConfig));
     for group in &spec.groups {
         assert_eq!(group.count, 3);
         let text = format!("{:?}", group.transport);

@@ -14,7 +14,7 @@ fn main() {
     let direction = |mbits, delay, limit| DirectionSpec {
         rate: Rate::from_mbits_per_sec(mbits),
         delay: Duration::from_millis(delay),
-        queue: DisciplineSpec::Fcfs { limit },
+        queue: DisciplineSpec::fcfs(limit),
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,

@@ -396,7 +396,7 @@ fn control_channel(delay: Duration) -> DirectionSpec {
     DirectionSpec {
         rate: Rate::MAX,
         delay,
-        queue: DisciplineSpec::Fcfs { limit: Limit::Unlimited },
+        queue: DisciplineSpec::fcfs(Limit::Unlimited),
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,

@@ -107,7 +107,7 @@ impl Transmitter {
     /// An idle transmitter as `spec`, number `index`, describes, whose queue is `measured` or not. Where it needs a station
     /// it has number `station`.
     pub fn new(spec: &DirectionSpec, index: u32, measured: bool, station: u32) -> Self {
-        let unlimited = spec.queue == DisciplineSpec::Fcfs { limit: Limit::Unlimited };
+        let unlimited = spec.queue == DisciplineSpec::fcfs(Limit::Unlimited);
         let wait = if spec.feedback.is_some() {
             Wait::Watched
         } else if !measured && unlimited && is_plain(spec) {
@@ -225,7 +225,7 @@ impl Station {
         &mut self,
         spec: &DirectionSpec,
         measured: bool,
-        stream: impl FnOnce(&'static str) -> Stream,
+        stream: impl FnMut(&'static str) -> Stream,
     ) -> &mut Waiting {
         self.queue.get_or_insert_with(|| {
             let mut discipline = Any::new(&spec.queue, stream);

@@ -3,20 +3,18 @@
 mod net;
 
 use net::{bytes, datagrams, direction, group, pipe, run, window};
+use thalweg_catalog::DISCIPLINES;
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, QuenchSpec};
-use thalweg_queue::{
-    CoDelConfig, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig,
-    PriorityConfig, RedConfig, SfqConfig,
-};
+use thalweg_queue::{DisciplineSpec, FairQueueingConfig, Limit};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
 
 const LIMIT: Limit = Limit::Packets(50);
 
 fn fair() -> DisciplineSpec {
-    DisciplineSpec::FairQueueing { limit: LIMIT, config: FairQueueingConfig::default() }
+    DisciplineSpec::new(LIMIT, FairQueueingConfig::default())
 }
 
 fn constant(kbits: u64, packet: u64) -> WorkloadSpec {
@@ -59,7 +57,7 @@ fn modest() -> Vec<GroupSpec> {
 #[test]
 fn first_come_first_served_gives_the_link_to_whoever_sends_most() {
     // What the other tests' disciplines prevent.
-    let result = share(DisciplineSpec::Fcfs { limit: LIMIT }, greedy());
+    let result = share(DisciplineSpec::fcfs(LIMIT), greedy());
     assert!(goodput(&result, 0) < 0.4, "{}", goodput(&result, 0));
 }
 
@@ -78,40 +76,13 @@ fn fair_queueing_lets_small_senders_through_at_once() {
     let result = share(fair(), modest());
     assert_eq!(result.flows[2].drops, 0);
     assert!(result.flows[2].delay.max < Duration::from_micros(11_250), "{:?}", result.flows[2].delay);
-    let result = share(DisciplineSpec::Fcfs { limit: LIMIT }, modest());
+    let result = share(DisciplineSpec::fcfs(LIMIT), modest());
     assert!(result.flows[2].delay.mean > Duration::from_millis(25), "{:?}", result.flows[2].delay);
 }
 
 /// Every discipline, with its default parameters.
-fn all(limit: Limit) -> [DisciplineSpec; 10] {
-    [
-        DisciplineSpec::Fcfs { limit },
-        DisciplineSpec::RandomDrop { limit },
-        DisciplineSpec::FairQueueing { limit, config: FairQueueingConfig::default() },
-        DisciplineSpec::Sfq { limit, config: SfqConfig::default() },
-        DisciplineSpec::Drr { limit, config: DrrConfig::default() },
-        DisciplineSpec::Red { limit, config: RedConfig::default() },
-        DisciplineSpec::CoDel { limit, config: CoDelConfig::default() },
-        DisciplineSpec::FqCoDel { limit, config: FqCoDelConfig::default() },
-        DisciplineSpec::Pie { limit, config: PieConfig::default() },
-        DisciplineSpec::Priority { limit, config: PriorityConfig::default() },
-    ]
-}
-
-/// Its place in [`all`]: a discipline that is missing there does not compile here.
-fn place(discipline: &DisciplineSpec) -> usize {
-    match discipline {
-        DisciplineSpec::Fcfs { .. } => 0,
-        DisciplineSpec::RandomDrop { .. } => 1,
-        DisciplineSpec::FairQueueing { .. } => 2,
-        DisciplineSpec::Sfq { .. } => 3,
-        DisciplineSpec::Drr { .. } => 4,
-        DisciplineSpec::Red { .. } => 5,
-        DisciplineSpec::CoDel { .. } => 6,
-        DisciplineSpec::FqCoDel { .. } => 7,
-        DisciplineSpec::Pie { .. } => 8,
-        DisciplineSpec::Priority { .. } => 9,
-    }
+fn all(limit: Limit) -> impl Iterator<Item = DisciplineSpec> {
+    DISCIPLINES.iter().map(move |description| description.usual(limit))
 }
 
 #[test]
@@ -120,15 +91,14 @@ fn every_discipline_keeps_the_rules_under_overload() {
     // by a policy that sends messages, or not.
     let windows = || GroupSpec { count: 4, ..group("window", 1, window(new_reno()), WorkloadSpec::Bulk) };
     let flood = || group("flood", 1, datagrams(), constant(20_000, 1000));
-    for (index, queue) in all(Limit::Packets(100)).into_iter().enumerate() {
-        assert_eq!(place(&queue), index);
+    for queue in all(Limit::Packets(100)) {
         for groups in [vec![windows()], vec![windows(), flood()]] {
             for watched in [false, true] {
                 let link = direction(Rate::from_mbits_per_sec(10), Duration::from_millis(10), LIMIT);
                 let policy = PolicySpec::SourceQuench(QuenchSpec::default());
                 let told = FeedbackSpec { policy, message: 28, audience: Audience::All };
                 let feedback = watched.then_some(told);
-                let link = DirectionSpec { queue, feedback, ..link };
+                let link = DirectionSpec { queue: queue.clone(), feedback, ..link };
                 let groups = groups.clone();
                 let result = run(&Spec { groups, duration: Duration::from_secs(10), ..pipe(link) });
                 let dropped = result.links[0].drops_full + result.links[0].drops_early;

@@ -20,11 +20,11 @@ fn marking() -> [DisciplineSpec; 5] {
     let red = RedConfig { ecn: true, gentle: true, max_threshold: 100.0, ..RedConfig::default() };
     let fair = FairQueueingConfig { mark_above: Some(0.1), ..FairQueueingConfig::default() };
     [
-        DisciplineSpec::Red { limit: LIMIT, config: red },
-        DisciplineSpec::CoDel { limit: LIMIT, config: CoDelConfig::default() },
-        DisciplineSpec::FqCoDel { limit: LIMIT, config: FqCoDelConfig::default() },
-        DisciplineSpec::Pie { limit: LIMIT, config: PieConfig::default() },
-        DisciplineSpec::FairQueueing { limit: LIMIT, config: fair },
+        DisciplineSpec::new(LIMIT, red),
+        DisciplineSpec::new(LIMIT, CoDelConfig::default()),
+        DisciplineSpec::new(LIMIT, FqCoDelConfig::default()),
+        DisciplineSpec::new(LIMIT, PieConfig::default()),
+        DisciplineSpec::new(LIMIT, fair),
     ]
 }
 
@@ -74,7 +74,7 @@ fn controllers() -> [ControllerConfig; 4] {
 fn queues_mark_and_nothing_goes_again() {
     for queue in marking() {
         for controller in controllers() {
-            let result = share(queue, transport(controller, true));
+            let result = share(queue.clone(), transport(controller, true));
             let link = &result.links[0];
             let resent: u64 = result.flows.iter().map(|flow| flow.retransmissions).sum();
             let what = format!("{queue:?}, {controller:?}: {} marks", link.marks);
@@ -82,7 +82,7 @@ fn queues_mark_and_nothing_goes_again() {
             assert_eq!((link.drops_early, link.drops_full, resent), (0, 0, 0), "{what}");
             assert!(link.utilisation > 0.9, "{what}, {}", link.utilisation);
             // Who does not heed marks is never marked.
-            let deaf = share(queue, transport(controller, false));
+            let deaf = share(queue.clone(), transport(controller, false));
             assert_eq!(deaf.links[0].marks, 0, "{what}");
             assert_eq!(deaf.links[0].drops_early > 0, queue.drops_early(), "{what}");
         }
@@ -92,16 +92,16 @@ fn queues_mark_and_nothing_goes_again() {
 #[test]
 fn a_mark_does_what_a_loss_does() {
     // The queue that CoDel leaves is as short with marks as with drops.
-    let queue = DisciplineSpec::CoDel { limit: LIMIT, config: CoDelConfig::default() };
+    let queue = DisciplineSpec::new(LIMIT, CoDelConfig::default());
     let [controller, ..] = controllers();
     let mean = |heeds| {
-        let result = share(queue, transport(controller, heeds));
+        let result = share(queue.clone(), transport(controller, heeds));
         result.links[0].queue.mean_packets
     };
     let (marked, dropped) = (mean(true), mean(false));
     assert!((marked / dropped - 1.0).abs() < 0.5, "{marked} and {dropped} packets");
     // With nothing to slow it down the same window fills all there is.
-    let deaf = DisciplineSpec::Fcfs { limit: LIMIT };
+    let deaf = DisciplineSpec::fcfs(LIMIT);
     assert!(share(deaf, transport(controller, true)).links[0].queue.mean_packets > 10.0 * marked);
 }
 
@@ -115,7 +115,7 @@ fn the_dec_bit_is_set_by_any_queue_that_marks() {
         share: 0.5,
     });
     let config = FairQueueingConfig { mark_above: Some(0.02), ..FairQueueingConfig::default() };
-    let marks = share(DisciplineSpec::FairQueueing { limit: LIMIT, config }, window(controller));
+    let marks = share(DisciplineSpec::new(LIMIT, config), window(controller));
     let link = &marks.links[0];
     assert!(link.marks > 100 && link.drops_full == 0, "{} marks", link.marks);
     // Its windows turn around the threshold of each flow's queue.

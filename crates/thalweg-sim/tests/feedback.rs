@@ -8,7 +8,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
-use thalweg_queue::{DisciplineSpec, Limit};
+use thalweg_queue::{DisciplineSpec, Limit, RandomDropConfig};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{Record, Step, Tracer};
 use thalweg_sim::verify::Verifier;
@@ -18,7 +18,7 @@ use thalweg_sim::{RunResult, Simulation, Status};
 fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
     let fast = direction(Rate::from_mbits_per_sec(10), millis(1), Limit::Packets(1000));
     let slow = DirectionSpec {
-        queue: DisciplineSpec::RandomDrop { limit: Limit::Bytes(10_000) },
+        queue: DisciplineSpec::new(Limit::Bytes(10_000), RandomDropConfig),
         feedback: Some(FeedbackSpec { audience: Audience::All, ..FeedbackSpec::new(policy) }),
         ..direction(Rate::from_mbits_per_sec(1), millis(10), Limit::Unlimited)
     };
@@ -209,7 +209,7 @@ fn a_message_that_finds_no_room_is_dropped() {
     let blast = GroupSpec { from, to, ..group("blast", 0, net::datagrams(), workload) };
     let steady = ControllerConfig::Fixed(FixedConfig { window: 30.0 });
     let mut spec = dumbbell(seif(SeifPolicy::Reacting), vec![listening(steady), blast]);
-    spec.links[0].backward.queue = DisciplineSpec::Fcfs { limit: Limit::Packets(5) };
+    spec.links[0].backward.queue = DisciplineSpec::fcfs(Limit::Packets(5));
     let tracer = (Verifier::new(&spec), Messages::default());
     let mut simulation = Simulation::new(&spec, tracer).expect("the specification is valid");
     while simulation.advance(1 << 20) == Status::Running {}

@@ -17,7 +17,8 @@ use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
 use thalweg_queue::{
-    CapacityTrace, DisciplineSpec, FairQueueingConfig, ImpairmentSpec, Limit, LossSpec, ReorderSpec,
+    CapacityTrace, DisciplineSpec, FairQueueingConfig, ImpairmentSpec, Limit, LossSpec, RandomDropConfig,
+    ReorderSpec,
 };
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
@@ -38,11 +39,11 @@ fn queue() -> impl Strategy<Value = DisciplineSpec> {
         Just(Limit::Unlimited)
     ];
     (limit, 0..3).prop_map(|(limit, kind)| match kind {
-        0 => DisciplineSpec::Fcfs { limit },
-        1 => DisciplineSpec::RandomDrop { limit },
+        0 => DisciplineSpec::fcfs(limit),
+        1 => DisciplineSpec::new(limit, RandomDropConfig),
         _ => {
             let config = FairQueueingConfig { mark_above: Some(1.0), ..FairQueueingConfig::default() };
-            DisciplineSpec::FairQueueing { limit, config }
+            DisciplineSpec::new(limit, config)
         }
     })
 }

@@ -44,7 +44,8 @@ pub struct ImpairArguments {
     /// For how long they are held back at most; 10 ms without
     #[arg(long, value_name = "TIME", requires = "reorder")]
     pub reorder_delay: Option<String>,
-    /// The discipline of the queue before the line: fcfs (the usual one), random-drop, red, codel, fq-codel, pie, sfq, drr
+    /// The discipline of the queue before the line, with its options as in scenario files ("codel:target=20ms"); `thalweg
+    /// list queues` lists them. Without, fcfs
     #[arg(long, value_name = "NAME")]
     pub queue: Option<String>,
     /// What that queue holds ("100pkt", "500kB"); 1 MB without

@@ -2,11 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
-use thalweg_queue::{
-    CoDelConfig, DisciplineSpec, DrrConfig, FqCoDelConfig, ImpairmentSpec, Limit, LossSpec, PieConfig,
-    RedConfig, ReorderSpec, SfqConfig,
-};
+use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec};
 
 /// A span of time between two moments: `10s..20s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +86,7 @@ impl Default for DirectionSpec {
             corrupt: 0.0,
             reorder: 0.0,
             reorder_delay: Duration::from_millis(10),
-            queue: DisciplineSpec::Fcfs { limit: Limit::Bytes(1_000_000) },
+            queue: DisciplineSpec::fcfs(Limit::Bytes(1_000_000)),
             mtu: None,
             narrowings: Vec::new(),
             blackouts: Vec::new(),
@@ -154,9 +152,6 @@ const KEYS: [&str; 13] = [
 
 /// Options that may be said several times.
 const REPEATED: [&str; 2] = ["narrow", "blackout"];
-
-/// The disciplines that a queue can have.
-const QUEUES: [&str; 8] = ["fcfs", "random-drop", "red", "codel", "fq-codel", "pie", "sfq", "drr"];
 
 impl DirectionSpec {
     /// Sets what `text` says: options as `KEY=VALUE`, separated by commas.
@@ -303,23 +298,19 @@ fn buffer(text: &str) -> Result<Limit, String> {
 /// A queue holds no more.
 const MOST_BUFFER: u64 = 1_000_000_000;
 
-fn queue(name: &str, limit: Limit) -> Result<DisciplineSpec, String> {
-    Ok(match name {
-        "fcfs" => DisciplineSpec::Fcfs { limit },
-        "random-drop" => DisciplineSpec::RandomDrop { limit },
-        "red" => DisciplineSpec::Red { limit, config: RedConfig::default() },
-        "codel" => DisciplineSpec::CoDel { limit, config: CoDelConfig::default() },
-        "fq-codel" => DisciplineSpec::FqCoDel { limit, config: FqCoDelConfig::default() },
-        "pie" => DisciplineSpec::Pie { limit, config: PieConfig::default() },
-        "sfq" => DisciplineSpec::Sfq { limit, config: SfqConfig::default() },
-        "drr" => DisciplineSpec::Drr { limit, config: DrrConfig::default() },
-        _ => return Err(format!("there are {}", QUEUES.join(", "))),
-    })
+/// A discipline with its options: `codel`, `codel:target=20ms`.
+fn queue(text: &str, limit: Limit) -> Result<DisciplineSpec, String> {
+    let spec = Registry::default().read_discipline(text, limit).map_err(|error| error.to_string())?;
+    if spec.heeds_priority() {
+        return Err("datagrams of strangers have no priorities".to_owned());
+    }
+    spec.check().map_err(|error| error.to_string()).map(|()| spec)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_queue::CoDelConfig;
 
     #[test]
     fn options_are_read_with_their_units() {
@@ -333,10 +324,7 @@ mod tests {
         assert_eq!(spec.rate, Some(Rate::from_mbits_per_sec(20)));
         assert_eq!(spec.delay, Duration::from_millis(300));
         assert_eq!((spec.loss, spec.burst, spec.duplicate, spec.corrupt), (0.01, Some(8.0), 0.5, 0.001));
-        assert_eq!(
-            spec.queue,
-            DisciplineSpec::CoDel { limit: Limit::Packets(100), config: CoDelConfig::default() }
-        );
+        assert_eq!(spec.queue, DisciplineSpec::new(Limit::Packets(100), CoDelConfig::default()));
         assert_eq!((spec.mtu, spec.blackouts.len()), (Some(Bytes::new(1300)), 2));
         let impairment = spec.impairment();
         assert!((impairment.loss.mean_rate() - 0.01).abs() < 1e-12);
@@ -368,7 +356,8 @@ mod tests {
         assert!(error("lose=1%").starts_with("`lose` is no option of a direction; there are rate, delay, "));
         assert!(error("loss").starts_with("`loss` is no option"));
         assert!(
-            error("queue=tail").ends_with("there are fcfs, random-drop, red, codel, fq-codel, pie, sfq, drr")
+            error("queue=tail")
+                .contains("there are fcfs, random-drop, fq, sfq, drr, red, codel, fq-codel, pie")
         );
         assert_eq!(error("blackout=20s..10s"), "blackout cannot be `20s..10s`: it ends before it begins");
         assert_eq!(

@@ -133,7 +133,7 @@ pub(crate) fn spec() -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         delay: Duration::from_millis(1),
-        queue: DisciplineSpec::Fcfs { limit: Limit::Packets(10) },
+        queue: DisciplineSpec::fcfs(Limit::Packets(10)),
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,

@@ -4,6 +4,7 @@ use super::{Diagnostic, Severity, nearest};
 use crate::source::{Source, Sources, Span};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use thalweg_catalog::Registry;
 
 /// More errors than this are counted, not kept.
 const MOST_ERRORS: usize = 100;
@@ -15,6 +16,7 @@ pub struct Report {
     found: Vec<Diagnostic>,
     errors: usize,
     dropped: usize,
+    registry: Arc<Registry>,
 }
 
 /// A diagnostic that is being put together; it is in the report already.
@@ -53,6 +55,16 @@ impl Draft<'_> {
 }
 
 impl Report {
+    /// Nothing yet, of a scenario that can use what `registry` has.
+    pub fn new(registry: Arc<Registry>) -> Self {
+        Self { registry, ..Self::default() }
+    }
+
+    /// The schemes and disciplines that there are.
+    pub const fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
     /// Registers a text that later spans point into.
     pub fn add_source(&mut self, source: Source) -> u32 {
         self.sources.add(source)

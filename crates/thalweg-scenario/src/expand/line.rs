@@ -4,19 +4,20 @@ use super::super::keys::FramingName;
 use super::feedback;
 use super::queue::queue;
 use super::writer::{Entries, text};
+use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{Change, DirectionSpec};
 
 /// All keys of a line.
-pub fn entries(direction: &DirectionSpec) -> Entries {
+pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     match &direction.capacity {
         Some(trace) => entries.put("trace", capacity(trace).inline()),
         None => entries.quantity("rate", direction.rate),
     }
     entries.quantity("delay", direction.delay);
-    let mut queue = queue(&direction.queue);
+    let mut queue = queue(&direction.queue, registry);
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());
     impairment(&direction.impairment, &mut entries);

@@ -11,13 +11,14 @@ mod writer;
 use super::Scenario;
 use super::keys::TiesName;
 use std::collections::BTreeMap;
+use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::{AccessSpec, GroupSpec, Processing};
 use writer::{Entries, key, text};
 
 /// The scenario as a file that needs no other file and reads back to the same specification.
 pub fn expand(scenario: &Scenario) -> String {
-    let spec = &scenario.spec;
+    let (spec, registry) = (&scenario.spec, &*scenario.registry);
     let mut top = Entries::default();
     top.put("title", text(&scenario.title));
     top.put("description", text(&scenario.description));
@@ -51,7 +52,8 @@ pub fn expand(scenario: &Scenario) -> String {
     }
     for link in &spec.links {
         let ends = [link.a, link.b].map(|node| text(&spec.nodes[node.0 as usize].name));
-        let (forward, backward) = (line::entries(&link.forward), line::entries(&link.backward));
+        let (forward, backward) =
+            (line::entries(&link.forward, registry), line::entries(&link.backward, registry));
         let mut entries = Entries::default();
         entries.put("name", text(&link.name));
         entries.put("between", format!("[{}, {}]", ends[0], ends[1]));
@@ -69,7 +71,7 @@ pub fn expand(scenario: &Scenario) -> String {
         let names = [group.from, group.to].map(|node| spec.nodes[node.0 as usize].name.as_str());
         section(&mut out, "[[flow]]", &flow(group, names, &schemes));
         if let Some(access) = &group.access {
-            sides(&mut out, access);
+            sides(&mut out, access, registry);
         }
     }
     out
@@ -121,12 +123,12 @@ fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entri
     entries
 }
 
-fn sides(out: &mut String, access: &AccessSpec) {
+fn sides(out: &mut String, access: &AccessSpec, registry: &Registry) {
     for (side, forward, backward, host) in [
         ("source", &access.source_forward, &access.source_backward, access.source_processing),
         ("sink", &access.sink_forward, &access.sink_backward, access.sink_processing),
     ] {
-        let (forward, backward) = (line::entries(forward), line::entries(backward));
+        let (forward, backward) = (line::entries(forward, registry), line::entries(backward, registry));
         let mut entries = forward.clone();
         entries.put("processing", processing(host).inline());
         section(out, &format!("[flow.access.{side}]"), &entries);

@@ -1,6 +1,7 @@
 //! Keys and values as TOML text.
 
 use std::fmt::{Display, Write as _};
+use thalweg_catalog::{Key, Value};
 
 /// Keys with values in TOML, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +21,13 @@ impl Entries {
     /// Adds a number that reads back as the same.
     pub fn number(&mut self, key: &'static str, number: f64) {
         self.put(key, format!("{number:?}"));
+    }
+
+    /// Adds values of keys, those of tables of keys in tables.
+    pub fn values(&mut self, values: &[(&'static Key, Value)]) {
+        for (key, value) in values {
+            self.put(key.name, value.to_toml());
+        }
     }
 
     /// Adds all of `other`.

@@ -18,10 +18,7 @@ pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
 pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
-pub use queue::{
-    Capacity, CoDelKeys, DrrQueue, FairQueue, FqCoDelQueue, OverflowName, PieQueue, Queue, QueueTable,
-    RedQueue, SfqQueue, Threshold,
-};
+pub use queue::{Capacity, Queue, Threshold};
 pub use reading::{ReadRate, Reading};
 pub use scheme::{
     AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,

@@ -3,7 +3,6 @@
 use super::super::diagnostic::Report;
 use super::Checked;
 use thalweg_proto::gate::GateConfig;
-use thalweg_queue::DisciplineSpec;
 use thalweg_sim::spec::{
     DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, TransportSpec, WorkloadSpec,
 };
@@ -88,6 +87,6 @@ fn heeds_priority(spec: &Spec) -> bool {
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref()).flat_map(|access| {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
     });
-    let is_priority = |line: &DirectionSpec| matches!(line.queue, DisciplineSpec::Priority { .. });
+    let is_priority = |line: &DirectionSpec| line.queue.heeds_priority();
     links.chain(access).any(is_priority)
 }

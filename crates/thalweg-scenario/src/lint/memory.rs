@@ -112,7 +112,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
 
 /// What one direction of a flow's own line takes.
 fn own_line(line: &DirectionSpec) -> u64 {
-    let is_plain = line.queue == DisciplineSpec::Fcfs { limit: Limit::Unlimited }
+    let is_plain = line.queue == DisciplineSpec::fcfs(Limit::Unlimited)
         && line.impairment.is_transparent()
         && line.schedule.is_empty()
         && line.capacity.is_none()

@@ -190,7 +190,7 @@ impl Resolver<'_> {
         pending: &mut Pending,
     ) -> DisciplineSpec {
         let limit = Limit::Unlimited;
-        let Some(queue) = queue else { return DisciplineSpec::Fcfs { limit } };
+        let Some(queue) = queue else { return DisciplineSpec::fcfs(limit) };
         pending.feedback.push(PendingFeedback { place, choice: queue.value.feedback().cloned(), span });
         if let Some(capacity) = queue.value.capacity() {
             let span = if super::is_default(queue.span) { span } else { queue.span };

@@ -67,7 +67,7 @@ impl Plan {
             let control = group.control_channel.map(|delay| DirectionSpec {
                 rate: Rate::MAX,
                 delay,
-                queue: DisciplineSpec::Fcfs { limit: Limit::Unlimited },
+                queue: DisciplineSpec::fcfs(Limit::Unlimited),
                 impairment: ImpairmentSpec::default(),
                 schedule: Vec::new(),
                 capacity: None,

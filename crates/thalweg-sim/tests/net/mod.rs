@@ -18,7 +18,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
     DirectionSpec {
         rate,
         delay,
-        queue: DisciplineSpec::Fcfs { limit },
+        queue: DisciplineSpec::fcfs(limit),
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
         capacity: None,

@@ -1,0 +1,33 @@
+//! CoDel.
+
+use crate::describe::key;
+use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
+use thalweg_queue::CoDelConfig;
+
+/// CoDel (RFC 8289).
+pub const CODEL: DisciplineDescription = DisciplineDescription::new::<CoDelConfig>(
+    "codel",
+    "CoDel (RFC 8289): packets are dropped as they leave, ever more often, while all wait for longer than a target.",
+    Keys::own(CODEL_KEYS),
+);
+
+/// The parameters of CoDel, alone and in others.
+pub(crate) const CODEL_KEYS: &[Key] = &[
+    key("target", Kind::Time, "5 ms", "The wait that is acceptable."),
+    key(
+        "interval",
+        Kind::Time,
+        "100 ms",
+        "For how long waits must be above the target: a usual round-trip time.",
+    )
+    .within(Range::POSITIVE, ""),
+    key(
+        "max-packet",
+        Kind::Size,
+        "1514 B",
+        "A queue of no more than this is never too long: the largest packet.",
+    ),
+    key("ecn", Kind::Switch, "true", "Marks packets that may be marked in place of dropping them."),
+];
+
+bind!(CoDelConfig { target: "target", interval: "interval", max_packet: "max-packet", ecn: "ecn" });

@@ -1,0 +1,46 @@
+//! FQ-CoDel.
+
+use super::codel::CODEL_KEYS;
+use crate::describe::key;
+use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use thalweg_queue::{CoDelConfig, FqCoDelConfig};
+
+/// FQ-CoDel (RFC 8290).
+pub const FQ_CODEL: DisciplineDescription = DisciplineDescription::new::<FqCoDelConfig>(
+    "fq-codel",
+    "FQ-CoDel (RFC 8290): flows are hashed to queues that send equal bytes in turn, new ones first, each kept short by \
+     CoDel.",
+    Keys { own: KEYS, shared: &[CODEL_KEYS], usual: &[] },
+)
+.capacity("How much it holds, without the packet in service; the RFC has 10240 packets.");
+
+const KEYS: &[Key] = &[
+    key("flows", Kind::Count, "1024", "How many queues flows are hashed to.")
+        .within(Range::between(1.0, 65_536.0), ""),
+    key("quantum", Kind::Size, "1514 B", "What a queue may send in each round.").within(Range::POSITIVE, ""),
+    key(
+        "drop-batch",
+        Kind::Count,
+        "64",
+        "When there is no room, the largest queue loses half of its bytes, but no more than so many packets.",
+    )
+    .within(Range::POSITIVE, ""),
+];
+
+impl Bound for FqCoDelConfig {
+    fn of(values: &Values) -> Self {
+        Self {
+            codel: CoDelConfig::of(values),
+            flows: values.need("flows"),
+            quantum: values.need("quantum"),
+            drop_batch: values.need("drop-batch"),
+        }
+    }
+
+    fn tell(&self, values: &mut Values) {
+        self.codel.tell(values);
+        values.give("flows", &self.flows);
+        values.give("quantum", &self.quantum);
+        values.give("drop-batch", &self.drop_batch);
+    }
+}

@@ -1,0 +1,22 @@
+//! Strict priority.
+
+use crate::describe::key;
+use crate::{DisciplineDescription, Key, Keys, Kind, bind};
+use thalweg_queue::PriorityConfig;
+
+/// Strict priority.
+pub const PRIORITY: DisciplineDescription = DisciplineDescription::new::<PriorityConfig>(
+    "priority",
+    "Strict priority: a packet leaves only when none of a flow with higher `priority` waits.",
+    Keys::own(KEYS),
+)
+.capacity("How much it holds of all priorities together, without the packet in service.");
+
+const KEYS: &[Key] = &[key(
+    "push-out",
+    Kind::Switch,
+    "true",
+    "An arrival that finds no room pushes out the last packets of lower priorities.",
+)];
+
+bind!(PriorityConfig { push_out: "push-out" });

@@ -1,0 +1,103 @@
+//! Random Early Detection.
+
+use crate::describe::key;
+use crate::{Bound, DisciplineDescription, Fault, Key, Keys, Kind, Range, Value, Values};
+use thalweg_proto::units::Bytes;
+use thalweg_queue::{RedConfig, RedUnit};
+
+/// Random Early Detection (Floyd and Jacobson 1993).
+pub const RED: DisciplineDescription = DisciplineDescription::new::<RedConfig>(
+    "red",
+    "Random Early Detection (Floyd and Jacobson 1993): arrivals are dropped at random, the more likely the longer the \
+     queue has been on average.",
+    Keys::own(KEYS),
+)
+.checked(check);
+
+const KEYS: &[Key] = &[
+    key(
+        "min-threshold",
+        Kind::Length,
+        "5 pkt",
+        "Below this average length nothing is dropped, in packets or bytes. In bytes large packets are dropped more often.",
+    ),
+    key(
+        "max-threshold",
+        Kind::Length,
+        "15 pkt",
+        "At this average length the probability reaches `max-probability`, in the same unit.",
+    ),
+    key("weight", Kind::Probability, "0.002", "The weight of the length in the average of lengths.")
+        .within(Range::POSITIVE, ""),
+    key("max-probability", Kind::Probability, "0.1", "The probability of a drop just below `max-threshold`.")
+        .within(Range::POSITIVE, ""),
+    key(
+        "gentle",
+        Kind::Switch,
+        "true",
+        "Beyond `max-threshold` the probability grows to 1 at twice that length; otherwise it is 1 at once.",
+    ),
+    key("ecn", Kind::Switch, "true", "Marks packets that may be marked, as long as not all would be dropped."),
+    key(
+        "mean-packet",
+        Kind::Size,
+        "1000 B",
+        "The size of a usual packet: tells how fast the average falls in idle times, and is the measure of sizes in bytes.",
+    )
+    .within(Range::POSITIVE, ""),
+];
+
+/// The thresholds, where they are in one unit.
+fn thresholds(values: &Values) -> Option<(RedUnit, f64, f64)> {
+    match (values.get("min-threshold")?, values.get("max-threshold")?) {
+        (Value::Packets(min), Value::Packets(max)) => Some((RedUnit::Packets, min, max)),
+        (Value::Size(min), Value::Size(max)) => Some((RedUnit::Bytes, min.get() as f64, max.get() as f64)),
+        _ => None,
+    }
+}
+
+fn check(values: &Values) -> Result<(), Fault> {
+    let given = if values.said_for("min-threshold").is_some() { "min-threshold" } else { "max-threshold" };
+    match thresholds(values) {
+        None => Err(Fault::new(given, "the thresholds are in different units")
+            .help("give both in packets or both in bytes; without them they are \"5 pkt\" and \"15 pkt\"")),
+        Some((_, min, max)) if max <= min => Err(Fault::new(
+            given,
+            format!("the maximum threshold must be above the minimum, but they are {max} and {min}"),
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+impl Bound for RedConfig {
+    fn of(values: &Values) -> Self {
+        let usual = Self::default();
+        let (unit, min_threshold, max_threshold) =
+            thresholds(values).unwrap_or((usual.unit, usual.min_threshold, usual.max_threshold));
+        Self {
+            unit,
+            min_threshold,
+            max_threshold,
+            weight: values.need("weight"),
+            max_probability: values.need("max-probability"),
+            gentle: values.need("gentle"),
+            ecn: values.need("ecn"),
+            mean_packet: values.need("mean-packet"),
+        }
+    }
+
+    fn tell(&self, values: &mut Values) {
+        for (key, length) in [("min-threshold", self.min_threshold), ("max-threshold", self.max_threshold)] {
+            let length = match self.unit {
+                RedUnit::Packets => Value::Packets(length),
+                RedUnit::Bytes => Value::Size(Bytes::new(length as u64)),
+            };
+            values.say(key, length);
+        }
+        values.give("weight", &self.weight);
+        values.give("max-probability", &self.max_probability);
+        values.give("gentle", &self.gentle);
+        values.give("ecn", &self.ecn);
+        values.give("mean-packet", &self.mean_packet);
+    }
+}

@@ -1,0 +1,42 @@
+//! Stochastic Fairness Queueing.
+
+use crate::describe::key;
+use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind, words};
+use thalweg_queue::{Overflow, SfqConfig};
+
+/// Stochastic Fairness Queueing (McKenney 1991).
+pub const SFQ: DisciplineDescription = DisciplineDescription::new::<SfqConfig>(
+    "sfq",
+    "Stochastic Fairness Queueing (McKenney 1991): flows are hashed to queues that send one packet each in turn.",
+    Keys::own(KEYS),
+);
+
+const KEYS: &[Key] = &[
+    key(
+        "buckets",
+        Kind::Count,
+        "1024",
+        "How many queues flows are hashed to: best several times the number of flows.",
+    )
+    .within(Range::POSITIVE, ""),
+    key("perturbation", Kind::Interval, "10 s", "How often the hash is drawn anew; \"off\" never does.")
+        .within(Range::POSITIVE, "to do without, say \"off\""),
+    OVERFLOW_KEY,
+];
+
+/// Who loses a packet, of all disciplines with a queue for each flow.
+pub(crate) const OVERFLOW_KEY: Key = key(
+    "overflow",
+    OVERFLOW,
+    "longest-tail",
+    "Who loses a packet when there is no room: the longest queue its last (\"longest-tail\") or first (\"longest-head\") \
+     packet, or (\"share\") the arrival once its queue has its share.",
+);
+
+words!(OVERFLOW: Overflow {
+    "longest-tail" => Overflow::LongestTail,
+    "longest-head" => Overflow::LongestHead,
+    "share" => Overflow::Share,
+});
+
+bind!(SfqConfig { buckets: "buckets", perturbation: "perturbation", overflow: "overflow" });

@@ -1,0 +1,113 @@
+//! What there is to choose from: the lists of this project, and what others add to them.
+
+use crate::describe::Place;
+use crate::discipline::DisciplineDescription;
+use crate::list::DISCIPLINES;
+use crate::text::{TextError, read_options, split_name};
+use crate::values::Values;
+use thalweg_queue::{DisciplineSpec, Limit};
+
+/// Descriptions by name. Of two with one name the one added last counts.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    disciplines: Vec<&'static DisciplineDescription>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { disciplines: DISCIPLINES.to_vec() }
+    }
+}
+
+impl Registry {
+    /// Adds a discipline, or puts it in the place of the one that has its name.
+    pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
+        self.disciplines.retain(|other| other.name != description.name);
+        self.disciplines.push(description);
+    }
+
+    /// All disciplines, in the order of references.
+    pub fn disciplines(&self) -> &[&'static DisciplineDescription] {
+        &self.disciplines
+    }
+
+    /// The discipline of that name.
+    pub fn discipline(&self, name: &str) -> Option<&'static DisciplineDescription> {
+        self.disciplines.iter().find(|description| description.name == name).copied()
+    }
+
+    /// Reads a discipline from text: `codel`, or `codel:target=20ms,interval=200ms`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    pub fn read_discipline(&self, text: &str, limit: Limit) -> Result<DisciplineSpec, TextError> {
+        let (name, options) = split_name(text);
+        let description = self.discipline(name).ok_or_else(|| TextError::Unknown {
+            what: "discipline",
+            name: name.to_owned(),
+            known: self.disciplines.iter().map(|description| description.name).collect(),
+        })?;
+        let values = read_options(description.name, description.keys, Place::Simulated, options)?;
+        Ok(description.make(&values, limit)?)
+    }
+
+    /// The description of a discipline, with its values.
+    pub fn discipline_of(&self, spec: &DisciplineSpec) -> Option<(&'static DisciplineDescription, Values)> {
+        self.disciplines.iter().find_map(|&description| Some((description, description.values_of(spec)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::units::Duration;
+    use thalweg_queue::CoDelConfig;
+
+    /// What is usual in a description is what is usual in the code, and text tells all there is to tell.
+    #[test]
+    fn every_discipline_is_told_and_read_back() {
+        let (registry, limit) = (Registry::default(), Limit::Packets(7));
+        for description in registry.disciplines() {
+            let usual = description.usual(limit);
+            assert_eq!(usual.check(), Ok(()), "{}", description.name);
+            let (found, values) = registry.discipline_of(&usual).unwrap();
+            assert_eq!(found.name, description.name);
+            let options: Vec<String> =
+                values.said().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
+            let separator = if options.is_empty() { "" } else { ":" };
+            let text = format!("{}{separator}{}", description.name, options.join(","));
+            assert_eq!(registry.read_discipline(&text, limit), Ok(usual), "{text}");
+            for key in description.keys.flat() {
+                let usual = key.kind.read(key.usual);
+                assert!(key.usual.is_empty() || usual.is_ok(), "{}: {usual:?}", key.name);
+                assert!(key.about.ends_with('.'), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn options_of_disciplines_are_read_and_mistakes_are_told() {
+        let registry = Registry::default();
+        let read = |text: &str| registry.read_discipline(text, Limit::Unlimited);
+        let codel = read("codel:target=20ms, interval=200 ms").unwrap();
+        let expected = CoDelConfig {
+            target: Duration::from_millis(20),
+            interval: Duration::from_millis(200),
+            ..CoDelConfig::default()
+        };
+        assert_eq!(codel.config(), Some(&expected));
+        let told = |text: &str| read(text).unwrap_err().to_string();
+        assert!(told("tail").starts_with("there is no discipline `tail`; there are fcfs, random-drop, fq, "));
+        assert_eq!(told("fcfs:limit=1"), "`limit` is no option of fcfs, which has none");
+        assert_eq!(told("codel:interval=0s"), "interval cannot be `0s`: it is above 0 s");
+        assert_eq!(told("fq-codel:flows=0"), "flows cannot be `0`: it lies from 1 to 65536");
+        assert_eq!(told("pie:alpha=1,alpha=2"), "alpha is given twice");
+        assert!(
+            told("red:min-threshold=5kB").starts_with("the thresholds are in different units: give both")
+        );
+        assert!(
+            told("red:min-threshold=20pkt").starts_with("the maximum threshold must be above the minimum")
+        );
+    }
+}

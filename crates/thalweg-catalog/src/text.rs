@@ -1,0 +1,111 @@
+//! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
+
+use crate::describe::{Fault, Keys, Place};
+use crate::values::Values;
+use core::fmt;
+
+/// Why text describes nothing that there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextError {
+    /// There is nothing of that name.
+    Unknown {
+        /// What was expected: `scheme`, `discipline`.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
+    },
+    /// It has no such option.
+    Option {
+        /// What has none.
+        of: &'static str,
+        /// What was given in place of `KEY=VALUE`, or the key.
+        given: String,
+        /// The options that there are.
+        known: Vec<&'static str>,
+    },
+    /// An option is given twice.
+    Twice(&'static str),
+    /// An option cannot have that value.
+    Value {
+        /// The option.
+        key: &'static str,
+        /// The value as given.
+        given: String,
+        /// What is wrong with it, or expected.
+        reason: String,
+    },
+    /// Values that are each in range do not go together.
+    Together(String),
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { what, name, known } => {
+                write!(f, "there is no {what} `{name}`; there are {}", known.join(", "))
+            }
+            Self::Option { of, given, known } if known.is_empty() => {
+                write!(f, "`{given}` is no option of {of}, which has none")
+            }
+            Self::Option { of, given, known } => {
+                write!(f, "`{given}` is no option of {of}, which has {} (as KEY=VALUE)", known.join(", "))
+            }
+            Self::Twice(key) => write!(f, "{key} is given twice"),
+            Self::Value { key, given, reason } => write!(f, "{key} cannot be `{given}`: {reason}"),
+            Self::Together(what) => f.write_str(what),
+        }
+    }
+}
+
+impl core::error::Error for TextError {}
+
+impl From<Fault> for TextError {
+    fn from(fault: Fault) -> Self {
+        match fault.help {
+            "" => Self::Together(fault.what),
+            help => Self::Together(format!("{}: {help}", fault.what)),
+        }
+    }
+}
+
+/// The name at the start of a text, and its options.
+pub fn split_name(text: &str) -> (&str, Option<&str>) {
+    text.split_once(':').map_or((text.trim(), None), |(name, options)| (name.trim(), Some(options)))
+}
+
+/// Reads the options of `of`, which has `keys`. Each value is in range; whether they go together is not looked at.
+///
+/// # Errors
+///
+/// The first option that there is not, that is given twice, or that cannot have its value.
+pub fn read_options(
+    of: &'static str,
+    keys: Keys,
+    place: Place,
+    options: Option<&str>,
+) -> Result<Values, TextError> {
+    let mut values = Values::new(keys, place);
+    let is_here = |key: &crate::Key| match place {
+        Place::Simulated => key.is_simulated(),
+        Place::Live => key.is_live(),
+    };
+    let wrong = |given: &str| TextError::Option {
+        of,
+        given: given.trim().to_owned(),
+        known: keys.flat().filter(|key| is_here(key)).map(|key| key.name).collect(),
+    };
+    for option in options.iter().flat_map(|options| options.split(',')) {
+        let (name, text) = option.split_once('=').ok_or_else(|| wrong(option))?;
+        let key = keys.find(name.trim()).filter(|key| is_here(key)).ok_or_else(|| wrong(name))?;
+        if values.said_for(key.name).is_some() {
+            return Err(TextError::Twice(key.name));
+        }
+        let cannot = |reason| TextError::Value { key: key.name, given: text.trim().to_owned(), reason };
+        let value = key.kind.read(text).map_err(cannot)?;
+        key.check(&value, place).map_err(|range| cannot(format!("it {range}")))?;
+        values.say(key.name, value);
+    }
+    Ok(values)
+}

@@ -1,0 +1,257 @@
+//! Values that were said for keys, and configurations made of them.
+
+use crate::describe::{Key, Keys, Place};
+use crate::value::{Kind, Value};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+
+/// The values of a scheme or a discipline: those that were said, and what holds for all others.
+#[derive(Clone, Debug)]
+pub struct Values {
+    keys: Keys,
+    place: Place,
+    /// In the order of the keys, each key once.
+    said: Vec<(&'static Key, Value)>,
+}
+
+impl PartialEq for Values {
+    /// Whether the same was said. Keys are told apart by name.
+    fn eq(&self, other: &Self) -> bool {
+        let said =
+            |values: &Self| values.said.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>();
+        self.place == other.place && said(self) == said(other)
+    }
+}
+
+impl Values {
+    /// Nothing is said.
+    pub const fn new(keys: Keys, place: Place) -> Self {
+        Self { keys, place, said: Vec::new() }
+    }
+
+    /// The keys.
+    pub const fn keys(&self) -> Keys {
+        self.keys
+    }
+
+    /// Where they are for.
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// What was said, in the order of the keys.
+    pub fn said(&self) -> &[(&'static Key, Value)] {
+        &self.said
+    }
+
+    /// What was said for a key.
+    pub fn said_for(&self, name: &str) -> Option<Value> {
+        self.said.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
+    }
+
+    /// Says a value. Nothing happens where there is no such key.
+    pub fn say(&mut self, name: &str, value: Value) {
+        let place = |name: &str| self.keys.flat().position(|key| key.name == name);
+        let (Some(at), Some(key)) = (place(name), self.keys.find(name)) else { return };
+        let before = self.said.iter().filter(|(other, _)| place(other.name) < Some(at)).count();
+        self.said.retain(|(other, _)| other.name != name);
+        self.said.insert(before.min(self.said.len()), (key, value));
+    }
+
+    /// Says a value where none was said.
+    pub fn suggest(&mut self, name: &str, value: Value) {
+        if self.said_for(name).is_none() {
+            self.say(name, value);
+        }
+    }
+
+    /// Forgets what was said for a key.
+    pub fn forget(&mut self, name: &str) {
+        self.said.retain(|(key, _)| key.name != name);
+    }
+
+    /// What was said for a key, or else what is usual; `None` where that follows from something else, or there is no such
+    /// key.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.said_for(name).or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
+    }
+
+    /// The same as a type of configurations; `None` where there is nothing.
+    pub fn take<T: Field>(&self, name: &str) -> Option<T> {
+        self.get(name).map_or_else(T::without, T::take)
+    }
+
+    /// The same for a key of which the description says that it always has a value.
+    pub fn need<T: Field + Default>(&self, name: &str) -> T {
+        let value = self.take(name);
+        debug_assert!(value.is_some(), "`{name}` has no value of its type");
+        value.unwrap_or_default()
+    }
+
+    /// Says a value of a configuration's type; one without an expression is left unsaid.
+    pub fn give<T: Field>(&mut self, name: &str, value: &T) {
+        if let Some(key) = self.keys.find(name)
+            && let Some(value) = value.give(&key.kind)
+        {
+            self.say(name, value);
+        }
+    }
+}
+
+/// A type of configurations that is a key's value.
+pub trait Field: Sized {
+    /// The value in the configuration; `None` for one of another kind.
+    fn take(value: Value) -> Option<Self>;
+
+    /// The configuration without a value; `None` where there must be one.
+    fn without() -> Option<Self> {
+        None
+    }
+
+    /// The value for a key of this kind; `None` where the key is left out for it.
+    fn give(&self, kind: &Kind) -> Option<Value>;
+}
+
+impl Field for f64 {
+    fn take(value: Value) -> Option<Self> {
+        match value {
+            Value::Packets(number) | Value::Number(number) | Value::Share(number) => Some(number),
+            _ => None,
+        }
+    }
+    fn give(&self, kind: &Kind) -> Option<Value> {
+        match kind {
+            Kind::Packets => Some(Value::Packets(*self)),
+            Kind::Share | Kind::Probability => Some(Value::Share(*self)),
+            _ => Some(Value::Number(*self)),
+        }
+    }
+}
+
+impl Field for u32 {
+    /// Packets saturate: there are never more than that.
+    fn take(value: Value) -> Option<Self> {
+        match value {
+            Value::Count(count) => Some(count),
+            Value::Packets(packets) => Some(packets as Self),
+            Value::Size(size) => Some(Self::try_from(size.get()).unwrap_or(Self::MAX)),
+            _ => None,
+        }
+    }
+    fn give(&self, kind: &Kind) -> Option<Value> {
+        match kind {
+            Kind::Packets => Some(Value::Packets(f64::from(*self))),
+            Kind::Size => Some(Value::Size(Bytes::new(u64::from(*self)))),
+            _ => Some(Value::Count(*self)),
+        }
+    }
+}
+
+impl Field for u16 {
+    /// Larger numbers saturate.
+    fn take(value: Value) -> Option<Self> {
+        u32::take(value).map(|number| Self::try_from(number).unwrap_or(Self::MAX))
+    }
+    fn give(&self, kind: &Kind) -> Option<Value> {
+        u32::from(*self).give(kind)
+    }
+}
+
+impl Field for u64 {
+    fn take(value: Value) -> Option<Self> {
+        match value {
+            Value::Size(size) => Some(size.get()),
+            _ => None,
+        }
+    }
+    fn give(&self, _: &Kind) -> Option<Value> {
+        Some(Value::Size(Bytes::new(*self)))
+    }
+}
+
+/// Types that are the only one of their kind of value.
+macro_rules! plain {
+    ($($Type:ty: $Variant:ident),+) => {
+        $(impl Field for $Type {
+            fn take(value: Value) -> Option<Self> {
+                match value {
+                    Value::$Variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+            fn give(&self, _: &Kind) -> Option<Value> {
+                Some(Value::$Variant(*self))
+            }
+        })+
+    };
+}
+plain!(bool: Switch, Duration: Time, Rate: Rate, Bytes: Size);
+
+impl<T: Field> Field for Option<T> {
+    /// `off` is nothing.
+    fn take(value: Value) -> Option<Self> {
+        match value {
+            Value::Off => Some(None),
+            value => T::take(value).map(Some),
+        }
+    }
+    fn without() -> Option<Self> {
+        Some(None)
+    }
+    fn give(&self, kind: &Kind) -> Option<Value> {
+        match (self, kind) {
+            (Some(value), kind) => value.give(kind),
+            (None, Kind::Interval) => Some(Value::Off),
+            (None, _) => None,
+        }
+    }
+}
+
+/// A configuration whose fields are values of keys.
+pub trait Bound: Sized {
+    /// The configuration of these values.
+    fn of(values: &Values) -> Self;
+
+    /// Says the values of the configuration.
+    fn tell(&self, values: &mut Values);
+}
+
+/// Binds the fields of a configuration to keys, both ways: `Config { field: "key", ... }`.
+#[macro_export]
+macro_rules! bind {
+    ($Config:ty { $($field:ident: $key:literal),* $(,)? }) => {
+        impl $crate::Bound for $Config {
+            fn of(values: &$crate::Values) -> Self {
+                let _ = values;
+                Self { $($field: values.need($key)),* }
+            }
+            fn tell(&self, values: &mut $crate::Values) {
+                $(values.give($key, &self.$field);)*
+                let _ = values;
+            }
+        }
+    };
+}
+
+/// Binds the values of a type to words, both ways, and lists the words.
+#[macro_export]
+macro_rules! words {
+    ($WORDS:ident: $Type:ty { $($word:literal => $value:expr),+ $(,)? }) => {
+        /// The words of the values.
+        pub const $WORDS: $crate::Kind = $crate::Kind::Word(&[$($word),+]);
+
+        impl $crate::Field for $Type {
+            fn take(value: $crate::Value) -> Option<Self> {
+                match value {
+                    $($crate::Value::Word($word) => Some($value),)+
+                    _ => None,
+                }
+            }
+            fn give(&self, _: &$crate::Kind) -> Option<$crate::Value> {
+                $(if *self == $value {
+                    return Some($crate::Value::Word($word));
+                })+
+                None
+            }
+        }
+    };
+}

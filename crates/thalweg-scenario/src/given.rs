@@ -1,0 +1,191 @@
+//! Values of a described scheme or discipline as a file gives them, with their places.
+
+use super::diagnostic::Report;
+use super::keys::{Interval, Threshold};
+use super::quantity::{Number, Packets, Probability, Segments, Share};
+use super::schema::{Definitions, TableDoc};
+use super::source::Span;
+use super::table::{Decode, Field, wrong_kind};
+use super::tree::{self, Table, Value};
+use serde_json::json;
+use std::collections::BTreeMap;
+use thalweg_catalog as catalog;
+use thalweg_catalog::{Fault, Key, Keys, Kind, Place, Values};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+
+/// What a table gives.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The values.
+    pub values: Values,
+    /// Where they stand, by key.
+    pub spans: BTreeMap<&'static str, Span>,
+    /// A key was given, but not understood; so nothing follows from its absence.
+    pub broken: bool,
+}
+
+impl Given {
+    /// Nothing is given.
+    pub const fn new(keys: Keys) -> Self {
+        Self { values: Values::new(keys, Place::Simulated), spans: BTreeMap::new(), broken: false }
+    }
+
+    /// Decodes the keys of a table that is called `title`, apart from those in `beside`.
+    pub fn decode(title: &str, keys: Keys, table: &Table, beside: &[&str], report: &mut Report) -> Self {
+        let mut given = Self::new(keys);
+        let top: Vec<&Key> = keys.top().filter(|key| key.is_simulated()).collect();
+        let entries = table.entries.iter().filter(|(key, _)| !beside.contains(&key.name.as_str()));
+        for (name, value) in entries {
+            match top.iter().find(|key| key.name == name.name) {
+                Some(key) => given.accept(key, value, report),
+                None => {
+                    let valid = top.iter().map(|key| key.name).chain(beside.iter().copied());
+                    let message = format!("{title} has no key `{}`", name.name);
+                    report.error("scenario.unknown-key", name.span, message).names(&name.name, valid);
+                }
+            }
+        }
+        given
+    }
+
+    fn accept(&mut self, key: &'static Key, value: &Value, report: &mut Report) {
+        if let (Kind::Table(of), tree::Kind::Table(table)) = (key.kind, &value.kind) {
+            self.spans.insert(key.name, value.span);
+            if of.switch {
+                self.values.say(key.name, catalog::Value::Switch(true));
+            }
+            for (name, value) in &table.entries {
+                match of.keys.iter().find(|key| key.is_simulated() && key.short_name() == name.name) {
+                    Some(key) => self.accept(key, value, report),
+                    None => {
+                        let valid = of.keys.iter().map(Key::short_name);
+                        let message = format!("{} has no key `{}`", of.title, name.name);
+                        report.error("scenario.unknown-key", name.span, message).names(&name.name, valid);
+                    }
+                }
+            }
+            return;
+        }
+        let Some(decoded) = decode(&key.kind, value, report) else {
+            self.broken = true;
+            return;
+        };
+        if let Err(range) = key.check(&decoded, Place::Simulated) {
+            self.broken = true;
+            let message = format!("`{}` {range}", key.short_name());
+            let draft = report.error("scenario.range", value.span, message);
+            if !key.help.is_empty() {
+                draft.help(key.help);
+            }
+        }
+        self.values.say(key.name, decoded);
+        self.spans.insert(key.name, value.span);
+    }
+
+    /// Tells a fault at the key that it names, or else at `span`.
+    pub fn report(&self, fault: &Fault, span: Span, report: &mut Report) {
+        let table = fault.key.split_once('.').map_or(fault.key, |(table, _)| table);
+        let span = [fault.key, table].iter().find_map(|key| self.spans.get(key)).copied().unwrap_or(span);
+        let draft = if fault.is_doubt {
+            report.warn("scenario.unused", span, fault.what.as_str())
+        } else {
+            report.error("scenario.range", span, fault.what.as_str())
+        };
+        if !fault.help.is_empty() {
+            draft.help(fault.help);
+        }
+    }
+}
+
+/// What keys of a kind expect, for messages and the reference.
+pub fn expected(kind: &Kind) -> String {
+    match kind {
+        Kind::Packets => Packets::expected(),
+        Kind::Segments => Segments::expected(),
+        Kind::Number => Number::expected(),
+        Kind::Count => u32::expected(),
+        Kind::Time => Duration::expected(),
+        Kind::Interval => Interval::expected(),
+        Kind::Rate => Rate::expected(),
+        Kind::Size => Bytes::expected(),
+        Kind::Length => Threshold::expected(),
+        Kind::Share => Share::expected(),
+        Kind::Probability => Probability::expected(),
+        Kind::Switch => bool::expected(),
+        Kind::Word(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+        Kind::Table(table) if table.switch => {
+            let keys: Vec<String> = table.keys.iter().map(|key| format!("`{}`", key.short_name())).collect();
+            format!("true, false or a table with {}", keys.join(" and "))
+        }
+        Kind::Table(table) => format!("a table ({})", table.title),
+    }
+}
+
+/// The JSON Schema of a kind.
+pub fn schema(kind: &Kind, definitions: &mut Definitions) -> serde_json::Value {
+    match kind {
+        Kind::Packets => Packets::schema(definitions),
+        Kind::Segments => Segments::schema(definitions),
+        Kind::Number => Number::schema(definitions),
+        Kind::Count => u32::schema(definitions),
+        Kind::Time => Duration::schema(definitions),
+        Kind::Interval => Interval::schema(definitions),
+        Kind::Rate => Rate::schema(definitions),
+        Kind::Size => Bytes::schema(definitions),
+        Kind::Length => Threshold::schema(definitions),
+        Kind::Share => Share::schema(definitions),
+        Kind::Probability => Probability::schema(definitions),
+        Kind::Switch => bool::schema(definitions),
+        Kind::Word(words) => json!({ "enum": words }),
+        Kind::Table(table) => {
+            let keys = definitions.described(TableDoc {
+                name: table.title.to_owned(),
+                about: table.about.to_owned(),
+                tag: None,
+                fields: table.keys.iter().filter(|key| key.is_simulated()).map(Field::described).collect(),
+            });
+            if table.switch { json!({ "anyOf": [{ "type": "boolean" }, keys] }) } else { keys }
+        }
+    }
+}
+
+/// Reads a value of a kind.
+pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog::Value> {
+    use catalog::Value as Of;
+    Some(match kind {
+        Kind::Packets => Of::Packets(Packets::decode(value, report)?.0),
+        Kind::Segments => Of::Segments(Segments::decode(value, report)?),
+        Kind::Number => Of::Number(Number::decode(value, report)?.0),
+        Kind::Count => Of::Count(u32::decode(value, report)?),
+        Kind::Time => Of::Time(Duration::decode(value, report)?),
+        Kind::Interval => Interval::decode(value, report)?.0.map_or(Of::Off, Of::Time),
+        Kind::Rate => Of::Rate(Rate::decode(value, report)?),
+        Kind::Size => Of::Size(Bytes::decode(value, report)?),
+        Kind::Length => match Threshold::decode(value, report)? {
+            Threshold::Packets(packets) => Of::Packets(packets),
+            Threshold::Bytes(bytes) => Of::Size(bytes),
+        },
+        Kind::Share => Of::Share(Share::decode(value, report)?.0),
+        Kind::Probability => Of::Share(Probability::decode(value, report)?.0),
+        Kind::Switch => Of::Switch(bool::decode(value, report)?),
+        Kind::Table(table) if table.switch && matches!(value.kind, tree::Kind::Boolean(_)) => {
+            Of::Switch(bool::decode(value, report)?)
+        }
+        Kind::Table(_) => {
+            wrong_kind(&expected(kind), value, report);
+            return None;
+        }
+        Kind::Word(words) => {
+            let tree::Kind::String(text) = &value.kind else {
+                wrong_kind(&expected(kind), value, report);
+                return None;
+            };
+            let Some(word) = kind.word(text) else {
+                let message = format!("expected {}, found \"{text}\"", expected(kind));
+                report.error("scenario.unknown-name", value.span, message).names(text, words.iter().copied());
+                return None;
+            };
+            Of::Word(word)
+        }
+    })
+}
