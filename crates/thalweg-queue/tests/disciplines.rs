@@ -31,7 +31,7 @@ fn specs() -> impl Strategy<Value = DisciplineSpec> {
         FairQueueingConfig { promptness: Bytes::new(promptness), mark_above }
     });
     prop_oneof![
-        limits().prop_map(|limit| DisciplineSpec::fcfs(limit)),
+        limits().prop_map(DisciplineSpec::fcfs),
         limits().prop_map(|limit| DisciplineSpec::new(limit, RandomDropConfig)),
         (limits(), fair).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), sfq()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
