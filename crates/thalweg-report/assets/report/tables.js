@@ -1,27 +1,13 @@
 // Tables of flows and queues, and what limited each flow.
 
-const LIMITS = ["congestion window", "receiver window", "pacing", "application", "network", "paused"];
+const LIMITS = model.limits;
 const ROWS_AT_FIRST = 100;
 
-const FLOW_HEADS = [
-  ["name", "Flow"], ["scheme", "Scheme"], ["goodput_bps", "Goodput", "bit/s"], ["share", "Share", "share"],
-  ["held", "Held back by", "held"], ["delay_mean_s", "Delay mean", "s"], ["delay_p99_s", "p99", "s"], ["min_rtt_s", "RTT min", "s"],
-  ["sent_packets", "Sent", "pkt"], ["retransmissions", "Resent", "pkt"], ["timeouts", "Time-outs", ""],
-  ["drops", "Dropped", "pkt"], ["start_s", "Start", "s"], ["finished_s", "End", "s"],
-];
-
-// Of two-level flow control, and of applications that read at their own pace.
-const SINK_HEADS = [
-  ["name", "Sink"], ["segments", "Segments", ""], ["segment_delay_mean_s", "Time mean", "s"], ["segment_delay_max_s", "max", "s"],
-  ["unread_max_bytes", "Unread max", "B"], ["incomplete_segments", "Incomplete", ""], ["hole_packets", "Holes", "pkt"],
-  ["refused_packets", "Refused", "pkt"], ["evicted_segments", "Evicted", ""],
-];
-
-const LINK_HEADS = [
-  ["rate_bps", "Rate", "bit/s"], ["utilisation", "Used", "share"], ["queue_mean_packets", "Queue mean", "pkt"],
-  ["queue_p99_packets", "p99", "pkt"], ["queue_max_packets", "max", "pkt"], ["drops", "Dropped", "pkt"],
-  ["marks", "Marked", "pkt"], ["feedback", "Messages", "pkt"], ["losses", "Lost", "pkt"],
-];
+// The headings of the columns that these rows have something for, in the form [name, title, unit].
+function headsFor(heads, rows, columnOf) {
+  const has = ({ name, rare }) => rows.some((row) => (rare ? row[columnOf(name)] > 0 : row[columnOf(name)] !== null));
+  return heads.filter(has).map(({ name, title, unit }) => [name, title, unit]);
+}
 
 function cellOf(value, unit) {
   if (unit === undefined || unit === "held") return element("td", {}, String(value ?? "–"));
@@ -98,24 +84,28 @@ function heldBack(row) {
 }
 
 function fillFlows(run) {
+  const names = [["name", "Flow"], ["scheme", "Scheme"], ["held", "Held back by", "held"]];
+  const heads = [...names, ...headsFor(model.flow_heads, run.flows, flowColumn)];
   const rows = run.flows.map((row) => {
-    return element("tr", {}, FLOW_HEADS.map(([name, , unit]) => cellOf(unit === "held" ? heldBack(row) : row[flowColumn(name)], unit)));
+    return element("tr", {}, heads.map(([name, , unit]) => cellOf(unit === "held" ? heldBack(row) : row[flowColumn(name)], unit)));
   });
-  const parts = sortableTable(FLOW_HEADS, rows, "flow-table");
+  const parts = sortableTable(heads, rows, "flow-table");
   if (run.flow_count > run.flows.length) parts.push(element("p", { class: "note" }, `${run.flows.length} of ${run.flow_count} flows: those with the lowest and the highest goodput. results.json has all.`));
   const sinks = run.flows.filter((row) => row[flowColumn("segments")] !== null || row[flowColumn("unread_max_bytes")] !== null);
   if (sinks.length) {
-    const sinkRows = sinks.map((row) => element("tr", {}, SINK_HEADS.map(([name, , unit]) => cellOf(row[flowColumn(name)], unit))));
-    parts.push(...sortableTable(SINK_HEADS, sinkRows, "sink-table"));
+    const sinkHeads = [["name", "Sink"], ...headsFor(model.sink_heads, sinks, flowColumn)];
+    const sinkRows = sinks.map((row) => element("tr", {}, sinkHeads.map(([name, , unit]) => cellOf(row[flowColumn(name)], unit))));
+    parts.push(...sortableTable(sinkHeads, sinkRows, "sink-table"));
   }
   find("#flows-body").replaceChildren(...parts);
 }
 
 function fillQueues(run) {
+  const heads = headsFor(model.link_heads, run.links, linkColumn);
   const rows = run.links.map((row) => element("tr", { class: row[linkColumn("bottleneck")] ? "bottleneck" : null },
     element("td", {}, linkLabel(row), row[linkColumn("bottleneck")] ? element("span", { class: "tag" }, "bottleneck") : null),
-    LINK_HEADS.map(([name, , unit]) => cellOf(row[linkColumn(name)], unit))));
-  find("#queues-body").replaceChildren(...sortableTable([["name", "Queue"], ...LINK_HEADS], rows, "queue-table"));
+    heads.map(([name, , unit]) => cellOf(row[linkColumn(name)], unit))));
+  find("#queues-body").replaceChildren(...sortableTable([["name", "Queue"], ...heads], rows, "queue-table"));
 }
 
 function fillTables() {

@@ -1,10 +1,11 @@
 //! What several schemes did side by side, and who won.
 
-use super::summary::{direction, queue_cells, section, traffic_cells};
+use super::columns::{self, COLUMNS, Datum, Row};
+use super::summary::{direction, has_transfers, mean_row, section};
 use super::table::{Align, Table, shorten};
 use super::text::Style;
 use super::verdict::verdicts;
-use crate::results::{Difference, LinkMetrics, SchemeResults};
+use crate::results::{Difference, LinkMetrics, Metric, Of, SchemeResults, Tables};
 
 /// The tables and the verdict of a comparison.
 pub(super) fn comparison(
@@ -13,10 +14,14 @@ pub(super) fn comparison(
     margin: f64,
     style: Style,
 ) -> String {
-    let mut text = section(&schemes_table(schemes, style), style);
-    text.push_str(&section(&groups_table(schemes, style), style));
+    let mut text = String::new();
+    for place in PLACES {
+        text.push_str(&section(&schemes_table(place, schemes, style), style));
+        text.push_str(&section(&groups_table(place, schemes, style), style));
+    }
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
-    let paired = section(&differences_table(differences, style), style);
+    let paired: String =
+        PLACES.iter().map(|place| section(&differences_table(*place, differences, style), style)).collect();
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // A line of its own: as a heading it would widen the table.
         let against = shorten(&style.clean(&first.against), COLUMNS - 20, style);
@@ -51,31 +56,36 @@ pub(super) fn comparison(
     text
 }
 
-fn schemes_table(schemes: &[SchemeResults], style: Style) -> Table {
-    let mut table = Table::new(traffic_heads("Scheme")).first_column(NAME_COLUMNS);
+/// The schemes side by side; how long transfers took, where any scheme has some.
+fn schemes_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table {
+    let mut rows: Vec<Row<'_>> = Vec::new();
     for of in schemes {
-        if let Some(summary) = &of.summary {
-            table.row(traffic_cells(of.scheme.clone(), &summary.totals, style));
+        if let Some(summary) =
+            of.summary.as_ref().filter(|of| place == Tables::MEANS || has_transfers(&of.totals))
+        {
+            rows.push(mean_row(of.scheme.clone(), &summary.totals, Of::Network));
         }
     }
-    table
+    let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
+    columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// Group by group, where there are several; not more than fit on a screen.
-fn groups_table(schemes: &[SchemeResults], style: Style) -> Table {
-    let mut table = Table::new(traffic_heads("Group, scheme")).first_column(NAME_COLUMNS);
+fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table {
+    let mut rows: Vec<Row<'_>> = Vec::new();
     let groups = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(0, |summary| summary.groups.len());
-    if groups < 2 {
-        return table;
-    }
-    for group in 0..groups.min(MOST_ROWS / schemes.len().max(1)) {
+    let shown = if groups < 2 { 0 } else { groups.min(MOST_ROWS / schemes.len().max(1)) };
+    for group in 0..shown {
         for of in schemes {
-            if let Some(group) = of.summary.as_ref().and_then(|summary| summary.groups.get(group)) {
-                table.row(traffic_cells(format!("{}, {}", group.name, of.scheme), &group.metrics, style));
+            if let Some(group) = of.summary.as_ref().and_then(|summary| summary.groups.get(group))
+                && (place == Tables::MEANS || has_transfers(&group.metrics))
+            {
+                rows.push(mean_row(format!("{}, {}", group.name, of.scheme), &group.metrics, Of::Group));
             }
         }
     }
-    table
+    let head = if place == Tables::TRANSFERS { "Transfers, scheme" } else { "Group, scheme" };
+    columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// A table for each bottleneck; not more than fit on a screen.
@@ -86,50 +96,33 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     let table = |(position, link): (usize, &LinkMetrics)| {
         let ends = direction(&link.name, &link.from, &link.to, style);
         let ends = shorten(&style.clean(&ends), LINK_COLUMNS, style);
-        let heads = [ends.as_str(), "Used", "Queue mean", "p99", "max", "Drops"];
-        let mut table = Table::new(heads.map(|head| (head, Align::Right)).with_left_first());
+        let mut rows: Vec<Row<'_>> = Vec::new();
         for (of, summary) in summaries() {
             if let Some(link) = summary.links.get(position) {
                 let name = shorten(&of.scheme, NAME_COLUMNS, style);
-                table.row(queue_cells(name, &link.metrics, style));
+                rows.push(mean_row(name, &link.metrics, Of::Link));
             }
         }
-        table
+        columns::table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
     };
     links.iter().take(most).enumerate().map(table).collect()
 }
 
 /// Paired differences against the first scheme, where there are intervals.
-fn differences_table(differences: &[Difference], style: Style) -> Table {
-    let mut table = Table::new(traffic_heads("Scheme")).first_column(NAME_COLUMNS);
+fn differences_table(place: Tables, differences: &[Difference], style: Style) -> Table {
+    let mut rows: Vec<Row<'_>> = Vec::new();
     for difference in differences {
-        let paired =
-            difference.totals.iter().map(|(name, metric)| (name.clone(), metric.difference)).collect();
-        if difference.totals.values().any(|metric| metric.difference.ci95.is_some()) {
-            table.row(traffic_cells(difference.scheme.clone(), &paired, style));
+        let has_place = |metric: Metric| difference.totals.contains_key(metric.name(Of::Network));
+        let is_paired = difference.totals.values().any(|metric| metric.difference.ci95.is_some());
+        if is_paired && (place == Tables::MEANS || has_place(Metric::CompletionMean)) {
+            rows.push(Row::new(difference.scheme.clone(), move |metric| {
+                let paired = difference.totals.get(metric.name(Of::Network))?;
+                Some(Datum::Difference(paired.difference, paired.base()))
+            }));
         }
     }
-    table
-}
-
-fn traffic_heads(first: &str) -> [(&str, Align); 6] {
-    [first, "Goodput", "Delay mean", "Delay p99", "Jain's index", "Resent"]
-        .map(|head| (head, Align::Right))
-        .with_left_first()
-}
-
-/// Headings of which the first is of a column of names.
-trait WithLeftFirst {
-    fn with_left_first(self) -> Self;
-}
-
-impl<const N: usize> WithLeftFirst for [(&str, Align); N] {
-    fn with_left_first(mut self) -> Self {
-        if let Some(first) = self.first_mut() {
-            first.1 = Align::Left;
-        }
-        self
-    }
+    let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
+    columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
 /// `sentence` in lines of at most 100 columns.
@@ -151,7 +144,8 @@ fn wrapped(sentence: &str) -> String {
     text
 }
 
-const COLUMNS: usize = 100;
+/// Where transfers end, what they took comes first.
+const PLACES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
 /// Room for names of schemes within 100 columns.
 const NAME_COLUMNS: usize = 20;
 /// Room for a link's ends in a heading.

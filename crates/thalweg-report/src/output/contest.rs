@@ -1,7 +1,7 @@
 //! What schemes compete in, and their values in it.
 
 use super::text::Scale;
-use crate::results::{Group, Run, SchemeResults};
+use crate::results::{Group, Metric, Run, SchemeResults};
 use crate::statistics;
 
 /// One thing that schemes compete in, with what each did and the words to tell who won.
@@ -43,11 +43,12 @@ pub(super) fn contests(schemes: &[SchemeResults]) -> Vec<Contest<'_>> {
 }
 
 fn completion(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
-    let groups = measured(schemes, |group| group.completion_mean_s);
+    let groups = measured(schemes, |group| group.get(Metric::CompletionMean));
     if groups.is_empty() {
         return None;
     }
-    let rivals = rivals(schemes, false, |run| within(run, &groups, |group| group.completion_mean_s));
+    let rivals =
+        rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::CompletionMean)));
     Some(Contest {
         subject: "completion time",
         won: "completed transfers soonest",
@@ -67,7 +68,8 @@ fn goodput(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         return None;
     }
     let sum = |run: &Run| {
-        let bps = greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.goodput_bps as f64);
+        let bps =
+            greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.or_zero(Metric::Goodput));
         Some(bps.sum())
     };
     Some(Contest {
@@ -82,7 +84,7 @@ fn goodput(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
 }
 
 fn delay(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
-    let groups = measured(schemes, |group| group.delay_mean_s);
+    let groups = measured(schemes, |group| group.get(Metric::DelayMean));
     if groups.is_empty() {
         return None;
     }
@@ -93,7 +95,7 @@ fn delay(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: Scale::of_time,
         of: over(&groups),
         note: String::new(),
-        rivals: rivals(schemes, false, |run| within(run, &groups, |group| group.delay_mean_s)),
+        rivals: rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::DelayMean))),
     })
 }
 
@@ -106,7 +108,8 @@ fn fairness(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         return None;
     }
     let index = |run: &Run| {
-        let bps = greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.goodput_bps as f64);
+        let bps =
+            greedy.iter().filter_map(|&flow| run.flows.get(flow)).map(|flow| flow.or_zero(Metric::Goodput));
         Some(statistics::jain(&bps.collect::<Vec<_>>()))
     };
     Some(Contest {
@@ -197,7 +200,7 @@ fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
         let all = counted
             .flat_map(|run| groups.iter().filter_map(move |&group| Some((run, run.groups.get(group)?))));
         let (ended, open) = all.fold((0, 0), |(ended, open), (run, group)| {
-            (ended + group.completions, open + open_transfers(run, group))
+            (ended + group.or_zero(Metric::Completions) as u64, open + open_transfers(run, group))
         });
         open as f64 / (ended + open).max(1) as f64
     };
@@ -217,11 +220,11 @@ fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
 /// Transfers of a group that were begun and have not ended: those of a workload of many, or its flows where each is one.
 fn open_transfers(run: &Run, group: &Group) -> u64 {
     let flows = || run.flows.iter().filter(|flow| flow.group == group.name);
-    let ended = flows().filter(|flow| flow.finished_s.is_some()).count() as u64;
-    match (group.unfinished, group.completions) {
-        (0, 0) => u64::from(group.flows),
-        (0, _) if ended > 0 => u64::from(group.flows) - ended,
-        (unfinished, _) => unfinished,
+    let ended = flows().filter(|flow| flow.get(Metric::Finished).is_some()).count() as u64;
+    match [Metric::Unfinished, Metric::Completions].map(|metric| group.or_zero(metric) as u64) {
+        [0, 0] => u64::from(group.flows),
+        [0, _] if ended > 0 => u64::from(group.flows) - ended,
+        [unfinished, _] => unfinished,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Results for people and for other programs: tables, folders, series, pictures, qlog, packet captures, traces of capacity and sequence
 //! diagrams.
 
+mod columns;
 mod comparison;
 mod contest;
 mod folder;
@@ -17,6 +18,7 @@ mod table;
 mod text;
 mod verdict;
 
+pub(crate) use columns::{Datum, heads_of, words};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, REPORT, Stored};
 pub use parquet::ParquetSeries;
 pub use png::{PngError, png};

@@ -14,9 +14,19 @@ pub enum Align {
 /// A table: a heading, then rows, with two blanks between columns.
 #[derive(Clone, Debug)]
 pub struct Table {
-    heads: Vec<(String, Align)>,
+    heads: Vec<Head>,
     rows: Vec<Vec<String>>,
     widest: usize,
+    within: usize,
+}
+
+/// The heading of a column.
+#[derive(Clone, Debug)]
+struct Head {
+    text: String,
+    /// What it says where it does not stand beside the column before it.
+    alone: String,
+    align: Align,
 }
 
 impl Table {
@@ -27,8 +37,10 @@ impl Table {
 
     /// A table with columns of which there may be any number.
     pub fn with_columns<'a>(heads: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
-        let heads = heads.into_iter().map(|(head, align)| (head.to_owned(), align)).collect();
-        Self { heads, rows: Vec::new(), widest: usize::MAX }
+        let head =
+            |(text, align): (&str, Align)| Head { text: text.to_owned(), alone: text.to_owned(), align };
+        let heads = heads.into_iter().map(head).collect();
+        Self { heads, rows: Vec::new(), widest: usize::MAX, within: usize::MAX }
     }
 
     /// Names in the first column are shortened to `widest` characters.
@@ -38,10 +50,20 @@ impl Table {
         self
     }
 
-    /// Adds a column if it is wanted.
+    /// Columns that find no room in `within` characters stand below the others, each time with the first column before
+    /// them.
     #[must_use]
-    pub fn column_if(mut self, wanted: bool, head: &str, align: Align) -> Self {
-        self.heads.extend(wanted.then(|| (head.to_owned(), align)));
+    pub fn within(mut self, within: usize) -> Self {
+        self.within = within;
+        self
+    }
+
+    /// The heading of the column `column` says this where it does not stand beside the column before it.
+    #[must_use]
+    pub(super) fn alone(mut self, column: usize, text: String) -> Self {
+        if let Some(head) = self.heads.get_mut(column) {
+            head.alone = text;
+        }
         self
     }
 
@@ -57,7 +79,7 @@ impl Table {
 
     /// The table as lines of text, each ended.
     pub fn render(&self, style: Style) -> String {
-        let heads: Vec<String> = self.heads.iter().map(|(head, _)| head.clone()).collect();
+        let heads: Vec<String> = self.heads.iter().map(|head| head.text.clone()).collect();
         let clean = |row: &Vec<String>| -> Vec<String> {
             let cell = |(column, cell): (usize, &String)| {
                 let widest = if column == 0 { self.widest } else { usize::MAX };
@@ -72,25 +94,57 @@ impl Table {
         };
         let widths: Vec<usize> = (0..heads.len()).map(width).collect();
         let rule = if style.unicode { "─" } else { "-" };
-        let rules: Vec<String> = widths.iter().map(|width| rule.repeat(*width)).collect();
-        let mut text = style.bold(&self.line(&heads, &widths));
-        text.push('\n');
-        for row in core::iter::once(&rules).chain(&rows) {
-            text.push_str(&self.line(row, &widths));
+        let mut text = String::new();
+        for block in self.blocks(&widths) {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            let (mut heads, mut widths) = (heads.clone(), widths.clone());
+            if let Some(&first) = block.get(1) {
+                heads[first].clone_from(&self.heads[first].alone);
+                widths[first] = widths[first].max(heads[first].chars().count());
+            }
+            let rules: Vec<String> = widths.iter().map(|width| rule.repeat(*width)).collect();
+            text.push_str(&style.bold(&self.line(&heads, &widths, &block)));
             text.push('\n');
+            for row in core::iter::once(&rules).chain(&rows) {
+                text.push_str(&self.line(row, &widths, &block));
+                text.push('\n');
+            }
         }
         text
     }
 
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
-        let mut line = String::new();
-        for (column, (width, (_, align))) in widths.iter().zip(&self.heads).enumerate() {
-            let cell = cells.get(column).map_or("", String::as_str);
-            let blanks = " ".repeat(width - cell.chars().count());
-            if column > 0 {
-                line.push_str("  ");
+    /// The columns that stand side by side, from the top down.
+    fn blocks(&self, widths: &[usize]) -> Vec<Vec<usize>> {
+        let first = widths.first().copied().unwrap_or(0);
+        let (mut blocks, mut block, mut room) = (Vec::new(), vec![0], self.within.saturating_sub(first));
+        for (column, width) in widths.iter().enumerate().skip(1) {
+            if width + GAP.len() > room && block.len() > 1 {
+                blocks.push(core::mem::replace(&mut block, vec![0]));
+                room = self.within.saturating_sub(first);
             }
-            match align {
+            block.push(column);
+            let widest = if block.len() == 2 {
+                (*width).max(self.heads[column].alone.chars().count())
+            } else {
+                *width
+            };
+            room = room.saturating_sub(widest + GAP.len());
+        }
+        blocks.push(block);
+        blocks
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize], block: &[usize]) -> String {
+        let mut line = String::new();
+        for &column in block {
+            let cell = cells.get(column).map_or("", String::as_str);
+            let blanks = " ".repeat(widths[column] - cell.chars().count());
+            if column > 0 {
+                line.push_str(GAP);
+            }
+            match self.heads[column].align {
                 Align::Left => line.extend([cell, &blanks]),
                 Align::Right => line.extend([&blanks, cell]),
             }
@@ -99,6 +153,9 @@ impl Table {
         line
     }
 }
+
+/// What stands between columns.
+const GAP: &str = "  ";
 
 /// `text` in at most `widest` characters. The end is kept: it is what tells `bulk.17` from `bulk.18`.
 pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
@@ -128,6 +185,23 @@ Flow             Goodput
 ----------  ------------
 a           95.23 Mbit/s
 a-very~.17       1 bit/s
+";
+        assert_eq!(table.render(Style::PLAIN), expected);
+    }
+
+    #[test]
+    fn columns_without_room_stand_below_with_their_names() {
+        let heads = [("Flow", Align::Left), ("A", Align::Right), ("B", Align::Right), ("C", Align::Right)];
+        let mut table = Table::new(heads).within(12);
+        table.row(["one", "1", "22", "3"].map(str::to_owned));
+        let expected = "\
+Flow  A   B
+----  -  --
+one   1  22
+
+Flow  C
+----  -
+one   3
 ";
         assert_eq!(table.render(Style::PLAIN), expected);
     }

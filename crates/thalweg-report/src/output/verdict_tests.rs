@@ -1,6 +1,6 @@
 use super::{Certainty, Verdict, verdicts};
 use crate::results::samples::{header, result};
-use crate::results::{Body, Document, MARGIN, Run};
+use crate::results::{Body, Document, MARGIN, Metric, Run};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::{RunResult, Summary};
 
@@ -132,7 +132,7 @@ fn fairness_is_among_those_that_wanted_more() {
             result.flows[0].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis);
             result.flows[1].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis);
         }
-        Run::of(&result).totals.jain
+        Run::of(&result).totals.get(Metric::Jain)
     };
     // (10 + 10 + 75)^2 / (3 (100 + 100 + 5625))
     assert!((index(false).unwrap() - 9025.0 / 17_475.0).abs() < 1e-12);

@@ -5,7 +5,7 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why;
 use crate::output::{Certainty, Scale, Verdict, rate, seconds, verdicts};
-use crate::results::{Body, Document, Flow, Metrics, Run, SchemeResults, Summary};
+use crate::results::{Body, Document, Flow, Metric, Metrics, Run, SchemeResults, Summary};
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
 
@@ -159,7 +159,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         estimate.map_or("–".to_owned(), |of| escape(&scale(of.mean).estimate(&of, STYLE)))
     };
     let totals = &first.totals;
-    let goodput = estimate("goodput_bps", Some(totals.goodput_bps as f64));
+    let goodput = estimate("goodput_bps", totals.get(Metric::Goodput));
     let mut all = vec![Card {
         subject: "Goodput".to_owned(),
         main: shown(goodput, Scale::of_rate),
@@ -167,14 +167,19 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         sure: None,
     }];
     if first.flows.len() > 1 {
-        all.push(shares_card(first, summary, &shown(estimate("jain", totals.jain), |_| Scale::COUNT)));
+        all.push(shares_card(
+            first,
+            summary,
+            &shown(estimate("jain", totals.get(Metric::Jain)), |_| Scale::COUNT),
+        ));
     }
-    let worst = shown(estimate("delay_p99_worst_s", totals.delay_p99_worst_s), Scale::of_time);
-    let shortest = first.groups.iter().filter_map(|group| group.delay_min_s).reduce(f64::min).map(seconds);
+    let worst = shown(estimate("delay_p99_worst_s", totals.get(Metric::DelayP99)), Scale::of_time);
+    let shortest =
+        first.groups.iter().filter_map(|group| group.get(Metric::DelayMin)).reduce(f64::min).map(seconds);
     let shortest = shortest.map(|time| format!("; the shortest was {}", escape(&time))).unwrap_or_default();
     all.push(Card {
         subject: "Delay, one way".to_owned(),
-        main: shown(estimate("delay_mean_s", totals.delay_mean_s), Scale::of_time),
+        main: shown(estimate("delay_mean_s", totals.get(Metric::DelayMean)), Scale::of_time),
         text: format!(
             "on average; 99 % of the packets of the slowest group took less than {worst}{shortest}"
         ),
@@ -202,7 +207,8 @@ fn flows_words(run: &Run) -> String {
 
 /// Who got most and who got least.
 fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
-    let share = |of: &Flow| of.share.map_or("–".to_owned(), |share| Scale::PERCENT.fixed(share, 1));
+    let share =
+        |of: &Flow| of.get(Metric::Share).map_or("–".to_owned(), |share| Scale::PERCENT.fixed(share, 1));
     let groups = &run.groups;
     let (main, text) = if (2..=MOST_GROUPS).contains(&groups.len()) {
         let goodput = |position: usize| {
@@ -210,7 +216,7 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
             summary
                 .and_then(|of| of.groups.get(position))
                 .and_then(|of| mean(&of.metrics))
-                .unwrap_or(groups[position].goodput_bps as f64)
+                .unwrap_or(groups[position].or_zero(Metric::Goodput))
         };
         let total: f64 = (0..groups.len()).map(goodput).sum();
         let mut order: Vec<usize> = (0..groups.len()).collect();
@@ -227,13 +233,12 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
         let rest: Vec<String> = parts.iter().map(|(words, scheme)| format!("{words} ({scheme})")).collect();
         (main, rest.join(", "))
     } else {
-        let most = run.flows.iter().max_by_key(|flow| flow.goodput_bps);
-        let least = run.flows.iter().min_by_key(|flow| flow.goodput_bps);
+        let goodput = |flow: &Flow| flow.or_zero(Metric::Goodput);
+        let most = run.flows.iter().max_by(|a, b| goodput(a).total_cmp(&goodput(b)));
+        let least = run.flows.iter().min_by(|a, b| goodput(a).total_cmp(&goodput(b)));
         let words = |flow: Option<&Flow>| {
-            flow.map(|flow| {
-                format!("{} {} ({})", escape(&flow.name), rate(flow.goodput_bps as f64), share(flow))
-            })
-            .unwrap_or_default()
+            flow.map(|flow| format!("{} {} ({})", escape(&flow.name), rate(goodput(flow)), share(flow)))
+                .unwrap_or_default()
         };
         (format!("Jain {jain}"), format!("most: {}; least: {}", words(most), words(least)))
     };

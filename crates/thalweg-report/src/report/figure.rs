@@ -3,8 +3,8 @@
 use super::series::{AllSeries, One};
 use super::thin::thin;
 use crate::output::svg::{Bar, BarPanel, Figure, Line, LinePanel};
-use crate::output::{Scale, Style, direction, title_lines};
-use crate::results::{Body, Document, Link, Run, SchemeResults};
+use crate::output::{Datum, Scale, Style, direction, heads_of, title_lines, words};
+use crate::results::{Body, Document, Link, Metric, Of, Run, SchemeResults, Tables};
 
 /// What a picture shows of a document.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,9 +74,7 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
     let sight = Sight { document, series, from, to };
     if let Body::Comparison { schemes, .. } = &document.body {
         if plots.is_none() {
-            let all = SCALES.iter();
-            bars =
-                all.filter_map(|(head, metric, scale)| self::bars(head, metric, *scale, schemes)).collect();
+            bars = Metric::in_table(Tables::BARS).filter_map(|metric| self::bars(metric, schemes)).collect();
         }
         panels.extend(plots.unwrap_or(&[Plot::Queue]).iter().flat_map(|plot| sight.compared(*plot, schemes)));
     } else if let Some((_, run)) = document.runs().next() {
@@ -118,7 +116,7 @@ impl Sight<'_> {
             let waiting = |subject: &str| {
                 let links = self.document.runs().flat_map(|(_, run)| &run.links);
                 let here = links.filter(|link| series_name(link) == subject);
-                here.map(|link| link.queue_mean_packets).sum::<f64>()
+                here.map(|link| link.or_zero(Metric::QueueMean)).sum::<f64>()
             };
             let fullest = names.iter().rev().max_by(|a, b| waiting(&a.0).total_cmp(&waiting(&b.0)));
             let (Some((subject, words)), Some(seed)) = (fullest, self.document.seeds.first()) else {
@@ -211,31 +209,20 @@ fn unit(plot: Plot, most: f64) -> (&'static str, f64) {
     }
 }
 
-fn bars(head: &str, metric: &str, scale: ScaleOf, schemes: &[SchemeResults]) -> Option<BarPanel> {
+fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
     let bar = |(colour, of): (usize, &SchemeResults)| {
-        let estimate = of.summary.as_ref()?.totals.get(metric)?;
+        let estimate = *of.summary.as_ref()?.totals.get(metric.name(Of::Network))?;
         Some(Bar {
             label: of.scheme.clone(),
             colour,
             mean: estimate.mean,
             half: estimate.ci95,
-            words: scale(estimate.mean).estimate(estimate, Style { unicode: true, colour: false }),
+            words: words(metric, Some(Datum::Mean(estimate)), Style { unicode: true, colour: false }),
         })
     };
     let bars: Vec<Bar> = schemes.iter().enumerate().filter_map(bar).collect();
-    (!bars.is_empty()).then(|| BarPanel { title: head.to_owned(), bars })
+    (!bars.is_empty()).then(|| BarPanel { title: heads_of(&[metric]).concat(), bars })
 }
-
-/// The unit for a value.
-type ScaleOf = fn(f64) -> Scale;
-
-/// What of the schemes is shown as bars.
-const SCALES: [(&str, &str, ScaleOf); 4] = [
-    ("Goodput", "goodput_bps", Scale::of_rate),
-    ("Delay, mean", "delay_mean_s", Scale::of_time),
-    ("Delay, 99th percentile", "delay_p99_worst_s", Scale::of_time),
-    ("Jain's index", "jain", |_| Scale::COUNT),
-];
 
 /// As many as there are colours.
 const MOST_LINES: usize = 8;

@@ -4,7 +4,8 @@ use super::encode::Numbers;
 use super::replay::Replay;
 use super::series::{AllSeries, Embedded};
 use super::topology::Topology;
-use crate::results::{Document, Flow, Link, Run};
+use crate::output::heads_of;
+use crate::results::{Document, Flow, Link, Metric, Run, Tables, Unit};
 use crate::statistics::student_quantile;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,8 +19,14 @@ pub(super) struct Model<'a> {
     schemes: Vec<&'a str>,
     seeds: &'a [u64],
     runs: Vec<Value>,
-    flow_columns: &'static [&'static str],
-    link_columns: &'static [&'static str],
+    flow_columns: Vec<&'static str>,
+    link_columns: Vec<&'static str>,
+    /// What tables of the page show of metrics.
+    flow_heads: Vec<Head>,
+    sink_heads: Vec<Head>,
+    link_heads: Vec<Head>,
+    /// What may hold senders back, in the order of the shares in rows of flows.
+    limits: Vec<String>,
     topology: Option<&'a Topology>,
     /// Picoseconds from the start of a run.
     times: Vec<Numbers>,
@@ -49,8 +56,12 @@ impl<'a> Model<'a> {
             schemes,
             seeds: &document.seeds,
             runs: document.runs().map(|(scheme, run)| run_value(scheme, run, most)).collect(),
-            flow_columns: FLOW_COLUMNS,
-            link_columns: LINK_COLUMNS,
+            flow_columns: FLOW_COLUMNS.into_iter().chain(of_flows().map(|of| of.line().name)).collect(),
+            link_columns: LINK_COLUMNS.into_iter().chain(of_links().map(|of| of.line().name)).collect(),
+            flow_heads: Head::of(Tables::PAGE),
+            sink_heads: Head::of(Tables::PAGE_SINKS),
+            link_heads: Head::of(Tables::PAGE_LINKS),
+            limits: Metric::limits().map(Metric::limit_words).collect(),
             topology,
             times,
             series,
@@ -89,104 +100,74 @@ fn shown(flows: &[Flow], most: usize) -> impl Iterator<Item = &Flow> {
     let mut keep = vec![true; flows.len()];
     if flows.len() > most {
         let mut order: Vec<usize> = (0..flows.len()).collect();
-        order.sort_by_key(|&index| (flows[index].goodput_bps, index));
+        // The sort is stable: of equals, those that come first stay first.
+        let goodput = |index: usize| flows[index].or_zero(Metric::Goodput);
+        order.sort_by(|&a, &b| goodput(a).total_cmp(&goodput(b)));
         order[most / 2..flows.len() - most.div_ceil(2)].iter().for_each(|&index| keep[index] = false);
     }
     flows.iter().zip(keep).filter_map(|(flow, keep)| keep.then_some(flow))
 }
 
-const FLOW_COLUMNS: &[&str] = &[
-    "name",
-    "group",
-    "scheme",
-    "start_s",
-    "finished_s",
-    "goodput_bps",
-    "share",
-    "delay_min_s",
-    "delay_mean_s",
-    "delay_p99_s",
-    "min_rtt_s",
-    "sent_packets",
-    "retransmissions",
-    "timeouts",
-    "drops",
-    "limits",
-    "segments",
-    "segment_delay_mean_s",
-    "segment_delay_max_s",
-    "unread_max_bytes",
-    "incomplete_segments",
-    "hole_packets",
-    "refused_packets",
-    "evicted_segments",
-];
+/// The heading of a metric's column, for scripts.
+#[derive(Debug, Serialize)]
+struct Head {
+    name: &'static str,
+    title: String,
+    unit: &'static str,
+    /// It is shown only where some row has more than zero.
+    rare: bool,
+}
+
+impl Head {
+    /// Those of a table of the page.
+    fn of(place: Tables) -> Vec<Self> {
+        let metrics: Vec<Metric> = Metric::in_table(place).collect();
+        let head = |(metric, title): (&Metric, String)| {
+            let line = metric.line();
+            let unit = match line.unit {
+                Unit::Share => "share",
+                Unit::Number | Unit::Segments => "",
+                unit => unit.name(),
+            };
+            Self { name: line.name, title, unit, rare: line.is_rare }
+        };
+        metrics.iter().zip(heads_of(&metrics)).map(head).collect()
+    }
+}
+
+const FLOW_COLUMNS: [&str; 4] = ["name", "group", "scheme", "limits"];
+const LINK_COLUMNS: [&str; 4] = ["name", "from", "to", "bottleneck"];
+
+/// The metrics of flows in a page.
+fn of_flows() -> impl Iterator<Item = Metric> {
+    Metric::in_table(Tables::PAGE.and(Tables::PAGE_SINKS))
+}
+
+/// The metrics of links in a page.
+fn of_links() -> impl Iterator<Item = Metric> {
+    Metric::in_table(Tables::PAGE_LINKS)
+}
 
 fn flow_row(flow: &Flow, run: &Run) -> Value {
     let scheme = run.groups.iter().find(|group| group.name == flow.group).map(|group| group.scheme.as_str());
-    let limits = flow.limits.map(|limits| limits.shares().map(|(_, share)| (share * 1e4).round() / 1e4));
-    json!([
-        flow.name,
-        flow.group,
-        scheme,
-        flow.start_s,
-        flow.finished_s,
-        flow.goodput_bps,
-        flow.share,
-        flow.delay_min_s,
-        flow.delay_mean_s,
-        flow.delay_p99_s,
-        flow.min_rtt_s,
-        flow.sent_packets,
-        flow.retransmissions,
-        flow.timeouts,
-        flow.drops,
-        limits,
-        flow.segments,
-        flow.segment_delay_mean_s,
-        flow.segment_delay_max_s,
-        flow.unread_max_bytes,
-        flow.two_level.map(|counts| counts.incomplete_segments),
-        flow.two_level.map(|counts| counts.hole_packets),
-        flow.two_level.map(|counts| counts.refused_packets),
-        flow.two_level.map(|counts| counts.evicted_segments),
-    ])
+    let limits = flow
+        .limits()
+        .map(|limits| limits.iter().map(|(_, share)| (share * 1e4).round() / 1e4).collect::<Vec<_>>());
+    let first = [json!(flow.name), json!(flow.group), json!(scheme), json!(limits)];
+    first.into_iter().chain(of_flows().map(|metric| number(metric, flow.get(metric)))).collect()
 }
 
-const LINK_COLUMNS: &[&str] = &[
-    "name",
-    "from",
-    "to",
-    "bottleneck",
-    "rate_bps",
-    "utilisation",
-    "packets",
-    "queue_mean_packets",
-    "queue_p99_packets",
-    "queue_max_packets",
-    "drops",
-    "marks",
-    "feedback",
-    "losses",
-];
-
 fn link_row(link: &Link) -> Value {
-    json!([
-        link.name,
-        link.from,
-        link.to,
-        link.bottleneck,
-        link.rate_bps,
-        link.utilisation,
-        link.packets,
-        link.queue_mean_packets,
-        link.queue_p99_packets,
-        link.queue_max_packets,
-        link.drops,
-        link.marks,
-        link.feedback,
-        link.losses,
-    ])
+    let first = [json!(link.name), json!(link.from), json!(link.to), json!(link.bottleneck)];
+    first.into_iter().chain(of_links().map(|metric| number(metric, link.get(metric)))).collect()
+}
+
+/// A value without a fraction where it can have none, which is shorter.
+fn number(metric: Metric, value: Option<f64>) -> Value {
+    match value {
+        Some(value) if metric.line().is_whole => json!(value as u64),
+        value => json!(value),
+    }
 }
 
 /// What the series of a page may take before they are thinned, in bytes, so that it stays below 5 MB.
@@ -208,8 +189,12 @@ mod tests {
     fn of_many_flows_the_extremes_stay() {
         let mut run = Run::of(&result(1, 75));
         let flow = run.flows[0].clone();
-        run.flows = (0..100u64).map(|i| Flow { goodput_bps: (i * 37) % 100, ..flow.clone() }).collect();
-        let mut kept: Vec<u64> = shown(&run.flows, 10).map(|flow| flow.goodput_bps).collect();
+        run.flows = vec![flow; 100];
+        for (flow, i) in run.flows.iter_mut().zip(0..) {
+            flow.values.set(Metric::Goodput, Some(f64::from((i * 37) % 100)));
+        }
+        let mut kept: Vec<u64> =
+            shown(&run.flows, 10).map(|flow| flow.or_zero(Metric::Goodput) as u64).collect();
         kept.sort_unstable();
         assert_eq!(kept, [0, 1, 2, 3, 4, 95, 96, 97, 98, 99]);
         assert_eq!(shown(&run.flows, 100).count(), 100);

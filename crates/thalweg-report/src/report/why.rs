@@ -3,7 +3,7 @@
 use super::answer::{MOST_GROUPS, capital};
 use super::html::{STYLE, escape};
 use crate::output::{Scale, direction, seconds};
-use crate::results::{Flow, Limits, Link, Run, SchemeResults};
+use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
 use std::fmt::Write as _;
 
 /// Of schemes side by side: a table, and what explains most of the differences between them.
@@ -23,10 +23,10 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
     };
     type Value = fn(&[Run]) -> f64;
     let counts: [(&str, Value); 4] = [
-        ("Dropped, pkt", |runs| of_links(runs, |link| link.drops)),
-        ("Lost on wires, pkt", |runs| of_links(runs, |link| link.losses + link.corrupted)),
-        ("Marked, pkt", |runs| of_links(runs, |link| link.marks)),
-        ("Time-outs", |runs| of_each(runs, |run| run.totals.timeouts)),
+        ("Dropped, pkt", |runs| of_links(runs, &[Metric::LinkDrops])),
+        ("Lost on wires, pkt", |runs| of_links(runs, &[Metric::LinkLosses, Metric::LinkCorrupted])),
+        ("Marked, pkt", |runs| of_links(runs, &[Metric::Marks])),
+        ("Time-outs", |runs| of_each(runs, |run| run.totals.or_zero(Metric::Timeouts))),
     ];
     let counts: Vec<_> =
         counts.into_iter().filter(|(_, value)| schemes.iter().any(|of| value(&of.runs) > 0.0)).collect();
@@ -60,7 +60,7 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
         cell(found.map(|found| found.used), &|used| Scale::PERCENT.fixed(used, 1));
         cell(found.map(|found| found.waiting_packets), &|packets| format!("{packets:.1}"));
         cell(found.and_then(|found| found.waiting_s), &seconds);
-        cell(found.map(|found| found.most as f64), &rounded);
+        cell(found.map(|found| found.most), &rounded);
         for (_, value) in &counts {
             cell(Some(value(&of.runs)), &rounded);
         }
@@ -92,7 +92,9 @@ fn is_most(part: f64, of: f64) -> bool {
 /// What a packet waits at the bottleneck, if that is most of the difference in delay.
 fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, _, short), (more, _, long)] = ends(all, |at| at.waiting_s)?;
-    let delay = |of: &SchemeResults| of.summary.as_ref()?.totals.get("delay_mean_s").map(|of| of.mean);
+    let delay = |of: &SchemeResults| {
+        of.summary.as_ref()?.totals.get(Metric::DelayMean.name(Of::Network)).map(|of| of.mean)
+    };
     is_most(long - short, delay(more)? - delay(less)?).then(|| {
         format!(
             "Most of the difference in delay is time in the queue of the bottleneck: to send what waits there takes {} under {}, {} under {}.",
@@ -107,8 +109,10 @@ fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
 /// How long the bottleneck stood idle, if that is most of the difference in goodput.
 fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, at, low), (more, _, high)] = ends(all, |at| Some(at.used))?;
-    let goodput = |of: &SchemeResults| of.summary.as_ref()?.totals.get("goodput_bps").map(|of| of.mean);
-    is_most((high - low) * at.rate_bps? as f64, goodput(more)? - goodput(less)?).then(|| {
+    let goodput = |of: &SchemeResults| {
+        of.summary.as_ref()?.totals.get(Metric::Goodput.name(Of::Network)).map(|of| of.mean)
+    };
+    is_most((high - low) * at.rate_bps?, goodput(more)? - goodput(less)?).then(|| {
         format!(
             "Most of the difference in goodput is time in which the bottleneck had nothing to send: {} under {}, {} under {}.",
             Scale::PERCENT.fixed(1.0 - high, 1),
@@ -126,17 +130,21 @@ fn rounded(mean: f64) -> String {
 }
 
 /// The mean over runs.
-fn of_each(runs: &[Run], value: impl Fn(&Run) -> u64) -> f64 {
-    runs.iter().map(|run| value(run) as f64).sum::<f64>() / runs.len().max(1) as f64
+fn of_each(runs: &[Run], value: impl Fn(&Run) -> f64) -> f64 {
+    runs.iter().map(value).sum::<f64>() / runs.len().max(1) as f64
 }
 
 /// The mean over runs of the sum over links.
-fn of_links(runs: &[Run], value: fn(&Link) -> u64) -> f64 {
-    of_each(runs, |run| run.links.iter().map(value).sum())
+fn of_links(runs: &[Run], metrics: &[Metric]) -> f64 {
+    let sum = |link: &Link| metrics.iter().map(|&metric| link.or_zero(metric)).sum::<f64>();
+    of_each(runs, |run| run.links.iter().map(sum).sum())
 }
 
+/// What held a sender back, with the shares of its time.
+type Limits = Vec<(Metric, f64)>;
+
 fn limits(runs: &[Run]) -> impl Iterator<Item = Limits> + '_ {
-    runs.iter().flat_map(|run| &run.flows).filter_map(|flow| flow.limits)
+    runs.iter().flat_map(|run| &run.flows).filter_map(Flow::limits)
 }
 
 /// Of one scheme: the queue that built up, what was lost, and what held the senders back; and the same of each group.
@@ -162,27 +170,27 @@ struct Bottleneck {
     waiting_packets: f64,
     /// How long what waits takes to be sent; none where the rate varies or is not known.
     waiting_s: Option<f64>,
-    most: u64,
-    rate_bps: Option<u64>,
+    most: f64,
+    rate_bps: Option<f64>,
 }
 
 impl Bottleneck {
     fn of(runs: &[Run]) -> Option<Self> {
         let bottlenecks = runs.first()?.links.iter().filter(|link| link.bottleneck);
-        let busiest = bottlenecks.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))?;
+        let used = |link: &Link| link.or_zero(Metric::Utilisation);
+        let busiest = bottlenecks.max_by(|a, b| used(a).total_cmp(&used(b)))?;
         let same =
             |link: &&Link| link.name == busiest.name && link.from == busiest.from && link.to == busiest.to;
         let links: Vec<&Link> = runs.iter().filter_map(|run| run.links.iter().find(same)).collect();
-        let mean =
-            |value: fn(&Link) -> f64| links.iter().map(|link| value(link)).sum::<f64>() / links.len() as f64;
-        let waiting_bytes = mean(|link| link.queue_mean_bytes);
-        let rate = busiest.rate_bps.filter(|rate| *rate > 0);
+        let mean = |metric| links.iter().map(|link| link.or_zero(metric)).sum::<f64>() / links.len() as f64;
+        let waiting_bytes = mean(Metric::QueueMeanBytes);
+        let rate = busiest.get(Metric::LinkRate);
         Some(Self {
             name: escape(&direction(&busiest.name, &busiest.from, &busiest.to, STYLE)),
-            used: mean(|link| link.utilisation),
-            waiting_packets: mean(|link| link.queue_mean_packets),
-            waiting_s: rate.map(|rate| waiting_bytes * 8.0 / rate as f64),
-            most: links.iter().map(|link| link.queue_max_packets).max().unwrap_or(0),
+            used: mean(Metric::Utilisation),
+            waiting_packets: mean(Metric::QueueMean),
+            waiting_s: rate.map(|rate| waiting_bytes * 8.0 / rate),
+            most: links.iter().map(|link| link.or_zero(Metric::QueueMax)).fold(0.0, f64::max),
             rate_bps: rate,
         })
     }
@@ -202,16 +210,16 @@ fn losses(runs: &[Run]) -> Option<String> {
         return None;
     }
     let counts = [
-        ("dropped by queues", of_links(runs, |link| link.drops)),
-        ("lost by wires", of_links(runs, |link| link.losses + link.corrupted)),
-        ("marked", of_links(runs, |link| link.marks)),
+        ("dropped by queues", of_links(runs, &[Metric::LinkDrops])),
+        ("lost by wires", of_links(runs, &[Metric::LinkLosses, Metric::LinkCorrupted])),
+        ("marked", of_links(runs, &[Metric::Marks])),
     ];
     let mut parts: Vec<String> = counts
         .iter()
         .filter(|(_, count)| *count > 0.0)
         .map(|(what, count)| format!("{} pkt {what}", rounded(*count)))
         .collect();
-    let timeouts = of_each(runs, |run| run.totals.timeouts);
+    let timeouts = of_each(runs, |run| run.totals.or_zero(Metric::Timeouts));
     if timeouts > 0.0 {
         let plural = if timeouts == 1.0 { "" } else { "s" };
         parts.push(format!("{} time-out{plural}", rounded(timeouts)));
@@ -226,18 +234,16 @@ fn losses(runs: &[Run]) -> Option<String> {
 /// What held senders back, by the mean of their shares of time.
 fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
     let all: Vec<Limits> = limits.collect();
-    let mut sums = all.first()?.shares().map(|(limit, _)| (limit, 0.0));
+    let mut sums: Limits = all.first()?.iter().map(|(limit, _)| (*limit, 0.0)).collect();
     for limits in &all {
-        for (sum, (_, share)) in sums.iter_mut().zip(limits.shares()) {
+        for (sum, (_, share)) in sums.iter_mut().zip(limits) {
             sum.1 += share / all.len() as f64;
         }
     }
     sums.sort_by(|a, b| b.1.total_cmp(&a.1));
     let parts = sums.iter().take(2).filter(|(_, share)| *share >= 0.005);
     let parts: Vec<String> = parts
-        .map(|(limit, share)| {
-            format!("{} {}", limit.name().replace('-', " "), Scale::PERCENT.fixed(*share, 0))
-        })
+        .map(|(limit, share)| format!("{} {}", limit.limit_words(), Scale::PERCENT.fixed(*share, 0)))
         .collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
@@ -250,14 +256,13 @@ fn groups_why(html: &mut String, runs: &[Run]) {
     html.push_str("<ul class=\"why\">\n");
     for group in &first.groups {
         let flows = || runs.iter().flat_map(|run| &run.flows).filter(|flow| flow.group == group.name);
-        let mean = |value: fn(&Flow) -> u64| flows().map(value).sum::<u64>() as f64 / runs.len() as f64;
-        let resent = match mean(|flow| flow.retransmissions) {
+        let mean = |metric| flows().map(|flow| flow.or_zero(metric)).sum::<f64>() / runs.len() as f64;
+        let resent = match mean(Metric::Retransmissions) {
             0.0 => "sent nothing twice".to_owned(),
             count => format!("sent {} again", Scale::PACKETS.value(count)),
         };
-        let delay = group.delay_mean_s.map(|mean| format!("delay {} on average", seconds(mean)));
-        let held =
-            held_back(flows().filter_map(|flow| flow.limits)).map(|held| format!("held back by: {held}"));
+        let delay = group.get(Metric::DelayMean).map(|mean| format!("delay {} on average", seconds(mean)));
+        let held = held_back(flows().filter_map(Flow::limits)).map(|held| format!("held back by: {held}"));
         let parts: Vec<String> = delay.into_iter().chain([resent]).chain(held).collect();
         let _ = writeln!(
             html,
@@ -315,8 +320,8 @@ mod tests {
     fn what_explains_little_is_not_said() {
         let mut schemes = schemes();
         for of in &mut schemes {
-            of.runs[0].links[0].utilisation = 0.9;
-            of.runs[0].links[0].queue_mean_bytes = 12_500.0;
+            of.runs[0].links[0].values.set(Metric::Utilisation, Some(0.9));
+            of.runs[0].links[0].values.set(Metric::QueueMeanBytes, Some(12_500.0));
         }
         let mut html = String::new();
         of_schemes(&mut html, &schemes);

@@ -3,11 +3,17 @@
 //! Its names and their meaning are part of the interface and described in `docs/reference/results.md`. The same
 //! scenario, seeds and version give the same bytes on every machine; nothing in it depends on the clock.
 
+mod metric;
+mod metrics;
+mod reference;
 mod run;
 mod summary;
 
-pub use run::{Conservation, Flow, Group, Limits, Link, Run, Totals, TwoLevel};
-pub use summary::{Difference, GroupMetrics, LinkMetrics, Metric, Metrics, Summary};
+pub use metric::{Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, Subject, Tables, Unit, Values};
+pub use metrics::Metric;
+pub use reference::reference;
+pub use run::{Conservation, Flow, Group, Link, Run};
+pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, Summary};
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};

@@ -1,6 +1,6 @@
 //! Means over replications, and differences between schemes.
 
-use super::run::{Flow, Link, Run, Totals};
+use super::run::{Group, Link, Run};
 use crate::statistics::{Estimate, paired_difference};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,16 +55,16 @@ pub struct Difference {
     /// What it is compared with: the first scheme.
     pub against: String,
     /// The network as a whole.
-    pub totals: Metrics<Metric>,
+    pub totals: Metrics<Paired>,
     /// Each group of flows.
-    pub groups: Vec<GroupMetrics<Metric>>,
+    pub groups: Vec<GroupMetrics<Paired>>,
     /// Each direction of a link that was a bottleneck in any run of any scheme.
-    pub links: Vec<LinkMetrics<Metric>>,
+    pub links: Vec<LinkMetrics<Paired>>,
 }
 
 /// The paired difference of one metric: the scheme's value less that of the scheme that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
+pub struct Paired {
     /// The difference.
     #[serde(flatten)]
     pub difference: Estimate,
@@ -103,7 +103,7 @@ impl Summary {
         if different == 1 {
             complete.truncate(1);
         }
-        let group = |(position, group): (usize, &super::run::Group)| GroupMetrics {
+        let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
             metrics: estimates(complete.iter().map(|run| group_values(run, position))),
         };
@@ -111,12 +111,14 @@ impl Summary {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
-            metrics: estimates(complete.iter().map(|run| find_link(run, key).map(link_values))),
+            metrics: estimates(
+                complete.iter().map(|run| find_link(run, key).map(|link| link.values.named().collect())),
+            ),
         };
         Some(Self {
             runs: all,
             different,
-            totals: estimates(complete.iter().map(|run| Some(totals_values(&run.totals)))),
+            totals: estimates(complete.iter().map(|run| Some(run.totals.named().collect()))),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
         })
@@ -140,7 +142,7 @@ impl Difference {
             // All pairs are one pair.
             pairs.truncate(1);
         }
-        let group = |(position, group): (usize, &super::run::Group)| GroupMetrics {
+        let group = |(position, group): (usize, &Group)| GroupMetrics {
             name: group.name.clone(),
             metrics: differences(&pairs, |run| group_values(run, position)),
         };
@@ -148,12 +150,12 @@ impl Difference {
             name: key.0.clone(),
             from: key.1.clone(),
             to: key.2.clone(),
-            metrics: differences(&pairs, |run| find_link(run, key).map(link_values)),
+            metrics: differences(&pairs, |run| find_link(run, key).map(|link| link.values.named().collect())),
         };
         Some(Self {
             scheme: other.0.clone(),
             against: base.0.clone(),
-            totals: differences(&pairs, |run| Some(totals_values(&run.totals))),
+            totals: differences(&pairs, |run| Some(run.totals.named().collect())),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
         })
@@ -161,9 +163,9 @@ impl Difference {
 }
 
 /// The values of one subject in one run, by metric.
-type Values = Vec<(&'static str, Option<f64>)>;
+type Named = Vec<(&'static str, Option<f64>)>;
 
-fn estimates(runs: impl Iterator<Item = Option<Values>>) -> Metrics {
+fn estimates(runs: impl Iterator<Item = Option<Named>>) -> Metrics {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, value) in runs.flatten().flatten() {
         values.entry(name).or_default().extend(value);
@@ -171,7 +173,7 @@ fn estimates(runs: impl Iterator<Item = Option<Values>>) -> Metrics {
     values.into_iter().filter_map(|(name, values)| Some((name.to_owned(), Estimate::of(&values)?))).collect()
 }
 
-fn differences(pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Values>) -> Metrics<Metric> {
+fn differences(pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Named>) -> Metrics<Paired> {
     let mut columns: BTreeMap<&str, Column> = BTreeMap::new();
     for (base, other) in pairs {
         let (Some(base), Some(other)) = (values(base), values(other)) else { continue };
@@ -182,7 +184,7 @@ fn differences(pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<Values>) 
         }
     }
     let metric =
-        |(name, column): (&str, Column)| Some((name.to_owned(), Metric::of(&column.base, &column.other)?));
+        |(name, column): (&str, Column)| Some((name.to_owned(), Paired::of(&column.base, &column.other)?));
     columns.into_iter().filter_map(metric).collect()
 }
 
@@ -193,7 +195,14 @@ struct Column {
     other: Vec<Option<f64>>,
 }
 
-impl Metric {
+impl Paired {
+    /// The mean of what it is a difference to; zero where that is not known.
+    pub(crate) fn base(&self) -> f64 {
+        self.relative
+            .filter(|relative| *relative != 0.0)
+            .map_or(0.0, |relative| self.difference.mean / relative)
+    }
+
     /// The paired difference of `other` to `base`.
     pub(crate) fn of(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Self> {
         let difference = paired_difference(base, other)?;
@@ -208,75 +217,6 @@ fn find_link<'a>(run: &'a Run, key: &LinkKey) -> Option<&'a Link> {
     run.links.iter().find(|link| link.name == key.0 && link.from == key.1 && link.to == key.2)
 }
 
-fn totals_values(totals: &Totals) -> Values {
-    vec![
-        ("goodput_bps", Some(totals.goodput_bps as f64)),
-        ("throughput_bps", Some(totals.throughput_bps as f64)),
-        ("jain", totals.jain),
-        ("delay_mean_s", totals.delay_mean_s),
-        ("delay_p99_worst_s", totals.delay_p99_worst_s),
-        ("retransmissions", Some(totals.retransmissions as f64)),
-        ("timeouts", Some(totals.timeouts as f64)),
-        ("drops", Some(totals.drops as f64)),
-    ]
-}
-
-fn group_values(run: &Run, position: usize) -> Option<Values> {
-    let group = run.groups.get(position)?;
-    let mut values = vec![
-        ("goodput_bps", Some(group.goodput_bps as f64)),
-        ("throughput_bps", Some(group.throughput_bps as f64)),
-        ("jain", group.jain),
-        ("fairness_variance_kbps2", Some(group.fairness_variance_kbps2)),
-        ("delay_mean_s", group.delay_mean_s),
-        ("delay_p50_s", group.delay_p50_s),
-        ("delay_p99_s", group.delay_p99_s),
-        ("retransmissions", Some(group.retransmissions as f64)),
-        ("timeouts", Some(group.timeouts as f64)),
-        ("drops", Some(group.drops as f64)),
-        ("completions", Some(group.completions as f64)),
-        ("completion_mean_s", group.completion_mean_s),
-        ("completion_p99_s", group.completion_p99_s),
-    ];
-    // Flows stand in the order of their groups.
-    let before: usize = run.groups[..position].iter().map(|group| group.flows as usize).sum();
-    let flows = run.flows.iter().skip(before).take(group.flows as usize);
-    values.extend(sink_values(&flows.collect::<Vec<_>>()));
-    Some(values)
-}
-
-/// What two-level flow control and slow readers add: sums over the flows of a group, their mean weighted by segments, the most
-/// of any.
-fn sink_values(flows: &[&Flow]) -> Values {
-    let sum = |of: fn(&Flow) -> Option<u64>| {
-        let known = flows.iter().filter_map(|flow| of(flow));
-        known.reduce(u64::saturating_add).map(|sum| sum as f64)
-    };
-    let most = |of: fn(&Flow) -> Option<f64>| flows.iter().filter_map(|flow| of(flow)).reduce(f64::max);
-    let segments = sum(|flow| flow.segments);
-    let times = flows.iter().filter_map(|flow| Some(flow.segments? as f64 * flow.segment_delay_mean_s?));
-    let mean = segments.filter(|&count| count > 0.0).map(|count| times.sum::<f64>() / count);
-    vec![
-        ("segments", segments),
-        ("segment_delay_mean_s", mean),
-        ("segment_delay_max_s", most(|flow| flow.segment_delay_max_s)),
-        ("incomplete_segments", sum(|flow| Some(flow.two_level?.incomplete_segments))),
-        ("hole_packets", sum(|flow| Some(flow.two_level?.hole_packets))),
-        ("refused_packets", sum(|flow| Some(flow.two_level?.refused_packets))),
-        ("evicted_segments", sum(|flow| Some(flow.two_level?.evicted_segments))),
-        ("unread_max_bytes", most(|flow| flow.unread_max_bytes.map(|bytes| bytes as f64))),
-    ]
-}
-
-fn link_values(link: &Link) -> Values {
-    vec![
-        ("utilisation", Some(link.utilisation)),
-        ("queue_mean_packets", Some(link.queue_mean_packets)),
-        ("queue_p99_packets", Some(link.queue_p99_packets as f64)),
-        ("queue_max_packets", Some(link.queue_max_packets as f64)),
-        ("drops", Some(link.drops as f64)),
-        ("marks", Some(link.marks as f64)),
-        ("feedback", Some(link.feedback as f64)),
-        ("losses", Some(link.losses as f64)),
-    ]
+fn group_values(run: &Run, position: usize) -> Option<Named> {
+    Some(run.groups.get(position)?.values.named().collect())
 }

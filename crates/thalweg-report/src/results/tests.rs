@@ -25,6 +25,44 @@ fn the_document_of_a_run_is_as_documented() {
     }
 }
 
+/// The reference has the table of metrics as it is; `THALWEG_BLESS=1` writes it anew.
+#[test]
+fn the_reference_tells_of_every_metric() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/results.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let [begin, end] = ["<!-- metrics -->\n\n", "\n<!-- end of metrics -->"];
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (table, after) = rest.split_once(end).unwrap();
+    if std::env::var_os("THALWEG_BLESS").is_some() {
+        std::fs::write(path, format!("{before}{begin}{}{end}{after}", reference())).unwrap();
+    } else {
+        assert!(table == reference(), "the table of metrics is out of date; see the head of this test");
+    }
+}
+
+/// Each name stands once among the values of a kind of subject, and tells its unit at its end.
+#[test]
+fn names_of_metrics_tell_them_apart_and_end_in_their_unit() {
+    for of in [Of::Flow, Of::Group, Of::Network, Of::Link] {
+        let mut names: Vec<&str> = Metric::all_of(of).map(|metric| metric.name(of)).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count, "{of:?}");
+        for metric in Metric::all_of(of) {
+            let ending = match metric.line().unit {
+                Unit::Rate => "_bps",
+                Unit::Time => "_s",
+                Unit::Bytes => "bytes",
+                Unit::RateSquared => "_kbps2",
+                _ => "",
+            };
+            assert!(metric.name(of).ends_with(ending), "{}", metric.name(of));
+            assert!(metric.line().about.trim().ends_with('.'), "{}", metric.name(of));
+        }
+    }
+}
+
 #[test]
 fn documents_read_back_as_they_were() {
     let single = Document::of_runs(header(&[1]), runs(&[75]));

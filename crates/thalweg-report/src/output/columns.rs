@@ -1,0 +1,146 @@
+//! Tables whose columns are metrics: the table of metrics says which, under which headings, and in which units.
+
+use super::table::{Align, Table};
+use super::text::{Scale, Style, rate, seconds};
+use crate::results::{Metric, Tables, Unit};
+use crate::statistics::Estimate;
+
+/// The value of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Datum {
+    /// Of a single run.
+    One(f64),
+    /// The mean over runs.
+    Mean(Estimate),
+    /// A difference, and the mean of what it is a difference to.
+    Difference(Estimate, f64),
+}
+
+impl Datum {
+    fn is_more_than_zero(self) -> bool {
+        match self {
+            Self::One(value) => value != 0.0,
+            Self::Mean(estimate) | Self::Difference(estimate, _) => {
+                estimate.min != 0.0 || estimate.max != 0.0
+            }
+        }
+    }
+}
+
+/// A row: cells before those of metrics, the values, and cells behind them.
+pub(super) struct Row<'a> {
+    pub lead: Vec<String>,
+    pub value: Box<dyn Fn(Metric) -> Option<Datum> + 'a>,
+    pub trail: Vec<String>,
+}
+
+impl<'a> Row<'a> {
+    /// A row that begins with a name.
+    pub fn new(name: String, value: impl Fn(Metric) -> Option<Datum> + 'a) -> Self {
+        Self { lead: vec![name], value: Box::new(value), trail: Vec::new() }
+    }
+}
+
+/// The columns that a table has for these rows: those in which any row has a value, and of rare ones those in which any has
+/// more than zero.
+pub(super) fn columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
+    let has = |metric: Metric| {
+        let mut values = rows.iter().filter_map(|row| (row.value)(metric));
+        if metric.line().is_rare { values.any(Datum::is_more_than_zero) } else { values.next().is_some() }
+    };
+    Metric::in_table(place).filter(|&metric| has(metric)).collect()
+}
+
+/// The headings of metrics that stand side by side: what several share is written once.
+pub(crate) fn heads_of(metrics: &[Metric]) -> Vec<String> {
+    let mut last = "";
+    let head = |metric: &Metric| {
+        let (family, rest) = metric.line().head;
+        let repeats = !rest.is_empty() && family == core::mem::replace(&mut last, family);
+        match (repeats, rest) {
+            (true, _) => rest.to_owned(),
+            (false, "") => family.to_owned(),
+            (false, _) => format!("{family} {rest}"),
+        }
+    };
+    metrics.iter().map(head).collect()
+}
+
+/// A table of `rows`; `lead` and `trail` are the headings before and behind those of metrics. Columns that find no room
+/// in 100 columns of text stand below the others.
+pub(super) fn table(
+    place: Tables,
+    lead: &[(&str, Align)],
+    rows: &[Row<'_>],
+    trail: &[(&str, Align)],
+    style: Style,
+) -> Table {
+    let metrics = columns(place, rows);
+    let heads = heads_of(&metrics);
+    let middle = heads.iter().map(|head| (head.as_str(), Align::Right));
+    let mut table =
+        Table::with_columns(lead.iter().copied().chain(middle).chain(trail.iter().copied())).within(COLUMNS);
+    for (position, metric) in metrics.iter().enumerate() {
+        table = table.alone(lead.len() + position, heads_of(&[*metric]).concat());
+    }
+    for row in rows {
+        let cell = |metric: &Metric| words(*metric, (row.value)(*metric), style);
+        let cells = row.lead.iter().cloned().chain(metrics.iter().map(cell)).chain(row.trail.iter().cloned());
+        table.row(cells);
+    }
+    table
+}
+
+/// A value in words.
+pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> String {
+    match value {
+        None => style.nothing().to_owned(),
+        Some(Datum::One(value)) => one(metric, value),
+        Some(Datum::Mean(estimate)) => {
+            let scale = scale(metric, estimate.mean);
+            scale.estimate(&as_exact_as_measured(metric, estimate, estimate.mean), style)
+        }
+        Some(Datum::Difference(estimate, base)) => {
+            let scale = scale(metric, estimate.mean);
+            scale.estimate(&as_exact_as_measured(metric, estimate, base), style)
+        }
+    }
+}
+
+/// A percentile is no more exact than the buckets of its histogram, however alike the runs are.
+fn as_exact_as_measured(metric: Metric, estimate: Estimate, value: f64) -> Estimate {
+    let least = if metric.line().is_percentile { RESOLUTION * value.abs() } else { 0.0 };
+    Estimate { ci95: estimate.ci95.map(|half| half.max(least)), ..estimate }
+}
+
+fn one(metric: Metric, value: f64) -> String {
+    match metric.line().unit {
+        Unit::Rate => rate(value),
+        Unit::Time => seconds(value),
+        Unit::Bytes => Scale::of_bytes(value).value(value),
+        Unit::Packets if !metric.line().is_whole => Scale::PACKETS.fixed(value, 1),
+        Unit::Packets | Unit::Count => format!("{value:.0}"),
+        Unit::Segments => format!("{value:.0} {}", Unit::Segments.name()),
+        Unit::Share => Scale::PERCENT.fixed(value, 1),
+        Unit::Number => format!("{value:.4}"),
+        Unit::RateSquared => Scale::COUNT.value(value),
+    }
+}
+
+/// The unit in which a value of about `size` is shown.
+fn scale(metric: Metric, size: f64) -> Scale {
+    match metric.line().unit {
+        Unit::Rate => Scale::of_rate(size),
+        Unit::Time => Scale::of_time(size),
+        Unit::Bytes => Scale::of_bytes(size),
+        Unit::Packets if !metric.line().is_whole => Scale::PACKETS,
+        Unit::Share => Scale::PERCENT,
+        Unit::Packets | Unit::Count | Unit::Segments | Unit::Number | Unit::RateSquared => Scale::COUNT,
+    }
+}
+
+/// What a text is wide at most.
+pub(super) const COLUMNS: usize = 100;
+
+/// How exact the percentiles of the simulator's histograms are.
+const RESOLUTION: f64 = 0.016;

@@ -1,0 +1,261 @@
+//! The table of metrics. What a line says is all there is to say of a metric: documents, means, tables, reports, pictures
+//! and the reference are made from it.
+
+use super::metric::{Joined, Line, SUBJECTS, Tables, Unit, columns};
+use thalweg_proto::transport::Limit;
+use thalweg_proto::units::{Duration, Time};
+use thalweg_sim::{FlowResult, RunResult, Summary, TwoLevelCounts};
+
+macro_rules! metrics {
+    ($($(#[doc = $about:literal])+ $id:ident = $line:expr;)+) => {
+        /// A quantity that is measured, of flows, groups, the network or links.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Metric {
+            $($(#[doc = $about])+ $id,)+
+        }
+
+        impl Metric {
+            /// All, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$id),+];
+        }
+
+        /// The table: a line for each metric, in the order of [`Metric::ALL`].
+        pub(super) static LINES: [Line; Metric::ALL.len()] = [$($line.about(concat!($($about),+))),+];
+    };
+}
+
+const FLOWS: Tables = Tables::FLOWS;
+const GROUPS: Tables = Tables::GROUPS;
+const MEANS: Tables = Tables::MEANS;
+const PAGE: Tables = Tables::PAGE;
+const BARS: Tables = Tables::BARS;
+const TRAFFIC: Tables = FLOWS.and(GROUPS).and(PAGE);
+const SINKS: Tables = Tables::SINKS.and(Tables::SINK_MEANS).and(Tables::PAGE_SINKS);
+const TWO_LEVEL: Tables = Tables::TWO_LEVEL.and(Tables::SINK_MEANS).and(Tables::PAGE_SINKS);
+const LINKS: Tables = Tables::LINKS.and(Tables::LINK_MEANS).and(Tables::PAGE_LINKS);
+
+metrics! {
+    /// When it started.
+    Start = Line::new("start_s", Unit::Time).shown("Start", "", PAGE).of_flow(|of| at(of.flow.start));
+    /// When its last byte was delivered, for flows that end; over the whole run.
+    Finished = Line::new("finished_s", Unit::Time).shown("End", "", PAGE).of_flow(|of| of.flow.finished.and_then(at));
+    /// When its sender gave up, if it did; over the whole run.
+    Failed = Line::new("failed_s", Unit::Time).of_flow(|of| of.flow.failed.and_then(at));
+    /// From the warm-up's end or its start to its finish or the run's end.
+    Counted = Line::new("counted_s", Unit::Time).of_flow(|of| Some(of.flow.counted.as_secs_f64()));
+
+    /// Payload delivered to the application in order, each byte once, over the time from the warm-up's end to the run's end.
+    Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).summed()
+        .of_flow(|of| Some(of.flow.goodput.as_f64()));
+    /// `delivered_wire_bytes` over the same time.
+    Throughput = Line::new("throughput_bps", Unit::Rate).summed().of_flow(|of| Some(of.flow.throughput.as_f64()));
+    /// Its goodput over that of all flows.
+    Share = Line::new("share", Unit::Share).shown("Share", "", FLOWS.and(PAGE)).of_flow(share);
+    /// Payload delivered to the application in order, each byte once; of request and response both directions; of
+    /// datagrams each that arrives, copies included.
+    Delivered = Line::new("delivered_bytes", Unit::Bytes).summed().of_flow(|of| Some(of.flow.delivered.get() as f64));
+    /// The packets of that payload, each once, with their headers, as they were: a small write is a small packet with a whole
+    /// header. Of `sstp` also those of segments that are not whole yet.
+    DeliveredWire = Line::new("delivered_wire_bytes", Unit::Bytes).summed()
+        .of_flow(|of| Some(of.flow.delivered_wire.get() as f64));
+    /// Payload delivered in the whole run.
+    DeliveredTotal = Line::new("delivered_total_bytes", Unit::Bytes).summed()
+        .of_flow(|of| Some(of.flow.delivered_total.get() as f64));
+
+    /// How many one-way delays were measured; of a group of more than 1000 flows only the group's are.
+    DelaySamples = Line::new("delay_samples", Unit::Count)
+        .of_flow(|of| count(of.flow.delay.count))
+        .of_group(|of| count(of.delay.count)).network_by(Joined::Sum);
+    /// The shortest one-way delay of data packets that arrived, from their transmission at the source to their arrival.
+    DelayMin = Line::new("delay_min_s", Unit::Time)
+        .of_flow(|of| of_samples(&of.flow.delay, |of| of.min))
+        .of_group(|of| of_samples(&of.delay, |of| of.min));
+    /// The mean of these delays.
+    DelayMean = Line::new("delay_mean_s", Unit::Time).shown("Delay", "mean", MEANS.and(PAGE).and(BARS))
+        .of_flow(|of| of_samples(&of.flow.delay, |of| of.mean))
+        .of_group(|of| of_samples(&of.delay, |of| of.mean)).network_by(Joined::MeanBy(Metric::DelaySamples));
+    /// Their median.
+    DelayP50 = Line::new("delay_p50_s", Unit::Time).shown("Delay", "p50", FLOWS.and(GROUPS)).percentile()
+        .of_flow(|of| of_samples(&of.flow.delay, |of| of.p50))
+        .of_group(|of| of_samples(&of.delay, |of| of.p50));
+    /// Their 99th percentile; of the network the largest of its groups'.
+    DelayP99 = Line::new("delay_p99_s", Unit::Time).shown("Delay", "p99", TRAFFIC.and(MEANS).and(BARS)).percentile()
+        .of_flow(|of| of_samples(&of.flow.delay, |of| of.p99))
+        .of_group(|of| of_samples(&of.delay, |of| of.p99))
+        .network_by(Joined::Most).called_in_network("delay_p99_worst_s");
+    /// The longest of them.
+    DelayMax = Line::new("delay_max_s", Unit::Time)
+        .of_flow(|of| of_samples(&of.flow.delay, |of| of.max))
+        .of_group(|of| of_samples(&of.delay, |of| of.max));
+
+    /// Jain's index of the goodput of the flows that wanted more: (Σx)² / (n Σx²), from 1/n to 1; of the network over all such
+    /// flows, whatever their group; none where there are none.
+    Jain = Line::new("jain", Unit::Number).shown("Jain", "", GROUPS.and(MEANS).and(BARS))
+        .of_group(|of| of.jain).of_network(RunResult::jain);
+    /// The fairness variance of the SEIF thesis: (1/n) Σ(x - mean)² of the flows' throughput in kbit/s.
+    FairnessVariance = Line::new("fairness_variance_kbps2", Unit::RateSquared)
+        .shown("Variance (kbit/s)^2", "", GROUPS).of_group(|of| Some(of.fairness_variance));
+
+    /// The shortest round-trip time that the sender measured, over the whole run.
+    MinRtt = Line::new("min_rtt_s", Unit::Time).shown("RTT", "min", PAGE).of_flow(|of| measured(of.flow.min_rtt));
+    /// The sender's last smoothed round-trip time.
+    SmoothedRtt = Line::new("smoothed_rtt_s", Unit::Time).of_flow(|of| measured(of.flow.smoothed_rtt));
+
+    /// Data packets sent, retransmissions included; of many transfers (`poisson`) this and the next two also count those that have
+    /// not ended.
+    Sent = Line::new("sent_packets", Unit::Packets).shown("Sent", "", PAGE).summed()
+        .of_flow(|of| count(of.flow.sent_packets));
+    /// Data packets sent again.
+    Retransmissions = Line::new("retransmissions", Unit::Packets).shown("Resent", "", FLOWS.and(PAGE).and(MEANS)).summed()
+        .of_flow(|of| count(of.flow.retransmissions));
+    /// Expiries of the retransmission timer.
+    Timeouts = Line::new("timeouts", Unit::Count).shown("Time-outs", "", PAGE).summed()
+        .of_flow(|of| count(of.flow.timeouts));
+    /// Its packets, in either direction, that queues dropped.
+    Drops = Line::new("drops", Unit::Packets).shown("Dropped", "", PAGE).summed().of_flow(|of| count(of.flow.drops));
+
+    /// Transfers that ended after the warm-up: flows that end, each transfer of Poisson arrivals, each exchange of request and
+    /// response.
+    Completions = Line::new("completions", Unit::Count).shown("Completed", "", Tables::TRANSFERS).of_group(|of| count(of.completion.count));
+    /// Transfers begun and not ended, for workloads of many transfers.
+    Unfinished = Line::new("unfinished", Unit::Count).shown("Unfinished", "", Tables::TRANSFERS).of_group(|of| count(of.unfinished));
+    /// How long these transfers took in the mean.
+    CompletionMean = Line::new("completion_mean_s", Unit::Time).shown("Time", "mean", Tables::TRANSFERS)
+        .of_group(|of| of_samples(&of.completion, |of| of.mean));
+    /// Their median.
+    CompletionP50 = Line::new("completion_p50_s", Unit::Time).shown("Time", "p50", Tables::TRANSFERS).percentile()
+        .of_group(|of| of_samples(&of.completion, |of| of.p50));
+    /// Their 99th percentile.
+    CompletionP99 = Line::new("completion_p99_s", Unit::Time).shown("Time", "p99", Tables::TRANSFERS).percentile()
+        .of_group(|of| of_samples(&of.completion, |of| of.p99));
+    /// The longest of them.
+    CompletionMax = Line::new("completion_max_s", Unit::Time).shown("Time", "max", Tables::TRANSFERS)
+        .of_group(|of| of_samples(&of.completion, |of| of.max));
+
+    /// Segments of two-level flow control (`sstp`) that were accepted at the receiver.
+    Segments = Line::new("segments", Unit::Count)
+        .shown("Segments", "", Tables::SINKS.and(Tables::PAGE_SINKS)).summed()
+        .of_flow(|of| Some(of.flow.segment_delay.count).filter(|&segments| segments > 0).and_then(count));
+    /// The mean time from the start of a segment's first transmission to its acceptance.
+    SegmentDelayMean = Line::new("segment_delay_mean_s", Unit::Time).shown("Time", "mean", SINKS).mean_by(Metric::Segments)
+        .of_flow(|of| measured(of.flow.segment_delay.mean));
+    /// The longest such time.
+    SegmentDelayMax = Line::new("segment_delay_max_s", Unit::Time).shown("Time", "max", SINKS).most()
+        .of_flow(|of| measured(of.flow.segment_delay.max));
+    /// The most that was delivered and not yet read by the application, over the whole run; none where it reads at once.
+    UnreadMax = Line::new("unread_max_bytes", Unit::Bytes).shown("Unread", "max", SINKS).most()
+        .of_flow(|of| of.flow.unread_peak.map(|bytes| bytes.get() as f64));
+    /// Segments of two-level flow control that were accepted with packets missing, no more than `loss-tolerance` allows.
+    IncompleteSegments = Line::new("incomplete_segments", Unit::Segments).within("two_level")
+        .shown("Incomplete", "", Tables::TWO_LEVEL.and(Tables::PAGE_SINKS)).summed()
+        .of_flow(|of| two_level(of.flow, |of| of.incomplete));
+    /// The packets missing from what was delivered, in the holes that the application is told of.
+    HolePackets = Line::new("hole_packets", Unit::Packets).within("two_level").shown("Holes", "", TWO_LEVEL).summed()
+        .of_flow(|of| two_level(of.flow, |of| of.holes));
+    /// Data packets that the receiver discarded for want of room.
+    RefusedPackets = Line::new("refused_packets", Unit::Packets).within("two_level").shown("Refused", "", TWO_LEVEL).summed()
+        .of_flow(|of| two_level(of.flow, |of| of.refused));
+    /// Segments that the receiver discarded to make room for lower ones (soft acknowledgement).
+    EvictedSegments = Line::new("evicted_segments", Unit::Segments).within("two_level").shown("Evicted", "", TWO_LEVEL)
+        .summed().of_flow(|of| two_level(of.flow, |of| of.evictions));
+    /// The most segments of one connection that the sender kept for retransmission, over the whole run.
+    SenderBufferSegments = Line::new("sender_buffer_max_segments", Unit::Segments).within("two_level")
+        .shown("Source kept", "", Tables::TWO_LEVEL).most()
+        .of_flow(|of| two_level(of.flow, |of| u64::from(of.sender_segments)));
+    /// The most bytes of them.
+    SenderBufferBytes = Line::new("sender_buffer_max_bytes", Unit::Bytes).within("two_level").most()
+        .of_flow(|of| two_level(of.flow, |of| of.sender_bytes.get()));
+    /// The most segments of one connection that took room at the receiver, over the whole run.
+    ReceiverBufferSegments = Line::new("receiver_buffer_max_segments", Unit::Segments).within("two_level")
+        .shown("Sink kept", "", Tables::TWO_LEVEL).most()
+        .of_flow(|of| two_level(of.flow, |of| u64::from(of.receiver_segments)));
+    /// The most bytes of them.
+    ReceiverBufferBytes = Line::new("receiver_buffer_max_bytes", Unit::Bytes).within("two_level").most()
+        .of_flow(|of| two_level(of.flow, |of| of.receiver_bytes.get()));
+
+    /// The share of time, of that for which it is known what held the sender back, in which the congestion window was full.
+    HeldByWindow = Line::new("congestion_window", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::CongestionWindow));
+    /// The share in which the receiver's window was full.
+    HeldByReceiver = Line::new("receiver_window", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::ReceiverWindow));
+    /// The share in which the pacing rate asked to wait.
+    HeldByPacing = Line::new("pacing", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Pacing));
+    /// The share in which the application had nothing to send.
+    HeldByApplication = Line::new("application", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Application));
+    /// The share in which losses were being repaired.
+    HeldByNetwork = Line::new("network", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Network));
+    /// The share in which a gate at the source node had stopped the flow.
+    HeldByGate = Line::new("paused", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Paused));
+
+    /// The rate at the start; on a link with a capacity trace the trace's mean rate.
+    LinkRate = Line::new("rate_bps", Unit::Rate).shown("Rate", "", Tables::LINKS.and(Tables::PAGE_LINKS))
+        .of_link(|of| count(of.rate.as_bits_per_sec()).filter(|&rate| rate > 0.0));
+    /// The share of time in which the transmitter was busy.
+    Utilisation = Line::new("utilisation", Unit::Share).shown("Used", "", LINKS).of_link(|of| Some(of.utilisation));
+    /// Packets transmitted.
+    LinkPackets = Line::new("packets", Unit::Packets).of_link(|of| count(of.packets));
+    /// Bytes transmitted.
+    LinkBytes = Line::new("bytes", Unit::Bytes).of_link(|of| Some(of.bytes.get() as f64));
+    /// The mean queue over time, without the packet in service.
+    QueueMean = Line::new("queue_mean_packets", Unit::Packets).shown("Queue", "mean", LINKS).fractional()
+        .of_link(|of| Some(of.queue.mean_packets));
+    /// The same in bytes.
+    QueueMeanBytes = Line::new("queue_mean_bytes", Unit::Bytes).fractional().of_link(|of| Some(of.queue.mean_bytes));
+    /// The length that was not exceeded in 99 % of the time.
+    QueueP99 = Line::new("queue_p99_packets", Unit::Packets).shown("Queue", "p99", LINKS).of_link(|of| count(of.queue.p99_packets));
+    /// The largest length.
+    QueueMax = Line::new("queue_max_packets", Unit::Packets).shown("Queue", "max", LINKS).of_link(|of| count(of.queue.max_packets));
+    /// Packets that the queue dropped: `drops_full` + `drops_early`.
+    LinkDrops = Line::new("drops", Unit::Packets).shown("Drops", "", LINKS).of_link(|of| count(of.drops_full + of.drops_early));
+    /// Packets dropped for want of room.
+    DropsFull = Line::new("drops_full", Unit::Packets).of_link(|of| count(of.drops_full));
+    /// Packets dropped by the discipline, before the queue was full.
+    DropsEarly = Line::new("drops_early", Unit::Packets).of_link(|of| count(of.drops_early));
+    /// Packets marked.
+    Marks = Line::new("marks", Unit::Packets).shown("Marks", "", LINKS).of_link(|of| count(of.marks));
+    /// Messages to sources that the router sent because of the queue.
+    Feedback = Line::new("feedback", Unit::Packets).shown("Messages", "", LINKS).rare().of_link(|of| count(of.feedback));
+    /// Their bytes.
+    FeedbackBytes = Line::new("feedback_bytes", Unit::Bytes).of_link(|of| Some(of.feedback_bytes.get() as f64));
+    /// Packets lost by the wire.
+    LinkLosses = Line::new("losses", Unit::Packets).shown("Lost", "", LINKS).of_link(|of| count(of.losses));
+    /// Packets damaged by the wire.
+    LinkCorrupted = Line::new("corrupted", Unit::Packets).of_link(|of| count(of.corrupted));
+    /// Packets duplicated by the wire.
+    LinkDuplicated = Line::new("duplicated", Unit::Packets).of_link(|of| count(of.duplicated));
+}
+
+/// The position of each metric among those of each kind of subject.
+pub(super) static COLUMNS: [[u8; SUBJECTS]; Metric::ALL.len()] = columns(&LINES);
+
+fn count(count: u64) -> Option<f64> {
+    Some(count as f64)
+}
+
+fn at(time: Time) -> Option<f64> {
+    Some(time.as_secs_f64())
+}
+
+/// The simulator writes zero for a time of which it has no sample.
+fn measured(span: Duration) -> Option<f64> {
+    (!span.is_zero()).then(|| span.as_secs_f64())
+}
+
+/// A time of a distribution; nothing where nothing was counted.
+fn of_samples(summary: &Summary, time: fn(&Summary) -> Duration) -> Option<f64> {
+    (summary.count > 0).then(|| time(summary).as_secs_f64())
+}
+
+fn share(of: &super::metric::FlowView<'_>) -> Option<f64> {
+    let all = of.goodput_of_all.as_f64();
+    (all > 0.0).then(|| of.flow.goodput.as_f64() / all)
+}
+
+fn two_level(flow: &FlowResult, value: fn(&TwoLevelCounts) -> u64) -> Option<f64> {
+    flow.two_level.as_deref().and_then(|counts| count(value(counts)))
+}
+
+/// The share of the time in which `limit` held the sender back, of that for which it is known what did.
+fn held(flow: &FlowResult, limit: Limit) -> Option<f64> {
+    let total: f64 = flow.limits.iter().map(|time| time.as_secs_f64()).sum();
+    (total > 0.0).then(|| flow.limits[limit.index()].as_secs_f64() / total)
+}

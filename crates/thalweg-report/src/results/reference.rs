@@ -1,0 +1,48 @@
+//! The reference of metrics, made from their table.
+
+use super::metric::{Joined, Line, Unit};
+use super::metrics::Metric;
+
+/// The table of all metrics, for `docs/reference/results.md`.
+pub fn reference() -> String {
+    let mut text = String::from(
+        "| name | unit | of a flow | of a group | of the network | of a link | meaning |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for metric in Metric::ALL {
+        let line = metric.line();
+        let name =
+            line.within.map_or(format!("`{}`", line.name), |object| format!("`{object}.{}`", line.name));
+        let named = line.network_name.map(|name| format!(" (of the network: `{name}`)")).unwrap_or_default();
+        let cells = [
+            format!("{name}{named}"),
+            unit(line).to_owned(),
+            mark(line.flow.is_some()).to_owned(),
+            how(&line.group),
+            how(&line.network),
+            mark(line.link.is_some()).to_owned(),
+            line.about.trim().to_owned(),
+        ];
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+fn unit(line: &Line) -> &'static str {
+    if line.unit == Unit::Segments { "segments" } else { line.unit.name() }
+}
+
+fn mark(has: bool) -> &'static str {
+    if has { "yes" } else { "" }
+}
+
+/// How the value of many comes about.
+fn how<T>(joined: &Joined<T>) -> String {
+    match joined {
+        Joined::Not => String::new(),
+        Joined::Sum => "sum".to_owned(),
+        Joined::Most => "largest".to_owned(),
+        Joined::MeanBy(weight) => format!("mean weighted by `{}`", weight.line().name),
+        Joined::Measured(_) => "yes".to_owned(),
+    }
+}
