@@ -23,8 +23,8 @@ macro_rules! built_in {
     ($($name:literal $(with $file:literal)*,)+) => {
         &[$(BuiltIn {
             name: $name,
-            text: include_str!(concat!("../../../scenarios/", $name, ".toml")),
-            files: &[$(($file, include_str!(concat!("../../../scenarios/", $file)))),*],
+            text: include_str!(concat!("../scenarios/", $name, ".toml")),
+            files: &[$(($file, include_str!(concat!("../scenarios/", $file)))),*],
         }),+]
     };
 }
