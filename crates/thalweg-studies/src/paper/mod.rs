@@ -8,7 +8,7 @@
 /// The files of a paper: its published values and what lies in `scenarios/papers/NAME`, the scenarios by name.
 macro_rules! paper_files {
     (@ours $paper:literal, $file:expr) => {
-        include_str!(concat!("../../scenarios/", $paper, "/", $file))
+        include_str!(concat!("../../../scenarios/", $paper, "/", $file))
     };
     ($paper:literal: $($scenario:literal),+ $(,)?) => {
         $crate::paper::Files {
