@@ -17,7 +17,7 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let (server, client) = (identity(), identity());
 
     // The server takes this client and no other.
-    let listen = Listen { trust: Trust::only(client.public()), services: vec![ECHO.to_owned()] };
+    let listen = Listen::new(Trust::only(client.public()), [ECHO]);
     let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server.clone()) };
     let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
     let remote = listening.local();

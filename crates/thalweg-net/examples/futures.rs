@@ -18,7 +18,7 @@ const MEASUREMENTS: &str = "measurements";
 pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let identity = || Identity::generate(&mut SystemEntropy::new());
     let (server, client) = (identity(), identity());
-    let listen = Listen { trust: Trust::only(client.public()), services: vec![MEASUREMENTS.to_owned()] };
+    let listen = Listen::new(Trust::only(client.public()), [MEASUREMENTS]);
     let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server.clone()) };
     let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
     let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, EndpointConfig::client(client)))?;

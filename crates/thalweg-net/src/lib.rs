@@ -26,7 +26,7 @@
 //!     (Identity::generate(&mut entropy), Identity::generate(&mut entropy))
 //! };
 //! let trust = Trust::only(server.public());
-//! let listen = Listen { trust: Trust::only(client.public()), services: vec!["greeting".into()] };
+//! let listen = Listen::new(Trust::only(client.public()), ["greeting"]);
 //! let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server) };
 //! let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
 //! let remote = listening.local();

@@ -14,7 +14,7 @@ use thalweg_proto::payload::{Payload as _, Slice};
 fn left_after_a_second(rate: &str, scheme: &str) -> (u64, Duration) {
     let identity = |number| Identity::from_secret([number; 32]);
     let bind = |endpoint| Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap();
-    let listen = Listen { trust: Trust::Anyone, services: vec!["test".into()] };
+    let listen = Listen::new(Trust::Anyone, ["test"]);
     let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
     let client = bind(EndpointConfig::client(identity(1)));
     // What waits in the network is not meant here.

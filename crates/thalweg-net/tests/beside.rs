@@ -12,7 +12,7 @@ use thalweg_net::live::{Connection, LONGEST_DATAGRAM, NetError, Part, Socket, So
 use thalweg_proto::payload::Slice;
 
 fn socket(number: u8) -> Socket {
-    let listen = Listen { trust: Trust::Anyone, services: vec!["test".into()] };
+    let listen = Listen::new(Trust::Anyone, ["test"]);
     let identity = Identity::from_secret([number; 32]);
     let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity) };
     Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
@@ -135,7 +135,8 @@ fn numbered(pieces: u32, scheme: &str, read: impl FnOnce(thalweg_net::live::Recv
     let (_keep_too, receive) = server.accept().unwrap().split();
     let writer = std::thread::spawn(move || {
         for number in 0..pieces {
-            let mut piece = vec![0; 200];
+            // Shorter ones are put together where they wait.
+            let mut piece = vec![0; 1100];
             piece[..4].copy_from_slice(&number.to_be_bytes());
             send.write_slice(Slice::new(piece)).unwrap();
         }

@@ -10,7 +10,7 @@ use thalweg_net::live::{Socket, SocketConfig};
 /// A client asks; the server answers each 100 bytes with 30.
 fn talk(scheme: Scheme) {
     let identity = |number: u8| Identity::from_secret([number; 32]);
-    let listen = Listen { trust: Trust::Anyone, services: vec!["talk".into()] };
+    let listen = Listen::new(Trust::Anyone, ["talk"]);
     let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) };
     let any = || "127.0.0.1:0".parse().unwrap();
     let server = Socket::bind(SocketConfig::new(any(), endpoint)).unwrap();

@@ -120,7 +120,7 @@ impl Driver for Sockets {
                 EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([7; 32])) };
             Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
         };
-        let server = bind(Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }));
+        let server = bind(Some(Listen::new(Trust::Anyone, ["test"])));
         let client = bind(None);
         let Trouble { delay, loss, duplication, corruption, reordering, .. } = trouble;
         let path = format!(

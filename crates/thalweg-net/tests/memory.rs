@@ -72,8 +72,13 @@ fn a_million_packets_leave_nothing_behind() {
 #[test]
 fn idle_connections_are_small() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let limits =
-        Limits { connections: CONNECTIONS, handshakes: CONNECTIONS, handshakes_per_second: 1_000_000 };
+    let limits = Limits {
+        connections: CONNECTIONS,
+        handshakes: CONNECTIONS,
+        handshakes_per_second: 1_000_000,
+        strangers: CONNECTIONS,
+        memory: 1 << 30,
+    };
     let mut server = server_config();
     server.limits = limits;
     let mut pair = Pair::with(1, Channel::default(), client_config(), server);

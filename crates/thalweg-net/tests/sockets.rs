@@ -14,7 +14,7 @@ fn identity(number: u8) -> Identity {
 
 fn server(bind: &str, offload: Offload) -> Socket {
     let endpoint = EndpointConfig {
-        listen: Some(Listen { trust: Trust::only(identity(1).public()), services: vec!["test".into()] }),
+        listen: Some(Listen::new(Trust::only(identity(1).public()), ["test"])),
         ..EndpointConfig::client(identity(2))
     };
     let config = SocketConfig { offload, ..SocketConfig::new(bind.parse().unwrap(), endpoint) };
@@ -194,7 +194,7 @@ fn who_is_between_two_that_pair_by_a_code_gains_nothing() {
     use thalweg_net::pairing::{self, Code, Ends, PairingError};
     let code: Code = "1234-5678".parse().unwrap();
     let trusting = |number: u8| {
-        let listen = Listen { trust: Trust::Anyone, services: vec!["test".into()] };
+        let listen = Listen::new(Trust::Anyone, ["test"]);
         let endpoint = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(number)) };
         Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
     };

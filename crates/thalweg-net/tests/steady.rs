@@ -45,7 +45,7 @@ fn connection(offload: Offload) -> (Socket, Connection, Connection) {
         let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint);
         Socket::bind(SocketConfig { offload, ..config }).unwrap()
     };
-    let listen = Listen { trust: Trust::Anyone, services: vec!["test".into()] };
+    let listen = Listen::new(Trust::Anyone, ["test"]);
     let server = bind(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
     let client = bind(EndpointConfig::client(identity(1)));
     let connect = Connect {

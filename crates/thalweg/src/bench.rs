@@ -21,7 +21,7 @@ use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::{Scheme, SchemeError};
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
-use thalweg_net::session::{SessionConfig, SessionStats};
+use thalweg_net::session::{SessionConfig, SessionStats, code};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{self, Bytes};
@@ -45,6 +45,12 @@ pub struct BenchServerArguments {
     /// Stop after one client
     #[arg(long)]
     pub once: bool,
+    /// Send to a client for no longer than this, whatever it asks for
+    #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = time)]
+    pub longest: units::Duration,
+    /// Serve so many connections at a time; more are refused
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub connections: u32,
     /// How the socket is used.
     #[command(flatten)]
     pub socket: BenchSocket,
@@ -165,7 +171,7 @@ fn socket(bind: SocketAddr, arguments: &BenchSocket, listens: bool) -> Result<(S
     let largest = u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
     let largest =
         largest.ok_or_else(|| Error::Usage("--datagram must be between 1200 B and 65507 B".into()))?;
-    let listen = listens.then(|| Listen { trust: Trust::Anyone, services: vec![SERVICE.to_owned()] });
+    let listen = listens.then(|| Listen::new(Trust::Anyone, [SERVICE]));
     let endpoint = EndpointConfig {
         listen,
         largest,
@@ -186,15 +192,27 @@ fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
     let (results, finished) = mpsc::channel();
     let (mut active, mut served) = (0u32, 0u32);
+    let longest = Duration::from_nanos(arguments.longest.as_picos() / 1000);
     // One client may make many connections.
     while !(arguments.once && served > 0 && active == 0) {
         if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(failed)? {
+            if active >= arguments.connections {
+                connection.close(code::BUSY, "there are too many connections; try again later");
+                continue;
+            }
             let (remote, results) = (connection.remote(), results.clone());
-            active += 1;
-            std::thread::spawn(move || {
+            let watch = connection.another();
+            let serving = move || {
                 // Whoever waits for results may have stopped.
-                let _ = results.send((remote, serve(connection)));
-            });
+                let _ = results.send((remote, serve(connection, longest)));
+            };
+            match std::thread::Builder::new().name("bench".into()).spawn(serving) {
+                Ok(_) => active += 1,
+                Err(error) => {
+                    console.complain(&format!("{remote}: cannot be served: {error}"));
+                    watch.close(code::BUSY, "the server cannot serve more connections");
+                }
+            }
         }
         for (remote, result) in finished.try_iter() {
             (active, served) = (active - 1, served + 1);
@@ -208,8 +226,8 @@ fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     Ok(())
 }
 
-/// Serves one connection.
-fn serve(connection: Connection) -> Result<Value, NetError> {
+/// Serves one connection; sends for `longest` at most.
+fn serve(connection: Connection, longest: Duration) -> Result<Value, NetError> {
     let watch = connection.another();
     let (mut send, mut receive) = connection.split();
     let mut request = [0; Request::LENGTH];
@@ -217,7 +235,7 @@ fn serve(connection: Connection) -> Result<Value, NetError> {
     let request = Request::decode(request);
     let (started, cpu_before) = (Instant::now(), cpu());
     let bytes = if request.reverse {
-        write_for(&mut send, request.time, &AtomicU64::new(0))?
+        write_for(&mut send, request.time.min(longest), &AtomicU64::new(0))?
     } else {
         read_all(&mut receive, &AtomicU64::new(0))?.0
     };

@@ -34,8 +34,14 @@ impl Trust {
 /// What bounds an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections that clients may have open at a time.
+    /// Connections that clients may have open at a time, and no more than have room in `memory`, with 64 KiB each.
     pub connections: usize,
+    /// Of these, connections of clients about whom the application has not decided yet
+    /// ([`Session::admit`](crate::session::Session::admit)). Of more, the oldest of the address that has most is closed.
+    pub strangers: usize,
+    /// What all connections may make this end keep, in bytes, each what its window takes. The first get as much as they are
+    /// to have, and later ones an eighth of what is left.
+    pub memory: u64,
     /// Handshakes with clients that have not shown who they are.
     pub handshakes: usize,
     /// New handshakes in a second, over time; as many may come at once. Where clients ask for more, each address has a quarter.
@@ -44,7 +50,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 20_000, handshakes: 1000, handshakes_per_second: 1000 }
+        Self {
+            connections: 20_000,
+            strangers: 1024,
+            memory: 256 << 20,
+            handshakes: 1000,
+            handshakes_per_second: 1000,
+        }
     }
 }
 
@@ -55,6 +67,23 @@ pub struct Listen {
     pub trust: Trust,
     /// What clients may ask for.
     pub services: Vec<String>,
+    /// The names of the schemes that they may choose; `None` for any. A scheme decides how much this end sends and when, for
+    /// the client that has chosen it.
+    pub schemes: Option<BTreeSet<String>>,
+}
+
+impl Listen {
+    /// Answers those whom `trust` includes, for these services, by any scheme.
+    pub fn new<S: Into<String>>(trust: Trust, services: impl IntoIterator<Item = S>) -> Self {
+        Self { trust, services: services.into_iter().map(Into::into).collect(), schemes: None }
+    }
+
+    /// The same, by these schemes only.
+    #[must_use]
+    pub fn by_schemes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.schemes = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
 }
 
 /// An endpoint's settings.
@@ -141,6 +170,8 @@ pub enum EndpointEvent {
         service: String,
         /// Where it is.
         remote: SocketAddr,
+        /// Its key is one that is trusted; without, the application decides ([`Endpoint::admit`](super::Endpoint::admit)).
+        known: bool,
     },
     /// Something happened on a connection.
     Session(SessionEvent),

@@ -1,12 +1,12 @@
 //! How connections come about: the handshake at both ends, with what it may cost.
 
-use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, State};
+use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Limits, Listen, State, Trust};
 use crate::batch::{Batch, Purpose};
 use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use crate::identity::PublicKey;
 use crate::keys::{Opener, Sealer};
-use crate::session::{Agreed, Session, Side, code};
+use crate::session::{Agreed, STRANGER_MEMORY, Session, SessionConfig, Side, code};
 use crate::wire::{ConnectionId, TOKEN, write_cookie, write_hello, write_response};
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
@@ -66,13 +66,14 @@ impl Endpoint {
             // It has made its handshake. Another needs another.
             return self.give_cookie(now, from, source);
         }
-        let is_full = self.accepted >= self.config.limits.connections;
+        let Limits { connections, memory, .. } = self.config.limits;
+        let is_full = self.accepted >= connections || self.promised + STRANGER_MEMORY > memory;
         if is_full || !self.half_open.may_begin(now, from) {
             self.stats.turned_away += 1;
             return;
         }
         self.spent.add(now, cookie);
-        if let Some(index) = self.half_open.to_forget() {
+        if let Some(index) = self.half_open.shares.to_forget() {
             self.stats.forgotten += 1;
             self.remove(index);
         }
@@ -93,7 +94,7 @@ impl Endpoint {
         let deadline = now + HANDSHAKE;
         let embryo = Embryo { remote: from, source, local, responder, response, begun: now, deadline };
         let handle = self.add(local, State::Embryo(Box::new(embryo)));
-        self.half_open.begun(now, from, handle.index);
+        self.half_open.shares.add(now, from, handle.index);
         self.hellos.insert((from, source), handle.index);
     }
 
@@ -160,6 +161,7 @@ impl Endpoint {
             token: server.token,
             largest: server.largest.min(self.config.largest),
             binding: secrets.binding,
+            known: true,
         };
         let keys = (Sealer::new(secrets.client), Opener::new(secrets.server));
         let mut session = Session::new(now, agreed, self.config.session, keys, from, Some(confirm), rtt);
@@ -168,6 +170,7 @@ impl Endpoint {
         }
         self.timing += usize::from(session.agreed().scheme.times_packets());
         entry.state = State::Open(Box::new(session));
+        self.settle(index);
         self.remote_ids.insert(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));
         self.make_ready(index);
@@ -189,6 +192,7 @@ impl Endpoint {
     }
 
     pub(super) fn on_confirm(&mut self, now: Time, from: SocketAddr, id: ConnectionId, message: &[u8]) {
+        let promise = self.to_promise();
         let Some(&index) = self.ids.get(&id) else { return };
         let Some(Some(entry)) = self.entries.get_mut(index) else { return };
         let handle = Handle { index, generation: entry.generation };
@@ -208,18 +212,19 @@ impl Endpoint {
             self.stats.forged += 1;
             return;
         };
-        let scheme = Scheme::decode(&client.scheme);
-        let is_known = scheme.is_ok();
         let Some(listen) = &self.config.listen else { return };
+        let scheme = allowed(listen, &client.scheme);
         let refusal = if !listen.trust.includes(&peer) {
-            Some((code::UNAUTHORIZED, "this key may not connect here"))
+            Some((code::UNAUTHORIZED, "this key may not connect here".to_owned()))
         } else if !listen.services.contains(&client.service) {
-            Some((code::SERVICE, "this is not served here"))
-        } else if !is_known {
-            Some((code::SCHEME, "the scheme is not known here"))
+            Some((code::SERVICE, "this is not served here".to_owned()))
         } else {
-            None
+            scheme.as_ref().err().map(|why| (code::SCHEME, why.clone()))
         };
+        // Nobody has decided about clients whose keys do not matter, and somebody has about those that are turned away.
+        let is_refused = refusal.is_some();
+        let is_known = !is_refused && matches!(listen.trust, Trust::Keys(_));
+        let memory = if is_known { promise } else { self.config.session.memory };
         let Ok(scheme) = scheme.or_else(|_| "newreno".parse()) else { return };
         let agreed = Agreed {
             side: Side::Server,
@@ -231,27 +236,75 @@ impl Endpoint {
             token: client.token,
             largest: client.largest.min(self.config.largest),
             binding: secrets.binding,
+            known: is_known,
         };
+        let config = SessionConfig { memory, ..self.config.session };
         let hello = (embryo.remote, embryo.source);
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
-        let mut session = Session::new(now, agreed, self.config.session, keys, hello.0, None, None);
+        let mut session = Session::new(now, agreed, config, keys, hello.0, None, None);
         // The cookie has proved the address of the hello, not one to which the client has moved since.
         session.on_confirm_from(now, from, message.len(), &mut *self.entropy);
         if let Some((code, reason)) = refusal {
-            session.close(now, code, reason);
+            session.close(now, code, &reason);
             // Nobody was told of the connection, so nobody needs to hear of its end.
             while session.event().is_some() {}
         } else {
-            let event = EndpointEvent::Accepted { peer, service: client.service, remote: from };
+            let event =
+                EndpointEvent::Accepted { peer, service: client.service, remote: from, known: is_known };
             self.events.push_back((handle, event));
         }
         self.remote_ids.insert(hello.1, index);
         self.timing += usize::from(session.agreed().scheme.times_packets());
         entry.state = State::Open(Box::new(session));
+        self.settle(index);
         self.accepted += 1;
         self.hellos.remove(&hello);
-        self.half_open.ended(hello.0, index);
-        self.make_ready(index);
+        self.half_open.shares.remove(hello.0, index);
+        if is_known || is_refused {
+            self.make_ready(index);
+        } else {
+            self.take_in(now, hello.0, index);
+        }
+    }
+}
+
+impl Endpoint {
+    /// One more stranger, for whom another may have to go.
+    fn take_in(&mut self, now: Time, from: SocketAddr, index: usize) {
+        if let Some(other) = self.strangers.to_forget() {
+            self.stats.forgotten += 1;
+            if let Some(Some(entry)) = self.entries.get_mut(other)
+                && let State::Open(session) = &mut entry.state
+            {
+                session.close(now, code::BUSY, "others wait, too; try again later");
+                if let Some(host) = entry.stranger.take() {
+                    self.strangers.remove(host, other);
+                }
+                self.make_ready(other);
+            }
+        }
+        if let Some(Some(entry)) = self.entries.get_mut(index) {
+            entry.stranger = Some(from);
+            self.strangers.add(now, from, index);
+            self.make_ready(index);
+        }
+    }
+}
+
+/// The scheme that a client has chosen, or why it may not.
+fn allowed(listen: &Listen, encoded: &[u8]) -> Result<Scheme, String> {
+    let scheme =
+        Scheme::decode(encoded).map_err(|error| format!("the scheme cannot be used here: {error}"))?;
+    match &listen.schemes {
+        Some(names) if !names.contains(scheme.name()) => {
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            let name = scheme.name();
+            Err(format!(
+                "the scheme {name} is not allowed here, only {} ({name} needs --allow-scheme)",
+                names.join(", ")
+            ))
+        }
+        _ => Ok(scheme),
     }
 }
 

@@ -8,9 +8,10 @@
 //! away: the oldest handshake of the port that has most, of the address that has most, is forgotten.
 
 use super::about::Limits;
+use super::shares::{Host, Shares};
 use crate::bucket::Bucket;
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::collections::HashMap;
+use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
 
 /// Handshakes a second that one port of one address may begin where its address has used up half of its share.
@@ -25,54 +26,32 @@ pub const IN_A_CROWD: Duration = Duration::from_secs(3);
 /// Rates of ports and addresses that are remembered before those are looked for that have come back to their full.
 const MOST_REMEMBERED: usize = 4096;
 
-/// What is counted as one client host: an IPv4 address, or the first 64 bits of one of IPv6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Host(u64, bool);
-
-impl Host {
-    fn of(address: SocketAddr) -> Self {
-        match address.ip().to_canonical() {
-            IpAddr::V4(ip) => Self(u64::from(u32::from(ip)), true),
-            IpAddr::V6(ip) => Self((u128::from(ip) >> 64) as u64, false),
-        }
-    }
-}
-
-/// The half-open handshakes of one host: when each began and where it is kept, by port.
-type Ports = HashMap<u16, VecDeque<(Time, usize)>>;
-
 /// All half-open handshakes.
 #[derive(Debug)]
 pub struct HalfOpen {
-    most: usize,
+    /// Which there are.
+    pub shares: Shares,
     rate: u32,
     all: Bucket,
     hosts: HashMap<Host, Bucket>,
     ports: HashMap<(Host, u16), Bucket>,
-    open: HashMap<Host, (usize, Ports)>,
-    /// By how many each host has.
-    by_count: BTreeSet<(usize, Host)>,
-    count: usize,
 }
 
 impl HalfOpen {
     /// None, within `limits`.
     pub fn new(now: Time, limits: &Limits) -> Self {
         Self {
-            most: limits.handshakes.max(1),
+            shares: Shares::new(limits.handshakes),
             rate: limits.handshakes_per_second,
             all: Bucket::new(now, limits.handshakes_per_second),
             hosts: HashMap::new(),
             ports: HashMap::new(),
-            open: HashMap::new(),
-            by_count: BTreeSet::new(),
-            count: 0,
         }
     }
 
     /// True while places are so scarce that nobody keeps one for long.
     pub fn is_crowded(&self) -> bool {
-        self.count * 2 > self.most
+        self.shares.is_half_full()
     }
 
     /// One handshake's worth of work for this address, if there is any left.
@@ -100,54 +79,6 @@ impl HalfOpen {
         self.ports.insert(port, own);
         true
     }
-
-    /// The one that is to be forgotten before another begins, if there must be one.
-    pub fn to_forget(&self) -> Option<usize> {
-        if self.count < self.most {
-            return None;
-        }
-        let &(most, _) = self.by_count.last()?;
-        // Of several hosts with as many, the one with the oldest: equals wait for each other.
-        let greediest = self.by_count.range((most, Host(0, false))..).filter_map(|(_, host)| {
-            let (_, ports) = self.open.get(host)?;
-            let port = ports
-                .values()
-                .max_by_key(|open| (open.len(), open.front().map(|first| core::cmp::Reverse(*first))))?;
-            port.front().copied()
-        });
-        greediest.min().map(|(_, index)| index)
-    }
-
-    /// A handshake has begun, and is kept at `index`.
-    pub fn begun(&mut self, now: Time, address: SocketAddr, index: usize) {
-        let host = Host::of(address);
-        let (count, ports) = self.open.entry(host).or_default();
-        self.by_count.remove(&(*count, host));
-        *count += 1;
-        self.by_count.insert((*count, host));
-        ports.entry(address.port()).or_default().push_back((now, index));
-        self.count += 1;
-    }
-
-    /// It is not half-open any more.
-    pub fn ended(&mut self, address: SocketAddr, index: usize) {
-        let host = Host::of(address);
-        let Some((count, ports)) = self.open.get_mut(&host) else { return };
-        let Some(open) = ports.get_mut(&address.port()) else { return };
-        let Some(place) = open.iter().position(|(_, other)| *other == index) else { return };
-        open.remove(place);
-        if open.is_empty() {
-            ports.remove(&address.port());
-        }
-        self.by_count.remove(&(*count, host));
-        *count -= 1;
-        self.count -= 1;
-        if *count == 0 {
-            self.open.remove(&host);
-        } else {
-            self.by_count.insert((*count, host));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -155,7 +86,8 @@ mod tests {
     //! Proves that nobody keeps others out, whichever ports and addresses he uses.
     use super::*;
 
-    const LIMITS: Limits = Limits { connections: 10, handshakes: 100, handshakes_per_second: 1000 };
+    const LIMITS: Limits =
+        Limits { connections: 10, handshakes: 100, handshakes_per_second: 1000, strangers: 10, memory: 0 };
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
@@ -193,33 +125,6 @@ mod tests {
         assert_eq!(begun.count(), 501);
         let other = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 8, 1, 2, 3, 4);
         assert!(open.may_begin(at(0), SocketAddr::from((other, 1))));
-    }
-
-    #[test]
-    fn the_oldest_of_the_greediest_makes_room() {
-        let mut open = HalfOpen::new(at(0), &LIMITS);
-        // One has 60, 50 of them from one port; two others have 20 each.
-        for index in 0..60 {
-            open.begun(at(index), client(1, if index < 10 { index as u16 } else { 99 }), index as usize);
-        }
-        for index in 60..100 {
-            assert_eq!(open.to_forget(), None);
-            open.begun(at(index), client(2 + (index % 2) as u8, 1), index as usize);
-        }
-        assert_eq!(open.to_forget(), Some(10), "the first of port 99");
-        // When all have as many, the oldest of all goes.
-        for index in 10..50 {
-            open.ended(client(1, 99), index);
-        }
-        for index in 100..140 {
-            open.begun(at(200), client(4 + (index % 8) as u8, 1), index);
-        }
-        assert_eq!((open.count, open.to_forget()), (100, Some(50)));
-        for index in 0..10 {
-            open.ended(client(1, index as u16), index);
-        }
-        open.ended(client(9, 9), 7);
-        assert_eq!((open.count, open.to_forget()), (90, None));
     }
 
     #[test]

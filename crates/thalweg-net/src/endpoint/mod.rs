@@ -8,13 +8,14 @@
 mod about;
 mod greet;
 mod half_open;
+mod shares;
 
 use crate::batch::{Batch, Purpose};
 use crate::bucket::Bucket;
 use crate::cookie::{Cookies, Spent};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
-use crate::session::{Next, Session, Side};
+use crate::session::{Next, STRANGER_MEMORY, Session, Side};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 pub use about::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Trust,
@@ -22,6 +23,7 @@ pub use about::{
 use core::ops::Range;
 use greet::{Connecting, Embryo, HANDSHAKE};
 use half_open::{HalfOpen, IN_A_CROWD};
+use shares::Shares;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use thalweg_proto::payload::Slice;
@@ -42,6 +44,10 @@ struct Entry {
     ready: bool,
     /// Where it is among the deadlines.
     deadline: Time,
+    /// From where it came, while it is among the strangers.
+    stranger: Option<SocketAddr>,
+    /// What it may have waiting, as it was counted.
+    promised: u64,
 }
 
 /// A datagram that was opened and whose frames wait to be taken.
@@ -71,6 +77,10 @@ pub struct Endpoint {
     half_open: HalfOpen,
     spent: Spent,
     accepted: usize,
+    /// Clients about whom the application has not decided.
+    strangers: Shares,
+    /// The bytes that connections may have waiting for their applications, all together.
+    promised: u64,
     /// Connections whose schemes learn from when each packet comes.
     timing: usize,
     deadlines: BTreeSet<(Time, usize)>,
@@ -104,6 +114,7 @@ impl Endpoint {
         let reset_key = reset_key(&config, &mut *entropy);
         Self {
             half_open: HalfOpen::new(now, &config.limits),
+            strangers: Shares::new(config.limits.strangers),
             resets: Bucket::new(now, RESETS),
             config,
             entropy,
@@ -117,6 +128,7 @@ impl Endpoint {
             hellos: HashMap::new(),
             spent: Spent::default(),
             accepted: 0,
+            promised: 0,
             timing: 0,
             deadlines: BTreeSet::new(),
             ready: VecDeque::new(),
@@ -199,6 +211,38 @@ impl Endpoint {
         if self.entry(handle).is_some() {
             self.make_ready(handle.index);
         }
+    }
+
+    /// The application has decided to deal with this peer, which is a stranger no more
+    /// ([`Session::admit`](crate::session::Session::admit)). What may wait for it follows from [`Limits::memory`].
+    pub fn admit(&mut self, handle: Handle) {
+        let memory = self.to_promise();
+        let Some(entry) = self.entries.get_mut(handle.index).and_then(Option::as_mut) else { return };
+        let State::Open(session) = &mut entry.state else { return };
+        if entry.generation != handle.generation || !session.is_stranger() {
+            return;
+        }
+        if let Some(host) = entry.stranger.take() {
+            self.strangers.remove(host, handle.index);
+        }
+        session.admit(memory);
+        self.settle(handle.index);
+        self.make_ready(handle.index);
+    }
+
+    /// Counts what a connection may have waiting, which may be something else than before.
+    fn settle(&mut self, index: usize) {
+        if let Some(Some(Entry { state: State::Open(session), promised, .. })) = self.entries.get_mut(index) {
+            self.promised -= core::mem::replace(promised, session.memory());
+            self.promised += *promised;
+        }
+    }
+
+    /// What the next connection may have waiting: an eighth of what is left beside that which all others have at least.
+    fn to_promise(&self) -> u64 {
+        let Limits { memory, .. } = self.config.limits;
+        let left = (memory - memory / 4).saturating_sub(self.promised);
+        (left / 8).max(STRANGER_MEMORY).min(self.config.session.memory)
     }
 
     /// Gives up a connection that is not there yet, and closes one that is.
@@ -390,6 +434,10 @@ impl Endpoint {
                         self.remove(index);
                         continue;
                     }
+                    if session.memory() != entry.promised {
+                        self.promised -= core::mem::replace(&mut entry.promised, session.memory());
+                        self.promised += entry.promised;
+                    }
                     match next {
                         Next::Full => {
                             // The others first.
@@ -420,7 +468,14 @@ impl Endpoint {
 
     fn add(&mut self, id: ConnectionId, state: State) -> Handle {
         self.generations += 1;
-        let entry = Entry { generation: self.generations, state, ready: false, deadline: Time::MAX };
+        let entry = Entry {
+            generation: self.generations,
+            state,
+            ready: false,
+            deadline: Time::MAX,
+            stranger: None,
+            promised: 0,
+        };
         let index = self.free.pop().unwrap_or(self.entries.len());
         if index == self.entries.len() {
             self.entries.push(Some(entry));
@@ -435,17 +490,21 @@ impl Endpoint {
     fn remove(&mut self, index: usize) {
         self.set_deadline(index, Time::MAX);
         let Some(entry) = self.entries.get_mut(index).and_then(Option::take) else { return };
+        self.promised -= entry.promised;
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);
             }
             State::Embryo(embryo) => {
                 self.ids.remove(&embryo.local);
-                self.half_open.ended(embryo.remote, index);
+                self.half_open.shares.remove(embryo.remote, index);
                 self.hellos.remove(&(embryo.remote, embryo.source));
             }
             State::Gone => {}
             State::Open(session) => {
+                if let Some(host) = entry.stranger {
+                    self.strangers.remove(host, index);
+                }
                 self.ids.remove(&session.agreed().local);
                 if self.remote_ids.get(&session.agreed().remote) == Some(&index) {
                     self.remote_ids.remove(&session.agreed().remote);

@@ -206,6 +206,18 @@ impl Machine {
         }
     }
 
+    /// The window that a receiver advertises, of schemes in which it may change.
+    pub fn window(&self) -> Option<u64> {
+        if let Self::WindowReceiver(engine) = self { Some(engine.window()) } else { None }
+    }
+
+    /// Changes it.
+    pub fn set_window(&mut self, bytes: u64) {
+        if let Self::WindowReceiver(engine) = self {
+            engine.set_window(bytes);
+        }
+    }
+
     /// Whether what it sends may be as large as the path takes. What others send, acknowledgements too, fits any path.
     pub fn follows_path(&self) -> bool {
         matches!(self, Self::WindowSender(_))

@@ -51,6 +51,13 @@ pub const FLOW_HEADER: u32 = 1;
 /// Unsent data that a flow takes at most, in bytes. What is sent and not acknowledged comes on top of it.
 const ROOM: u64 = 1 << 20;
 
+/// Datagrams that wait for engines that take them one by one, while the flow is not polled: more than a resequencer lets go
+/// at once.
+const MOST_WAITING: usize = 8192;
+
+/// Datagrams of fewer bytes are copied where they are kept.
+const SHORT: u32 = 1024;
+
 /// Which end of a direction a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -141,6 +148,8 @@ pub struct Flow {
     /// Bytes delivered that the application has not taken, and how many there may be.
     unread: u64,
     memory: u64,
+    /// What the scheme's receiver would advertise, of those that can be told otherwise.
+    window: Option<u64>,
     /// Datagrams dropped for want of room.
     refused: u64,
     failed: bool,
@@ -167,8 +176,10 @@ impl Flow {
             Role::Sender => Ending::Telling(Telling::new(scheme.is_reliable())),
             Role::Receiver => Ending::Hearing(Hearing::new(scheme.is_reliable())),
         };
+        let machine = Machine::new(scheme, role, path);
         Self {
-            machine: Machine::new(scheme, role, path),
+            window: machine.window(),
+            machine,
             ending,
             inbox: VecDeque::new(),
             written: 0,
@@ -191,7 +202,18 @@ impl Flow {
 
     /// How much the application may take before it says so.
     pub fn reading(&self) -> Reading {
-        self.reading
+        Reading { bytes: self.reading.bytes.min(self.memory / 8).max(1), ..self.reading }
+    }
+
+    /// From now on no more than so many bytes wait for the application and for what is missing before them, or for as many
+    /// as the flow was made with if that is less. False for schemes whose windows both ends have settled for good: there it
+    /// is for others to see that no more comes.
+    pub fn set_memory(&mut self, bytes: u64) -> bool {
+        self.memory = bytes;
+        if let Some(window) = self.window {
+            self.machine.set_window(window.min(bytes));
+        }
+        self.window.is_some()
     }
 
     /// Takes one input. Never fails: what cannot be used is counted and dropped.
@@ -249,7 +271,14 @@ impl Flow {
             return;
         }
         if !self.machine.takes_batches() {
-            self.inbox.push_back((bytes.clone(), marked));
+            if self.inbox.len() >= MOST_WAITING {
+                self.refused += 1;
+                return;
+            }
+            // A short one would hold on to all of the buffer in which it came.
+            let is_short = bytes.len() < SHORT;
+            let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes.clone() };
+            self.inbox.push_back((bytes, marked));
             return;
         }
         self.take(now, bytes, marked);
@@ -353,6 +382,11 @@ impl Flow {
     /// Whether its datagrams may become as large as the path takes ([`FlowInput::MaximumSegment`]).
     pub fn follows_path(&self) -> bool {
         self.machine.follows_path()
+    }
+
+    /// How many bytes of the application have been sent, each counted once.
+    pub fn sent_once(&self) -> u64 {
+        self.written.saturating_sub(self.machine.backlog())
     }
 
     /// How many bytes more the flow would like to be written now. It takes more than that, but keeps it waiting. The answer

@@ -190,8 +190,24 @@ impl Connection {
         Self { inner: Arc::clone(&self.inner) }
     }
 
-    /// The two streams.
+    /// Deals with the peer: from now on it may send as much as any other, and is sent whatever there is. A socket that trusts
+    /// anyone leaves this to its application, and gives a peer little until then ([`Limits`](crate::endpoint::Limits)): three
+    /// bytes are sent for one that came, and 64 KiB kept. Peers with a key that the socket was told to trust, and servers, need
+    /// it not.
+    pub fn admit(&self) {
+        let mut state = self.inner.pipe.lock();
+        state.admit = true;
+        self.inner.ring(state);
+    }
+
+    /// The two streams, of a peer that is dealt with from now on ([`Connection::admit`]).
     pub fn split(self) -> (SendStream, RecvStream) {
+        self.admit();
+        self.split_stranger()
+    }
+
+    /// The two streams, of a peer about which nothing is decided yet: enough to find out who it is.
+    pub fn split_stranger(self) -> (SendStream, RecvStream) {
         let receive = RecvStream { inner: Arc::clone(&self.inner), rest: None };
         let pool = Pool::new(MOST_AT_ONCE, MOST_COPIES);
         (SendStream { inner: self.inner, is_over: false, pool }, receive)
@@ -373,7 +389,7 @@ impl RecvStream {
         }
         let mut state = self.inner.pipe.lock();
         loop {
-            if let Some(piece) = state.incoming.pop_front() {
+            if let Some(piece) = state.incoming.pop() {
                 self.consumed(state, u64::from(piece.len()), 1);
                 return Ok(Some(piece));
             }
@@ -394,8 +410,8 @@ impl RecvStream {
         let mut state = self.inner.pipe.lock();
         loop {
             if !state.incoming.is_empty() {
-                let bytes = state.incoming.iter().map(|piece| u64::from(piece.len())).sum();
-                into.extend(state.incoming.drain(..));
+                let bytes = state.incoming.bytes();
+                state.incoming.drain_into(into);
                 self.consumed(state, bytes, into.len() - before);
                 return Ok(into.len() - before);
             }
@@ -422,7 +438,7 @@ impl RecvStream {
 
     fn poll_slice(&self, context: &mut Context<'_>) -> Poll<Result<Option<Slice>, NetError>> {
         let mut state = self.inner.pipe.lock();
-        if let Some(piece) = state.incoming.pop_front() {
+        if let Some(piece) = state.incoming.pop() {
             self.consumed(state, u64::from(piece.len()), 1);
             return Poll::Ready(Ok(Some(piece)));
         }

@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::pipe::{Opening, PART, Peer, Pipe};
 use super::rest::Rest;
-use super::socket::Shared;
+use super::socket::{Arrived, Shared};
 use super::udp::{Received, Sent, Udp};
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};
@@ -16,9 +16,6 @@ use thalweg_proto::units::{Duration, Time};
 
 /// Batches sent before what has come is looked at again.
 const SENDS: usize = 4;
-
-/// Connections that clients have made and the application has not accepted; more are closed.
-const MOST_ARRIVALS: usize = 1024;
 
 /// What is taken before it is acknowledged, in bytes: a few calls' worth of datagrams that come one by one, or one of those
 /// that come together.
@@ -212,6 +209,12 @@ impl Driver {
         state.rung = false;
         let Some(handle) = state.handle else { return };
         let close = state.close.take();
+        if std::mem::take(&mut state.admit) {
+            self.endpoint.admit(handle);
+            if let Some(session) = self.endpoint.session(handle) {
+                state.reading = session.reading();
+            }
+        }
         let Some(session) = self.endpoint.session(handle) else {
             if close.is_some() {
                 self.endpoint.abandon(now, handle, code::DONE, "");
@@ -327,7 +330,7 @@ impl Driver {
                         live.pipe.wake_all(&mut state);
                     }
                 }
-                EndpointEvent::Accepted { peer, service, remote } => {
+                EndpointEvent::Accepted { peer, service, remote, known } => {
                     // One that has ended since is accepted and found closed.
                     let session = self.endpoint.session(handle);
                     let binding =
@@ -340,16 +343,14 @@ impl Driver {
                     let mut arrivals = self.shared.arrivals();
                     let refusal = match self.end {
                         Some(_) => Some("it is ending"),
-                        None => {
-                            (arrivals.queue.len() >= MOST_ARRIVALS).then_some("too many wait to be accepted")
-                        }
+                        None => (!arrivals.make_room()).then_some("too many wait to be accepted"),
                     };
                     if let Some(reason) = refusal {
                         drop(arrivals);
                         self.endpoint.abandon(now, handle, code::BUSY, reason);
                         continue;
                     }
-                    arrivals.queue.push_back(Arc::clone(&pipe));
+                    arrivals.queue.push_back(Arrived { pipe: Arc::clone(&pipe), known });
                     if let Some(waker) = arrivals.waker.take() {
                         waker.wake();
                     }
@@ -387,7 +388,9 @@ impl Driver {
             state.stats = session.stats(now);
         }
         self.rest.handed_over(now, self.delivered.iter().map(|piece| u64::from(piece.len())).sum());
-        state.incoming.extend(self.delivered.drain(..));
+        for piece in self.delivered.drain(..) {
+            state.incoming.push(piece);
+        }
         if !std::mem::replace(&mut state.untold, true) {
             self.untold.push(Arc::clone(&live.pipe));
         }
@@ -437,8 +440,13 @@ impl Driver {
                 state.closed = Some(why);
                 state.outgoing.clear();
                 state.outgoing_bytes = 0;
+                let is_forgotten = state.closed == Some(Closed::Here);
                 pipe.wake_all(&mut state);
                 drop(state);
+                if is_forgotten {
+                    // Nobody needs to accept what was closed here before.
+                    self.shared.arrivals().queue.retain(|arrived| !Arc::ptr_eq(&arrived.pipe, &pipe));
+                }
                 self.pipes.remove(&handle);
             }
         }

@@ -77,8 +77,9 @@ impl State {
     /// Behind what has been delivered so far so many packets are missing. Holes without bytes between them are one, so that
     /// there are no more of them than pieces.
     pub(super) fn push_hole(&mut self, packets: u32) {
-        let waiting: u64 = self.incoming.iter().map(|piece| u64::from(piece.len())).sum();
-        let place = self.taken + waiting;
+        // No piece goes on behind a hole.
+        self.incoming.seal();
+        let place = self.taken + self.incoming.bytes();
         match self.holes.back_mut() {
             Some((last, count)) if *last == place => *count = count.saturating_add(packets),
             _ => self.holes.push_back((place, packets)),
@@ -91,6 +92,6 @@ impl State {
         if let Some((_, packets)) = self.holes.pop_front_if(|(place, _)| *place == self.taken) {
             return Some(Part::Hole { packets });
         }
-        self.incoming.pop_front().map(Part::Bytes)
+        self.incoming.pop().map(Part::Bytes)
     }
 }

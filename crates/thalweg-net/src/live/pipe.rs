@@ -49,7 +49,7 @@ pub(super) struct State {
     pub stop: bool,
     /// The peer has everything.
     pub finished: bool,
-    pub incoming: VecDeque<Slice>,
+    pub incoming: Incoming,
     /// Bytes that the application has taken.
     pub taken: u64,
     /// Where packets are missing, in bytes from the beginning of the stream, and how many.
@@ -63,6 +63,8 @@ pub(super) struct State {
     /// How much of that may be.
     pub reading: Reading,
     pub ended: Option<bool>,
+    /// The application deals with a peer that was a stranger.
+    pub admit: bool,
     pub close: Option<(u16, String)>,
     pub closed: Option<Closed>,
     pub stats: SessionStats,
@@ -79,6 +81,70 @@ pub(super) struct State {
     pub write_waker: Option<Waker>,
     pub open_waker: Option<Waker>,
     pub datagram_waker: Option<Waker>,
+}
+
+/// What was delivered and waits to be read. Short pieces are copied together: each would hold on to the buffer in which it
+/// came, and a peer that sends a byte a packet would have a thousand times of it kept.
+#[derive(Debug, Default)]
+pub(super) struct Incoming {
+    pieces: VecDeque<Slice>,
+    /// Short pieces behind all others.
+    short: Vec<u8>,
+    bytes: u64,
+}
+
+/// Pieces of fewer bytes are copied, into blocks of so many.
+const SHORT: u32 = 1024;
+const BLOCK: usize = 8 << 10;
+
+impl Incoming {
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// The bytes that wait.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn push(&mut self, piece: Slice) {
+        self.bytes += u64::from(piece.len());
+        if piece.len() < SHORT {
+            if self.short.len() + piece.len() as usize > BLOCK {
+                self.seal();
+            }
+            self.short.extend_from_slice(piece.as_bytes());
+        } else {
+            self.seal();
+            self.pieces.push_back(piece);
+        }
+    }
+
+    /// What comes next is not joined with what is there.
+    pub fn seal(&mut self) {
+        if !self.short.is_empty() {
+            self.pieces.push_back(Slice::new(&self.short[..]));
+            self.short.clear();
+        }
+    }
+
+    pub fn pop(&mut self) -> Option<Slice> {
+        if self.pieces.is_empty() {
+            self.seal();
+        }
+        let piece = self.pieces.pop_front()?;
+        self.bytes -= u64::from(piece.len());
+        Some(piece)
+    }
+
+    /// Appends all of it; how many pieces.
+    pub fn drain_into(&mut self, into: &mut Vec<Slice>) -> usize {
+        self.seal();
+        self.bytes = 0;
+        let count = self.pieces.len();
+        into.extend(self.pieces.drain(..));
+        count
+    }
 }
 
 /// A connection as both sides see it.
@@ -103,7 +169,7 @@ impl Pipe {
                 finish: false,
                 stop: false,
                 finished: false,
-                incoming: VecDeque::new(),
+                incoming: Incoming::default(),
                 taken: 0,
                 holes: VecDeque::new(),
                 datagrams_out: VecDeque::new(),
@@ -113,6 +179,7 @@ impl Pipe {
                 consumed: (0, 0),
                 reading: Reading { bytes: 1, pieces: 1 },
                 ended: None,
+                admit: false,
                 close: None,
                 closed: None,
                 stats: SessionStats::default(),
@@ -232,5 +299,56 @@ impl State {
         let data = self.outgoing.pop_front()?;
         self.outgoing_bytes -= u64::from(data.len());
         Some(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that what waits to be read costs about as much memory as it has bytes, and comes out as it went in.
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_byte_a_packet_is_kept_as_a_byte() {
+        let buffer = Slice::new([7; 2048]);
+        let mut incoming = Incoming::default();
+        for _ in 0..100_000 {
+            incoming.push(buffer.slice(0, 1));
+        }
+        assert_eq!(incoming.bytes(), 100_000);
+        assert_eq!(incoming.pieces.len(), 100_000 / BLOCK, "in full blocks");
+        // No piece holds on to the buffer.
+        let mut pieces = Vec::new();
+        assert_eq!(incoming.drain_into(&mut pieces), 100_000_usize.div_ceil(BLOCK));
+        assert_eq!(pieces.iter().map(|piece| piece.len() as usize).sum::<usize>(), 100_000);
+        assert!(incoming.is_empty() && incoming.pop().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn what_comes_out_is_what_went_in(
+            lengths in prop::collection::vec(prop_oneof![1u32..20, 1000u32..1050, Just(9000)], 0..60),
+            reads in prop::collection::vec(0u8..4, 60),
+        ) {
+            let stream: Vec<u8> = (0..600_000u32).map(|at| (at * 7 + at / 251) as u8).collect();
+            let whole = Slice::new(stream.clone());
+            let (mut incoming, mut taken, mut at) = (Incoming::default(), Vec::new(), 0);
+            for (length, read) in lengths.into_iter().zip(reads) {
+                incoming.push(whole.slice(at, at + length));
+                at += length;
+                let mut pieces = Vec::new();
+                match read {
+                    0 => drop(incoming.drain_into(&mut pieces)),
+                    1 => pieces.extend(incoming.pop()),
+                    _ => {}
+                }
+                pieces.iter().for_each(|piece| taken.extend_from_slice(piece.as_bytes()));
+                prop_assert_eq!(taken.len() as u64 + incoming.bytes(), u64::from(at));
+            }
+            while let Some(piece) = incoming.pop() {
+                taken.extend_from_slice(piece.as_bytes());
+            }
+            prop_assert!(taken[..] == stream[..at as usize]);
+        }
     }
 }

@@ -52,10 +52,34 @@ pub(super) struct Work {
     pub shut: bool,
 }
 
+/// A connection that a client has made and nobody has taken.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub pipe: Arc<Pipe>,
+    /// Its key is trusted.
+    pub known: bool,
+}
+
+/// Connections that wait to be accepted. Of more, strangers that have gone are forgotten, and then others closed.
+const MOST_ARRIVALS: usize = 1024;
+
+impl Arrivals {
+    /// Makes room for one more. False where there is none.
+    pub fn make_room(&mut self) -> bool {
+        if self.queue.len() < MOST_ARRIVALS {
+            return true;
+        }
+        let has_gone = |arrived: &Arrived| !arrived.known && arrived.pipe.lock().closed.is_some();
+        let Some(place) = self.queue.iter().position(has_gone) else { return false };
+        self.queue.remove(place);
+        true
+    }
+}
+
 /// Connections that clients have made and nobody has taken.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    pub queue: VecDeque<Arc<Pipe>>,
+    pub queue: VecDeque<Arrived>,
     pub waker: Option<Waker>,
     /// The thread is gone.
     pub over: bool,
@@ -230,7 +254,7 @@ impl Socket {
         let shared = &self.running.shared;
         let mut arrivals = shared.arrivals();
         loop {
-            if let Some(pipe) = arrivals.queue.pop_front() {
+            if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
                 drop(arrivals);
                 return Connection::opened(&self.running, pipe);
             }
@@ -253,7 +277,7 @@ impl Socket {
             .arrived
             .wait_timeout_while(arrivals, span, waiting)
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Some(pipe) = arrivals.queue.pop_front() else {
+        let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() else {
             return if arrivals.over { Err(NetError::Over) } else { Ok(None) };
         };
         drop(arrivals);
@@ -268,7 +292,7 @@ impl Socket {
         let shared = &self.running.shared;
         let pipe = poll_fn(|context| {
             let mut arrivals = shared.arrivals();
-            if let Some(pipe) = arrivals.queue.pop_front() {
+            if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
                 return Poll::Ready(Ok(pipe));
             }
             if arrivals.over {

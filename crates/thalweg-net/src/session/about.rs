@@ -104,6 +104,9 @@ pub struct Agreed {
     pub largest: u16,
     /// What only the two ends of this handshake have in common.
     pub binding: [u8; 32],
+    /// The peer's key is among those that this end was told to trust. About others the application decides
+    /// ([`Session::admit`](super::Session::admit)); until then they are strangers, who get little.
+    pub known: bool,
 }
 
 /// What an application may choose of a session.

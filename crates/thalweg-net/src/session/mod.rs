@@ -8,9 +8,12 @@
 //! peer's address, whether it is still there) and closes the connection.
 
 mod about;
+mod budget;
+mod moving;
 mod output;
 
 pub use about::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
+use budget::Budget;
 
 use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
@@ -34,6 +37,18 @@ pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
 
 /// Statements that wait for a packet. A peer that asks for more answers than that is not answered.
 const MOST_STATEMENTS: usize = 16;
+
+/// What is kept of what a stranger sends, in bytes, at most.
+pub const STRANGER_MEMORY: u64 = 64 << 10;
+
+/// PDUs that are taken of one packet. This end puts one into each; more of them are worth more answers than packets.
+const MOST_PDUS: usize = 4;
+
+/// What keeps a PDU counts as no less than so many bytes.
+const LEAST_HELD: u64 = 1024;
+
+/// What every confirm has at the least, in bytes: a sealed key, and parameters with their tag.
+const SAFE_CONFIRM: u64 = 96;
 
 /// Datagrams that wait to be sent. When there are more, the oldest is dropped.
 const MOST_DATAGRAMS: usize = 256;
@@ -66,6 +81,14 @@ struct Slot {
     number: FlowNumber,
     flow: Flow,
     sends: bool,
+    /// Frames that wait for room in what a stranger may be sent.
+    pending: Vec<u8>,
+}
+
+impl Slot {
+    fn new(number: FlowNumber, flow: Flow, sends: bool) -> Self {
+        Self { number, flow, sends, pending: Vec::new() }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -135,6 +158,11 @@ pub struct Session {
     finished: bool,
     /// The scheme does something about the network's marks.
     heeds_marks: bool,
+    budget: Budget,
+    /// What waits for the application is no more than this, in bytes.
+    memory: u64,
+    /// Bytes that a stranger may still send, of schemes whose windows cannot be made smaller.
+    strange: Option<u64>,
     stats: SessionStats,
 }
 
@@ -161,10 +189,11 @@ impl Session {
         let order = agreed.scheme.needs_order().then(|| Box::new(Resequencer::new(Tolerance::default(), 0)));
         let (ours, theirs) = if agreed.side == Side::Client { (0, 1) } else { (1, 0) };
         let slots = vec![
-            Slot { number: theirs, flow: Flow::new(&agreed.scheme, Role::Receiver, &hints), sends: false },
-            Slot { number: ours, flow: Flow::new(&agreed.scheme, Role::Sender, &hints), sends: true },
+            Slot::new(theirs, Flow::new(&agreed.scheme, Role::Receiver, &hints), false),
+            Slot::new(ours, Flow::new(&agreed.scheme, Role::Sender, &hints), true),
         ];
         let heeds_marks = agreed.scheme.heeds_marks();
+        let is_stranger = !agreed.known;
         let mut session = Self {
             agreed,
             config,
@@ -192,13 +221,47 @@ impl Session {
             ended: false,
             finished: false,
             heeds_marks,
+            budget: Budget::new(now, SAFE_CONFIRM, is_stranger),
+            memory: config.memory,
+            strange: None,
             stats: SessionStats::default(),
         };
+        if is_stranger {
+            session.set_memory(config.memory.min(STRANGER_MEMORY));
+        }
         if session.agreed.side == Side::Server {
             // The client sends its confirm until it hears something.
             session.ping(now);
         }
         session
+    }
+
+    /// The application has decided to deal with this peer, for which `memory` bytes may wait from now on. Until then a peer
+    /// whose key is not [known](Agreed::known) is a stranger: it is sent three bytes at most for one that it sends, and
+    /// [`STRANGER_MEMORY`] of what it sends is kept.
+    pub fn admit(&mut self, memory: u64) {
+        self.budget.admit();
+        self.set_memory(memory.min(self.config.memory));
+        self.strange = None;
+    }
+
+    /// Whether nobody has decided about this peer yet.
+    pub fn is_stranger(&self) -> bool {
+        self.budget.is_stranger()
+    }
+
+    /// The bytes that may wait for the application at present: none once the connection is closed.
+    pub fn memory(&self) -> u64 {
+        if matches!(self.phase, Phase::Open) { self.memory } else { 0 }
+    }
+
+    fn set_memory(&mut self, bytes: u64) {
+        self.memory = bytes;
+        if let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends)
+            && !slot.flow.set_memory(bytes)
+        {
+            self.strange = Some(bytes);
+        }
     }
 
     /// From now on what happens at this end's stream is kept.
@@ -363,6 +426,7 @@ impl Session {
         self.stats.packets_received += 1;
         self.stats.bytes_received += size as u64;
         self.stats.marked += u64::from(marked);
+        self.budget.on_received(size as u64);
         let is_newest = number >= self.newest;
         self.newest = self.newest.max(number);
         if from == self.path.remote {
@@ -375,6 +439,7 @@ impl Session {
             order.insert(now, number, Ordered { packet: packet.clone(), range: range.clone(), marked });
         }
         let payload = &packet.as_bytes()[range.clone()];
+        let mut pdus = 0;
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
                 self.drain(now, Some((code::PROTOCOL, "frames that make no sense")), Closed::Protocol);
@@ -392,7 +457,8 @@ impl Session {
                 // It has its turn below.
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
-                    if Self::hand(&mut self.slots, now, flow, (packet, range.start, pdu), marked) {
+                    pdus += 1;
+                    if pdus <= MOST_PDUS && self.hand(now, flow, (packet, range.start, pdu), marked) {
                         self.path.on_answered();
                     }
                 }
@@ -435,13 +501,18 @@ impl Session {
     /// Hands a PDU, which is `pdu` of the frames that begin at `start` of `packet`, to its flow. True for an
     /// answer to data of this end.
     fn hand(
-        slots: &mut [Slot],
+        &mut self,
         now: Time,
         flow: FlowNumber,
         (packet, start, pdu): (&Slice, usize, Range<usize>),
         marked: bool,
     ) -> bool {
-        let Some(slot) = slots.iter_mut().find(|slot| slot.number == flow) else { return false };
+        let Some(slot) = self.slots.iter_mut().find(|slot| slot.number == flow) else { return false };
+        if let Some(room) = self.strange.as_mut().filter(|_| !slot.sends) {
+            // Whatever its length, a buffer holds it.
+            let Some(left) = room.checked_sub(LEAST_HELD.max(pdu.len() as u64)) else { return false };
+            *room = left;
+        }
         let at = |offset: usize| (start + offset) as u32;
         let bytes = packet.slice(at(pdu.start), at(pdu.end));
         let is_answer = slot.sends && is_pdu(bytes.as_bytes());
@@ -455,10 +526,13 @@ impl Session {
             // What is lost is missing in the engine's own numbers, too.
             let Release::Item(Ordered { packet, range, marked }) = release else { continue };
             // What makes no sense has ended the connection already.
-            for frame in Frames::new(&packet.as_bytes()[range.clone()]).flatten() {
-                if let Frame::Pdu { flow, range: pdu } = frame {
-                    Self::hand(&mut self.slots, now, flow, (&packet, range.start, pdu), marked);
-                }
+            let pdus =
+                Frames::new(&packet.as_bytes()[range.clone()]).flatten().filter_map(|frame| match frame {
+                    Frame::Pdu { flow, range: pdu } => Some((flow, pdu)),
+                    _ => None,
+                });
+            for (flow, pdu) in pdus.take(MOST_PDUS) {
+                self.hand(now, flow, (&packet, range.start, pdu), marked);
             }
         }
     }
@@ -485,72 +559,6 @@ impl Session {
         if self.ping_sent.is_none_or(|(_, sent)| now.since(sent) > Duration::from_millis(20)) {
             self.ping(now);
         }
-    }
-
-    /// The confirm of `size` bytes, with which the session begins, came from an address that may not be the proved one.
-    pub fn on_confirm_from(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
-        if from != self.path.remote {
-            self.migrate(now, from, size, entropy);
-        }
-    }
-
-    /// The peer speaks from another address.
-    fn migrate(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
-        if self.agreed.side == Side::Client && !self.config.follows {
-            return;
-        }
-        if self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from) {
-            self.stats.migrations += 1;
-            return self.go_back(now, size);
-        }
-        if !self.moves.take(now) {
-            return;
-        }
-        self.stats.migrations += 1;
-        let limit = self.agreed.largest.max(SAFE_DATAGRAM);
-        let mut path = Path::unproved(from, limit, now, entropy);
-        path.on_received(size);
-        let last = core::mem::replace(&mut self.path, path);
-        if last.is_proved() {
-            // Where somebody has only copied a packet, the peer is still there and says so (RFC 9000, section 9.3.3).
-            entropy.fill(&mut self.recall);
-            self.state(&Frame::Challenge(self.recall), Some(last.remote));
-            self.fallback = Some(last);
-        }
-        self.set_maximum(now);
-    }
-
-    /// The peer is where it was proved to be before.
-    fn go_back(&mut self, now: Time, size: usize) {
-        let Some(back) = self.fallback.take() else { return };
-        self.path = back;
-        self.path.on_received(size);
-        self.set_maximum(now);
-    }
-
-    /// The peer answered what was asked of its old address. From there, it has never left.
-    fn on_recalled(&mut self, now: Time, from: SocketAddr) {
-        if self.fallback.as_ref().is_some_and(|fallback| fallback.remote == from) {
-            self.go_back(now, 0);
-        }
-    }
-
-    /// The peer has shown that it receives at its new address. Where more than the port is new, the path may be another: what
-    /// was learnt of the old one is forgotten (RFC 9000, section 9.4). The size of datagrams began anew with the address.
-    fn on_proved(&mut self, now: Time) {
-        // Flows had to wait for room to send, and with them what came for them.
-        for slot in &mut self.slots {
-            slot.flow.skip_round_trips();
-        }
-        let Some(last) = self.fallback.take() else { return };
-        if last.remote.ip() == self.path.remote.ip() {
-            return;
-        }
-        for slot in &mut self.slots {
-            slot.flow.renew(now, &self.agreed.scheme);
-        }
-        self.rtt = None;
-        self.ping(now);
     }
 
     fn on_change(&mut self, now: Time, change: Option<Change>) {
@@ -624,6 +632,7 @@ impl Session {
             bytes
         });
         self.phase = Phase::Draining(Draining { until: now + DRAIN, close, due: now, tries: 0 });
+        self.budget.close();
         self.confirm = None;
         self.events.push_back(SessionEvent::Closed(why));
     }

@@ -26,14 +26,22 @@ impl Session {
         if now >= self.keep_alive_at() {
             self.ping(now);
         }
+        let has_room = self.budget.check(now);
         self.hand_in_order(now);
         self.poll_confirm(now, batch);
         self.poll_path(now, batch);
-        self.poll_statements(now, batch);
+        if has_room.is_ok() {
+            self.poll_statements(now, batch);
+        }
         if self.poll_datagrams(batch) == Next::Full {
             return Next::Full;
         }
         let mut next = self.last_heard + self.config.idle;
+        if let Err(at) = has_room
+            && !self.statements.is_empty()
+        {
+            next = next.min(at);
+        }
         next = next.min(self.keep_alive_at()).min(self.path.deadline());
         if self.may_probe() {
             next = next.min(self.path.mtu.deadline());
@@ -61,7 +69,8 @@ impl Session {
 
     /// After the keep-alive interval of silence, and then often: pings are lost like anything else.
     fn keep_alive_at(&self) -> Time {
-        if self.config.keep_alive == Duration::MAX {
+        // It is for a stranger to show that it is there.
+        if self.config.keep_alive == Duration::MAX || self.is_stranger() {
             return Time::MAX;
         }
         let first = self.last_heard + self.config.keep_alive;
@@ -120,9 +129,10 @@ impl Session {
         }
     }
 
-    /// Nothing is known of a server that has not answered yet, and nothing large may go to an address that is not proved.
+    /// Nothing is known of a server that has not answered yet, and nothing large may go to an address that is not proved, nor
+    /// to a stranger.
     fn may_probe(&self) -> bool {
-        self.confirm.is_none() && self.path.is_proved()
+        self.confirm.is_none() && self.path.is_proved() && !self.is_stranger()
     }
 
     fn poll_statements(&mut self, now: Time, batch: &mut Batch) {
@@ -132,11 +142,16 @@ impl Session {
             if to == remote && self.path.allowance() < ROOM_FOR_STATEMENTS {
                 return;
             }
+            let room = usize::try_from(self.budget.room()).unwrap_or(usize::MAX);
             let mut together = Vec::new();
-            while let Some((bytes, _)) =
-                self.statements.pop_front_if(|(_, other)| other.unwrap_or(remote) == to)
-            {
+            while let Some((bytes, _)) = self.statements.pop_front_if(|(bytes, other)| {
+                let size = HEADER + together.len() + bytes.len() + TAG;
+                other.unwrap_or(remote) == to && size <= room
+            }) {
                 together.extend_from_slice(&bytes);
+            }
+            if together.is_empty() {
+                return;
             }
             self.send(batch, to, Purpose::Ordinary, |into| into.extend_from_slice(&together));
         }
@@ -150,7 +165,7 @@ impl Session {
     fn poll_datagrams(&mut self, batch: &mut Batch) -> Next {
         while let Some(datagram) = self.datagrams.front() {
             let size = HEADER + 1 + datagram.as_bytes().len() + TAG;
-            if self.path.allowance() < size as u64 {
+            if self.path.allowance().min(self.budget.room()) < size as u64 {
                 break;
             }
             if !batch.has_room(size) {
@@ -158,7 +173,10 @@ impl Session {
             }
             let Some(datagram) = self.datagrams.pop_front() else { break };
             let to = self.path.remote;
-            self.send(batch, to, Purpose::Ordinary, |into| Frame::Datagram(datagram.as_bytes()).write(into));
+            let start = batch.start();
+            write_header(batch.buffer(), self.agreed.remote, self.sealer.next_number());
+            Frame::Datagram(datagram.as_bytes()).write(batch.buffer());
+            self.seal(batch, start, to, Purpose::Ordinary, true);
         }
         Next::At(Time::MAX)
     }
@@ -176,7 +194,8 @@ impl Session {
             draining.due = now + wait * (1 << draining.tries.min(10));
             draining.tries += 1;
             let (close, remote) = (close.clone(), self.path.remote);
-            if self.path.allowance() >= (HEADER + close.len() + TAG) as u64 {
+            let room = self.path.allowance().min(self.budget.room());
+            if room >= (HEADER + close.len() + TAG) as u64 {
                 self.send(batch, remote, Purpose::Ordinary, |into| into.extend_from_slice(&close));
             }
         }
@@ -200,19 +219,35 @@ impl Session {
                 // The answer to the challenge, or what comes before it, lets it go on.
                 return Next::At(next);
             }
+            if let Err(at) = self.budget.check(now) {
+                return Next::At(next.min(at));
+            }
             let start = batch.start();
             let slot = &mut self.slots[turn];
             let buffer = batch.buffer();
             write_header(buffer, self.agreed.remote, self.sealer.next_number());
-            begin_pdu(buffer, slot.number);
-            let output = slot.flow.poll(now, buffer);
+            let before = slot.flow.sent_once();
+            let output = if slot.pending.is_empty() {
+                begin_pdu(buffer, slot.number);
+                slot.flow.poll(now, buffer)
+            } else {
+                buffer.append(&mut slot.pending);
+                FlowOutput::Transmit
+            };
             if output == FlowOutput::Transmit {
+                if (buffer.len() - start + TAG) as u64 > self.budget.room() {
+                    // More is allowed when something has come.
+                    slot.pending = buffer.split_off(start + HEADER);
+                    buffer.truncate(start);
+                    return Next::At(next);
+                }
+                let is_new = slot.flow.sent_once() > before;
                 // Acknowledgements are never marked (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
                 // lost.
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
                 let purpose = if is_data && markable { Purpose::Marked } else { Purpose::Ordinary };
                 let remote = self.path.remote;
-                self.seal(batch, start, remote, purpose);
+                self.seal(batch, start, remote, purpose, is_new);
                 drained = 0;
                 continue;
             }
@@ -270,11 +305,11 @@ impl Session {
         let buffer = batch.buffer();
         write_header(buffer, self.agreed.remote, self.sealer.next_number());
         write(buffer);
-        self.seal(batch, start, to, purpose);
+        self.seal(batch, start, to, purpose, false);
     }
 
     #[inline]
-    fn seal(&mut self, batch: &mut Batch, start: usize, to: SocketAddr, purpose: Purpose) {
+    fn seal(&mut self, batch: &mut Batch, start: usize, to: SocketAddr, purpose: Purpose, is_new: bool) {
         if self.sealer.seal(batch.buffer(), start).is_err() {
             // 2^62 packets were sent.
             batch.buffer().truncate(start);
@@ -287,6 +322,10 @@ impl Session {
             if purpose != Purpose::Probe {
                 self.path.mtu.on_sent(size);
             }
+        }
+        // Probes have their own bound: how often there are any.
+        if purpose != Purpose::Probe {
+            self.budget.on_sent(size as u64, is_new);
         }
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += size as u64;

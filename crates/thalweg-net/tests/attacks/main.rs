@@ -1,6 +1,7 @@
 //! What others can do to an endpoint: somebody without keys nothing that lasts, and a peer nothing that costs this end more
 //! than itself.
 
+mod budgets;
 mod doors;
 #[path = "../pair/mod.rs"]
 mod pair;
@@ -205,7 +206,7 @@ fn a_server_with_another_key_is_not_believed() {
 
 #[test]
 fn a_client_that_may_not_connect_and_a_service_that_there_is_not_are_refused() {
-    let listen = Listen { trust: Trust::only(identity(9).public()), services: vec!["test".into()] };
+    let listen = Listen::new(Trust::only(identity(9).public()), ["test"]);
     let config = EndpointConfig { listen: Some(listen), ..server_config() };
     let mut pair = Pair::with(6, Channel::default(), client_config(), config);
     pair.connect("cubic");

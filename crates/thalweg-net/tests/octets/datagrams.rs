@@ -40,7 +40,7 @@ pub fn run(script: &[u8]) {
     decode(script);
     let host = |index: usize| HOSTS[index].parse::<SocketAddr>().unwrap();
     let identity = |number: u8| Identity::from_secret([number; 32]);
-    let listen = Listen { trust: Trust::only(identity(1).public()), services: vec!["test".into()] };
+    let listen = Listen::new(Trust::only(identity(1).public()), ["test"]);
     let end = |index: usize, listen| {
         let config = EndpointConfig { listen, ..EndpointConfig::client(identity(1 + index as u8)) };
         Endpoint::new(Time::ZERO, config, Box::new(Seeded(Stream::new(1, "end", index as u64))))

@@ -57,6 +57,7 @@ pub fn run(script: &[u8]) {
         token: [7; 16],
         largest: 1500,
         binding: [0; 32],
+        known: options & 2 == 0,
     };
     let Secrets { client, server, .. } = secrets().clone();
     let (ours, theirs) = if side == Side::Server { (server, client) } else { (client, server) };

@@ -78,6 +78,8 @@ pub struct End {
     pub bytes_in: u64,
     /// Reads only when this is true; what is delivered waits.
     pub reads: bool,
+    /// Deals with whoever comes.
+    pub admits: bool,
     unread: u64,
 }
 
@@ -111,7 +113,7 @@ pub fn identity(number: u8) -> Identity {
 
 pub fn server_config() -> EndpointConfig {
     EndpointConfig {
-        listen: Some(Listen { trust: Trust::Anyone, services: vec!["test".into()] }),
+        listen: Some(Listen::new(Trust::Anyone, ["test"])),
         largest: 9000,
         place: Some(b"here".to_vec()),
         ..EndpointConfig::client(identity(2))
@@ -162,6 +164,7 @@ impl End {
             bytes_out: 0,
             bytes_in: 0,
             reads: true,
+            admits: true,
             unread: 0,
         }
     }
@@ -176,6 +179,9 @@ impl End {
             match &event {
                 EndpointEvent::Accepted { .. } | EndpointEvent::Connected { .. } => {
                     self.handle = Some(handle);
+                    if self.admits {
+                        self.endpoint.admit(handle);
+                    }
                 }
                 EndpointEvent::Session(SessionEvent::Delivered(data)) => {
                     self.received.extend_from_slice(data.as_bytes());
@@ -388,6 +394,6 @@ pub fn short(mut config: EndpointConfig) -> EndpointConfig {
         keep_alive: Duration::from_secs(1),
         ..SessionConfig::default()
     };
-    config.limits = Limits { connections: 4, handshakes: 8, handshakes_per_second: 100 };
+    config.limits = Limits { connections: 4, handshakes: 8, handshakes_per_second: 100, ..Limits::default() };
     config
 }

@@ -156,7 +156,7 @@ impl Server {
     }
 
     fn run(&mut self) {
-        let listen = Some(Listen { trust: Trust::only(identity(1).public()), services: vec!["test".into()] });
+        let listen = Some(Listen::new(Trust::only(identity(1).public()), ["test"]));
         let config =
             SocketConfig::new(self.address, EndpointConfig { listen, ..EndpointConfig::client(identity(2)) });
         let socket = Socket::bind(SocketConfig { clock: self.clock.clone(), ..config }).unwrap();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Holes that a receiver keeps track of; what would make more is dropped, so that a peer that sends every other byte
 /// cannot make it hold a range for each.
-const MAX_RANGES: usize = 1 << 16;
+const MAX_RANGES: usize = 1 << 10;
 
 /// Why a receiver wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,20 @@ impl<P: Payload> Receiver<P> {
     /// The first byte that has not arrived in order: the next cumulative acknowledgement.
     pub fn expected(&self) -> u64 {
         self.expected
+    }
+
+    /// How many bytes beyond the next one expected are accepted and advertised.
+    pub fn window(&self) -> u64 {
+        self.config.window
+    }
+
+    /// Accepts and advertises so many bytes beyond the next one expected from now on. What was advertised before stays
+    /// advertised: a smaller window takes effect as data comes (RFC 9293, section 3.8.6).
+    pub fn set_window(&mut self, window: u64) {
+        Arc::make_mut(&mut self.config).window = window;
+        if self.is_worth_telling() {
+            self.owed = self.owed.max(1);
+        }
     }
 
     /// The first byte beyond the window.
@@ -386,6 +400,18 @@ mod tests {
         assert_eq!(drain(&mut receiver).0, [(5900, 0)]);
         receiver.handle(Time::ZERO, Input::Consumed(1));
         assert_eq!(drain(&mut receiver).0, [(5900, 1)]);
+    }
+
+    #[test]
+    fn a_window_that_is_made_larger_is_told_at_once() {
+        let config = ReceiverConfig { window: 1000, wait_for_consumption: true, ..ReceiverConfig::default() };
+        let mut receiver = receiver::<Length>(config);
+        take(&mut receiver, 0, Length(1000));
+        assert_eq!(drain(&mut receiver).0, [(1000, 0)]);
+        receiver.set_window(5000);
+        assert_eq!((receiver.window(), drain(&mut receiver).0), (5000, vec![(1000, 4000)]));
+        take(&mut receiver, 1000, Length(3000));
+        assert_eq!(drain(&mut receiver).0, [(4000, 1000)]);
     }
 
     #[test]

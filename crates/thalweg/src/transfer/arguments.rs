@@ -13,6 +13,9 @@ use thalweg_net::pairing::Code;
 use thalweg_net::transfer::{Existing, Priority};
 use thalweg_proto::units::{Bytes, Rate};
 
+/// The scheme that files are sent by where none is said.
+pub const SCHEME: &str = "cubic";
+
 /// The port that is meant where none is said.
 pub const PORT: u16 = 4747;
 
@@ -24,7 +27,7 @@ pub struct SendArguments {
     #[arg(value_name = "FILES... HOST[:PORT]", required = true)]
     pub words: Vec<OsString>,
     /// The transport scheme, with its options ("cubic", "sstp:rate=20Mbit/s")
-    #[arg(long, value_name = "SCHEME", default_value = "cubic", value_parser = scheme)]
+    #[arg(long, value_name = "SCHEME", default_value = SCHEME, value_parser = scheme)]
     pub scheme: Scheme,
     /// Send no faster than this
     #[arg(long, value_name = "RATE", value_parser = rate)]
@@ -73,6 +76,9 @@ pub struct ListenArguments {
     /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
+    /// Let senders choose this scheme too, beside cubic, or `any`. A scheme decides how much this end sends, and when
+    #[arg(long, value_name = "SCHEME|any", value_parser = allowed)]
+    pub allow_scheme: Vec<String>,
     /// Give files and folders the sender's permissions as they are, writing by groups and others too. Without, they have
     /// what the mask of this process (umask) leaves of them, others never write, and folders that are here keep theirs
     #[arg(long)]
@@ -104,6 +110,12 @@ impl ListenArguments {
             (.., true) => Existing::Backup,
             _ => Existing::Sent,
         }
+    }
+
+    /// The names of the schemes that senders may choose; `None` for any.
+    pub fn schemes(&self) -> Option<impl Iterator<Item = &str>> {
+        let is_any = self.allow_scheme.iter().any(|name| name == ANY);
+        (!is_any).then(|| std::iter::once(SCHEME).chain(self.allow_scheme.iter().map(String::as_str)))
     }
 }
 
@@ -195,6 +207,20 @@ fn scheme(text: &str) -> Result<Scheme, String> {
     } else {
         Err(format!("{} may lose data, and files may not", scheme.name()))
     }
+}
+
+/// All schemes, in place of a name.
+const ANY: &str = "any";
+
+/// A name of a scheme, or any.
+fn allowed(text: &str) -> Result<String, String> {
+    if text == ANY {
+        return Ok(text.to_owned());
+    }
+    if text.contains(':') {
+        return Err("expected a name without options: senders choose those".to_owned());
+    }
+    scheme(text).map(|scheme| scheme.name().to_owned())
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

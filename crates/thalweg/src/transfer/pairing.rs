@@ -71,7 +71,7 @@ impl Invitation {
         let (told, result) = channel();
         let (watch, code) = (connection.another(), self.code.clone());
         let pair = move || {
-            let (mut to, mut from) = connection.split();
+            let (mut to, mut from) = connection.split_stranger();
             let paired = pairing::serve(&code, &ends, &mut from, &mut to);
             if paired.is_ok() {
                 // The proof is to arrive before the connection is closed. If it does not, the peer tries again in vain.
@@ -190,7 +190,7 @@ mod tests {
                 EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([secret; 32])) };
             Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
         };
-        let server = bind(1, Some(Listen { trust: Trust::Anyone, services: vec![PAIRING.into()] }));
+        let server = bind(1, Some(Listen::new(Trust::Anyone, [PAIRING])));
         let client = bind(2, None);
         let request = Connect {
             remote: server.local(),

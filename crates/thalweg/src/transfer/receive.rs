@@ -280,7 +280,11 @@ impl<'a> Door<'a> {
             )));
         }
         let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
-        let listen = endpoint::Listen { trust, services: services.map(str::to_owned).collect() };
+        let listen = endpoint::Listen::new(trust, services);
+        let listen = match arguments.schemes() {
+            Some(names) => listen.by_schemes(names),
+            None => listen,
+        };
         let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity.clone()) };
         let socket = match arguments.listen {
             Listen::At(address) => bind(address, config)?,

@@ -343,7 +343,7 @@ impl Sender<'_> {
             )),
             code::BUSY => Error::Lost(format!("{name}: {reason}")),
             code::SERVICE => Error::Failed(format!("{name} does not receive files")),
-            code::SCHEME => Error::Failed(format!("{name} does not know the scheme {}", self.scheme)),
+            code::SCHEME => Error::Failed(format!("{name}: {reason}")),
             _ => return None,
         };
         Some(Stopped::refused(error))

@@ -74,7 +74,7 @@ fn every_reliable_scheme_carries_files() {
     let bytes = noise(5, 400_000);
     place.write("file", &bytes);
     for scheme in ["newreno", "vegas", "sscop", "adaptive-ack", "sstp"] {
-        let receiver = Receiver::begin(&place, "recv", &[scheme], &NEW);
+        let receiver = Receiver::begin(&place, "recv", &[scheme, "--allow-scheme", scheme], &NEW);
         // One of them keeps to an agreed rate, which this is.
         let rate = ["--rate", "100 Mbit/s"];
         let call = ["file", &receiver.address, "--trust", "new", "--scheme", scheme];
@@ -82,6 +82,34 @@ fn every_reliable_scheme_carries_files() {
         assert_eq!(exit(&sent), 0, "{scheme}: {}", sent.stderr);
         assert_eq!(exit(&receiver.end()), 0, "{scheme}");
         assert!(place.read(&format!("{scheme}/file")) == bytes, "{scheme}");
+    }
+}
+
+#[test]
+fn a_receiver_takes_the_schemes_that_its_operator_allows() {
+    let place = Place::new("allowed");
+    place.write("file", b"contents");
+    let receiver = Receiver::begin(&place, "recv", &["to", "--allow-scheme", "vegas"], &NEW);
+    let call = |scheme| sends(&place, &["file", &receiver.address, "--trust", "new", "--scheme", scheme]);
+    let refused = call("sscop");
+    assert_eq!(exit(&refused), 1, "{}", refused.stderr);
+    let why = "the scheme sscop is not allowed here, only cubic, vegas (sscop needs --allow-scheme)";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    let sent = call("vegas");
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    let wrong = |name: &str| {
+        let output =
+            processes::thalweg(&place, "wrong", "recv", &["to", "--allow-scheme", name]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (name, expected) in [
+        ("nothing", "there is no scheme"),
+        ("udp", "may lose data"),
+        ("sstp:rate=1Mbit/s", "a name without options"),
+    ] {
+        let (code, why) = wrong(name);
+        assert!(code == Some(2) && why.contains(expected), "{name}: {why}");
     }
 }
 

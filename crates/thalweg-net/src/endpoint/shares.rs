@@ -1,0 +1,133 @@
+//! Places that are shared out by address: whoever takes many makes room from his own.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use thalweg_proto::units::Time;
+
+/// What is counted as one client host: an IPv4 address, or the first 64 bits of one of IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host(u64, bool);
+
+impl Host {
+    /// That of a client.
+    pub fn of(address: SocketAddr) -> Self {
+        match address.ip().to_canonical() {
+            IpAddr::V4(ip) => Self(u64::from(u32::from(ip)), true),
+            IpAddr::V6(ip) => Self((u128::from(ip) >> 64) as u64, false),
+        }
+    }
+}
+
+/// The places of one host: since when each is taken and by what, by port.
+type Ports = HashMap<u16, VecDeque<(Time, usize)>>;
+
+/// Places, and who has them.
+#[derive(Debug)]
+pub struct Shares {
+    most: usize,
+    open: HashMap<Host, (usize, Ports)>,
+    /// By how many each host has.
+    by_count: BTreeSet<(usize, Host)>,
+    count: usize,
+}
+
+impl Shares {
+    /// So many places, at least one, that nobody has.
+    pub fn new(most: usize) -> Self {
+        Self { most: most.max(1), open: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
+    }
+
+    /// Whether more than half are taken.
+    pub fn is_half_full(&self) -> bool {
+        self.count * 2 > self.most
+    }
+
+    /// The one that is to be forgotten before another begins, if there must be one.
+    pub fn to_forget(&self) -> Option<usize> {
+        if self.count < self.most {
+            return None;
+        }
+        let &(most, _) = self.by_count.last()?;
+        // Of several hosts with as many, the one with the oldest: equals wait for each other.
+        let greediest = self.by_count.range((most, Host(0, false))..).filter_map(|(_, host)| {
+            let (_, ports) = self.open.get(host)?;
+            let port = ports
+                .values()
+                .max_by_key(|open| (open.len(), open.front().map(|first| core::cmp::Reverse(*first))))?;
+            port.front().copied()
+        });
+        greediest.min().map(|(_, index)| index)
+    }
+
+    /// One has come, and is kept at `index`.
+    pub fn add(&mut self, now: Time, address: SocketAddr, index: usize) {
+        let host = Host::of(address);
+        let (count, ports) = self.open.entry(host).or_default();
+        self.by_count.remove(&(*count, host));
+        *count += 1;
+        self.by_count.insert((*count, host));
+        ports.entry(address.port()).or_default().push_back((now, index));
+        self.count += 1;
+    }
+
+    /// It is gone, or counts no more.
+    pub fn remove(&mut self, address: SocketAddr, index: usize) {
+        let host = Host::of(address);
+        let Some((count, ports)) = self.open.get_mut(&host) else { return };
+        let Some(open) = ports.get_mut(&address.port()) else { return };
+        let Some(place) = open.iter().position(|(_, other)| *other == index) else { return };
+        open.remove(place);
+        if open.is_empty() {
+            ports.remove(&address.port());
+        }
+        self.by_count.remove(&(*count, host));
+        *count -= 1;
+        self.count -= 1;
+        if *count == 0 {
+            self.open.remove(&host);
+        } else {
+            self.by_count.insert((*count, host));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_proto::units::Duration;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn client(host: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, host], port))
+    }
+
+    #[test]
+    fn the_oldest_of_the_greediest_makes_room() {
+        let mut open = Shares::new(100);
+        // One has 60, 50 of them from one port; two others have 20 each.
+        for index in 0..60 {
+            open.add(at(index), client(1, if index < 10 { index as u16 } else { 99 }), index as usize);
+        }
+        for index in 60..100 {
+            assert_eq!(open.to_forget(), None);
+            open.add(at(index), client(2 + (index % 2) as u8, 1), index as usize);
+        }
+        assert_eq!(open.to_forget(), Some(10), "the first of port 99");
+        // When all have as many, the oldest of all goes.
+        for index in 10..50 {
+            open.remove(client(1, 99), index);
+        }
+        for index in 100..140 {
+            open.add(at(200), client(4 + (index % 8) as u8, 1), index);
+        }
+        assert_eq!((open.count, open.to_forget()), (100, Some(50)));
+        for index in 0..10 {
+            open.remove(client(1, index as u16), index);
+        }
+        open.remove(client(9, 9), 7);
+        assert_eq!((open.count, open.to_forget()), (90, None));
+    }
+}

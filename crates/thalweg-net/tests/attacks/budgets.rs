@@ -1,0 +1,557 @@
+//! What a peer can make an endpoint send and keep, whatever scheme and options it chooses: bytes out for bytes in, and
+//! bytes kept, by count.
+
+use crate::pair::{Channel, Pair, Seeded, identity, server_config};
+use crate::server;
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use thalweg_net::batch::Batch;
+use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle, Listen, Trust};
+use thalweg_net::flow::Scheme;
+use thalweg_net::handshake::{ClientParameters, Initiator};
+use thalweg_net::keys::{Opener, Sealer};
+use thalweg_net::session::{Next, SessionEvent};
+use thalweg_net::wire::frame::{Frame, Frames, begin_pdu};
+use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
+use thalweg_proto::payload::{Payload as _, Slice};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Time};
+
+/// What goes to an admitted peer and is no data, beside twice what came: so many bytes a second, and as many at once.
+const EACH_SECOND: u64 = 64 << 10;
+
+/// Searches for the path's size, which are not part of that: at most 40 probes of what an ordinary path takes at first.
+const PROBES: u64 = 40 * 1500;
+
+/// A client that does the handshake right and then says what it likes.
+pub struct Hostile {
+    pub address: SocketAddr,
+    source: ConnectionId,
+    server: ConnectionId,
+    sealer: Sealer,
+    opener: Opener,
+    /// Bytes after the handshake, each way, and datagrams from the server.
+    pub sent: u64,
+    pub heard: u64,
+    pub datagrams: u64,
+    /// Why the server closed the connection, if it has.
+    pub closed: Option<(u16, String)>,
+    /// How often the endpoint was polled for it.
+    pub polls: u64,
+}
+
+/// Polls until there is nothing more to do at `now`, which takes few polls for what is sent; what is sent, and when to come back.
+fn drain(endpoint: &mut Endpoint, now: Time) -> (Vec<(SocketAddr, Vec<u8>)>, Time, u64) {
+    let mut batch = Batch::new();
+    let mut sent = Vec::new();
+    for polls in 1.. {
+        batch.clear();
+        let next = endpoint.poll(now, &mut batch);
+        sent.extend(batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())));
+        assert!(sent.len() < 2_000_000 && polls < 1_000_000, "it never ends");
+        if let (true, Next::At(at)) = (batch.is_empty(), next) {
+            return (sent, at, polls);
+        }
+    }
+    unreachable!("it has ended or failed")
+}
+
+impl Hostile {
+    /// Connects as `number`, asking for `scheme` as these bytes.
+    pub fn connect(endpoint: &mut Endpoint, now: Time, number: u32, scheme: &[u8]) -> Self {
+        let address = SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7));
+        let mut secret = [3; 32];
+        secret[..4].copy_from_slice(&number.to_be_bytes());
+        let who = thalweg_net::identity::Identity::from_secret(secret);
+        let source = ConnectionId(u64::from(number).to_be_bytes());
+        let mut initiator = Initiator::new(&who, source, secret).unwrap();
+        let mut hello = Vec::new();
+        write_hello(&mut hello, source, &[], initiator.first());
+        let cookie = crate::answers(endpoint, now, address, &hello).remove(0).1[9..].to_vec();
+        hello.clear();
+        write_hello(&mut hello, source, &cookie, initiator.first());
+        let response = crate::answers(endpoint, now, address, &hello).remove(0).1;
+        let (parameters, _) = initiator.read(&response[9..]).unwrap();
+        let ours = ClientParameters {
+            token: [1; 16],
+            largest: 65_507,
+            service: "test".into(),
+            scheme: scheme.to_vec(),
+        };
+        let (message, secrets) = initiator.confirm(&ours).unwrap();
+        let mut confirm = Vec::new();
+        write_confirm(&mut confirm, parameters.id, &message);
+        let mut hostile = Self {
+            address,
+            source,
+            server: parameters.id,
+            sealer: Sealer::new(secrets.client),
+            opener: Opener::new(secrets.server),
+            sent: 0,
+            heard: 0,
+            datagrams: 0,
+            closed: None,
+            polls: 0,
+        };
+        hostile.deliver(endpoint, now, confirm);
+        hostile
+    }
+
+    fn deliver(&mut self, endpoint: &mut Endpoint, now: Time, bytes: Vec<u8>) {
+        let stride = bytes.len();
+        endpoint.receive(now, Arrival { from: self.address, marked: false }, stride, bytes, Slice::new);
+        self.hear(endpoint, now);
+    }
+
+    /// Takes what the endpoint has to say at `now`, and when it wants to say more.
+    pub fn hear(&mut self, endpoint: &mut Endpoint, now: Time) -> Time {
+        let (sent, next, polls) = drain(endpoint, now);
+        self.polls += polls;
+        for (_, mut bytes) in sent.into_iter().filter(|(to, _)| *to == self.address) {
+            self.heard += bytes.len() as u64;
+            self.datagrams += 1;
+            let is_ours = matches!(Packet::read(&bytes), Some(Packet::Protected { destination }) if destination == self.source);
+            if is_ours && let Ok((_, range)) = self.opener.open(&mut bytes) {
+                for frame in Frames::new(&bytes[range]).flatten() {
+                    if let Frame::Close { code, reason, .. } = frame {
+                        self.closed = Some((code, reason.to_owned()));
+                    }
+                }
+            }
+        }
+        next
+    }
+
+    /// Says these frames.
+    pub fn say(&mut self, endpoint: &mut Endpoint, now: Time, frames: &[u8]) {
+        let mut packet = Vec::new();
+        write_header(&mut packet, self.server, self.sealer.next_number());
+        packet.extend_from_slice(frames);
+        self.sealer.seal(&mut packet, 0).unwrap();
+        self.sent += packet.len() as u64;
+        self.deliver(endpoint, now, packet);
+    }
+
+    /// Says a PDU of its own stream.
+    pub fn pdu(&mut self, endpoint: &mut Endpoint, now: Time, pdu: &[u8]) {
+        let mut frames = Vec::new();
+        begin_pdu(&mut frames, 0);
+        frames.push(0);
+        frames.extend_from_slice(pdu);
+        self.say(endpoint, now, &frames);
+    }
+}
+
+/// Lets time pass up to `end`; what the endpoint does meanwhile is heard.
+fn wait(hostile: &mut Hostile, endpoint: &mut Endpoint, mut now: Time, end: Time) {
+    loop {
+        let next = hostile.hear(endpoint, now);
+        assert!(next > now, "it spins");
+        if next >= end {
+            return;
+        }
+        now = next;
+    }
+}
+
+fn accepted(endpoint: &mut Endpoint) -> Option<(Handle, bool)> {
+    std::iter::from_fn(|| endpoint.event()).find_map(|(handle, event)| match event {
+        EndpointEvent::Accepted { known, .. } => Some((handle, known)),
+        _ => None,
+    })
+}
+
+const START: Time = Time::from_picos(1_000_000_000_000);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// One data packet of two-level flow control for the last segment of its window: all others are asked for, again and again.
+fn far_ahead() -> (&'static str, Vec<u8>) {
+    use thalweg_proto::sstp::{Data, Pdu, wire};
+    let scheme = "sstp:segment-packets=1pkt,window=32767,buffer=32767,repeat=10ms,segment=1000B,rate=1Gbit/s";
+    let mut bytes = Vec::new();
+    let data = Data {
+        shipment: 0,
+        segment: 32_766,
+        packet: 0,
+        last: true,
+        full: true,
+        resent: false,
+        payload: Slice::new(*b"x"),
+    };
+    wire::encode(0, &Pdu::Data(data), &mut bytes);
+    (scheme, bytes)
+}
+
+/// The same of adaptive acknowledgement.
+fn gaps() -> (&'static str, Vec<u8>) {
+    use thalweg_proto::aack::{Data, Pdu, wire};
+    let scheme = "adaptive-ack:t-error=1ms,t-normal=1ms,window=20000pkt,segment=256B";
+    let mut bytes = Vec::new();
+    wire::encode(&Pdu::Data(Data { sequence: 9000, payload: Slice::new(*b"x") }), &mut bytes);
+    (scheme, bytes)
+}
+
+/// One packet for which the engine alone would send hundreds of thousands.
+#[test]
+fn one_packet_draws_no_more_than_three_times_its_bytes_from_a_stranger_and_a_constant_from_a_peer() {
+    for (scheme, pdu) in [far_ahead(), gaps()] {
+        for admits in [false, true] {
+            let mut endpoint = server(server_config());
+            let mut hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
+            let (handle, known) =
+                accepted(&mut endpoint).unwrap_or_else(|| panic!("{scheme}: {:?}", hostile.closed));
+            assert!(!known);
+            if admits {
+                endpoint.admit(handle);
+            }
+            hostile.pdu(&mut endpoint, START, &pdu);
+            wait(&mut hostile, &mut endpoint, START, START + SECOND * 40);
+            // Idle connections end after 30 s.
+            let most =
+                if admits { 2 * hostile.sent + 31 * EACH_SECOND + PROBES } else { 3 * hostile.sent + 64 };
+            assert!(hostile.heard <= most, "{scheme}: {} bytes for {}", hostile.heard, hostile.sent);
+            assert!(
+                hostile.polls < 10 * hostile.datagrams + 3000,
+                "{} polls, {} datagrams",
+                hostile.polls,
+                hostile.datagrams
+            );
+            assert!(hostile.datagrams > 0 && endpoint.connections() == 0);
+        }
+    }
+}
+
+/// Ninety segments of a byte in a packet, each behind a hole: one acknowledgement for each would be 75 kB for 16 kB.
+#[test]
+fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
+    use thalweg_proto::window::{Pdu, Segment, wire};
+    let mut endpoint = server(server_config());
+    let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+    let (handle, _) = accepted(&mut endpoint).unwrap();
+    endpoint.admit(handle);
+    wait(&mut hostile, &mut endpoint, START, START + SECOND * 5);
+    let before = hostile.datagrams;
+    let mut now = START + SECOND * 5;
+    for round in 0..739u64 {
+        let mut frames = Vec::new();
+        for at in 0..90 {
+            let sequence = 2 * (round * 90 + at) + 1;
+            let mut pdu = vec![0];
+            let segment = Segment { sequence, payload: Slice::new(*b"x"), retransmission: false };
+            wire::encode(&Pdu::Segment(segment), &mut pdu);
+            // A PDU of given length.
+            frames.extend_from_slice(&[9, 0, 0]);
+            frames.extend_from_slice(&(pdu.len() as u16).to_be_bytes());
+            frames.extend_from_slice(&pdu);
+        }
+        hostile.say(&mut endpoint, now, &frames);
+        now += Duration::from_millis(1);
+    }
+    let answers = hostile.datagrams - before;
+    assert!(answers <= 4 * 739 + 20, "{answers} for 739 packets");
+    let stats = endpoint.session(handle).unwrap().stats(now);
+    assert!(hostile.heard <= 2 * hostile.sent, "{} {stats:?}", hostile.heard);
+}
+
+/// What strangers send is kept up to 64 KiB each, all of them together up to what the socket is to keep, and a client whose
+/// key is known gets in meanwhile.
+#[test]
+fn strangers_have_little_kept_and_keep_nobody_out() {
+    use thalweg_proto::window::{Pdu, Segment, wire};
+    let mut pair = Pair::new(41, Channel::default());
+    pair.ends[1].admits = false;
+    for number in 0..1500u32 {
+        let now = Time::ZERO + Duration::from_millis(u64::from(number) * 4);
+        let endpoint = &mut pair.ends[1].endpoint;
+        let mut hostile = Hostile::connect(endpoint, now, number, b"cubic:receive-window=4GB");
+        // More than fits, and nothing is read.
+        let mut delivered = 0;
+        for at in 0..80u64 {
+            let mut pdu = Vec::new();
+            let payload = Slice::new(vec![7; 1000]);
+            wire::encode(
+                &Pdu::Segment(Segment { sequence: at * 1000, payload, retransmission: false }),
+                &mut pdu,
+            );
+            hostile.pdu(endpoint, now, &pdu);
+            while let Some((_, event)) = endpoint.event() {
+                if let EndpointEvent::Session(SessionEvent::Delivered(piece)) = event {
+                    delivered += u64::from(piece.len());
+                }
+            }
+        }
+        assert!((60_000..=65_536).contains(&delivered), "{delivered}");
+        assert!(hostile.heard <= 3 * hostile.sent + 64);
+    }
+    // The oldest have made room: of 1024 places at most, and what closed ones need to say so.
+    assert!(pair.ends[1].endpoint.stats().forgotten >= 1500 - 1024);
+    pair.now = Time::ZERO + Duration::from_millis(6000);
+    pair.ends[1].admits = true;
+    pair.connect("cubic");
+    let data = crate::pair::pattern(41, 1_000_000);
+    pair.ends[0].write(&data);
+    pair.ends[1].finish = true;
+    pair.run(crate::MINUTE, |pair| pair.ends[0].finished);
+    assert!(pair.ends[1].received == data);
+    // Those that were closed in the last three seconds may still answer.
+    assert!(pair.ends[1].endpoint.connections() <= 1025 + 3000 / 4);
+}
+
+/// What admitted clients may have waiting comes out of one purse.
+#[test]
+fn all_connections_together_are_promised_a_bounded_memory() {
+    let listen = Listen::new(Trust::Anyone, ["test"]);
+    let mut endpoint = server(EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity(2)) });
+    let (mut promised, mut first) = (0, None);
+    let mut handles = Vec::new();
+    for number in 0..2000u32 {
+        let now = Time::ZERO + Duration::from_millis(u64::from(number) * 4);
+        let address = SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7));
+        let before = endpoint.stats().turned_away;
+        let connected = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            Hostile::connect(&mut endpoint, now, number, b"cubic")
+        }));
+        if endpoint.stats().turned_away > before {
+            assert!(connected.is_err(), "{address}");
+            break;
+        }
+        let (handle, _) = accepted(&mut endpoint).unwrap();
+        endpoint.admit(handle);
+        let memory = endpoint.session(handle).unwrap().memory();
+        first.get_or_insert(memory);
+        promised += memory;
+        handles.push(handle);
+        assert!(memory >= 64 << 10 && promised <= 256 << 20, "{number}: {promised}");
+    }
+    assert_eq!(first, Some(16 << 20));
+    assert!(handles.len() >= 1000, "{}", handles.len());
+    // What one had is there for the next.
+    let now = Time::ZERO + SECOND * 10;
+    for handle in handles.drain(..900) {
+        endpoint.abandon(now, handle, 0, "");
+    }
+    let _ = drain(&mut endpoint, now);
+    Hostile::connect(&mut endpoint, now, 5000, b"cubic");
+    let (handle, _) = accepted(&mut endpoint).unwrap();
+    endpoint.admit(handle);
+    assert_eq!(endpoint.session(handle).unwrap().memory(), 16 << 20);
+}
+
+/// A scheme that the server's operator has not allowed is refused with a sentence, and so is one that nobody knows.
+#[test]
+fn only_schemes_that_are_allowed_are_used() {
+    let listen = Listen::new(Trust::Anyone, ["test"]).by_schemes(["cubic", "newreno"]);
+    for (scheme, expected) in [
+        ("cubic", None),
+        ("newreno:ecn=false", None),
+        (
+            "sstp:rate=1Gbit/s",
+            Some("the scheme sstp is not allowed here, only cubic, newreno (sstp needs --allow-scheme)"),
+        ),
+        (
+            "fixed",
+            Some("the scheme fixed is not allowed here, only cubic, newreno (fixed needs --allow-scheme)"),
+        ),
+        ("nothing", Some("the scheme cannot be used here: there is no scheme `nothing`")),
+        ("cubic:beta=7", Some("the scheme cannot be used here: beta cannot be `7`")),
+        ("\u{1b}[2J", Some("the scheme cannot be used here")),
+    ] {
+        let config = EndpointConfig { listen: Some(listen.clone()), ..server_config() };
+        let mut endpoint = server(config);
+        let hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
+        assert_eq!(accepted(&mut endpoint).is_some(), expected.is_none(), "{scheme}");
+        match (expected, hostile.closed) {
+            (None, None) => {}
+            (Some(expected), Some((3, reason))) => assert!(reason.starts_with(expected), "{reason}"),
+            (_, closed) => panic!("{scheme}: {closed:?}"),
+        }
+    }
+}
+
+/// A scheme with options as a hostile peer chooses them: the ends of their ranges, and beyond.
+fn hostile_scheme(draw: &mut Stream) -> String {
+    const OPTIONS: &[(&str, &[&str])] = &[
+        (
+            "fixed",
+            &[
+                "window",
+                "max-window",
+                "recovery",
+                "rto.initial",
+                "rto.floor",
+                "rto.ceiling",
+                "rto.margin",
+                "receive-window",
+                "delayed-ack",
+                "delayed-ack.delay",
+                "delayed-ack.every",
+                "duplicate-threshold",
+            ],
+        ),
+        (
+            "cubic",
+            &[
+                "initial-window",
+                "c",
+                "beta",
+                "rto.floor",
+                "rto.ceiling",
+                "rto.margin",
+                "receive-window",
+                "delayed-ack.every",
+                "recovery",
+            ],
+        ),
+        ("adaptive-ack", &["window", "t-normal", "t-error", "segment"]),
+        (
+            "sscop",
+            &[
+                "window",
+                "buffer",
+                "max-cc",
+                "max-pd",
+                "max-stat",
+                "timer-cc",
+                "timer-poll",
+                "timer-keep-alive",
+                "timer-idle",
+                "timer-no-response",
+                "segment",
+            ],
+        ),
+        (
+            "sscop-rate",
+            &[
+                "start-rate",
+                "max-rate",
+                "window",
+                "timer-cc",
+                "timer-poll",
+                "poll-floor",
+                "poll-ceiling",
+                "segment",
+            ],
+        ),
+        (
+            "sstp",
+            &[
+                "segment-packets",
+                "rate",
+                "burst",
+                "window",
+                "buffer",
+                "repeat",
+                "reordering",
+                "acknowledgement",
+                "segment",
+            ],
+        ),
+        ("udp", &["rate", "segment"]),
+    ];
+    const VALUES: &[&str] = &[
+        "1ps",
+        "1ns",
+        "1ms",
+        "10ms",
+        "1s",
+        "1h",
+        "1B",
+        "256B",
+        "65536B",
+        "4GB",
+        "1pkt",
+        "1000pkt",
+        "1048576pkt",
+        "unlimited",
+        "1",
+        "3",
+        "1000",
+        "32767",
+        "65535",
+        "0",
+        "0.5",
+        "true",
+        "false",
+        "1bit/s",
+        "1Gbit/s",
+        "100Gbit/s",
+        "go-back-n",
+        "sack",
+        "hard",
+        "soft",
+    ];
+    let (name, keys) = OPTIONS[draw.below(OPTIONS.len() as u64) as usize];
+    let mut scheme: Scheme = name.parse().unwrap();
+    // Options that do not go together are left out.
+    for _ in 0..draw.below(8) {
+        let (key, value) =
+            (keys[draw.below(keys.len() as u64) as usize], VALUES[draw.below(VALUES.len() as u64) as usize]);
+        let text = scheme.to_string();
+        let separator = if text.contains(':') { ',' } else { ':' };
+        scheme = format!("{text}{separator}{key}={value}").parse().unwrap_or(scheme);
+    }
+    scheme.at_rate("1Mbit/s".parse().ok()).unwrap().to_string()
+}
+
+/// PDUs that mean something to the scheme, and others: with few bits set where numbers are.
+fn hostile_pdu(draw: &mut Stream) -> Vec<u8> {
+    let length = [1, 4, 8, 13, 16, 24, 40, 100, 900][draw.below(9) as usize];
+    let kind = draw.below(20) as u8;
+    let mut pdu: Vec<u8> =
+        (0..length).map(|_| if draw.chance(0.15) { draw.bits() as u8 } else { 0 }).collect();
+    pdu[0] = kind;
+    pdu
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// Whatever a peer chooses and says: the bounds hold, by bytes and by turns taken, and time goes on.
+    #[test]
+    fn hostile_options_stay_within_the_budget(seed in any::<u64>(), admits in any::<bool>()) {
+        let mut draw = Stream::new(seed, "hostile options", 0);
+        let scheme = hostile_scheme(&mut draw);
+        let mut endpoint = Endpoint::new(Time::ZERO, server_config(), Box::new(Seeded(Stream::new(seed, "server", 0))));
+        let mut hostile = Hostile::connect(&mut endpoint, START, 1, scheme.as_bytes());
+        let accepted = accepted(&mut endpoint);
+        prop_assert!(accepted.is_some() || hostile.closed.is_some());
+        let Some((handle, _)) = accepted else { return Ok(()) };
+        if admits {
+            endpoint.admit(handle);
+        }
+        let mut now = START;
+        for _ in 0..draw.below(60) {
+            match draw.below(8) {
+                0..5 => hostile.pdu(&mut endpoint, now, &hostile_pdu(&mut draw)),
+                5 => {
+                    let token = draw.bits();
+                    let mut frames = Vec::new();
+                    (0..draw.below(40)).for_each(|_| Frame::Ping(token).write(&mut frames));
+                    hostile.say(&mut endpoint, now, &frames);
+                }
+                6 => {
+                    let end = now + Duration::from_millis(draw.below(300));
+                    wait(&mut hostile, &mut endpoint, now, end);
+                    now = now.max(end);
+                }
+                _ => {
+                    let mut frames = vec![9, 0, draw.below(2) as u8];
+                    let pdu = hostile_pdu(&mut draw);
+                    frames.extend_from_slice(&(pdu.len() as u16).to_be_bytes());
+                    frames.extend_from_slice(&pdu);
+                    hostile.say(&mut endpoint, now, &frames);
+                }
+            }
+        }
+        wait(&mut hostile, &mut endpoint, now, now + SECOND * 2);
+        let seconds = (now + SECOND * 2).since(START).as_secs_f64();
+        let most = if admits {
+            2 * hostile.sent + ((seconds + 1.0) * EACH_SECOND as f64) as u64 + PROBES
+        } else {
+            // And why it was refused or closed, for what the confirm brought.
+            3 * hostile.sent + 64 + 300
+        };
+        prop_assert!(hostile.heard <= most, "{}: {} bytes for {}, at most {}", scheme, hostile.heard, hostile.sent, most);
+        prop_assert!(hostile.polls <= 4000 + 20 * hostile.datagrams, "{}: {} polls", scheme, hostile.polls);
+    }
+}
