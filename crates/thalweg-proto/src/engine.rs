@@ -41,6 +41,23 @@ pub trait Engine {
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason>;
 }
 
+impl<E: Engine + ?Sized> Engine for Box<E> {
+    type Pdu = E::Pdu;
+    type Input = E::Input;
+    type Event = E::Event;
+    type Reason = E::Reason;
+
+    #[inline]
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        (**self).handle(now, input);
+    }
+
+    #[inline]
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        (**self).poll(now)
+    }
+}
+
 /// What an engine wants done next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output<Pdu, Event, Reason> {

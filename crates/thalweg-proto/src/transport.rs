@@ -4,6 +4,7 @@
 //! source node or a router's feedback reaches any of them in the same way.
 
 use crate::units::{Duration, Rate, Time};
+use core::fmt;
 
 /// An input of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +91,54 @@ pub enum Failure {
     Released,
     /// The two ends found that they no longer agreed on what was sent, and data was lost.
     Desynchronised,
+    /// A part that is not of this project broke its contract.
+    Breach(Breach),
+}
+
+/// What a controller from elsewhere did that no sender can follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Breach {
+    /// The name of the controller.
+    pub by: &'static str,
+    /// What it did.
+    pub kind: BreachKind,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the controller `{}` {}", self.by, self.kind.in_words())
+    }
+}
+
+/// A way to break the contract of [`Controller`](crate::congestion::Controller).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BreachKind {
+    /// It panicked.
+    Panicked,
+    /// Its window is not a number.
+    WindowNotANumber,
+    /// Its window is below one segment.
+    WindowTooSmall,
+    /// Its window is beyond 2^30 segments.
+    WindowTooLarge,
+    /// Its pacing rate is zero.
+    NoRate,
+    /// Its burst is zero.
+    NoBurst,
+}
+
+impl BreachKind {
+    /// What it did, in words that follow its name.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Panicked => "panicked",
+            Self::WindowNotANumber => "answered with a window that is not a number",
+            Self::WindowTooSmall => "answered with a window below one segment",
+            Self::WindowTooLarge => "answered with a window beyond 2^30 segments",
+            Self::NoRate => "answered with a pacing rate of zero, which is no rate: `None` does not pace",
+            Self::NoBurst => "answered with a burst of no segments",
+        }
+    }
 }
 
 /// What keeps a sender from sending more, at one moment.

@@ -375,7 +375,7 @@ fn windows_grow_by_what_an_acknowledgement_counts_for() {
         }),
     ];
     for config in configs {
-        let mut controller = Any::new(&config);
+        let mut controller = Any::new(&config).unwrap();
         acks(&mut controller, 3, &AckSample { acked: 4, counted: 2, ..ack(100) });
         assert_eq!(controller.decision().window, 16.0, "{config:?}");
     }

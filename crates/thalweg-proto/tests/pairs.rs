@@ -170,7 +170,7 @@ fn a_perfect_channel_sees_each_byte_once() {
         ] {
             let plan = Plan {
                 sender: SenderConfig { recovery, segment: 1000, ..SenderConfig::default() },
-                controller,
+                controller: controller.clone(),
                 writes: vec![250_000],
                 ..Plan::calm()
             };

@@ -61,7 +61,7 @@ impl Progress {
     }
 }
 
-/// A specification that cannot be simulated.
+/// A specification that cannot be simulated, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// The job's position.
@@ -145,9 +145,12 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
         stride = next_stride(stride, began.elapsed());
         progress.simulated[number].store(simulation.now().as_picos(), Ordering::Relaxed);
         progress.events[number].store(simulation.events(), Ordering::Relaxed);
-        if status == Status::Finished || simulation.events() == most {
+        if status != Status::Running || simulation.events() == most {
             break;
         }
+    }
+    if let Some(error) = simulation.error() {
+        return Err(error.clone());
     }
     let (result, tracer) = simulation.finish();
     let run = Run::of(&result);

@@ -334,6 +334,7 @@ impl<'a> Builder<'a> {
         let mut simulation = Simulation {
             now: Time::ZERO,
             finished: false,
+            error: None,
             seed: spec.seed,
             warmup,
             wheel: self.wheel,

@@ -7,7 +7,7 @@ use crate::prefetch::{prefetch_all, prefetch_at};
 use crate::segments::{SegmentTimes, TimedSender};
 use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
-use thalweg_proto::congestion::{Any, FeedbackKind};
+use thalweg_proto::congestion::{Any, FeedbackKind, MadeSender};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input, ReceiverCounts, SenderStats};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -21,6 +21,8 @@ pub(crate) type EndpointId = u32;
 pub(crate) enum AnyEngine {
     Vacant,
     WindowSender(Box<window::Sender<Length, Any>>),
+    /// With a controller of any type; behind two pointers, the outer of which is as thin as those of the others.
+    CustomSender(Box<Box<dyn window::AnySender<Length>>>),
     WindowReceiver(Box<window::Receiver<Length>>),
     Source(Box<datagram::Source<Length>>),
     Sink(Box<datagram::Sink<Length>>),
@@ -87,6 +89,7 @@ impl AnyEngine {
     #[inline(never)]
     fn receive_other(&mut self, now: Time, pdu: Pdu, marked: bool) {
         match (self, pdu) {
+            (Self::CustomSender(engine), Pdu::Window(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (Self::Sink(engine), Pdu::Datagram(pdu)) => engine.handle(now, Input::Pdu { pdu, marked }),
             (Self::AdaptiveTransmitter(engine), Pdu::AdaptiveAck(pdu)) => {
                 engine.handle(now, Input::Pdu { pdu, marked });
@@ -115,7 +118,7 @@ impl AnyEngine {
             Self::Sscop(engine) => prefetch_all(engine.as_ref()),
             Self::SstpSender(engine) => prefetch_all(engine.as_ref()),
             Self::SstpReceiver(engine) => prefetch_all(engine.as_ref()),
-            Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
+            Self::CustomSender(_) | Self::Source(_) | Self::Sink(_) | Self::Vacant => {}
         }
     }
 
@@ -132,6 +135,7 @@ impl AnyEngine {
     fn feedback(&mut self, now: Time, feedback: Feedback) {
         match self {
             Self::WindowSender(engine) => engine.handle(now, Input::Feedback(feedback)),
+            Self::CustomSender(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::Source(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, Input::Feedback(feedback)),
             Self::SstpSender(sender) => sender.engine.handle(now, Input::Feedback(feedback)),
@@ -148,6 +152,7 @@ impl AnyEngine {
     pub fn command(&mut self, now: Time, command: Command) {
         match self {
             Self::WindowSender(engine) => engine.handle(now, command.into()),
+            Self::CustomSender(engine) => engine.handle(now, command.into()),
             Self::Source(engine) => engine.handle(now, command.into()),
             Self::AdaptiveTransmitter(engine) => engine.handle(now, command.into()),
             Self::Sscop(engine) => engine.handle(now, command.into()),
@@ -177,6 +182,7 @@ impl AnyEngine {
     #[inline(never)]
     fn poll_other(&mut self, now: Time) -> AnyOutput {
         match self {
+            Self::CustomSender(engine) => unify(engine.poll(now), Pdu::Window),
             Self::Source(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::Sink(engine) => unify(engine.poll(now), Pdu::Datagram),
             Self::AdaptiveTransmitter(engine) => unify(engine.poll(now), Pdu::AdaptiveAck),
@@ -200,6 +206,7 @@ impl AnyEngine {
     pub fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         match self {
             Self::WindowSender(engine) => Some(engine.stats(now).common),
+            Self::CustomSender(engine) => Some(engine.stats(now).common),
             Self::Source(engine) => Some(engine.stats(now)),
             Self::AdaptiveTransmitter(engine) => Some(engine.stats(now).common),
             Self::Sscop(engine) => Some(engine.stats(now).common),
@@ -221,6 +228,7 @@ impl AnyEngine {
             Self::Sscop(engine) => engine.counts(),
             Self::SstpReceiver(engine) => engine.counts(),
             Self::WindowSender(_)
+            | Self::CustomSender(_)
             | Self::Source(_)
             | Self::AdaptiveTransmitter(_)
             | Self::SstpSender(_)
@@ -432,7 +440,7 @@ impl Transport {
             TransportSpec::Window { sender, receiver, controller, header, ack, .. } => Self::Window {
                 sender: Arc::new(*sender),
                 receiver: Arc::new(*receiver),
-                controller: *controller,
+                controller: controller.clone(),
                 header: *header,
                 ack: *ack,
             },
@@ -483,10 +491,10 @@ impl Transport {
     pub fn engines(&self) -> (AnyEngine, AnyEngine) {
         match self {
             Self::Window { sender, receiver, controller, .. } => (
-                AnyEngine::WindowSender(Box::new(window::Sender::new(
-                    Arc::clone(sender),
-                    Any::new(controller),
-                ))),
+                match controller.sender(Arc::clone(sender)) {
+                    MadeSender::Listed(engine) => AnyEngine::WindowSender(engine),
+                    MadeSender::Custom(engine) => AnyEngine::CustomSender(Box::new(engine)),
+                },
                 AnyEngine::WindowReceiver(Box::new(window::Receiver::new(Arc::clone(receiver)))),
             ),
             Self::Datagram(config) => (

@@ -3,10 +3,11 @@
 use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 use core::fmt;
 use thalweg_proto::congestion::FeedbackKind;
-use thalweg_proto::units::{Bytes, Duration};
+use thalweg_proto::transport::Breach;
+use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_queue::feedback::{Audience, FeedbackSpec};
 
-/// Why a simulation cannot be built.
+/// Why a simulation cannot be built, or not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecError {
     /// A link or group names a node that does not exist.
@@ -58,6 +59,15 @@ pub enum SpecError {
         /// The most there may be.
         most: u64,
     },
+    /// A part that is not of this project broke its contract while the simulation ran.
+    Breach {
+        /// The group of flows.
+        of: String,
+        /// The simulated time.
+        at: Time,
+        /// Who did what.
+        breach: Breach,
+    },
 }
 
 impl fmt::Display for SpecError {
@@ -76,6 +86,9 @@ impl fmt::Display for SpecError {
             }
             Self::Reading { of, why } => write!(f, "`{of}`: {why}"),
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
+            Self::Breach { of, at, breach } => {
+                write!(f, "`{of}` at {at}: {breach}")
+            }
             Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
         }
     }

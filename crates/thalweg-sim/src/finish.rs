@@ -137,7 +137,7 @@ impl<T: Tracer> Simulation<T> {
             seed: self.seed,
             warmup: self.warmup,
             ended,
-            complete: self.finished,
+            complete: self.finished && self.error.is_none(),
             events: self.events,
             hops: self.network.hops,
             fingerprint: self.fingerprint,

@@ -1,6 +1,7 @@
 //! Flows: applications, their connections, and what is counted of them.
 
 use crate::endpoint::{AnyEngine, Command, Counts, Endpoint, EndpointId, Way};
+use crate::error::SpecError;
 use crate::gate::NO_GATE;
 use crate::measure::Histogram;
 use crate::packet::{Class, NONE};
@@ -10,7 +11,7 @@ use crate::simulation::{Kind, Simulation};
 use crate::trace::Tracer;
 use crate::workload::{Reaction, Workload};
 use thalweg_proto::payload::{Length, Payload};
-use thalweg_proto::transport::Event;
+use thalweg_proto::transport::{Breach, Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 
 /// Flows of a larger group have their delays counted together, as the counters of each would be most of its memory.
@@ -315,7 +316,12 @@ impl<T: Tracer> Simulation<T> {
                 }
             }
             Event::Finished => self.on_finished(id / 2),
-            Event::Failed(_) => self.on_failed(id / 2),
+            Event::Failed(failure) => {
+                if let Failure::Breach(breach) = failure {
+                    self.end_for(id / 2, *breach);
+                }
+                self.on_failed(id / 2);
+            }
             Event::Congestion(signal) => self.tell_gate_of_congestion(id, *signal),
             // What an application is told that it said it tolerates.
             Event::Hole { .. } => {}
@@ -374,6 +380,16 @@ impl<T: Tracer> Simulation<T> {
         if !flow.stopped {
             self.complete(index, opened, delivered_at);
         }
+    }
+
+    /// A part that is not of this project broke its contract: what the run would go on to measure is nothing that anybody
+    /// meant.
+    #[cold]
+    fn end_for(&mut self, number: u32, breach: Breach) {
+        let flow = &self.flows[self.connections[number as usize].flow as usize];
+        let of = self.groups[flow.group as usize].name.clone();
+        self.error.get_or_insert_with(|| Box::new(SpecError::Breach { of, at: self.now, breach }));
+        self.finished = true;
     }
 
     /// A sender gave up: of many transfers this one stays unfinished, any other flow ends.

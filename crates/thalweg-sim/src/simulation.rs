@@ -1,6 +1,7 @@
 //! The event loop.
 
 use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
+use crate::error::SpecError;
 use crate::flow::{Connection, Flow, Group, Role};
 use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
@@ -26,6 +27,8 @@ pub enum Status {
     Running,
     /// The end of the specified duration has been reached.
     Finished,
+    /// A part that is not of this project broke its contract: [`Simulation::error`] tells which.
+    Broken,
 }
 
 /// What an event is for. The order is that in which events of one time are handled: what leaves makes room before
@@ -100,6 +103,8 @@ impl Kind {
 pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) now: Time,
     pub(crate) finished: bool,
+    /// What ended the run before its time.
+    pub(crate) error: Option<Box<SpecError>>,
     pub(crate) seed: u64,
     pub(crate) warmup: Duration,
     pub(crate) wheel: Wheel,
@@ -168,7 +173,16 @@ impl<T: Tracer> Simulation<T> {
             self.look_ahead();
             self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1));
         }
-        if self.finished { Status::Finished } else { Status::Running }
+        match (&self.error, self.finished) {
+            (Some(_), _) => Status::Broken,
+            (None, true) => Status::Finished,
+            (None, false) => Status::Running,
+        }
+    }
+
+    /// What ended the run before its time: a part that is not of this project, with the simulated time.
+    pub fn error(&self) -> Option<&SpecError> {
+        self.error.as_deref()
     }
 
     /// The simulated time.

@@ -74,7 +74,7 @@ fn controllers() -> [ControllerConfig; 4] {
 fn queues_mark_and_nothing_goes_again() {
     for queue in marking() {
         for controller in controllers() {
-            let result = share(queue.clone(), transport(controller, true));
+            let result = share(queue.clone(), transport(controller.clone(), true));
             let link = &result.links[0];
             let resent: u64 = result.flows.iter().map(|flow| flow.retransmissions).sum();
             let what = format!("{queue:?}, {controller:?}: {} marks", link.marks);
@@ -95,14 +95,14 @@ fn a_mark_does_what_a_loss_does() {
     let queue = DisciplineSpec::new(LIMIT, CoDelConfig::default());
     let [controller, ..] = controllers();
     let mean = |heeds| {
-        let result = share(queue.clone(), transport(controller, heeds));
+        let result = share(queue.clone(), transport(controller.clone(), heeds));
         result.links[0].queue.mean_packets
     };
     let (marked, dropped) = (mean(true), mean(false));
     assert!((marked / dropped - 1.0).abs() < 0.5, "{marked} and {dropped} packets");
     // With nothing to slow it down the same window fills all there is.
     let deaf = DisciplineSpec::fcfs(LIMIT);
-    assert!(share(deaf, transport(controller, true)).links[0].queue.mean_packets > 10.0 * marked);
+    assert!(share(deaf, transport(controller.clone(), true)).links[0].queue.mean_packets > 10.0 * marked);
 }
 
 #[test]

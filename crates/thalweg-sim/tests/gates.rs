@@ -59,7 +59,7 @@ fn congestion_lets_the_highest_priority_go_first() {
             count,
             priority,
             spread: millis(100),
-            ..group(&format!("p{priority}"), 1, window(reno), WorkloadSpec::Transfer(bytes(960_000)))
+            ..group(&format!("p{priority}"), 1, window(reno.clone()), WorkloadSpec::Transfer(bytes(960_000)))
         };
         vec![of(1), of(2), of(3)]
     };

@@ -99,7 +99,7 @@ fn every_controller_fills_a_well_buffered_link() {
     for controller in [new_reno(), cubic(true), vegas(2.0, 4.0)] {
         let mut spec = pipe(ten_mbit(Limit::Packets(26)));
         (spec.warmup, spec.duration) = (Duration::from_secs(5), Duration::from_secs(35));
-        spec.groups = vec![bulk(controller)];
+        spec.groups = vec![bulk(controller.clone())];
         let result = run(&spec);
         assert!(result.links[0].utilisation > 0.98, "{controller:?}: {}", result.links[0].utilisation);
     }
@@ -208,7 +208,7 @@ fn equal_flows_share_equally() {
         let mut spec = pipe(ten_mbit(Limit::Packets(26)));
         (spec.warmup, spec.duration) = (Duration::from_secs(30), Duration::from_secs(230));
         let stagger = millis(5_003);
-        spec.groups = vec![GroupSpec { count: 2, stagger, ..bulk(controller) }];
+        spec.groups = vec![GroupSpec { count: 2, stagger, ..bulk(controller.clone()) }];
         let result = run_fast(&spec);
         assert!(result.groups[0].jain.unwrap() > index, "{controller:?}: {:?}", result.groups[0].jain);
         near(result.groups[0].goodput.as_f64(), 9.6e6, 0.03);

@@ -3,7 +3,7 @@
 use super::others;
 use super::{PDU, PathHints, Recorder, Role, Scheme};
 use std::sync::Arc;
-use thalweg_proto::congestion::Any;
+use thalweg_proto::congestion::{Any, MadeSender};
 use thalweg_proto::numbers::Numbered;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Event, Input, Limit, SenderStats};
@@ -15,6 +15,8 @@ use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 #[derive(Debug)]
 pub(super) enum Machine {
     WindowSender(Box<window::Sender<Slice, Any>>),
+    /// With a controller of any type.
+    CustomSender(Box<dyn window::AnySender<Slice>>),
     WindowReceiver(Box<window::Receiver<Slice>>),
     Source(Box<datagram::Source<Slice>>),
     Sink(Box<datagram::Sink<Slice>>),
@@ -111,6 +113,7 @@ macro_rules! each {
     ($machine:expr, $engine:ident => $body:expr) => {
         match $machine {
             Machine::WindowSender($engine) => $body,
+            Machine::CustomSender($engine) => $body,
             Machine::WindowReceiver($engine) => $body,
             Machine::Source($engine) => $body,
             Machine::Sink($engine) => $body,
@@ -145,7 +148,10 @@ impl Machine {
             ("sstp", Role::Receiver) => Self::SstpReceiver(Box::new(sstp::Receiver::new(Arc::new(
                 others::sstp_receiver(scheme, path),
             )))),
-            (_, Role::Sender) => Self::WindowSender(Box::new(super::window::sender(scheme, path))),
+            (_, Role::Sender) => match super::window::sender(scheme, path) {
+                MadeSender::Listed(engine) => Self::WindowSender(engine),
+                MadeSender::Custom(engine) => Self::CustomSender(engine),
+            },
             (_, Role::Receiver) => Self::WindowReceiver(Box::new(super::window::receiver(scheme, path))),
         }
     }
@@ -159,6 +165,7 @@ impl Machine {
         };
         match self {
             Self::WindowSender(engine) => receive(engine.as_mut(), now, window().ok(), signs),
+            Self::CustomSender(engine) => receive(engine, now, window().ok(), signs),
             Self::WindowReceiver(engine) => receive(engine.as_mut(), now, window().ok(), signs),
             // A source has no use for anything.
             Self::Source(_) => false,
@@ -187,6 +194,7 @@ impl Machine {
         let plain = |data: &Slice, buffer: &mut Vec<u8>| buffer.extend_from_slice(data.as_bytes());
         match self {
             Self::WindowSender(engine) => poll(engine.as_mut(), now, to, window_wire::encode),
+            Self::CustomSender(engine) => poll(engine, now, to, window_wire::encode),
             Self::WindowReceiver(engine) => poll(engine.as_mut(), now, to, window_wire::encode),
             Self::Source(engine) => poll(engine.as_mut(), now, to, plain),
             Self::Sink(engine) => poll(engine.as_mut(), now, to, plain),
@@ -200,9 +208,12 @@ impl Machine {
 
     /// The largest datagram has changed.
     pub fn set_maximum(&mut self, bytes: u32) {
-        if let Self::WindowSender(engine) = self {
-            let path = PathHints { maximum: bytes, ..PathHints::default() };
-            engine.set_segment(path.segment(window_wire::SEGMENT_HEADER as u32));
+        let path = PathHints { maximum: bytes, ..PathHints::default() };
+        let segment = path.segment(window_wire::SEGMENT_HEADER as u32);
+        match self {
+            Self::WindowSender(engine) => engine.set_segment(segment),
+            Self::CustomSender(engine) => engine.set_segment(segment),
+            _ => {}
         }
     }
 
@@ -220,13 +231,18 @@ impl Machine {
 
     /// Whether what it sends may be as large as the path takes. What others send, acknowledgements too, fits any path.
     pub fn follows_path(&self) -> bool {
-        matches!(self, Self::WindowSender(_))
+        matches!(self, Self::WindowSender(_) | Self::CustomSender(_))
     }
 
     /// The peer is reached over another path. Those that are not named learn nothing of a path that bounds what they send.
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         match self {
-            Self::WindowSender(engine) => engine.renew(now, super::window::fresh(scheme)),
+            Self::WindowSender(engine) => {
+                if let Some(controller) = super::window::fresh(scheme) {
+                    engine.renew(now, controller);
+                }
+            }
+            Self::CustomSender(engine) => engine.renew(now),
             Self::Sscop(engine) => engine.renew(),
             _ => {}
         }
@@ -242,7 +258,7 @@ impl Machine {
     /// Whether any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks for
     /// all. Others answer each, and hold few answers.
     pub fn takes_batches(&self) -> bool {
-        matches!(self, Self::WindowSender(_) | Self::WindowReceiver(_))
+        matches!(self, Self::WindowSender(_) | Self::CustomSender(_) | Self::WindowReceiver(_))
     }
 
     /// Whether the engine keeps its peer from sending more than the application takes. Of others what comes beyond that is
@@ -255,6 +271,7 @@ impl Machine {
     pub fn backlog(&self) -> u64 {
         match self {
             Self::WindowSender(engine) => engine.backlog(),
+            Self::CustomSender(engine) => engine.backlog(),
             Self::Source(engine) => engine.backlog(),
             Self::AdaptiveTransmitter(engine) => engine.backlog(),
             Self::Sscop(engine) => engine.backlog(),
@@ -266,6 +283,7 @@ impl Machine {
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Self::WindowSender(engine) => engine.limit(),
+            Self::CustomSender(engine) => engine.limit(),
             Self::Source(engine) => engine.limit(),
             Self::AdaptiveTransmitter(engine) => engine.limit(),
             Self::Sscop(engine) => engine.held_by(),
@@ -280,6 +298,7 @@ impl Machine {
     pub fn sender_stats(&self, now: Time) -> SenderStats {
         match self {
             Self::WindowSender(engine) => engine.stats(now).common,
+            Self::CustomSender(engine) => engine.stats(now).common,
             Self::Source(engine) => engine.stats(now),
             Self::AdaptiveTransmitter(engine) => engine.stats(now).common,
             Self::Sscop(engine) => engine.stats(now).common,
@@ -292,7 +311,11 @@ impl Machine {
 
     /// How often a sender sent less because of the network's marks.
     pub fn mark_cuts(&self, now: Time) -> u64 {
-        if let Self::WindowSender(engine) = self { engine.stats(now).mark_cuts } else { 0 }
+        match self {
+            Self::WindowSender(engine) => engine.stats(now).mark_cuts,
+            Self::CustomSender(engine) => engine.stats(now).mark_cuts,
+            _ => 0,
+        }
     }
 
     /// Data packets that came a second time.

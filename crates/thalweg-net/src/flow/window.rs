@@ -3,18 +3,18 @@
 use super::{PathHints, Scheme};
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    Any, BbnConfig, ControllerConfig, CubicConfig, DecBitConfig, FixedConfig, Follow, Growth, NewRenoConfig,
-    SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
+    Any, BbnConfig, ControllerConfig, CubicConfig, DecBitConfig, FixedConfig, Follow, Growth, MadeSender,
+    NewRenoConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 use thalweg_proto::window::{
-    Counting, DelayedAck, PauseConfig, Receiver, ReceiverConfig, Recovery, RttConfig, Sender, SenderConfig,
+    Counting, DelayedAck, PauseConfig, Receiver, ReceiverConfig, Recovery, RttConfig, SenderConfig,
 };
 
-pub(super) fn sender(scheme: &Scheme, path: &PathHints) -> Sender<Slice, Any> {
-    Sender::new(Arc::new(sender_config(scheme, path)), fresh(scheme))
+pub(super) fn sender(scheme: &Scheme, path: &PathHints) -> MadeSender<Slice> {
+    controller(scheme).sender(Arc::new(sender_config(scheme, path)))
 }
 
 pub(super) fn receiver(scheme: &Scheme, path: &PathHints) -> Receiver<Slice> {
@@ -74,9 +74,9 @@ fn recovery(scheme: &Scheme) -> Recovery {
     }
 }
 
-/// A controller that has seen nothing.
-pub(super) fn fresh(scheme: &Scheme) -> Any {
-    Any::new(&controller(scheme))
+/// A controller that has seen nothing, where it is one of the list.
+pub(super) fn fresh(scheme: &Scheme) -> Option<Any> {
+    Any::new(&controller(scheme)).ok()
 }
 
 fn controller(scheme: &Scheme) -> ControllerConfig {

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 use thalweg_proto::payload::{Payload, Slice};
+use thalweg_proto::transport::Failure;
 
 /// Why there is no connection, or not any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,7 @@ impl fmt::Display for NetError {
                 f.write_str("the peer was started anew and has forgotten the connection")
             }
             Self::Closed(Closed::Protocol) => f.write_str("the peer said something that makes no sense"),
+            Self::Closed(Closed::Failed(Failure::Breach(breach))) => write!(f, "{breach}"),
             Self::Closed(Closed::Failed(failure)) => write!(f, "the transport gave up: {failure:?}"),
             Self::Stopped => f.write_str("the peer stopped before it had sent everything"),
             Self::Finished => f.write_str("the stream was finished before"),

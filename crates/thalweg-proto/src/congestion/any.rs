@@ -5,6 +5,8 @@ use super::{
     NewReno, Path, Seif, SentSample, SlowStart, SourceQuench, TriS, Vegas,
 };
 
+use crate::window::CustomController;
+
 macro_rules! controllers {
     ($($name:ident($held:ty)),*) => {
         /// Any of the controllers. Large ones are boxed, so that senders with small ones stay small.
@@ -34,8 +36,12 @@ controllers!(
 
 impl Any {
     /// The controller that `config` is for.
-    pub fn new(config: &ControllerConfig) -> Self {
-        match config {
+    ///
+    /// # Errors
+    ///
+    /// It is a custom one, which has a sender of its own.
+    pub fn new(config: &ControllerConfig) -> Result<Self, &CustomController> {
+        Ok(match config {
             ControllerConfig::Fixed(config) => Self::Fixed(Fixed::new(config)),
             ControllerConfig::SlowStart(config) => Self::SlowStart(SlowStart::new(config)),
             ControllerConfig::NewReno(config) => Self::NewReno(NewReno::new(config)),
@@ -46,11 +52,13 @@ impl Any {
             ControllerConfig::TriS(config) => Self::TriS(Box::new(TriS::new(config))),
             ControllerConfig::SourceQuench(config) => Self::SourceQuench(SourceQuench::new(config)),
             ControllerConfig::Bbn(config) => Self::Bbn(Box::new(Bbn::new(config))),
-        }
+            ControllerConfig::Custom(custom) => return Err(custom),
+        })
     }
 }
 
-// None of the controllers here keeps anything with a packet; the first that does makes this an enum.
+// None of the controllers here keeps anything with a packet. One that does has a sender of its own: see
+// [`CustomController`].
 impl Controller for Any {
     type PacketInfo = ();
 

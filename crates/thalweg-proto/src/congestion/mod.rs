@@ -25,7 +25,7 @@ mod vegas;
 
 pub use any::Any;
 pub use bbn::{Bbn, BbnConfig};
-pub use config::ControllerConfig;
+pub use config::{ControllerConfig, MadeSender};
 pub use cubic::{Cubic, CubicConfig};
 pub use dec_bit::{DecBit, DecBitConfig};
 pub use feedback::FeedbackKind;

@@ -6,6 +6,7 @@
 //! once, and answers with cumulative and selective acknowledgements.
 
 mod config;
+mod custom;
 mod outstanding;
 mod pause;
 mod pdu;
@@ -16,6 +17,7 @@ mod sender;
 pub mod wire;
 
 pub use config::{Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+pub use custom::{AnySender, Carried, ConfigureController, CustomController};
 pub use pdu::{Ack, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;

@@ -31,7 +31,7 @@ pub enum SenderReason {
 }
 
 /// What a sender has counted and believes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowStats {
     /// What all senders have; the window is the congestion window.
     pub common: SenderStats,
@@ -180,6 +180,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             mark_cuts: u64::from(self.marks.cuts()),
             invalid_acks: u64::from(self.invalid_acks),
         }
+    }
+
+    pub(super) const fn controller(&self) -> &C {
+        &self.controller
     }
 
     /// Bytes written and not yet sent.

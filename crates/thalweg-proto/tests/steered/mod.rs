@@ -16,7 +16,7 @@ pub struct Steered {
 impl Steered {
     /// The controller that `spec` describes; `pacing` is a rate and a burst.
     pub fn new(spec: &ControllerConfig, pacing: Option<(Rate, u32)>) -> Self {
-        Self { inner: Any::new(spec), pacing }
+        Self { inner: Any::new(spec).expect("one of the list"), pacing }
     }
 }
 

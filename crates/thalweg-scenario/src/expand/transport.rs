@@ -164,6 +164,7 @@ fn controller_entries(controller: &ControllerConfig, entries: &mut Entries) {
             entries.quantity("window", Packets(bbn.window));
             entries.quantity("lifetime", bbn.lifetime);
         }
+        ControllerConfig::Custom(ref custom) => entries.put("base", text(custom.name())),
     }
 }
 

@@ -2,11 +2,13 @@
 //! a hundred thousand flows the estimate is up to a third above what was measured.
 
 use super::super::path::{GroupPath, Paths, direction, packet_sizes};
+use std::sync::Arc;
 use thalweg_proto::congestion::{
     ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
     VegasConfig,
 };
-use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::payload::Length;
+use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
@@ -197,7 +199,7 @@ fn first_window(transport: &TransportSpec) -> u64 {
         TransportSpec::Sscop { config, .. } => f64::from(config.sscop.window),
         // A burst; what comes after it is paced.
         TransportSpec::Sstp { sender, .. } => f64::from(sender.rate.burst()),
-        TransportSpec::Window { controller, .. } => match controller {
+        TransportSpec::Window { sender, controller, .. } => match controller {
             ControllerConfig::Fixed(FixedConfig { window })
             | ControllerConfig::SourceQuench(SourceQuenchConfig { window, .. }) => *window,
             ControllerConfig::Bbn(bbn) => bbn.window,
@@ -208,6 +210,10 @@ fn first_window(transport: &TransportSpec) -> u64 {
             ControllerConfig::Seif(seif) => seif.initial_window,
             ControllerConfig::DecBit(dec_bit) => dec_bit.initial_window,
             ControllerConfig::TriS(_) => 1.0,
+            ControllerConfig::Custom(custom) => {
+                let made = custom.sender::<Length>(Arc::new(*sender));
+                made.stats(Time::ZERO).common.window.unwrap_or(1.0)
+            }
         },
     };
     (window as u64).clamp(1, 1 << 20)

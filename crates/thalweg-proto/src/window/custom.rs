@@ -1,0 +1,357 @@
+//! Window senders with a controller of any type: those of other crates, and those that keep something with every packet.
+//!
+//! The controllers of [`Any`](crate::congestion::Any) share one type of sender, which keeps nothing for them with its
+//! segments. A [`CustomController`] has a type of sender of its own, behind a pointer: its
+//! [`PacketInfo`](Controller::PacketInfo) lies in the segments, and nobody else pays for it.
+//!
+//! Such a controller is not trusted. One that panics or answers with what no sender can follow ends its own connection, by
+//! [`Failure::Breach`] with its name, and nothing else.
+
+use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
+use crate::congestion::{
+    AckSample, Controller, Decision, FeedbackKind, FeedbackSample, LossSample, LostSample, Path, SentSample,
+};
+use crate::engine::{Engine, Output};
+use crate::payload::{Length, Payload, Slice};
+use crate::transport::{Breach, BreachKind, Event, Failure, Input, Limit};
+use crate::units::{Rate, Time};
+use core::any::Any;
+use core::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// The largest window in segments that a sender believes a controller.
+const MOST_WINDOW: f64 = (1 << 30) as f64;
+
+/// A window sender of which the type of the controller is not told.
+pub trait AnySender<P: Payload>:
+    Engine<Pdu = Pdu<P>, Input = Input<Pdu<P>, P>, Event = Event<P>, Reason = SenderReason> + fmt::Debug + Send
+{
+    /// As [`Sender::stats`].
+    fn stats(&self, now: Time) -> WindowStats;
+    /// As [`Sender::backlog`].
+    fn backlog(&self) -> u64;
+    /// As [`Sender::limit`].
+    fn limit(&self) -> Option<Limit>;
+    /// As [`Sender::set_segment`].
+    fn set_segment(&mut self, bytes: u32);
+    /// As [`Sender::renew`], with a new controller of the same kind.
+    fn renew(&mut self, now: Time);
+}
+
+/// The configuration of a controller that is in no list: all that there is to know of it before it is made.
+pub trait ConfigureController: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// The controller.
+    type Controller: Controller<PacketInfo: Send> + fmt::Debug + Send + 'static;
+
+    /// The name, for errors.
+    const NAME: &'static str;
+
+    /// The controller of a new connection, which has seen nothing.
+    fn make(&self) -> Self::Controller;
+
+    /// Whether it takes a mark for a loss, as RFC 3168 asks ([`LossKind::Mark`](crate::congestion::LossKind::Mark)).
+    fn answers_marks(&self) -> bool {
+        false
+    }
+
+    /// The messages of routers that it understands.
+    fn feedback(&self) -> Option<FeedbackKind> {
+        None
+    }
+}
+
+/// A controller that is in no list, by its configuration.
+#[derive(Clone)]
+pub struct CustomController(Arc<dyn Configured>);
+
+impl fmt::Debug for CustomController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl PartialEq for CustomController {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&*other.0)
+    }
+}
+
+impl CustomController {
+    /// The controller of `config`.
+    pub fn new(config: impl ConfigureController) -> Self {
+        Self(Arc::new(config))
+    }
+
+    /// The configuration, if it is one of type `C`.
+    pub fn config<C: ConfigureController>(&self) -> Option<&C> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Whether it takes a mark for a loss.
+    pub fn answers_marks(&self) -> bool {
+        self.0.answers_marks()
+    }
+
+    /// What routers should tell its flows.
+    pub fn feedback(&self) -> Option<FeedbackKind> {
+        self.0.feedback()
+    }
+
+    /// The sender of a new connection, with a controller that has seen nothing.
+    pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<P>> {
+        P::sender(self, config)
+    }
+}
+
+/// A payload that senders of custom controllers carry: lengths in simulations, bytes on real paths.
+pub trait Carried: Payload {
+    #[doc(hidden)]
+    fn sender(of: &CustomController, config: Arc<SenderConfig>) -> Box<dyn AnySender<Self>>;
+}
+
+impl Carried for Length {
+    fn sender(of: &CustomController, config: Arc<SenderConfig>) -> Box<dyn AnySender<Self>> {
+        of.0.of_lengths(config)
+    }
+}
+
+impl Carried for Slice {
+    fn sender(of: &CustomController, config: Arc<SenderConfig>) -> Box<dyn AnySender<Self>> {
+        of.0.of_bytes(config)
+    }
+}
+
+/// [`ConfigureController`] without its types.
+trait Configured: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn answers_marks(&self) -> bool;
+    fn feedback(&self) -> Option<FeedbackKind>;
+    fn equals(&self, other: &dyn Configured) -> bool;
+    fn as_any(&self) -> &dyn Any;
+    fn of_lengths(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Length>>;
+    fn of_bytes(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Slice>>;
+}
+
+impl<C: ConfigureController> Configured for C {
+    fn name(&self) -> &'static str {
+        C::NAME
+    }
+    fn answers_marks(&self) -> bool {
+        ConfigureController::answers_marks(self)
+    }
+    fn feedback(&self) -> Option<FeedbackKind> {
+        ConfigureController::feedback(self)
+    }
+    fn equals(&self, other: &dyn Configured) -> bool {
+        other.as_any().downcast_ref::<C>().is_some_and(|other| self == other)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn of_lengths(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Length>> {
+        Box::new(Guarded::new(self.clone(), config))
+    }
+    fn of_bytes(&self, config: Arc<SenderConfig>) -> Box<dyn AnySender<Slice>> {
+        Box::new(Guarded::new(self.clone(), config))
+    }
+}
+
+/// Why no sender can follow a decision; `None` for one that it can.
+fn fault(decision: &Decision) -> Option<BreachKind> {
+    match *decision {
+        Decision { window, .. } if window.is_nan() => Some(BreachKind::WindowNotANumber),
+        Decision { window, .. } if window < 1.0 => Some(BreachKind::WindowTooSmall),
+        Decision { window, .. } if window > MOST_WINDOW => Some(BreachKind::WindowTooLarge),
+        Decision { pacing_rate: Some(Rate::ZERO), .. } => Some(BreachKind::NoRate),
+        Decision { burst: 0, .. } => Some(BreachKind::NoBurst),
+        _ => None,
+    }
+}
+
+/// A controller whose answers are looked at after everything that it is told.
+#[derive(Clone, Debug)]
+struct Checked<C> {
+    inner: C,
+    /// The last answer that could be followed.
+    decision: Decision,
+    threshold: Option<f64>,
+    breach: Option<BreachKind>,
+}
+
+impl<C: Controller> Checked<C> {
+    fn new(inner: C) -> Self {
+        let mut checked = Self { inner, decision: Decision::window(1.0), threshold: None, breach: None };
+        checked.look();
+        checked
+    }
+
+    fn look(&mut self) {
+        let decision = self.inner.decision();
+        match fault(&decision) {
+            None => self.decision = decision,
+            found => self.breach = self.breach.or(found),
+        }
+        self.threshold = self.inner.threshold();
+    }
+}
+
+impl<C: Controller> Controller for Checked<C> {
+    type PacketInfo = C::PacketInfo;
+
+    fn on_sent(&mut self, sample: &SentSample) -> C::PacketInfo {
+        let info = self.inner.on_sent(sample);
+        self.look();
+        info
+    }
+
+    fn on_ack(&mut self, sample: &AckSample, info: C::PacketInfo) {
+        self.inner.on_ack(sample, info);
+        self.look();
+    }
+
+    fn on_packet_lost(&mut self, sample: &LostSample, info: C::PacketInfo) {
+        self.inner.on_packet_lost(sample, info);
+        self.look();
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        self.inner.on_loss(sample);
+        self.look();
+    }
+
+    fn on_app_limited(&mut self, path: &Path) {
+        self.inner.on_app_limited(path);
+        self.look();
+    }
+
+    fn on_recovered(&mut self, path: &Path) {
+        self.inner.on_recovered(path);
+        self.look();
+    }
+
+    fn on_undo(&mut self, before: Self, path: &Path) {
+        self.inner.on_undo(before.inner, path);
+        self.look();
+    }
+
+    fn on_feedback(&mut self, sample: &FeedbackSample) {
+        self.inner.on_feedback(sample);
+        self.look();
+    }
+
+    fn heeds_drops(&self) -> bool {
+        self.inner.heeds_drops()
+    }
+
+    fn on_idle(&mut self, path: &Path) {
+        self.inner.on_idle(path);
+        self.look();
+    }
+
+    fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    fn threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+}
+
+/// A sender whose controller may do anything.
+struct Guarded<P: Payload, C: ConfigureController> {
+    controller: C,
+    /// `None` where no controller could be made.
+    sender: Option<Sender<P, Checked<C::Controller>>>,
+    breach: Option<BreachKind>,
+    told: bool,
+}
+
+impl<P: Payload, C: ConfigureController> fmt::Debug for Guarded<P, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guarded")
+            .field("controller", &self.controller)
+            .field("breach", &self.breach)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<P: Payload, C: ConfigureController> Guarded<P, C> {
+    fn new(controller: C, config: Arc<SenderConfig>) -> Self {
+        let made = catch_unwind(AssertUnwindSafe(|| Sender::new(config, Checked::new(controller.make()))));
+        let breach = made.as_ref().map_or(Some(BreachKind::Panicked), |sender| sender.controller().breach);
+        Self { controller, sender: made.ok(), breach, told: false }
+    }
+
+    /// Does something with the sender, unless its controller broke its contract before. What it left half done after a panic
+    /// is not looked at any more.
+    fn guard<R>(&mut self, act: impl FnOnce(&mut Sender<P, Checked<C::Controller>>) -> R) -> Option<R> {
+        let sender = self.sender.as_mut().filter(|_| self.breach.is_none())?;
+        match catch_unwind(AssertUnwindSafe(|| act(sender))) {
+            Ok(done) => {
+                self.breach = sender.controller().breach;
+                Some(done)
+            }
+            Err(_) => {
+                self.breach = Some(BreachKind::Panicked);
+                None
+            }
+        }
+    }
+
+    fn sound(&self) -> Option<&Sender<P, Checked<C::Controller>>> {
+        self.sender.as_ref().filter(|_| self.breach != Some(BreachKind::Panicked))
+    }
+}
+
+impl<P: Payload, C: ConfigureController> Engine for Guarded<P, C> {
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = SenderReason;
+
+    fn handle(&mut self, now: Time, input: Input<Pdu<P>, P>) {
+        let _ = self.guard(|sender| sender.handle(now, input));
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Pdu<P>, Event<P>, SenderReason> {
+        let output = self.guard(|sender| sender.poll(now));
+        let Some(kind) = self.breach else { return output.unwrap_or(Output::Idle) };
+        if core::mem::replace(&mut self.told, true) {
+            return Output::Idle;
+        }
+        Output::Event(Event::Failed(Failure::Breach(Breach { by: C::NAME, kind })))
+    }
+}
+
+impl<P, C> AnySender<P> for Guarded<P, C>
+where
+    P: Payload<Queue: Send> + Send,
+    C: ConfigureController,
+{
+    fn stats(&self, now: Time) -> WindowStats {
+        self.sound().map_or_else(WindowStats::default, |sender| sender.stats(now))
+    }
+
+    fn backlog(&self) -> u64 {
+        self.sound().map_or(0, Sender::backlog)
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        self.sound().and_then(Sender::limit)
+    }
+
+    fn set_segment(&mut self, bytes: u32) {
+        let _ = self.guard(|sender| sender.set_segment(bytes));
+    }
+
+    fn renew(&mut self, now: Time) {
+        let controller = self.controller.clone();
+        let _ = self.guard(|sender| sender.renew(now, Checked::new(controller.make())));
+    }
+}

@@ -1,0 +1,208 @@
+//! Controllers that are in no list: they run as those of the list do, and one that breaks its contract ends the run by name.
+
+mod net;
+
+use net::{direction, group, millis, pipe, run, window};
+use thalweg_proto::congestion::delivery::{Sampler, Stamp};
+use thalweg_proto::congestion::{
+    AckSample, Controller, ControllerConfig, Cubic, CubicConfig, Decision, LossSample, LostSample, NewReno,
+    NewRenoConfig, Path, SentSample,
+};
+use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::{ConfigureController, CustomController};
+use thalweg_queue::Limit;
+use thalweg_sim::spec::{Spec, WorkloadSpec};
+use thalweg_sim::trace::NoTrace;
+use thalweg_sim::{Simulation, Status};
+
+/// 10 Mbit/s, 10 ms each way and room for 20 packets, over which losses come soon.
+fn path(controllers: Vec<ControllerConfig>) -> Spec {
+    let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(20)));
+    let groups =
+        controllers.into_iter().map(|controller| group("flow", 1, window(controller), WorkloadSpec::Bulk));
+    Spec { groups: groups.collect(), duration: Duration::from_secs(20), ..spec }
+}
+
+/// A configuration of the list that is given as one of no list.
+#[derive(Clone, Debug, PartialEq)]
+struct Renamed<C>(C);
+
+impl ConfigureController for Renamed<NewRenoConfig> {
+    type Controller = NewReno;
+    const NAME: &'static str = "my-reno";
+    fn make(&self) -> NewReno {
+        NewReno::new(&self.0)
+    }
+}
+
+impl ConfigureController for Renamed<CubicConfig> {
+    type Controller = Cubic;
+    const NAME: &'static str = "my-cubic";
+    fn make(&self) -> Cubic {
+        Cubic::new(&self.0)
+    }
+}
+
+/// The same rules behind a pointer and in the list give the same run, packet by packet.
+#[test]
+fn a_custom_controller_runs_as_one_of_the_list() {
+    let reno = NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 };
+    let cubic = CubicConfig {
+        initial_window: 10.0,
+        initial_threshold: 1e9,
+        c: 0.4,
+        beta: 0.7,
+        fast_convergence: true,
+    };
+    let custom = [CustomController::new(Renamed(reno)), CustomController::new(Renamed(cubic))];
+    assert_eq!(custom[0].config(), Some(&Renamed(reno)));
+    assert_eq!(custom[0].config::<Renamed<CubicConfig>>(), None);
+    let listed = run(&path(vec![ControllerConfig::NewReno(reno), ControllerConfig::Cubic(cubic)]));
+    let custom = run(&path(custom.map(ControllerConfig::Custom).to_vec()));
+    assert!(listed.flows.iter().all(|flow| flow.retransmissions > 0), "losses are part of it");
+    assert_eq!(custom.fingerprint, listed.fingerprint);
+    assert_eq!(custom.flows, listed.flows);
+}
+
+/// Sends at the highest delivery rate that it has seen, and a little more: what a sampler is for.
+#[derive(Clone, Debug, Default)]
+struct Fastest {
+    sampler: Sampler,
+    rate: f64,
+}
+
+impl Controller for Fastest {
+    type PacketInfo = Stamp;
+
+    fn on_sent(&mut self, sample: &SentSample) -> Stamp {
+        self.sampler.on_sent(sample)
+    }
+
+    fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
+        self.rate = self.rate.max(self.sampler.on_ack(sample, stamp).bytes_per_second().unwrap_or(0.0));
+    }
+
+    fn on_packet_lost(&mut self, sample: &LostSample, _stamp: Stamp) {
+        self.sampler.on_packet_lost(sample);
+    }
+
+    fn on_app_limited(&mut self, path: &Path) {
+        self.sampler.on_app_limited(path, self.decision().window);
+    }
+
+    fn on_loss(&mut self, _sample: &LossSample) {}
+
+    fn decision(&self) -> Decision {
+        // Bytes in 25 ms, which is a little more than the round trip.
+        Decision::window((self.rate * 0.025 / 960.0 * 1.25).max(4.0))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct FastestConfig;
+
+impl ConfigureController for FastestConfig {
+    type Controller = Fastest;
+    const NAME: &'static str = "fastest";
+    fn make(&self) -> Fastest {
+        Fastest::default()
+    }
+}
+
+/// Samples of the delivery rate find the capacity: 10 Mbit/s of which 960 bytes of 1000 are payload.
+#[test]
+fn a_controller_that_samples_delivery_rates_finds_the_capacity() {
+    let fastest = CustomController::new(FastestConfig);
+    let result = run(&path(vec![ControllerConfig::Custom(fastest)]));
+    let rate = result.flows[0].delivered.get() as f64 * 8.0 / 20.0;
+    assert!((9.4e6..=9.6e6).contains(&rate), "{rate} bit/s");
+}
+
+/// Answers well until so many acknowledgements have come, and then otherwise.
+#[derive(Clone, Debug)]
+struct Broken {
+    left: u32,
+    then: fn() -> Decision,
+}
+
+impl Controller for Broken {
+    type PacketInfo = ();
+
+    fn on_ack(&mut self, _sample: &AckSample, (): ()) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    fn on_loss(&mut self, _sample: &LossSample) {}
+
+    fn decision(&self) -> Decision {
+        if self.left == 0 { (self.then)() } else { Decision::window(4.0) }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BrokenConfig(fn() -> Decision);
+
+impl PartialEq for BrokenConfig {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl ConfigureController for BrokenConfig {
+    type Controller = Broken;
+    const NAME: &'static str = "mine";
+    fn make(&self) -> Broken {
+        Broken { left: 10, then: self.0 }
+    }
+}
+
+/// Each breach ends the run with the flow, the time and the name. Four segments of 1000 bytes on the wire leave at once: the
+/// tenth acknowledgement is the second after three round trips of 20.832 ms, a segment of 0.8 ms later.
+#[test]
+fn a_controller_that_breaks_its_contract_ends_the_run_by_name() {
+    type Answer = fn() -> Decision;
+    let broken: [(Answer, &str); 7] = [
+        (|| Decision::window(f64::NAN), "answered with a window that is not a number"),
+        (|| Decision::window(0.0), "answered with a window below one segment"),
+        (|| Decision::window(-f64::INFINITY), "answered with a window below one segment"),
+        (|| Decision::window(1e18), "answered with a window beyond 2^30 segments"),
+        (
+            || Decision { pacing_rate: Some(Rate::ZERO), ..Decision::window(4.0) },
+            "answered with a pacing rate of zero, which is no rate: `None` does not pace",
+        ),
+        (|| Decision { burst: 0, ..Decision::window(4.0) }, "answered with a burst of no segments"),
+        (|| panic!("a test's controller"), "panicked"),
+    ];
+    for (then, what) in broken {
+        let custom = CustomController::new(BrokenConfig(then));
+        let spec = path(vec![ControllerConfig::Custom(custom)]);
+        let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
+        while simulation.advance(1 << 20) == Status::Running {}
+        assert_eq!(simulation.advance(1), Status::Broken);
+        let told = simulation.error().unwrap().to_string();
+        assert_eq!(told, format!("`flow` at 63.296 ms: the controller `mine` {what}"));
+        assert!(simulation.now() < Time::ZERO + millis(65));
+        assert!(!simulation.finish().0.complete);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct NeverConfig;
+
+impl ConfigureController for NeverConfig {
+    type Controller = Broken;
+    const NAME: &'static str = "never";
+    fn make(&self) -> Broken {
+        panic!("a test's controller")
+    }
+}
+
+/// A controller that cannot even be made.
+#[test]
+fn a_controller_that_cannot_be_made_ends_the_run_when_its_flow_begins() {
+    let custom = CustomController::new(NeverConfig);
+    let spec = path(vec![ControllerConfig::Custom(custom)]);
+    let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
+    while simulation.advance(1 << 20) == Status::Running {}
+    assert_eq!(simulation.error().unwrap().to_string(), "`flow` at 0 s: the controller `never` panicked");
+}
