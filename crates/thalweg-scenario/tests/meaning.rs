@@ -254,6 +254,36 @@ fn schemes_take_from_the_defaults_what_they_do_not_say() {
 }
 
 #[test]
+fn a_floor_of_time_outs_does_what_it_says() {
+    let with = |rto: &str| {
+        read(&format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {{ base = \"newreno\", rto = {{ {rto} }} }}\n"
+        ))
+    };
+    let millis = Duration::from_millis;
+    // A floor alone takes the margin down with it, but not up.
+    for (rto, floor, margin) in [
+        ("floor = \"1 ms\"", 1, 1),
+        ("floor = \"1 s\"", 1000, 200),
+        ("margin = \"5 ms\"", 200, 5),
+        ("floor = \"50 ms\", margin = \"50 ms\"", 50, 50),
+        ("initial = \"1 s\"", 200, 200),
+    ] {
+        let loaded = with(rto);
+        let TransportSpec::Window { sender, .. } = &loaded.spec().groups[0].transport else {
+            panic!("newreno has windows");
+        };
+        assert_eq!((sender.rtt.floor, sender.rtt.margin), (millis(floor), millis(margin)), "{rto}");
+        assert!(loaded.warnings.is_empty(), "{rto}");
+    }
+    // Both, and one of them in vain.
+    let loaded = with("floor = \"1 ms\", margin = \"200 ms\"");
+    assert_eq!(loaded.warnings.len(), 1);
+    assert_eq!(loaded.warnings[0].code, "scenario.rto");
+}
+
+#[test]
 fn built_in_schemes_have_their_textbook_parameters() {
     for (name, window, recovery) in [
         ("slow-start", 1.0, Recovery::GoBackN),

@@ -151,6 +151,11 @@ impl Scheme {
         self.entry.name
     }
 
+    /// True for an option that was given, not taken from the usual values.
+    pub(super) fn says(&self, option: &str) -> bool {
+        self.said.iter().any(|(key, _)| key.name == option)
+    }
+
     /// The bytes that tell the other end, at most [`MAX_ENCODING`].
     pub fn encode(&self) -> Vec<u8> {
         self.to_string().into_bytes()

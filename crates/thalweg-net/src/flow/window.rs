@@ -35,7 +35,11 @@ fn sender_config(scheme: &Scheme, path: &PathHints) -> SenderConfig {
             floor: time("rto.floor"),
             ceiling: time("rto.ceiling"),
             granularity: Duration::ZERO,
-            margin: time("rto.margin"),
+            margin: if scheme.says("rto.margin") {
+                time("rto.margin")
+            } else {
+                time("rto.margin").min(time("rto.floor"))
+            },
             deviations: count(scheme, "rto.deviations"),
         },
         idle_restart: switch(scheme, "idle-restart"),

@@ -70,7 +70,7 @@ table! {
         ceiling: Duration = "ceiling" or r#""60 s""#;
         /// The clock's tick: measurements are rounded up to it.
         granularity: Duration = "granularity" or r#""0 s""#;
-        /// The least that is added to the smoothed time.
+        /// The least that is added to the smoothed time; where it is not given, no more than a `floor` that is.
         margin: Duration = "margin" or r#""200 ms""#;
         /// How many mean deviations are added to the smoothed time, if that is more.
         deviations: u32 = "deviations" or "4";

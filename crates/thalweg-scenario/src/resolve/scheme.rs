@@ -401,8 +401,22 @@ impl Resolver<'_> {
 
     fn rto(&mut self, rto: Option<&At<Rto>>, span: Span) -> Option<RttConfig> {
         let mut table = rto.map(|at| at.value.clone()).unwrap_or_default();
+        let given = (table.floor.clone(), table.margin.clone());
         table.inherit(Rto::defaults());
         let span = rto.map_or(span, |at| at.span);
+        if let ((Some(floor), None), Some(margin)) = (&given, &mut table.margin) {
+            // Who lowers the one wants short time-outs, which the other would forbid.
+            margin.value = margin.value.min(floor.value);
+        }
+        if let (Some(floor), Some(margin)) = &given
+            && !floor.value.is_zero()
+            && floor.value < margin.value
+        {
+            let message =
+                format!("a floor of {} below the margin of {} does nothing", floor.value, margin.value);
+            let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
+            self.report.warn("scenario.rto", floor.span, message).help(help);
+        }
         let config = RttConfig {
             initial: table.initial.as_ref()?.value,
             floor: table.floor.as_ref()?.value,
