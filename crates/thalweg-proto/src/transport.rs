@@ -152,21 +152,28 @@ pub enum Limit {
     ReceiverWindow,
     /// The pacing rate asks to wait.
     Pacing,
-    /// Losses are being repaired: recovery, or the wait for a retransmission timer.
+    /// Losses are being repaired.
     Network,
     /// A gate stopped the flow.
     Paused,
+    /// All that was outstanding was lost, or the answers to it: the retransmission timer has to expire. The time from the
+    /// last packet that was sent or heard of to the expiry, and from there to the next answer.
+    RetransmissionTimer,
 }
 
 impl Limit {
+    /// How many limits there are.
+    pub const COUNT: usize = 7;
+
     /// Every limit, in the order of [`Limit::index`].
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; Self::COUNT] = [
         Self::CongestionWindow,
         Self::ReceiverWindow,
         Self::Pacing,
         Self::Application,
         Self::Network,
         Self::Paused,
+        Self::RetransmissionTimer,
     ];
 
     /// The position in [`Limit::ALL`].
@@ -178,6 +185,7 @@ impl Limit {
             Self::Application => 3,
             Self::Network => 4,
             Self::Paused => 5,
+            Self::RetransmissionTimer => 6,
         }
     }
 
@@ -190,6 +198,7 @@ impl Limit {
             Self::Application => "application",
             Self::Network => "network",
             Self::Paused => "paused",
+            Self::RetransmissionTimer => "retransmission-timer",
         }
     }
 }
@@ -214,7 +223,7 @@ pub struct SenderStats {
     /// Expiries of the timer that a sender falls back upon.
     pub timeouts: u64,
     /// How long each of [`Limit::ALL`] has held the sender back.
-    pub limits: [Duration; 6],
+    pub limits: [Duration; Limit::COUNT],
 }
 
 impl SenderStats {
@@ -261,35 +270,127 @@ impl ReceiverCounts {
 pub struct LimitClock {
     now: Option<Limit>,
     since: Time,
+    /// The retransmission timer has expired, and nothing has been heard since.
+    is_silent: bool,
     /// Without the time since `since`.
-    held: [Duration; 6],
+    held: [Duration; Limit::COUNT],
 }
 
 impl LimitClock {
     /// What holds the sender back; `None` before the first change, and when all is done.
     pub const fn current(&self) -> Option<Limit> {
+        match self.now {
+            Some(_) if self.is_silent => Some(Limit::RetransmissionTimer),
+            other => other,
+        }
+    }
+
+    /// What would hold the sender back if the peer were not silent: what a controller is told.
+    pub const fn own(&self) -> Option<Limit> {
         self.now
     }
 
-    /// Another limit holds from `now` on, or none any more: the time since the last change belongs to the one that held
-    /// then.
+    /// The time since the last change belongs to what held the sender back then.
+    fn settle(&mut self, now: Time) {
+        if let Some(limit) = self.current() {
+            self.held[limit.index()] += now.since(self.since);
+        }
+        self.since = now;
+    }
+
+    /// Another limit holds from `now` on, or none any more.
     #[inline]
     pub fn change(&mut self, now: Time, limit: Option<Limit>) {
         if self.now == limit {
             return;
         }
-        if let Some(last) = self.now {
-            self.held[last.index()] += now.since(self.since);
+        self.settle(now);
+        self.now = limit;
+    }
+
+    /// The retransmission timer has expired: since `progress`, when something was sent or heard for the last time, the
+    /// sender has waited for that, whatever else would have held it back, and goes on to until it hears something.
+    pub fn expire(&mut self, now: Time, progress: Time) {
+        if self.now.is_some() {
+            self.settle(progress.clamp(self.since, now));
         }
-        (self.now, self.since) = (limit, now);
+        self.is_silent = true;
+        self.settle(now);
+    }
+
+    /// An answer came.
+    #[inline]
+    pub fn hear(&mut self, now: Time) {
+        if self.is_silent {
+            self.settle(now);
+            self.is_silent = false;
+        }
     }
 
     /// How long each of [`Limit::ALL`] has held the sender back, up to `now`.
-    pub fn held(&self, now: Time) -> [Duration; 6] {
+    pub fn held(&self, now: Time) -> [Duration; Limit::COUNT] {
         let mut held = self.held;
-        if let Some(limit) = self.now {
+        if let Some(limit) = self.current() {
             held[limit.index()] += now.since(self.since);
         }
         held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn held(clock: &LimitClock, now: u64, limit: Limit) -> f64 {
+        clock.held(at(now))[limit.index()].as_millis_f64()
+    }
+
+    #[test]
+    fn a_wait_for_the_retransmission_timer_is_told_apart() {
+        // Full from 0 on, heard of until 30, nothing to send from 50 on, and at 230 the timer expires.
+        let mut clock = LimitClock::default();
+        clock.change(at(0), Some(Limit::CongestionWindow));
+        clock.change(at(50), Some(Limit::Application));
+        clock.expire(at(230), at(30));
+        // What was known by then to hold the sender up to 50 did so; the rest was the timer, and goes on as such.
+        assert_eq!(held(&clock, 230, Limit::CongestionWindow), 50.0);
+        assert_eq!(held(&clock, 230, Limit::Application), 0.0);
+        assert_eq!(held(&clock, 230, Limit::RetransmissionTimer), 180.0);
+        assert_eq!(
+            (clock.current(), clock.own()),
+            (Some(Limit::RetransmissionTimer), Some(Limit::Application))
+        );
+        clock.change(at(240), Some(Limit::Network));
+        clock.expire(at(630), at(230));
+        clock.hear(at(640));
+        assert_eq!(clock.current(), Some(Limit::Network));
+        assert_eq!(held(&clock, 700, Limit::RetransmissionTimer), 590.0);
+        assert_eq!(held(&clock, 700, Limit::Network), 60.0);
+        // Nothing is counted twice or forgotten.
+        let total: f64 = clock.held(at(700)).iter().map(|span| span.as_millis_f64()).sum();
+        assert_eq!(total, 700.0);
+    }
+
+    #[test]
+    fn progress_divides_what_one_limit_held() {
+        let mut clock = LimitClock::default();
+        clock.change(at(0), Some(Limit::CongestionWindow));
+        clock.expire(at(300), at(100));
+        clock.hear(at(310));
+        assert_eq!(held(&clock, 310, Limit::CongestionWindow), 100.0);
+        assert_eq!(held(&clock, 310, Limit::RetransmissionTimer), 210.0);
+    }
+
+    #[test]
+    fn every_limit_has_its_place_and_name() {
+        for (place, limit) in Limit::ALL.into_iter().enumerate() {
+            assert_eq!(limit.index(), place);
+        }
+        let names: std::collections::BTreeSet<_> = Limit::ALL.map(Limit::name).into();
+        assert_eq!(names.len(), Limit::COUNT);
     }
 }

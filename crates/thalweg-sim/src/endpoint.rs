@@ -9,7 +9,7 @@ use crate::spec::{LOWEST_PRIORITY, TransportSpec};
 use std::sync::Arc;
 use thalweg_proto::congestion::{Any, FeedbackKind, MadeSender};
 use thalweg_proto::payload::Length;
-use thalweg_proto::transport::{Event, Feedback, Input, ReceiverCounts, SenderStats};
+use thalweg_proto::transport::{Event, Feedback, Input, Limit, ReceiverCounts, SenderStats};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::{Engine, Output, aack, datagram, sscop, sstp, window};
 
@@ -275,7 +275,7 @@ pub(crate) struct Counts {
     pub segments: u64,
     pub segment_delays: Duration,
     pub longest_segment_delay: Duration,
-    pub limits: [Duration; 6],
+    pub limits: [Duration; Limit::COUNT],
 }
 
 impl Default for Counts {
@@ -290,7 +290,7 @@ impl Default for Counts {
             segments: 0,
             segment_delays: Duration::ZERO,
             longest_segment_delay: Duration::ZERO,
-            limits: [Duration::ZERO; 6],
+            limits: [Duration::ZERO; Limit::COUNT],
         }
     }
 }

@@ -110,7 +110,7 @@ pub struct FlowResult {
     /// reads everything at once.
     pub unread_peak: Option<Bytes>,
     /// How long each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
-    pub limits: [Duration; 6],
+    pub limits: [Duration; Limit::COUNT],
 }
 
 impl FlowResult {

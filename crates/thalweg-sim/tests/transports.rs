@@ -4,6 +4,7 @@ mod net;
 
 use net::{bytes, direction, group, lossy, millis, pipe, run, window};
 use thalweg_proto::congestion::{ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
+use thalweg_proto::transport::Limit as HeldBy;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
@@ -259,4 +260,36 @@ fn components_do_not_disturb_each_other() {
     assert_eq!(alone_result.links[0], both_result.links[0]);
     assert_eq!(alone_result.fingerprint, run(&alone).fingerprint);
     assert_ne!(alone_result.fingerprint, run(&Spec { seed: 2, ..alone }).fingerprint);
+}
+
+/// A transfer of ten segments over the pipe, where these packets are lost: its result.
+fn with_losses(lost: &[u64]) -> RunResult {
+    let mut link = ten_mbit(Limit::Unlimited);
+    link.impairment = ImpairmentSpec { loss: LossSpec::List(lost.into()), ..ImpairmentSpec::default() };
+    let mut spec = pipe(link);
+    // Acknowledgements are safe.
+    spec.links[0].backward = ten_mbit(Limit::Unlimited);
+    spec.groups = vec![group("flow", 1, window(new_reno()), WorkloadSpec::Transfer(bytes(9600)))];
+    run(&spec)
+}
+
+/// However the timer comes to be what a transfer waits for, that is what is said of it: the first flight lost (the initial
+/// time-out of a second, RFC 6298, 2.1), the last segment lost, and a repair lost.
+#[test]
+fn waits_for_the_retransmission_timer_have_one_name() {
+    for (what, lost) in [("first flight", vec![1, 2]), ("tail", vec![10]), ("repair", vec![3, 11])] {
+        let flow = &with_losses(&lost).flows[0];
+        assert_eq!(flow.timeouts, 1, "{what}");
+        let total: f64 = flow.limits.iter().map(|span| span.as_secs_f64()).sum();
+        let waited = flow.limits[HeldBy::RetransmissionTimer.index()].as_secs_f64();
+        assert!(waited / total > 0.6, "{what}: {waited} s of {total} s");
+        for limit in HeldBy::ALL.into_iter().filter(|limit| *limit != HeldBy::RetransmissionTimer) {
+            assert!(flow.limits[limit.index()].as_secs_f64() < waited, "{what}: {}", limit.name());
+        }
+        let end = flow.finished.expect("it ends").as_secs_f64();
+        assert!((total - end).abs() < 0.02, "{what}: {total} s of {end} s");
+    }
+    // Where the timer does not expire nobody waits for it.
+    let calm = &with_losses(&[4]).flows[0];
+    assert_eq!((calm.timeouts, calm.limits[HeldBy::RetransmissionTimer.index()]), (0, Duration::ZERO));
 }

@@ -56,6 +56,8 @@ pub struct Transmitter<P: Payload> {
     /// When silence has lasted too long; [`Time::MAX`] with nothing outstanding.
     timer: Time,
     limits: LimitClock,
+    /// When something was sent or reported for the last time.
+    progress: Time,
     signal: Option<Signal>,
     writable: bool,
     finishing: bool,
@@ -79,6 +81,7 @@ impl<P: Payload> Transmitter<P> {
             rtt: RttEstimator::new(&RttConfig::default()),
             timer: Time::MAX,
             limits: LimitClock::default(),
+            progress: Time::ZERO,
             signal: None,
             writable: false,
             finishing: false,
@@ -137,6 +140,8 @@ impl<P: Payload> Transmitter<P> {
             self.invalid_acks += 1;
             return;
         }
+        self.progress = now;
+        self.limits.hear(now);
         let released = report.cumulative.saturating_sub(self.first);
         if released > 0 {
             self.release(now, released);
@@ -184,6 +189,7 @@ impl<P: Payload> Transmitter<P> {
         self.timer = now + self.patience();
         if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
             self.timeouts += 1;
+            self.limits.expire(now, self.progress);
             self.signal = Some(Signal::Timeout);
             self.ask(self.first);
             // The newest shows the receiver how far the numbers go: it then asks for all that is missing in between.
@@ -295,6 +301,7 @@ impl<P: Payload> Engine for Transmitter<P> {
         match self.next_packet(now) {
             Ok(data) => {
                 self.sent += 1;
+                self.progress = now;
                 if self.timer == Time::MAX {
                     self.timer = now + self.patience();
                 }

@@ -210,6 +210,7 @@ impl<P: Payload> Endpoint<P> {
             _ if self.paused => Limit::Paused,
             State::Ready if paced => Limit::Pacing,
             State::Ready => Limit::ReceiverWindow,
+            _ if self.sscop.is_repeating() => Limit::RetransmissionTimer,
             _ => Limit::Network,
         })
     }

@@ -153,6 +153,12 @@ pub struct Sscop<P: Payload> {
 }
 
 impl<P: Payload> Sscop<P> {
+    /// True while the peer has not answered what asks it to open, close or renew the connection, which has been sent more
+    /// than once: `Timer_CC` decides when it goes again.
+    pub fn is_repeating(&self) -> bool {
+        self.v.vt_cc > 1
+    }
+
     /// An end without a connection.
     pub fn new(config: Arc<Config>) -> Self {
         let in_range = config.in_range();

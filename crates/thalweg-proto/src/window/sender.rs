@@ -99,6 +99,7 @@ pub struct Sender<P: Payload, C: Controller> {
     /// Pacing: the earliest time of the next transmission without a burst.
     next_send: Time,
     last_sent: Time,
+    last_heard: Time,
     limits: LimitClock,
     signal: Option<Signal>,
     writable: bool,
@@ -141,6 +142,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             silent: 0,
             next_send: Time::ZERO,
             last_sent: Time::ZERO,
+            last_heard: Time::ZERO,
             limits: LimitClock::default(),
             signal: None,
             writable: false,
@@ -229,6 +231,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         }
         self.silent = 0;
+        self.last_heard = now;
+        self.limits.hear(now);
         self.pause.hear();
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
@@ -274,7 +278,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                     || !advanced
                     || marked && self.config.ecn,
                 app_limited: matches!(
-                    self.limits.current(),
+                    self.limits.own(),
                     Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
                 ),
             };

@@ -129,8 +129,8 @@ fn fairness_is_among_those_that_wanted_more() {
     let index = |shy: bool| {
         let mut result = result(1, 75);
         if shy {
-            result.flows[0].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis);
-            result.flows[1].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis);
+            result.flows[0].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
+            result.flows[1].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
         }
         Run::of(&result).totals.get(Metric::Jain)
     };
@@ -140,7 +140,7 @@ fn fairness_is_among_those_that_wanted_more() {
     let mut asked = with_goodput(&[70, 75, 72]);
     asked
         .iter_mut()
-        .for_each(|result| result.flows[2].limits = [0, 0, 0, 90, 10, 0].map(Duration::from_millis));
+        .for_each(|result| result.flows[2].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis));
     let found = judged(&[("a", asked.clone()), ("b", asked)], MARGIN);
     assert!(
         about(&found, "fairness").sentence.contains("1 (the 2 flows that always had more to send)"),

@@ -185,6 +185,10 @@ metrics! {
     HeldByNetwork = Line::new("network", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Network));
     /// The share in which a gate at the source node had stopped the flow.
     HeldByGate = Line::new("paused", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Paused));
+    /// The share in which nothing was heard any more and the retransmission timer had to expire: from the last packet sent or
+    /// heard of, until the next answer. Of window schemes and `adaptive-ack`, and of `sscop` while it opens or closes.
+    HeldByTimer = Line::new("retransmission_timer", Unit::Share).within("limits")
+        .of_flow(|of| held(of.flow, Limit::RetransmissionTimer));
 
     /// The rate at the start; on a link with a capacity trace the trace's mean rate.
     LinkRate = Line::new("rate_bps", Unit::Rate).shown("Rate", "", Tables::LINKS.and(Tables::PAGE_LINKS))

@@ -193,7 +193,9 @@ impl Flow {
 
     /// What may have held the sender back, with the share of time in which each did; none where that is not known.
     pub fn limits(&self) -> Option<Vec<(Metric, f64)>> {
-        Metric::limits().map(|limit| Some((limit, self.get(limit)?))).collect()
+        // Documents of earlier versions lack some.
+        let shares: Vec<_> = Metric::limits().map(|limit| (limit, self.or_zero(limit))).collect();
+        shares.iter().any(|(_, share)| *share > 0.0).then_some(shares)
     }
 
     /// The limit that held longest, and its share.

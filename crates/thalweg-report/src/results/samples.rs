@@ -47,7 +47,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         segment_delay: SegmentDelay::default(),
         two_level: None,
         unread_peak: None,
-        limits: [71, 0, 0, 9, 20, 0].map(Duration::from_millis),
+        limits: [71, 0, 0, 9, 20, 0, 0].map(Duration::from_millis),
     }
 }
 

@@ -34,6 +34,7 @@ where
             silent,
             next_send,
             last_sent,
+            last_heard: _,
             limits,
             signal,
             writable,
@@ -63,6 +64,6 @@ where
         feed(into, marks.state());
         // Only what is outstanding can be from before.
         feed(into, renewed.since(outstanding.oldest().unwrap_or(*renewed)));
-        feed(into, (limits.current(), signal, writable, finishing, finished, failed, failure_told));
+        feed(into, (limits.own(), signal, writable, finishing, finished, failed, failure_told));
     }
 }

@@ -139,6 +139,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         }
         self.timeouts = self.timeouts.saturating_add(1);
+        self.limits.expire(now, self.last_sent.max(self.last_heard));
         self.signal = Some(Signal::Timeout);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
