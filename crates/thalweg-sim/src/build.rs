@@ -3,7 +3,7 @@
 use crate::endpoint::Transport;
 use crate::error::SpecError;
 use crate::feedback::MessageWays;
-use crate::flow::{Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
+use crate::flow::{Flow, FlowCounts, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
 use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
 use crate::measure::{Histogram, Recorder};
@@ -18,6 +18,7 @@ use crate::spec::{
     AccessSpec, DirectionSpec, Framing, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec,
 };
 use crate::trace::Tracer;
+use crate::transfer::{Completions, TransferList};
 use crate::transmitter::{Station, Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
 use crate::workload::Workload;
@@ -221,8 +222,7 @@ impl<'a> Builder<'a> {
             has_access: group.access.is_some(),
             first_flow: self.flows.len() as u32,
             flows: group.count,
-            completion: Histogram::default(),
-            unfinished: 0,
+            completions: Completions::default(),
             delay: Histogram::default(),
         });
         let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
@@ -265,7 +265,7 @@ impl<'a> Builder<'a> {
                 workload,
                 reader: reader.map(Box::new),
                 delivered: 0,
-                drops: 0,
+                counts: FlowCounts::default(),
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(Box::default),
                 ended: None,
                 two_level: None,
@@ -349,6 +349,7 @@ impl<'a> Builder<'a> {
             transports: self.transports,
             measure: spec.measure.clone(),
             recorders: Vec::new(),
+            transfers: TransferList::default(),
             watched_flows: Vec::new(),
             watched_links: Vec::new(),
             counting: warmup.is_zero(),

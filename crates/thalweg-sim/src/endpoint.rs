@@ -531,6 +531,27 @@ impl Transport {
         }
     }
 
+    /// The largest payload of a packet.
+    pub fn segment(&self) -> u32 {
+        match self {
+            Self::Window { sender, .. } => sender.segment,
+            Self::Datagram(config) => config.segment,
+            Self::AdaptiveAck { config, .. } => config.segment,
+            Self::Sscop { config, .. } => config.segment,
+            Self::Sstp { sender, .. } => sender.packet,
+        }
+    }
+
+    /// The size on the wire of a data packet with so much payload.
+    pub fn data_packet(&self, payload: u32) -> u32 {
+        let framing = match self {
+            // An SD PDU is padded to a multiple of four bytes and has four of its own (Q.2110, 7.1).
+            Self::Sscop { .. } => payload.next_multiple_of(4) - payload + 4,
+            _ => 0,
+        };
+        payload + framing + self.overheads().0
+    }
+
     /// Its senders do something about marks, so that a queue that can mark need not drop.
     pub fn heeds_marks(&self) -> bool {
         match self {

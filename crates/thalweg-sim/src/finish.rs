@@ -13,7 +13,9 @@ use crate::segments::mean;
 use crate::simulation::Simulation;
 use crate::spec::Ties;
 use crate::trace::Tracer;
+use crate::transfer::Completions;
 use crate::wheel::Wheel;
+use crate::workload::Workload;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 impl<T: Tracer> Simulation<T> {
@@ -118,6 +120,7 @@ impl<T: Tracer> Simulation<T> {
         // What is not needed any more makes room for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
         self.wheel = Wheel::new(Ties::Lot);
+        let unfinished = self.list_unfinished();
         let mut flows = Vec::with_capacity(self.flows.len());
         for flow in 0..self.flows.len() {
             flows.push(self.flow_result(flow, counted));
@@ -126,7 +129,11 @@ impl<T: Tracer> Simulation<T> {
                 self.endpoints[connection as usize * 2 + 1].engine = AnyEngine::Vacant;
             }
         }
-        let groups = (0..self.groups.len()).map(|group| self.group_result(group, &flows)).collect();
+        let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);
+        let groups = unfinished.iter().enumerate().map(of_group).collect();
+        let mut completions = Completions::default();
+        self.groups.iter().for_each(|group| completions.merge(&group.completions));
+        let (transfer_list, transfers_left_out) = core::mem::take(&mut self.transfers).finish();
         let links = self.link_results(counted);
         let series: Vec<Series> = core::mem::take(&mut self.recorders)
             .into_iter()
@@ -145,6 +152,10 @@ impl<T: Tracer> Simulation<T> {
             flows,
             links,
             groups,
+            transfers: completions.result(unfinished.iter().sum()),
+            sizes: completions.by_size(),
+            transfer_list,
+            transfers_left_out,
             series,
         };
         (result, self.tracer)
@@ -185,8 +196,9 @@ impl<T: Tracer> Simulation<T> {
             sent_packets: since.sent,
             retransmissions: since.retransmissions,
             timeouts: since.timeouts,
-            drops: flow.drops,
-            delay: flow.delay.as_ref().map_or(Summary::default(), |delay| delay.summary()),
+            counts: flow.counts,
+            delay: flow.delay.as_ref().map_or(Summary::default(), |delay| delay.histogram.summary()),
+            jitter: flow.delay.as_ref().filter(|_| !transport.is_reliable()).and_then(|delay| delay.jitter()),
             min_rtt: if counts.min_rtt == Duration::MAX { Duration::ZERO } else { counts.min_rtt },
             smoothed_rtt: counts.smoothed_rtt,
             segment_delay: SegmentDelay {
@@ -203,7 +215,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    fn group_result(&self, number: usize, flows: &[FlowResult]) -> GroupResult {
+    fn group_result(&self, number: usize, flows: &[FlowResult], unfinished: u64) -> GroupResult {
         let group = &self.groups[number];
         let first = group.first_flow as usize;
         let members = &flows[first..first + group.flows as usize];
@@ -216,8 +228,12 @@ impl<T: Tracer> Simulation<T> {
             goodput: Rate::from_bits_per_sec(goodput as u64),
             jain: None,
             fairness_variance: fairness_variance(&kbits),
-            completion: group.completion.summary(),
-            unfinished: group.unfinished,
+            has_many: matches!(
+                self.flows[first].workload,
+                Workload::Poisson(_) | Workload::RequestResponse(_)
+            ),
+            transfers: group.completions.result(unfinished),
+            sizes: group.completions.by_size(),
             delay: self.group_delay(group),
         };
         let jain = jain_of(members.iter().filter(|flow| result.wanted_more(flow)));
@@ -229,7 +245,7 @@ impl<T: Tracer> Simulation<T> {
         let first = group.first_flow as usize;
         for flow in &self.flows[first..first + group.flows as usize] {
             if let Some(delay) = &flow.delay {
-                all.merge(delay);
+                all.merge(&delay.histogram);
             }
         }
         all.summary()

@@ -9,6 +9,7 @@ use crate::reader::{READS, Reader};
 use crate::result::TwoLevelCounts;
 use crate::simulation::{Kind, Simulation};
 use crate::trace::Tracer;
+use crate::transfer::Completions;
 use crate::workload::{Reaction, Workload};
 use thalweg_proto::payload::{Length, Payload};
 use thalweg_proto::transport::{Breach, Event, Failure};
@@ -39,6 +40,8 @@ pub(crate) struct Connection {
     pub opened: Time,
     /// When its receiver got data last.
     pub delivered_at: Time,
+    /// What a transfer of its own has to carry; zero for others.
+    pub size: u64,
 }
 
 /// Flows that are alike.
@@ -58,10 +61,49 @@ pub(crate) struct Group {
     pub has_access: bool,
     pub first_flow: u32,
     pub flows: u32,
-    pub completion: Histogram,
-    pub unfinished: u64,
+    pub completions: Completions,
     /// One-way delays, for a group of too many flows to keep them for each.
     pub delay: Histogram,
+}
+
+/// What became of a flow's packets in the network, after the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Packets of the flow, in either direction, that queues dropped.
+    pub drops: u64,
+    /// Data packets that queues dropped and that wires lost or damaged.
+    pub lost: u64,
+    /// Data packets that arrived with a mark.
+    pub marked: u64,
+}
+
+/// One-way delays of a flow's data packets.
+#[derive(Debug, Default)]
+pub(crate) struct Delays {
+    pub histogram: Histogram,
+    /// That of the packet before.
+    last: Option<Duration>,
+    /// The sum over packets of the difference to the one before, and how many differences that are.
+    variation: u128,
+    differences: u64,
+}
+
+impl Delays {
+    #[inline]
+    fn record(&mut self, delay: Duration) {
+        self.histogram.record(delay);
+        if let Some(last) = self.last.replace(delay) {
+            self.variation += u128::from(last.as_picos().abs_diff(delay.as_picos()));
+            self.differences += 1;
+        }
+    }
+
+    /// The mean difference between the delays of packets that arrived one after the other: |D(i-1, i)| of RFC 3550, section
+    /// 6.4.1, over all packets alike. None with fewer than two.
+    pub fn jitter(&self) -> Option<Duration> {
+        let mean = self.variation.checked_div(u128::from(self.differences))?;
+        Some(Duration::from_picos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
 }
 
 /// A flow.
@@ -85,9 +127,9 @@ pub(crate) struct Flow {
     pub reader: Option<Box<Reader>>,
     /// Delivered to the applications at both ends over the whole run.
     pub delivered: u64,
-    pub drops: u64,
+    pub counts: FlowCounts,
     /// One-way delays, where the group does not keep them.
-    pub delay: Option<Box<Histogram>>,
+    pub delay: Option<Box<Delays>>,
     /// Of connections that have ended.
     pub ended: Option<Box<Counts>>,
     /// Of all when counting began, with what had been delivered.
@@ -167,8 +209,8 @@ impl<T: Tracer> Simulation<T> {
 
     /// Does what an application wants.
     fn react(&mut self, flow: u32, reaction: Reaction) {
-        if let Some(began) = reaction.completed {
-            self.complete(flow, began, self.now);
+        if let Some(exchange) = reaction.completed {
+            self.complete_exchange(flow, exchange);
         }
         if self.flows[flow as usize].stopped {
             return;
@@ -187,7 +229,7 @@ impl<T: Tracer> Simulation<T> {
             self.drain(main * 2);
         } else if let Some(size) = reaction.open {
             let connection = self.open(flow, Role::Transfer);
-            self.groups[self.flows[flow as usize].group as usize].unfinished += 1;
+            self.connections[connection as usize].size = size;
             self.write(connection * 2, size);
             self.command(connection * 2, Command::Finish);
         }
@@ -212,15 +254,9 @@ impl<T: Tracer> Simulation<T> {
         let state = &mut self.flows[flow as usize];
         let main = state.main;
         (state.finished, state.stopped) = (self.now, true);
-        self.complete(flow, self.connections[main as usize].opened, self.now);
+        let size = self.flows[flow as usize].delivered;
+        self.complete(flow, size, self.connections[main as usize].opened, self.now);
         self.command(main * 2, Command::Stop);
-    }
-
-    fn complete(&mut self, flow: u32, began: Time, ended: Time) {
-        if self.counting {
-            let group = self.flows[flow as usize].group;
-            self.groups[group as usize].completion.record(ended.since(began));
-        }
     }
 
     /// Opens a connection with fresh engines.
@@ -231,14 +267,15 @@ impl<T: Tracer> Simulation<T> {
             _ => None,
         };
         let number = if let Some(number) = vacant {
-            self.connections[number as usize] = Connection { flow, role, opened, delivered_at: opened };
+            self.connections[number as usize] =
+                Connection { flow, role, opened, delivered_at: opened, size: 0 };
             number
         } else {
             let number = self.connections.len() as u32;
             if let Workload::Poisson(transfers) = &mut self.flows[flow as usize].workload {
                 transfers.connections.push(number);
             }
-            self.connections.push(Connection { flow, role, opened, delivered_at: opened });
+            self.connections.push(Connection { flow, role, opened, delivered_at: opened, size: 0 });
             self.endpoints.push(Endpoint::VACANT);
             self.endpoints.push(Endpoint::VACANT);
             number
@@ -333,7 +370,7 @@ impl<T: Tracer> Simulation<T> {
     pub(crate) fn record_delay(&mut self, flow: u32, delay: Duration) {
         let flow = &mut self.flows[flow as usize];
         match &mut flow.delay {
-            Some(histogram) => histogram.record(delay),
+            Some(delays) => delays.record(delay),
             None => self.groups[flow.group as usize].delay.record(delay),
         }
     }
@@ -378,7 +415,8 @@ impl<T: Tracer> Simulation<T> {
         let flow = &mut self.flows[index as usize];
         flow.finished = flow.finished.min(delivered_at);
         if !flow.stopped {
-            self.complete(index, opened, delivered_at);
+            let size = flow.delivered;
+            self.complete(index, size, opened, delivered_at);
         }
     }
 
@@ -396,6 +434,7 @@ impl<T: Tracer> Simulation<T> {
     fn on_failed(&mut self, number: u32) {
         let connection = self.connections[number as usize];
         if connection.role == Role::Transfer {
+            self.give_up(connection);
             self.close(number);
         } else {
             let flow = &mut self.flows[connection.flow as usize];
@@ -418,9 +457,8 @@ impl<T: Tracer> Simulation<T> {
             }
             Role::Reply => self.leave_gate(number),
             Role::Transfer => {
-                self.complete(connection.flow, connection.opened, connection.delivered_at);
-                let group = self.flows[connection.flow as usize].group;
-                self.groups[group as usize].unfinished -= 1;
+                let Connection { flow, size, opened, delivered_at, .. } = connection;
+                self.complete(flow, size, opened, delivered_at);
                 self.close(number);
             }
         }

@@ -44,7 +44,7 @@ impl Host {
         }
     }
 
-    fn cost(&self, size: u32) -> Duration {
+    pub(crate) fn cost(&self, size: u32) -> Duration {
         self.processing.per_packet + self.processing.per_byte * u64::from(size)
     }
 }

@@ -27,16 +27,18 @@ mod segments;
 mod simulation;
 pub mod spec;
 pub mod trace;
+mod transfer;
 mod transmitter;
 pub mod verify;
 mod wheel;
 mod workload;
 
 pub use error::SpecError;
+pub use flow::FlowCounts;
 pub use pdu::Pdu;
 pub use result::{
-    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
-    Series, Summary, TwoLevelCounts,
+    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, Ratios, RunResult,
+    SegmentDelay, Series, SizeClass, Summary, Transfer, Transfers, TwoLevelCounts,
 };
 pub use segments::SegmentTimes;
 pub use simulation::{Simulation, Status};

@@ -1,6 +1,7 @@
 //! What a simulation measured.
 
 use crate::fairness::jain;
+use crate::flow::FlowCounts;
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -31,8 +32,77 @@ pub struct RunResult {
     pub links: Vec<LinkResult>,
     /// Each group of flows.
     pub groups: Vec<GroupResult>,
+    /// The transfers of all groups.
+    pub transfers: Transfers,
+    /// The same by size: the classes that have any.
+    pub sizes: Vec<SizeClass>,
+    /// Each transfer that ended after the warm-up, in the order of their ends, then those that were begun and have not
+    /// ended.
+    pub transfer_list: Vec<Transfer>,
+    /// Transfers that found no room in the list.
+    pub transfers_left_out: u64,
     /// Recorded series.
     pub series: Vec<Series>,
+}
+
+/// Bytes with a begin and an end: a flow that ends, a transfer of Poisson arrivals, an exchange of request and response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Its flow, by position.
+    pub flow: u32,
+    /// Its payload; of an exchange that of both directions, as far as it is known.
+    pub size: Bytes,
+    /// When the application wrote it.
+    pub start: Time,
+    /// When its last byte was delivered; `None` where that has not happened.
+    pub end: Option<Time>,
+    /// How long it takes with the network to itself and a sender that never waits: from the start of the first packet's
+    /// transmission to the arrival of the last one, by the sizes of its packets on the wire, the rates and delays of its
+    /// path at the start of the run, and what its hosts need for data packets; of an exchange there and back. `None`
+    /// where a rate is zero, and for an exchange that has not ended.
+    pub ideal: Option<Duration>,
+}
+
+/// How long transfers took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Transfers {
+    /// Completion times of transfers that ended after the warm-up: the flows that end, each transfer of Poisson
+    /// arrivals, each exchange of request and response.
+    pub completion: Summary,
+    /// Their completion times over [`Transfer::ideal`].
+    pub slowdown: Ratios,
+    /// Transfers begun and not ended.
+    pub unfinished: u64,
+}
+
+/// The transfers of about one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizeClass {
+    /// The least size.
+    pub from: Bytes,
+    /// Where the next class begins; `None` for the last one.
+    pub below: Option<Bytes>,
+    /// Those that ended.
+    pub transfers: Transfers,
+}
+
+/// A distribution of ratios.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ratios {
+    /// How many values.
+    pub count: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The median, within 1.6 %.
+    pub p50: f64,
+    /// The 95th percentile, within 1.6 %.
+    pub p95: f64,
+    /// The 99th percentile, within 1.6 %.
+    pub p99: f64,
+    /// The 99.9th percentile, within 1.6 %.
+    pub p999: f64,
+    /// The largest.
+    pub max: f64,
 }
 
 /// Where packets went, over the whole run.
@@ -92,8 +162,11 @@ pub struct FlowResult {
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Packets of the flow, in either direction, that queues dropped.
-    pub drops: u64,
+    /// What became of its packets in the network.
+    pub counts: FlowCounts,
+    /// The mean difference between the one-way delays of data packets that arrived one after the other (RFC 3550, section
+    /// 6.4.1); `None` where these are not kept, or with fewer than two.
+    pub jitter: Option<Duration>,
     /// One-way delay of data packets from their transmission at the source to their arrival. Empty for a flow of a
     /// group of more than 1000, whose delays are counted together in [`GroupResult::delay`].
     pub delay: Summary,
@@ -196,8 +269,12 @@ pub struct Summary {
     pub mean: Duration,
     /// The median, within 1.6 %.
     pub p50: Duration,
+    /// The 95th percentile, within 1.6 %.
+    pub p95: Duration,
     /// The 99th percentile, within 1.6 %.
     pub p99: Duration,
+    /// The 99.9th percentile, within 1.6 %.
+    pub p999: Duration,
     /// The largest.
     pub max: Duration,
 }
@@ -271,11 +348,12 @@ pub struct GroupResult {
     /// The fairness variance of the SEIF thesis: the mean squared deviation of the flows' throughput from their
     /// mean, in (kbit/s)².
     pub fairness_variance: f64,
-    /// Completion times of transfers that ended after the warm-up: the flows that end, each transfer of Poisson
-    /// arrivals, each exchange of request and response.
-    pub completion: Summary,
-    /// Transfers begun and not ended, for workloads of many transfers.
-    pub unfinished: u64,
+    /// Its flows have many transfers: Poisson arrivals, or exchanges of request and response.
+    pub has_many: bool,
+    /// How long its transfers took.
+    pub transfers: Transfers,
+    /// The same by size: the classes that have any.
+    pub sizes: Vec<SizeClass>,
     /// One-way delay of all data packets of the group.
     pub delay: Summary,
 }
@@ -284,7 +362,7 @@ impl GroupResult {
     /// True for a flow of this group that always had more to send: the group is none of transfers that end, and nothing but
     /// the network and the scheme held the flow back for long.
     pub fn wanted_more(&self, flow: &FlowResult) -> bool {
-        self.completion.count == 0 && self.unfinished == 0 && flow.was_never_short()
+        !self.has_many && self.transfers.completion.count == 0 && flow.was_never_short()
     }
 }
 

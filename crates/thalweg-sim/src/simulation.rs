@@ -13,6 +13,7 @@ use crate::prefetch::prefetch;
 use crate::result::Conservation;
 use crate::spec::{MeasureSpec, Spec};
 use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
+use crate::transfer::TransferList;
 use crate::wheel::{ENTITY_BITS, Wheel};
 use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
@@ -120,6 +121,7 @@ pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) transports: Vec<Transport>,
     pub(crate) measure: MeasureSpec,
     pub(crate) recorders: Vec<Recorder>,
+    pub(crate) transfers: TransferList,
     /// Flows and core directions that have series.
     pub(crate) watched_flows: Vec<WatchedFlow>,
     pub(crate) watched_links: Vec<WatchedLink>,
@@ -403,6 +405,7 @@ impl<T: Tracer> Simulation<T> {
         self.note(packet, 1);
         if flags.has(Flags::DAMAGED) {
             self.conservation.lost += 1;
+            self.count_lost(packet);
             self.network.packets.discard(packet);
             return;
         }
@@ -420,6 +423,7 @@ impl<T: Tracer> Simulation<T> {
         endpoint.engine.receive(self.now, packets.unpack(cargo), flags.has(Flags::MARKED));
         if is_counted {
             let flow = endpoint.flow;
+            self.flows[flow as usize].counts.marked += u64::from(flags.has(Flags::MARKED));
             self.record_delay(flow, self.now.since(sent_at));
         }
         self.drain(id);
@@ -434,12 +438,24 @@ impl<T: Tracer> Simulation<T> {
             self.conservation.dropped += 1;
             if self.counting && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
                 let flow = self.endpoints[connection as usize * 2].flow;
-                self.flows[flow as usize].drops += 1;
+                self.flows[flow as usize].counts.drops += 1;
             }
         } else {
             self.conservation.lost += 1;
         }
+        self.count_lost(packet);
         self.network.packets.discard(packet);
+    }
+
+    /// A packet will not arrive: counts it if it is data.
+    #[cold]
+    fn count_lost(&mut self, packet: u32) {
+        let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
+        let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
+        if self.counting && is_data && self.network.packets.has_payload(cargo) {
+            let flow = self.endpoints[connection as usize * 2].flow;
+            self.flows[flow as usize].counts.lost += 1;
+        }
     }
 
     /// Adds what became of a packet to the fingerprint.

@@ -21,10 +21,20 @@ pub(crate) struct Reaction {
     pub finish: bool,
     /// Call [`Workload::on_timer`] then.
     pub timer: Option<Time>,
-    /// An exchange that began then has ended.
-    pub completed: Option<Time>,
+    /// An exchange has ended.
+    pub completed: Option<Exchange>,
     /// All that was to arrive has arrived.
     pub arrived: bool,
+}
+
+/// A request and its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exchange {
+    /// When it was asked.
+    pub began: Time,
+    /// Its bytes.
+    pub request: u64,
+    pub response: u64,
 }
 
 /// The state of one flow's application. What takes more than a number is boxed, so that the table of flows stays dense.
@@ -96,6 +106,8 @@ pub(crate) struct RequestResponse {
     /// Bytes still to come of the request at the sink, of the response at the source.
     request_left: u64,
     response_left: u64,
+    /// The size of the response that is on its way, or was last.
+    size: u64,
 }
 
 impl Workload {
@@ -138,6 +150,7 @@ impl Workload {
                     asked: Time::ZERO,
                     request_left: 0,
                     response_left: 0,
+                    size: 0,
                 }))
             }
             WorkloadSpec::Trace(writes) => {
@@ -260,6 +273,15 @@ impl OnOff {
 }
 
 impl RequestResponse {
+    /// The bytes of the exchange that has not ended, as far as they are known, and when it was asked.
+    pub fn open(&self) -> Option<(u64, Time)> {
+        match (self.request_left, self.response_left) {
+            (0, 0) => None,
+            (_, 0) => Some((self.request, self.asked)),
+            _ => Some((self.request + self.size, self.asked)),
+        }
+    }
+
     fn ask(&mut self, now: Time) -> Reaction {
         self.asked = now;
         self.request_left = self.request;
@@ -271,7 +293,8 @@ impl RequestResponse {
         if self.request_left > 0 || self.response_left > 0 {
             return Reaction::default();
         }
-        self.response_left = self.response.draw(&mut self.stream);
+        self.size = self.response.draw(&mut self.stream);
+        self.response_left = self.size;
         Reaction { reply: self.response_left, ..Reaction::default() }
     }
 
@@ -280,7 +303,7 @@ impl RequestResponse {
         if self.response_left > 0 {
             return Reaction::default();
         }
-        let completed = Some(self.asked);
+        let completed = Some(Exchange { began: self.asked, request: self.request, response: self.size });
         let pause = self.stream.exponential_duration(self.think);
         if pause.is_zero() {
             Reaction { completed, ..self.ask(now) }

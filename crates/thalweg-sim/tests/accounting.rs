@@ -77,7 +77,11 @@ fn transfers_that_do_not_end_count() {
     let spec = overload();
     let result = run(&spec);
     let (flow, group) = (&result.flows[0], &result.groups[0]);
-    assert!(group.unfinished > 4 * group.completion.count, "{} unfinished", group.unfinished);
+    assert!(
+        group.transfers.unfinished > 4 * group.transfers.completion.count,
+        "{} unfinished",
+        group.transfers.unfinished
+    );
     // Every data packet left over the link or was dropped before it: nobody else sends there.
     let link = &result.links[0];
     let waiting = flow.sent_packets - link.packets - link.drops_full;
@@ -94,7 +98,7 @@ fn counts_of_transfers_begin_with_the_warm_up() {
     let first = run(&Spec { duration: Duration::from_secs(10), ..overload() });
     let counts = |result: &RunResult| {
         let flow = &result.flows[0];
-        [flow.sent_packets, flow.retransmissions, flow.timeouts, flow.drops, flow.delivered_wire.get()]
+        [flow.sent_packets, flow.retransmissions, flow.timeouts, flow.counts.drops, flow.delivered_wire.get()]
     };
     for ((whole, first), second) in counts(&whole).into_iter().zip(counts(&first)).zip(counts(&warm)) {
         assert_eq!(whole, first + second);
@@ -150,7 +154,7 @@ fn wrong_counts_of_flows_are_noticed() {
     // As if only what ended had been sent, and as if more had arrived than did.
     let overload = overload();
     is_noticed(&overload, "data packets sent", "flow `pages`", |result| result.flows[0].sent_packets -= 1);
-    is_noticed(&overload, "packets dropped", "flow `pages`", |result| result.flows[0].drops += 1);
+    is_noticed(&overload, "packets dropped", "flow `pages`", |result| result.flows[0].counts.drops += 1);
     is_noticed(&overload, "bytes of data packets that arrived", "flow `pages`", |result| {
         result.flows[0].delivered_wire = bytes(1 << 40);
     });

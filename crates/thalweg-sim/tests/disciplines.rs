@@ -74,7 +74,7 @@ fn fair_queueing_lets_small_senders_through_at_once() {
     // 200 bytes that take 0.2 ms wait for one packet of 1000 bytes at most: 10 ms, 0.2 ms and 1 ms. With FCFS they wait
     // for the queue of up to 50.
     let result = share(fair(), modest());
-    assert_eq!(result.flows[2].drops, 0);
+    assert_eq!(result.flows[2].counts.drops, 0);
     assert!(result.flows[2].delay.max < Duration::from_micros(11_250), "{:?}", result.flows[2].delay);
     let result = share(DisciplineSpec::fcfs(LIMIT), modest());
     assert!(result.flows[2].delay.mean > Duration::from_millis(25), "{:?}", result.flows[2].delay);

@@ -218,6 +218,6 @@ fn a_message_that_finds_no_room_is_dropped() {
     assert_eq!(messages.sent, result.links[2].feedback);
     assert!(messages.dropped > 10, "{} of {}", messages.dropped, messages.sent);
     let drops: u64 = result.links.iter().map(|link| link.drops_full).sum();
-    let of_flows: u64 = result.flows.iter().map(|flow| flow.drops).sum();
+    let of_flows: u64 = result.flows.iter().map(|flow| flow.counts.drops).sum();
     assert_eq!(drops, of_flows + messages.dropped);
 }

@@ -133,7 +133,7 @@ fn a_transfer_ends_when_it_has_been_read() {
             assert!((0.410..0.450).contains(&end), "{}: {end}", transport.scheme());
             // Nothing that arrives is lost on the way to the application.
             assert!(flow.delivered_total.get() >= 100_000, "{}", transport.scheme());
-            assert_eq!(result.groups[0].completion.count, 1, "{}", transport.scheme());
+            assert_eq!(result.groups[0].transfers.completion.count, 1, "{}", transport.scheme());
         }
     }
 }
@@ -198,8 +198,8 @@ fn requests_are_answered_when_they_have_been_read() {
     for transport in transports() {
         let mean = |reading| {
             let result = run(&spec(transport.clone(), exchange(), reading, 60));
-            assert!(result.groups[0].completion.count > 10, "{}", transport.scheme());
-            result.groups[0].completion.mean.as_secs_f64()
+            assert!(result.groups[0].transfers.completion.count > 10, "{}", transport.scheme());
+            result.groups[0].transfers.completion.mean.as_secs_f64()
         };
         // 9600 bytes in 384 ms, of which the first packet's way is no part; the answer is read at once, however long it is.
         let slow = mean(reading(Rate::from_bits_per_sec(200_000), &[])) - mean(None);

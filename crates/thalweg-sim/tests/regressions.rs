@@ -90,7 +90,7 @@ fn answers_do_not_take_the_control_channel() {
     let flow = GroupSpec { control_channel: Some(millis(1)), ..group("flow", 1, scheme, exchange) };
     let link = direction(Rate::from_mbits_per_sec(10), millis(5), Limit::Unlimited);
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });
-    let answers = result.groups[0].completion.count;
+    let answers = result.groups[0].transfers.completion.count;
     assert!(
         result.links[1].bytes.get() >= answers * 100_000,
         "{} for {answers} answers",

@@ -121,7 +121,8 @@ fn one(metric: Metric, value: f64) -> String {
         Unit::Packets if !metric.line().is_whole => Scale::PACKETS.fixed(value, 1),
         Unit::Packets | Unit::Count => format!("{value:.0}"),
         Unit::Segments => format!("{value:.0} {}", Unit::Segments.name()),
-        Unit::Share => Scale::PERCENT.fixed(value, 1),
+        // Small shares of loss are as telling as large ones.
+        Unit::Share => Scale::PERCENT.fixed(value, if value > 0.0 && value < 0.0095 { 2 } else { 1 }),
         Unit::Number => format!("{value:.4}"),
         Unit::RateSquared => Scale::COUNT.value(value),
     }

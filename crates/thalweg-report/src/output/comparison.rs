@@ -1,11 +1,12 @@
 //! What several schemes did side by side, and who won.
 
 use super::columns::{self, COLUMNS, Datum, Row};
-use super::summary::{direction, has_transfers, mean_row, section};
+use super::summary::{direction, has_transfers, mean_row, section, size_words};
 use super::table::{Align, Table, shorten};
 use super::text::Style;
 use super::verdict::verdicts;
 use crate::results::{Difference, LinkMetrics, Metric, Of, SchemeResults, Tables};
+use std::collections::BTreeMap;
 
 /// The tables and the verdict of a comparison.
 pub(super) fn comparison(
@@ -18,6 +19,9 @@ pub(super) fn comparison(
     for place in PLACES {
         text.push_str(&section(&schemes_table(place, schemes, style), style));
         text.push_str(&section(&groups_table(place, schemes, style), style));
+        if place == Tables::TRANSFERS {
+            text.push_str(&section(&sizes_table(schemes, style), style));
+        }
     }
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
     let paired: String =
@@ -86,6 +90,25 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
     }
     let head = if place == Tables::TRANSFERS { "Transfers, scheme" } else { "Group, scheme" };
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+}
+
+/// Completion times by size, where there is more than one class; not more than fit on a screen.
+fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
+    let summaries = || schemes.iter().filter_map(|of| Some((of, of.summary.as_ref()?)));
+    let all = summaries().flat_map(|(_, summary)| &summary.sizes);
+    let classes: BTreeMap<u64, Option<u64>> =
+        all.map(|class| (class.from_bytes, class.below_bytes)).collect();
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for (from, below) in classes.iter().filter(|_| classes.len() > 1) {
+        for (of, summary) in summaries() {
+            if let Some(class) = summary.sizes.iter().find(|class| class.from_bytes == *from) {
+                let name = format!("{}, {}", size_words((*from, *below)), of.scheme);
+                rows.push(mean_row(name, &class.metrics, Of::SizeClass));
+            }
+        }
+    }
+    rows.truncate(MOST_ROWS);
+    columns::table(Tables::SIZES, &[("Size, scheme", Align::Left)], &rows, &[], style)
 }
 
 /// A table for each bottleneck; not more than fit on a screen.

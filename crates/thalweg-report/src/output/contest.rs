@@ -197,10 +197,12 @@ fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize
 fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
-        let all = counted
-            .flat_map(|run| groups.iter().filter_map(move |&group| Some((run, run.groups.get(group)?))));
-        let (ended, open) = all.fold((0, 0), |(ended, open), (run, group)| {
-            (ended + group.or_zero(Metric::Completions) as u64, open + open_transfers(run, group))
+        let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
+        let (ended, open) = all.fold((0, 0), |(ended, open), group| {
+            (
+                ended + group.or_zero(Metric::Completions) as u64,
+                open + group.or_zero(Metric::Unfinished) as u64,
+            )
         });
         open as f64 / (ended + open).max(1) as f64
     };
@@ -214,17 +216,6 @@ fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
         String::new()
     } else {
         format!(" Not ended within the run, and not in these times: {}.", late.join(", "))
-    }
-}
-
-/// Transfers of a group that were begun and have not ended: those of a workload of many, or its flows where each is one.
-fn open_transfers(run: &Run, group: &Group) -> u64 {
-    let flows = || run.flows.iter().filter(|flow| flow.group == group.name);
-    let ended = flows().filter(|flow| flow.get(Metric::Finished).is_some()).count() as u64;
-    match [Metric::Unfinished, Metric::Completions].map(|metric| group.or_zero(metric) as u64) {
-        [0, 0] => u64::from(group.flows),
-        [0, _] if ended > 0 => u64::from(group.flows) - ended,
-        [unfinished, _] => unfinished,
     }
 }
 

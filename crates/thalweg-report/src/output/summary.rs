@@ -68,6 +68,11 @@ fn partial(document: &Document) -> String {
 
 fn run_text(run: &Run, style: Style) -> String {
     let mut text = section(&completions_table(&run.groups, style), style);
+    let sizes = run.sizes.iter().map(|class| {
+        let value = |metric| class.values.get(metric).map(Datum::One);
+        Row::new(size_words((class.from_bytes, class.below_bytes)), value)
+    });
+    text.push_str(&section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
     text.push_str(&section(&flows_table(run, style), style));
     text.push_str(&section(&groups_table(&run.groups, style), style));
     text.push_str(&section(&sinks_table(&run.flows, style), style));
@@ -147,6 +152,22 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
     table
 }
 
+/// Completion times by size, where there is more than one class.
+fn sizes_table(rows: &[Row<'_>], style: Style) -> Table {
+    let rows = if rows.len() < 2 { &[][..] } else { rows };
+    columns::table(Tables::SIZES, &[("Size", Align::Left)], rows, &[], style)
+}
+
+/// A class of sizes, by its ends.
+pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
+    let plain = |bytes: u64| Scale::of_bytes(bytes as f64).fixed(bytes as f64, 0);
+    match (from, below) {
+        (0, Some(below)) => format!("below {}", plain(below)),
+        (from, Some(below)) => format!("{} to {}", plain(from), plain(below)),
+        (from, None) => format!("{} and more", plain(from)),
+    }
+}
+
 /// How long segments took to the sink, and what waited there to be read, of flows that have either.
 fn sinks_table(flows: &[Flow], style: Style) -> Table {
     let has = |flow: &&Flow| flow.get(Metric::Segments).is_some() || flow.get(Metric::UnreadMax).is_some();
@@ -205,9 +226,12 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
         return "\nNo run is complete: there is nothing to average.\n".to_owned();
     };
     let mut text = String::new();
-    for (place, head) in [(Tables::TRANSFERS, "Transfers"), (Tables::MEANS, "Group")] {
-        text.push_str(&section(&mean_groups_table(place, head, summary, style), style));
-    }
+    text.push_str(&section(&mean_groups_table(Tables::TRANSFERS, "Transfers", summary, style), style));
+    let sizes = summary.sizes.iter().map(|class| {
+        mean_row(size_words((class.from_bytes, class.below_bytes)), &class.metrics, Of::SizeClass)
+    });
+    text.push_str(&section(&sizes_table(&sizes.collect::<Vec<_>>(), style), style));
+    text.push_str(&section(&mean_groups_table(Tables::MEANS, "Group", summary, style), style));
     text.push_str(&section(&mean_sinks_table(summary, style), style));
     let mut rows: Vec<Row<'_>> = Vec::new();
     for link in summary.links.iter().take(MOST_ROWS) {

@@ -2,8 +2,8 @@ use super::summary;
 use crate::output::Style;
 use crate::results::samples::{header, result};
 use crate::results::{Document, Run};
-use thalweg_proto::units::Bytes;
-use thalweg_sim::TwoLevelCounts;
+use thalweg_proto::units::{Bytes, Duration};
+use thalweg_sim::{Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
     mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
@@ -23,16 +23,16 @@ fn a_run_reads_at_once() {
 Two and one
 30 s simulated, the first 5 s not counted; seed 1
 
-Flow        Goodput   Share  Delay p50       p99  Resent  Limited by
------  ------------  ------  ---------  --------  ------  ----------------------
-shy.1  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  congestion window 71 %
-shy.2  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  congestion window 71 %
-bold   75.00 Mbit/s  78.9 %   18.00 ms  26.00 ms      12  congestion window 71 %
+Flow        Goodput   Share  Delay p50       p99  Resent   Lost  Limited by
+-----  ------------  ------  ---------  --------  ------  -----  ----------------------
+shy.1  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  1.2 %  congestion window 71 %
+shy.2  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  1.2 %  congestion window 71 %
+bold   75.00 Mbit/s  78.9 %   18.00 ms  26.00 ms      12  1.2 %  congestion window 71 %
 
-Group  Scheme  Flows       Goodput  Delay p50       p99    Jain  Variance (kbit/s)^2
------  ------  -----  ------------  ---------  --------  ------  -------------------
-shy    vegas       2  20.00 Mbit/s   13.00 ms  21.00 ms  1.0000                    0
-bold   cubic       1  75.00 Mbit/s   18.00 ms  26.00 ms  1.0000                    0
+Group  Scheme  Flows       Goodput  Delay p50       p99    Jain  Variance (kbit/s)^2   Lost
+-----  ------  -----  ------------  ---------  --------  ------  -------------------  -----
+shy    vegas       2  20.00 Mbit/s   13.00 ms  21.00 ms  1.0000                    0  1.2 %
+bold   cubic       1  75.00 Mbit/s   18.00 ms  26.00 ms  1.0000                    0  1.2 %
 
 Bottleneck             Rate    Used  Queue mean  p99  max  Drops  Marks  Lost
 -------------  ------------  ------  ----------  ---  ---  -----  -----  ----
@@ -66,6 +66,61 @@ shy.2         120 seg    122        0    0 seg       24 seg      6 seg
 Bottleneck ";
     assert!(text.contains(expected), "{text}");
     fits(&text);
+}
+
+/// Runs of a group whose transfers took so many milliseconds in the mean; the 99th percentile is the same in all.
+fn with_transfers(means: &[u64]) -> Vec<Run> {
+    let run = |(mean, seed): (&u64, u64)| {
+        let mut result = result(seed, 75);
+        let times = Summary {
+            count: 100,
+            mean: Duration::from_millis(*mean),
+            p99: Duration::from_millis(400),
+            ..Summary::default()
+        };
+        let slowdown = Ratios { count: 100, mean: 2.5, ..Ratios::default() };
+        let transfers = Transfers { completion: times, slowdown, unfinished: 0 };
+        let class = |from: u64, below: u64| SizeClass {
+            from: Bytes::new(from),
+            below: Some(Bytes::new(below)),
+            transfers,
+        };
+        (result.groups[0].transfers, result.transfers) = (transfers, transfers);
+        result.sizes = vec![class(0, 10_000), class(10_000, 100_000)];
+        Run::of(&result)
+    };
+    means.iter().zip(1..).map(run).collect()
+}
+
+/// Where transfers end, how long they took is the first thing said, and by size.
+#[test]
+fn completion_times_come_first() {
+    let first_table =
+        |text: &str| text.lines().skip(3).take_while(|line| !line.is_empty()).collect::<String>();
+    let single = Document::of_runs(header(&[1]), with_transfers(&[20]));
+    let replicated = Document::of_runs(header(&[1, 2, 3]), with_transfers(&[20, 22, 24]));
+    let schemes = vec![
+        ("a".to_owned(), with_transfers(&[20, 22, 24])),
+        ("b".to_owned(), with_transfers(&[40, 41, 42])),
+    ];
+    let compared = Document::of_comparison(header(&[1, 2, 3]), schemes);
+    for (document, mean) in
+        [(single, "20.00 ms"), (replicated, "22.0 +/- 5.0 ms"), (compared, "22.0 +/- 5.0 ms")]
+    {
+        let text = summary(&document, Style::PLAIN);
+        let table = first_table(&text);
+        assert!(table.starts_with("Transfers") && table.contains(mean), "{text}");
+        assert!(text.contains("below 10 kB") && text.contains("10 kB to 100 kB"), "{text}");
+        fits(&text);
+    }
+}
+
+/// Runs may agree in a percentile to the last digit, and it is no more exact for that than its histogram.
+#[test]
+fn intervals_of_percentiles_are_as_wide_as_their_buckets() {
+    let text = summary(&Document::of_runs(header(&[1, 2, 3]), with_transfers(&[20, 22, 24])), Style::PLAIN);
+    assert!(text.contains("400.0 +/- 6.4 ms"), "{text}");
+    assert!(!text.contains("400.0 +/- 0 ms"), "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thalweg_proto::units::Rate;
-use thalweg_sim::{FlowResult, GroupResult, LinkResult, RunResult};
+use thalweg_sim::{FlowResult, GroupResult, LinkResult, RunResult, Transfers};
 
 /// What values are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +20,12 @@ pub enum Of {
     Network,
     /// A direction of a link.
     Link,
+    /// The transfers of about one size.
+    SizeClass,
 }
 
 /// How many kinds of subjects there are.
-pub(super) const SUBJECTS: usize = 4;
+pub(super) const SUBJECTS: usize = 5;
 
 /// The unit of a metric's values, which decides how they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +128,10 @@ impl Tables {
     pub const PAGE_SINKS: Self = Self(1 << 9);
     /// Links in a report.
     pub const PAGE_LINKS: Self = Self(1 << 10);
-    /// Completion times.
+    /// Completion times: of groups or schemes.
     pub const TRANSFERS: Self = Self(1 << 12);
+    /// The same by size.
+    pub const SIZES: Self = Self(1 << 13);
     /// Bars of schemes in reports and pictures.
     pub const BARS: Self = Self(1 << 11);
 
@@ -170,6 +174,7 @@ pub struct Line {
     pub(super) group: Joined<GroupResult>,
     pub(super) network: Joined<RunResult>,
     pub(super) link: Option<fn(&LinkResult) -> Option<f64>>,
+    pub(super) transfers: Option<fn(&Transfers) -> Option<f64>>,
 }
 
 impl Line {
@@ -189,6 +194,7 @@ impl Line {
             group: Joined::Not,
             network: Joined::Not,
             link: None,
+            transfers: None,
         }
     }
 
@@ -244,6 +250,12 @@ impl Line {
         self
     }
 
+    /// Groups, the network and classes of size have it of their transfers.
+    pub(super) const fn of_transfers(mut self, value: fn(&Transfers) -> Option<f64>) -> Self {
+        self.transfers = Some(value);
+        self
+    }
+
     /// Groups have the sum over their flows, the network that over its groups.
     pub(super) const fn summed(mut self) -> Self {
         (self.group, self.network) = (Joined::Sum, Joined::Sum);
@@ -277,9 +289,10 @@ impl Line {
     pub const fn is_of(&self, of: Of) -> bool {
         match of {
             Of::Flow => self.flow.is_some(),
-            Of::Group => !matches!(self.group, Joined::Not),
-            Of::Network => !matches!(self.network, Joined::Not),
+            Of::Group => self.transfers.is_some() || !matches!(self.group, Joined::Not),
+            Of::Network => self.transfers.is_some() || !matches!(self.network, Joined::Not),
             Of::Link => self.link.is_some(),
+            Of::SizeClass => self.transfers.is_some(),
         }
     }
 }
@@ -327,7 +340,8 @@ pub(super) const fn columns<const N: usize>(lines: &[Line; N]) -> [[u8; SUBJECTS
                 0 => lines[number].is_of(Of::Flow),
                 1 => lines[number].is_of(Of::Group),
                 2 => lines[number].is_of(Of::Network),
-                _ => lines[number].is_of(Of::Link),
+                3 => lines[number].is_of(Of::Link),
+                _ => lines[number].is_of(Of::SizeClass),
             };
             if has {
                 columns[number][of] = next[of];
@@ -359,6 +373,7 @@ subjects! {
     OfGroup: "Values are of a group of flows.";
     OfNetwork: "Values are of all of a run.";
     OfLink: "Values are of a direction of a link.";
+    OfSize: "Values are of the transfers of about one size.";
 }
 
 impl Subject for OfFlow {
@@ -372,6 +387,9 @@ impl Subject for OfNetwork {
 }
 impl Subject for OfLink {
     const OF: Of = Of::Link;
+}
+impl Subject for OfSize {
+    const OF: Of = Of::SizeClass;
 }
 
 /// The values of one subject: a number or nothing for each metric of its kind.
@@ -421,9 +439,13 @@ impl<S: Subject> Values<S> {
     pub(super) fn joined<M: Subject, T>(
         each: &[&Values<M>],
         whole: &T,
+        transfers: &Transfers,
         how: impl Fn(&Line) -> Joined<T>,
     ) -> Self {
         Self::of(|metric| {
+            if let Some(value) = metric.line().transfers {
+                return value(transfers);
+            }
             let known = || each.iter().filter_map(|values| values.get(metric));
             match how(metric.line()) {
                 Joined::Not => None,

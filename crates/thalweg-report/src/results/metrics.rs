@@ -1,10 +1,10 @@
 //! The table of metrics. What a line says is all there is to say of a metric: documents, means, tables, reports, pictures
 //! and the reference are made from it.
 
-use super::metric::{Joined, Line, SUBJECTS, Tables, Unit, columns};
+use super::metric::{FlowView, Joined, Line, SUBJECTS, Tables, Unit, columns};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::{FlowResult, RunResult, Summary, TwoLevelCounts};
+use thalweg_sim::{FlowResult, Ratios, RunResult, Summary, TwoLevelCounts};
 
 macro_rules! metrics {
     ($($(#[doc = $about:literal])+ $id:ident = $line:expr;)+) => {
@@ -29,6 +29,7 @@ const GROUPS: Tables = Tables::GROUPS;
 const MEANS: Tables = Tables::MEANS;
 const PAGE: Tables = Tables::PAGE;
 const BARS: Tables = Tables::BARS;
+const TRANSFERS: Tables = Tables::TRANSFERS.and(Tables::SIZES);
 const TRAFFIC: Tables = FLOWS.and(GROUPS).and(PAGE);
 const SINKS: Tables = Tables::SINKS.and(Tables::SINK_MEANS).and(Tables::PAGE_SINKS);
 const TWO_LEVEL: Tables = Tables::TWO_LEVEL.and(Tables::SINK_MEANS).and(Tables::PAGE_SINKS);
@@ -43,6 +44,10 @@ metrics! {
     Failed = Line::new("failed_s", Unit::Time).of_flow(|of| of.flow.failed.and_then(at));
     /// From the warm-up's end or its start to its finish or the run's end.
     Counted = Line::new("counted_s", Unit::Time).of_flow(|of| Some(of.flow.counted.as_secs_f64()));
+
+    /// How long it took from its start to its last byte, for flows that end; over the whole run.
+    Completion = Line::new("completion_s", Unit::Time).shown("Took", "", FLOWS.and(PAGE))
+        .of_flow(|of| of.flow.finished.map(|end| end.since(of.flow.start).as_secs_f64()));
 
     /// Payload delivered to the application in order, each byte once, over the time from the warm-up's end to the run's end.
     Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).summed()
@@ -112,25 +117,63 @@ metrics! {
     Timeouts = Line::new("timeouts", Unit::Count).shown("Time-outs", "", PAGE).summed()
         .of_flow(|of| count(of.flow.timeouts));
     /// Its packets, in either direction, that queues dropped.
-    Drops = Line::new("drops", Unit::Packets).shown("Dropped", "", PAGE).summed().of_flow(|of| count(of.flow.drops));
+    Drops = Line::new("drops", Unit::Packets).shown("Dropped", "", PAGE).summed().of_flow(|of| count(of.flow.counts.drops));
+    /// Its data packets that queues dropped and that wires lost or damaged.
+    Lost = Line::new("lost_packets", Unit::Packets).summed().of_flow(|of| count(of.flow.counts.lost));
+    /// `lost_packets` over `sent_packets`.
+    Loss = Line::new("loss", Unit::Share).shown("Lost", "", TRAFFIC.and(MEANS)).rare().mean_by(Metric::Sent).of_flow(loss);
+    /// Its data packets that arrived with a mark of congestion (CE).
+    Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().summed()
+        .of_flow(|of| count(of.flow.counts.marked));
+    /// Of datagrams: the mean difference between the one-way delays of packets that arrived one after the other (|D(i-1, i)| of
+    /// RFC 3550, section 6.4.1, with the same weight for each); of many flows the mean, weighted by `delay_samples`.
+    Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).mean_by(Metric::DelaySamples)
+        .of_flow(|of| of.flow.jitter.map(Duration::as_secs_f64));
 
     /// Transfers that ended after the warm-up: flows that end, each transfer of Poisson arrivals, each exchange of request and
     /// response.
-    Completions = Line::new("completions", Unit::Count).shown("Completed", "", Tables::TRANSFERS).of_group(|of| count(of.completion.count));
-    /// Transfers begun and not ended, for workloads of many transfers.
-    Unfinished = Line::new("unfinished", Unit::Count).shown("Unfinished", "", Tables::TRANSFERS).of_group(|of| count(of.unfinished));
-    /// How long these transfers took in the mean.
-    CompletionMean = Line::new("completion_mean_s", Unit::Time).shown("Time", "mean", Tables::TRANSFERS)
-        .of_group(|of| of_samples(&of.completion, |of| of.mean));
-    /// Their median.
-    CompletionP50 = Line::new("completion_p50_s", Unit::Time).shown("Time", "p50", Tables::TRANSFERS).percentile()
-        .of_group(|of| of_samples(&of.completion, |of| of.p50));
+    Completions = Line::new("completions", Unit::Count).shown("Completed", "", TRANSFERS)
+        .of_transfers(|of| count(of.completion.count));
+    /// Transfers begun and not ended: of flows that end those that did not, of many transfers those under way and those whose
+    /// sender gave up.
+    Unfinished = Line::new("unfinished", Unit::Count).shown("Unfinished", "", Tables::TRANSFERS).rare()
+        .of_transfers(|of| count(of.unfinished));
+    /// The mean completion time of these transfers, from the application's write to the delivery of the last byte.
+    CompletionMean = Line::new("completion_mean_s", Unit::Time).shown("Time", "mean", TRANSFERS.and(BARS))
+        .of_transfers(|of| of_samples(&of.completion, |of| of.mean));
+    /// Their median completion time.
+    CompletionP50 = Line::new("completion_p50_s", Unit::Time).shown("Time", "p50", TRANSFERS).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p50));
+    /// The 95th percentile of their completion times.
+    CompletionP95 = Line::new("completion_p95_s", Unit::Time).shown("Time", "p95", Tables::TRANSFERS).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p95));
+    /// The 99th percentile of their completion times.
+    CompletionP99 = Line::new("completion_p99_s", Unit::Time).shown("Time", "p99", TRANSFERS.and(BARS)).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p99));
+    /// The 99.9th percentile of their completion times.
+    CompletionP999 = Line::new("completion_p999_s", Unit::Time).shown("Time", "p99.9", Tables::TRANSFERS).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p999));
+    /// The longest of their completion times.
+    CompletionMax = Line::new("completion_max_s", Unit::Time).shown("Time", "max", TRANSFERS)
+        .of_transfers(|of| of_samples(&of.completion, |of| of.max));
+    /// The mean of their completion times over their ideal ones: how long a transfer takes with the network to itself.
+    SlowdownMean = Line::new("slowdown_mean", Unit::Number).shown("Slowdown", "mean", TRANSFERS.and(BARS))
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.mean));
+    /// The median of these ratios.
+    SlowdownP50 = Line::new("slowdown_p50", Unit::Number).shown("Slowdown", "p50", Tables::SIZES).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p50));
+    /// Their 95th percentile.
+    SlowdownP95 = Line::new("slowdown_p95", Unit::Number).shown("Slowdown", "p95", Tables::NONE).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p95));
     /// Their 99th percentile.
-    CompletionP99 = Line::new("completion_p99_s", Unit::Time).shown("Time", "p99", Tables::TRANSFERS).percentile()
-        .of_group(|of| of_samples(&of.completion, |of| of.p99));
-    /// The longest of them.
-    CompletionMax = Line::new("completion_max_s", Unit::Time).shown("Time", "max", Tables::TRANSFERS)
-        .of_group(|of| of_samples(&of.completion, |of| of.max));
+    SlowdownP99 = Line::new("slowdown_p99", Unit::Number).shown("Slowdown", "p99", TRANSFERS).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p99));
+    /// Their 99.9th percentile.
+    SlowdownP999 = Line::new("slowdown_p999", Unit::Number).shown("Slowdown", "p99.9", Tables::NONE).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p999));
+    /// The largest of them.
+    SlowdownMax = Line::new("slowdown_max", Unit::Number).shown("Slowdown", "max", Tables::NONE)
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.max));
 
     /// Segments of two-level flow control (`sstp`) that were accepted at the receiver.
     Segments = Line::new("segments", Unit::Count)
@@ -249,7 +292,17 @@ fn of_samples(summary: &Summary, time: fn(&Summary) -> Duration) -> Option<f64> 
     (summary.count > 0).then(|| time(summary).as_secs_f64())
 }
 
-fn share(of: &super::metric::FlowView<'_>) -> Option<f64> {
+/// A ratio of a distribution; nothing where nothing was counted.
+fn of_ratios(ratios: &Ratios, ratio: fn(&Ratios) -> f64) -> Option<f64> {
+    (ratios.count > 0).then(|| ratio(ratios))
+}
+
+fn loss(of: &FlowView<'_>) -> Option<f64> {
+    let sent = of.flow.sent_packets;
+    (sent > 0).then(|| of.flow.counts.lost as f64 / sent as f64)
+}
+
+fn share(of: &FlowView<'_>) -> Option<f64> {
     let all = of.goodput_of_all.as_f64();
     (all > 0.0).then(|| of.flow.goodput.as_f64() / all)
 }

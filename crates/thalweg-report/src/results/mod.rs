@@ -9,11 +9,13 @@ mod reference;
 mod run;
 mod summary;
 
-pub use metric::{Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, Subject, Tables, Unit, Values};
+pub use metric::{
+    Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Tables, Unit, Values,
+};
 pub use metrics::Metric;
 pub use reference::reference;
-pub use run::{Conservation, Flow, Group, Link, Run};
-pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, Summary};
+pub use run::{Conservation, Flow, Group, Link, Run, SizeClass};
+pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};

@@ -18,8 +18,8 @@ pub fn reference() -> String {
             format!("{name}{named}"),
             unit(line).to_owned(),
             mark(line.flow.is_some()).to_owned(),
-            how(&line.group),
-            how(&line.network),
+            how(&line.group, line),
+            how(&line.network, line),
             mark(line.link.is_some()).to_owned(),
             line.about.trim().to_owned(),
         ];
@@ -37,8 +37,9 @@ fn mark(has: bool) -> &'static str {
 }
 
 /// How the value of many comes about.
-fn how<T>(joined: &Joined<T>) -> String {
+fn how<T>(joined: &Joined<T>, line: &Line) -> String {
     match joined {
+        Joined::Not if line.transfers.is_some() => "yes".to_owned(),
         Joined::Not => String::new(),
         Joined::Sum => "sum".to_owned(),
         Joined::Most => "largest".to_owned(),

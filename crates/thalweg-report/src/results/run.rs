@@ -1,9 +1,9 @@
 //! One run in the document.
 
-use super::metric::{FlowView, OfFlow, OfGroup, OfLink, OfNetwork, Values};
+use super::metric::{FlowView, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
 use super::metrics::Metric;
 use serde::{Deserialize, Serialize};
-use thalweg_proto::units::Rate;
+use thalweg_proto::units::{Bytes, Rate};
 use thalweg_sim as sim;
 
 /// What one run measured. Counts are of the time after the warm-up, except where a name or its description says
@@ -26,6 +26,9 @@ pub struct Run {
     pub conservation: Conservation,
     /// The network as a whole.
     pub totals: Values<OfNetwork>,
+    /// Its transfers by size: the classes that have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeClass>,
     /// Each group of flows.
     pub groups: Vec<Group>,
     /// Each direction of each link, and access links at which something was queued or lost.
@@ -65,6 +68,31 @@ pub struct Group {
     /// Its metrics.
     #[serde(flatten)]
     pub values: Values<OfGroup>,
+    /// Its transfers by size: the classes that have any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeClass>,
+}
+
+/// The transfers of about one size that ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeClass {
+    /// The least size.
+    pub from_bytes: u64,
+    /// Where the next class begins; missing for the last one.
+    pub below_bytes: Option<u64>,
+    /// Their metrics.
+    #[serde(flatten)]
+    pub values: Values<OfSize>,
+}
+
+impl SizeClass {
+    fn of(class: &sim::SizeClass) -> Self {
+        Self {
+            from_bytes: class.from.get(),
+            below_bytes: class.below.map(Bytes::get),
+            values: Values::of(|metric| metric.line().transfers.and_then(|value| value(&class.transfers))),
+        }
+    }
 }
 
 /// What one direction of a link did.
@@ -132,7 +160,7 @@ impl Run {
         let groups: Vec<Group> =
             result.groups.iter().zip(&members).map(|(group, members)| Group::of(group, members)).collect();
         let of_groups: Vec<&Values<OfGroup>> = groups.iter().map(|group| &group.values).collect();
-        let totals = Values::joined(&of_groups, result, |line| line.network);
+        let totals = Values::joined(&of_groups, result, &result.transfers, |line| line.network);
         Self {
             seed: result.seed,
             complete: result.complete,
@@ -142,6 +170,7 @@ impl Run {
             hops: result.hops,
             conservation: Conservation::of(result.conservation),
             totals,
+            sizes: result.sizes.iter().map(SizeClass::of).collect(),
             groups,
             links: result.links.iter().map(Link::of).collect(),
             flows,
@@ -162,7 +191,8 @@ impl Group {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
             flows: group.flows,
-            values: Values::joined(members, group, |line| line.group),
+            values: Values::joined(members, group, &group.transfers, |line| line.group),
+            sizes: group.sizes.iter().map(SizeClass::of).collect(),
         }
     }
 }

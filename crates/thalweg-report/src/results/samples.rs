@@ -8,8 +8,8 @@ use thalweg_sim::spec::{
     TransportSpec, WorkloadSpec,
 };
 use thalweg_sim::{
-    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult, SegmentDelay,
-    Series, Summary,
+    Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult,
+    SegmentDelay, Series, Summary, Transfers,
 };
 
 fn delays(millis: u64) -> Summary {
@@ -18,7 +18,9 @@ fn delays(millis: u64) -> Summary {
         min: Duration::from_millis(millis),
         mean: Duration::from_millis(millis + 2),
         p50: Duration::from_millis(millis + 1),
+        p95: Duration::from_millis(millis + 7),
         p99: Duration::from_millis(millis + 9),
+        p999: Duration::from_millis(millis + 10),
         max: Duration::from_millis(millis + 11),
     }
 }
@@ -40,8 +42,9 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         sent_packets: 1000,
         retransmissions: 12,
         timeouts: 1,
-        drops: 12,
+        counts: FlowCounts { drops: 12, lost: 12, marked: 0 },
         delay: delays(10 + mbits / 10),
+        jitter: None,
         min_rtt: Duration::from_millis(20),
         smoothed_rtt: Duration::ZERO,
         segment_delay: SegmentDelay::default(),
@@ -84,8 +87,9 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         goodput: Rate::from_mbits_per_sec(mbits),
         jain: Some(1.0),
         fairness_variance: 0.0,
-        completion: Summary::default(),
-        unfinished: 0,
+        has_many: false,
+        transfers: Transfers::default(),
+        sizes: Vec::new(),
         delay: delays(10 + mbits / 10),
     };
     RunResult {
@@ -106,6 +110,10 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
         },
         flows: vec![flow("shy.1", 0, 10), flow("shy.2", 0, 10), flow("bold", 1, mbits)],
         links: vec![link("left-right", "left", "right", true), link("left-right", "right", "left", false)],
+        transfers: Transfers::default(),
+        sizes: Vec::new(),
+        transfer_list: Vec::new(),
+        transfers_left_out: 0,
         groups: vec![group("shy", "vegas", 2, 20), group("bold", "cubic", 1, mbits)],
         series: vec![Series {
             quantity: Quantity::Window,

@@ -23,6 +23,20 @@ pub struct Summary {
     pub groups: Vec<GroupMetrics>,
     /// Each direction of a link that was a bottleneck in any run.
     pub links: Vec<LinkMetrics>,
+    /// The transfers of the network by size: the classes that any run has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<SizeMetrics>,
+}
+
+/// The metrics of transfers of about one size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeMetrics<T = Estimate> {
+    /// The least size.
+    pub from_bytes: u64,
+    /// Where the next class begins; missing for the last one.
+    pub below_bytes: Option<u64>,
+    /// Its metrics.
+    pub metrics: Metrics<T>,
 }
 
 /// The metrics of a group.
@@ -121,8 +135,23 @@ impl Summary {
             totals: estimates(complete.iter().map(|run| Some(run.totals.named().collect()))),
             groups: first.groups.iter().enumerate().map(group).collect(),
             links: links.iter().map(link).collect(),
+            sizes: sizes_of(&complete),
         })
     }
+}
+
+/// The metrics of each size class that any of `runs` has.
+fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
+    let classes: BTreeMap<u64, Option<u64>> =
+        runs.iter().flat_map(|run| &run.sizes).map(|class| (class.from_bytes, class.below_bytes)).collect();
+    let of = |(from_bytes, below_bytes): (u64, Option<u64>)| {
+        let values = runs.iter().map(|run| {
+            let class = run.sizes.iter().find(|class| class.from_bytes == from_bytes)?;
+            Some(class.values.named().collect())
+        });
+        SizeMetrics { from_bytes, below_bytes, metrics: estimates(values) }
+    };
+    classes.into_iter().map(of).collect()
 }
 
 impl Difference {

@@ -1,6 +1,6 @@
 //! A distribution of durations in logarithmic buckets.
 
-use crate::result::Summary;
+use crate::result::{self, Summary};
 use thalweg_proto::units::Duration;
 
 /// Each octave is cut into 2^5 buckets, so that a bucket is 3 % wide at most and its middle within 1.6 %.
@@ -98,15 +98,19 @@ impl Histogram {
         }
     }
 
-    /// The value that a share `q` of all values does not exceed: the middle of its bucket, within the extremes.
+    /// The value that a share `q` of all values does not exceed, by its place in its bucket and within the extremes.
     fn quantile(&self, q: f64) -> Duration {
         let rank = ((self.count as f64 * q).ceil() as u64).max(1);
         let mut seen = 0;
         for (index, &count) in self.counts.iter().enumerate() {
             seen += u64::from(count);
             if seen >= rank {
+                // Values lie evenly in a bucket, as far as it is known: the first of n is at the middle of its first nth.
                 let (start, width) = range(self.first + index as u32);
-                return Duration::from_picos((start + width / 2).clamp(self.min, self.max));
+                let place = (rank - (seen - u64::from(count))) as f64 - 0.5;
+                let (start, end) = (start.max(self.min), (start + (width - 1)).min(self.max));
+                let within = (end.saturating_sub(start) as f64 * place / f64::from(count)) as u64;
+                return Duration::from_picos((start + within).clamp(self.min, self.max));
             }
         }
         Duration::from_picos(self.max)
@@ -121,9 +125,34 @@ impl Histogram {
             min: Duration::from_picos(self.min),
             mean: Duration::from_picos((self.sum / u128::from(self.count)) as u64),
             p50: self.quantile(0.5),
+            p95: self.quantile(0.95),
             p99: self.quantile(0.99),
+            p999: self.quantile(0.999),
             max: Duration::from_picos(self.max),
         }
+    }
+}
+
+/// Counts ratios in the same buckets: in billionths, of which a duration holds as many as it holds picoseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ratios(Histogram);
+
+const BILLION: f64 = 1e9;
+
+impl Ratios {
+    pub fn record(&mut self, ratio: f64) {
+        self.0.record(Duration::from_picos((ratio * BILLION) as u64));
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+    }
+
+    pub fn summary(&self) -> result::Ratios {
+        let Summary { count, mean, p50, p95, p99, p999, max, .. } = self.0.summary();
+        let [mean, p50, p95, p99, p999, max] =
+            [mean, p50, p95, p99, p999, max].map(|of| of.as_picos() as f64 / BILLION);
+        result::Ratios { count, mean, p50, p95, p99, p999, max }
     }
 }
 
@@ -157,6 +186,33 @@ mod tests {
         assert_eq!((summary.min, summary.max), (Duration::from_millis(1), Duration::from_secs(10)));
         assert_eq!(summary.mean, Duration::from_picos(5_000_500_000_000));
         assert!((summary.p50.as_secs_f64() / 5.0 - 1.0).abs() < 0.016);
-        assert!((summary.p99.as_secs_f64() / 9.9 - 1.0).abs() < 0.016);
+        for (found, exact) in [(summary.p95, 9.5), (summary.p99, 9.9), (summary.p999, 9.99)] {
+            assert!((found.as_secs_f64() / exact - 1.0).abs() < 0.016);
+        }
+    }
+
+    /// Where values lie evenly, their place in a bucket tells more than the bucket: runs that differ a little are not
+    /// told to be alike.
+    #[test]
+    fn quantiles_follow_values_within_a_bucket() {
+        let p99 = |offset: u64| {
+            let mut histogram = Histogram::default();
+            (0..100_000).for_each(|i| histogram.record(Duration::from_nanos(1_000_000 + offset + i * 10)));
+            histogram.summary().p99.as_secs_f64()
+        };
+        for offset in [0, 3_000, 6_000, 9_000] {
+            let exact = (1_990_000 + offset) as f64 * 1e-9;
+            assert!((p99(offset) / exact - 1.0).abs() < 2e-4, "{offset}: {}", p99(offset));
+        }
+        assert!(p99(0) < p99(3_000) && p99(3_000) < p99(6_000));
+    }
+
+    #[test]
+    fn ratios_keep_their_mean() {
+        let mut ratios = Ratios::default();
+        [1.0, 1.5, 12.5].into_iter().for_each(|ratio| ratios.record(ratio));
+        let summary = ratios.summary();
+        assert_eq!((summary.count, summary.mean, summary.max), (3, 5.0, 12.5));
+        assert!((summary.p50 / 1.5 - 1.0).abs() < 0.016);
     }
 }

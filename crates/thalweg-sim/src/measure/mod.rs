@@ -4,6 +4,6 @@ mod histogram;
 mod occupancy;
 mod series;
 
-pub(crate) use histogram::Histogram;
+pub(crate) use histogram::{Histogram, Ratios};
 pub(crate) use occupancy::Occupancy;
 pub(crate) use series::Recorder;

@@ -120,8 +120,8 @@ impl Accounts {
             different.push(("data packets sent", said.sent_packets, sent));
         }
         let drops = now.drops - base.drops;
-        if said.drops != drops {
-            different.push(("packets dropped", said.drops, drops));
+        if said.counts.drops != drops {
+            different.push(("packets dropped", said.counts.drops, drops));
         }
         // Each packet of a flow that has no trouble brings something new; of others some do not, or wait for what does.
         let is_calm = !now.is_uneven && now.gone + now.copied == 0;

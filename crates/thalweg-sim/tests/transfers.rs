@@ -1,0 +1,148 @@
+//! Transfers: what they took, what they would have taken alone, and that none is forgotten.
+
+mod net;
+
+use net::{bytes, chain, datagrams, direction, group, lossy, millis, pipe, run, window};
+use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_queue::Limit;
+use thalweg_sim::spec::*;
+
+fn fixed(window_segments: u32) -> TransportSpec {
+    window(ControllerConfig::Fixed(FixedConfig { window: f64::from(window_segments) }))
+}
+
+fn reno() -> TransportSpec {
+    window(ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 }))
+}
+
+/// Three links, of which the second is the slowest; the sender's window is never full and nobody else is there.
+#[test]
+fn a_transfer_alone_takes_its_ideal_time() {
+    let way = |mbits, micros| {
+        let way = direction(Rate::from_mbits_per_sec(mbits), Duration::from_micros(micros), Limit::Unlimited);
+        (way.clone(), way)
+    };
+    let mut spec = chain(vec![way(100, 500), way(8, 3_000), way(40, 100)]);
+    for (size, expected_micros) in [
+        // A packet of 1000 bytes takes 80, 1000 and 200 us, and 3600 us on the wires.
+        (960, 4_880),
+        // Nine more of them wait for the second link.
+        (9_600, 4_880 + 9 * 1_000),
+        // The last has 480 bytes of payload, 520 in all: 520 us on the second link, 104 on the third.
+        (9_600 + 480, 80 + 10 * 1_000 + 520 + 104 + 3_600),
+        // One of 140 bytes alone.
+        (100, 11 + 140 + 28 + 3_600),
+    ] {
+        spec.groups = vec![group("bulk", 3, fixed(1000), WorkloadSpec::Transfer(bytes(size)))];
+        let result = run(&spec);
+        let transfer = result.transfer_list[0];
+        assert_eq!((transfer.flow, transfer.size, transfer.start), (0, bytes(size), Time::ZERO));
+        let took = transfer.end.expect("it has ended").since(transfer.start);
+        assert_eq!(Some(took), transfer.ideal, "{size}");
+        assert!(took.as_picos().abs_diff(expected_micros * 1_000_000) < 1_000_000, "{size}: {took}");
+        assert_eq!(result.transfers.slowdown.mean, 1.0, "{size}");
+        assert_eq!(result.groups[0].transfers.unfinished, 0);
+    }
+}
+
+/// Hosts and access links are part of the way; a window of one packet takes a round trip for each.
+#[test]
+fn what_a_window_costs_is_told_as_slowdown() {
+    let way = direction(Rate::from_mbits_per_sec(8), millis(10), Limit::Unlimited);
+    let mut spec = pipe(way);
+    spec.groups = vec![group("slow", 1, fixed(1), WorkloadSpec::Transfer(bytes(960 * 20)))];
+    let result = run(&spec);
+    // 20 packets of 1 ms and 10 ms; an acknowledgement of 40 bytes takes 10.04 ms back.
+    let ideal = 0.020 + 0.010;
+    let took = 20.0 * 0.011 + 19.0 * 0.010_04;
+    let slowdown = result.groups[0].transfers.slowdown;
+    assert!((slowdown.mean - took / ideal).abs() < 1e-6, "{} for {}", slowdown.mean, took / ideal);
+    assert_eq!((slowdown.count, slowdown.max), (1, slowdown.mean));
+}
+
+#[test]
+fn an_exchange_is_ideal_there_and_back() {
+    let way = direction(Rate::from_mbits_per_sec(8), millis(10), Limit::Unlimited);
+    let mut spec = pipe(way);
+    let workload = WorkloadSpec::RequestResponse {
+        request: bytes(100),
+        response: SizeSpec::Fixed(bytes(9_600)),
+        think: millis(50),
+    };
+    spec.groups = vec![group("web", 1, fixed(1000), workload)];
+    let result = run(&spec);
+    let ended: Vec<_> = result.transfer_list.iter().filter(|transfer| transfer.end.is_some()).collect();
+    assert!(ended.len() > 50, "{}", ended.len());
+    for transfer in &ended {
+        assert_eq!(transfer.size, bytes(9_700));
+        // 140 bytes there, ten packets of 1000 back.
+        assert_eq!(transfer.ideal, Some(Duration::from_micros(140 + 10_000 + 10_000 + 10_000)));
+        // The acknowledgement of the request leaves before the response: 40 bytes.
+        let took = transfer.end.map(|end| end.since(transfer.start));
+        assert_eq!(took, transfer.ideal.map(|ideal| ideal + Duration::from_micros(40)));
+    }
+    assert_eq!(ended.len() as u64, result.transfers.completion.count);
+}
+
+/// More is offered than the link carries: what ended and what did not are what was begun, and small and large ones are
+/// told apart.
+#[test]
+fn every_transfer_is_listed() {
+    let way = direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(50));
+    let mut spec = pipe(lossy(way, 0.01));
+    spec.warmup = Duration::from_secs(2);
+    let size = SizeSpec::Uniform { min: bytes(2_000), max: bytes(40_000) };
+    let poisson = WorkloadSpec::Poisson { gap: millis(20), size };
+    spec.groups = vec![
+        group("many", 1, reno(), poisson),
+        group("long", 1, reno(), WorkloadSpec::Transfer(bytes(1 << 30))),
+    ];
+    let result = run(&spec);
+    let of = |flow: u32, ended: bool| {
+        let list = result.transfer_list.iter();
+        list.filter(|transfer| transfer.flow == flow && transfer.end.is_some() == ended).count() as u64
+    };
+    let [many, long] = [0, 1].map(|group| result.groups[group].transfers);
+    assert_eq!((many.completion.count, many.unfinished), (of(0, true), of(0, false)));
+    assert!(many.completion.count > 20 && many.unfinished > 20, "{many:?}");
+    assert_eq!((long.completion.count, long.unfinished), (0, 1), "a flow that does not end is unfinished");
+    let warm = Time::ZERO + spec.warmup;
+    assert!(result.transfer_list.iter().all(|transfer| transfer.end.is_none_or(|end| end >= warm)));
+    let slow = |transfer: &thalweg_sim::Transfer| {
+        Some(transfer.end?.since(transfer.start).as_secs_f64() / transfer.ideal?.as_secs_f64())
+    };
+    let slowdowns: Vec<f64> = result.transfer_list.iter().filter_map(slow).collect();
+    assert!(slowdowns.iter().all(|&slowdown| slowdown > 1.0 - 1e-9));
+    let mean = slowdowns.iter().sum::<f64>() / slowdowns.len() as f64;
+    assert!((result.transfers.slowdown.mean / mean - 1.0).abs() < 1e-6);
+    let ends: Vec<_> =
+        result.sizes.iter().map(|class| (class.from.get(), class.below.map(Bytes::get))).collect();
+    assert_eq!(ends, [(0, Some(10_000)), (10_000, Some(100_000))]);
+    let counts: u64 = result.sizes.iter().map(|class| class.transfers.completion.count).sum();
+    assert_eq!(counts, result.transfers.completion.count);
+}
+
+/// Of 1000 datagrams a second each tenth is lost, and the others are late by what waits before them.
+#[test]
+fn loss_and_jitter_of_datagrams_are_told() {
+    let way = direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(1000));
+    let mut spec = pipe(lossy(way, 0.1));
+    let rate = Rate::from_mbits_per_sec(4);
+    let call = WorkloadSpec::ConstantRate { rate, packet: bytes(500) };
+    spec.groups = vec![group("call", 1, datagrams(), call)];
+    let result = run(&spec);
+    let flow = &result.flows[0];
+    assert_eq!(flow.counts.lost, result.links[0].losses);
+    assert!((flow.counts.lost as f64 / flow.sent_packets as f64 - 0.1).abs() < 0.01);
+    assert_eq!(flow.jitter, Some(Duration::ZERO), "alone on its line, each takes as long as the one before");
+    // Bursts of two: the second waits for the first, each time for 0.5 ms.
+    let writes: Vec<_> = (0..1000).flat_map(|i| [(millis(i * 5), bytes(500)); 2]).collect();
+    let mut spec = pipe(direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(1000)));
+    let pairs = TransportSpec::Datagram { scheme: "udp".to_owned(), segment: 500, header: 0, rate: None };
+    spec.groups = vec![group("pairs", 1, pairs, WorkloadSpec::Trace(writes.into()))];
+    let result = run(&spec);
+    let jitter = result.flows[0].jitter.expect("datagrams have jitter");
+    assert!(jitter.as_picos().abs_diff(500_000_000) < 1_000_000, "{jitter}");
+    assert_eq!(result.flows[0].counts.lost, 0);
+}
