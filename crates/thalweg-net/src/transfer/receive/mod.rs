@@ -3,6 +3,7 @@
 //! The caller's thread reads the stream while it may ([`Turns`]), one stores, a few finish files, one writes to the sender.
 
 mod claims;
+mod current;
 mod existing;
 mod finish;
 mod folder;

@@ -1,5 +1,6 @@
 //! What a receiver does with what it is told: answers offers, keeps what is right, writes what comes.
 
+use super::current::{Current, Sink, fail, protocol};
 use super::existing;
 use super::finish::{Finished, Finishers, Results};
 use super::folder::{Folder, Place, in_the_way};
@@ -12,7 +13,7 @@ use crate::transfer::messages::{
     DEEPEST, MOST_DIGESTS, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
 };
 use crate::transfer::progress::Cut;
-use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
+use crate::transfer::tree::{Digest, Pieces, TreeHasher};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -59,33 +60,6 @@ struct Pending {
     mode: u32,
     /// What of an unfinished file may be right.
     pieces: Pieces,
-}
-
-/// The offer whose contents come.
-struct Current {
-    id: u64,
-    name: String,
-    sink: Sink,
-    file: Option<(u64, Modified)>,
-    mode: u32,
-    pieces: Pieces,
-    hasher: TreeHasher,
-    position: u64,
-    /// Digests that the sender was told, and pieces that are shorter than they should be.
-    told: VecDeque<(Piece, Option<Digest>)>,
-    /// The number of the next piece to tell of.
-    next: u64,
-}
-
-enum Sink {
-    File(Part),
-    Output(Box<dyn Write + Send>),
-    /// It has failed, which the sender will hear.
-    Nowhere,
-}
-
-fn protocol<T>(what: &str) -> Result<T, Error> {
-    Err(Error::Protocol(what.to_owned()))
 }
 
 impl Store {
@@ -457,95 +431,6 @@ impl Level {
     fn leave(self) {
         self.folder.iter().for_each(|folder| folder.leave());
     }
-}
-
-impl Current {
-    /// Gives the file up and says so, once.
-    fn fail(&mut self, fault: Fault, results: &Results) {
-        self.sink = Sink::Nowhere;
-        fail(self.id, &self.name, fault, results);
-    }
-
-    /// Tells the digests of the next pieces.
-    fn verify(&mut self, count: u64, results: &Results) {
-        let Sink::File(part) = &mut self.sink else { return };
-        let first = self.next;
-        let mut digests = Vec::new();
-        let mut buffer = vec![0; BLOCK as usize];
-        for number in first..first + count {
-            let Some(piece) = self.pieces.get(number) else { break };
-            let bytes = &mut buffer[..usize::try_from(piece.length).unwrap_or(0)];
-            let have = match part.read(piece.start, bytes) {
-                Ok(have) => have,
-                Err(fault) => return self.fail(fault, results),
-            };
-            let is_whole = have == bytes.len();
-            let digest = piece.digest(bytes);
-            // Another hash than any of this piece where the file has become shorter.
-            let told = if is_whole { digest } else { *blake3::hash(&digest).as_bytes() };
-            digests.push(told);
-            self.told.push_back((piece, is_whole.then_some(digest)));
-        }
-        self.next += digests.len() as u64;
-        results.say(ToSender::Digests { id: self.id, first, digests });
-    }
-
-    /// The sender found a piece right.
-    fn keep(&mut self, results: &Results) -> Result<(), Error> {
-        let Sink::File(part) = &mut self.sink else { return Ok(()) };
-        let Some((piece, Some(digest))) =
-            self.told.pop_front().filter(|(piece, _)| piece.start == self.position)
-        else {
-            return protocol("it keeps what it was not told of");
-        };
-        if piece.is_block {
-            self.hasher.push_block(digest);
-        } else {
-            let mut bytes = vec![0; usize::try_from(piece.length).unwrap_or(0)];
-            match part.read(piece.start, &mut bytes) {
-                Ok(have) => self.hasher.update(&bytes[..have]),
-                Err(fault) => {
-                    self.fail(fault, results);
-                    return Ok(());
-                }
-            }
-        }
-        self.position += piece.length;
-        results.progress.add_bytes(piece.length);
-        results.note(|report| report.resumed += Bytes::new(piece.length));
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8], results: &Results) -> Result<(), Error> {
-        let length = bytes.len() as u64;
-        let Some(end) = self.position.checked_add(length) else { return protocol("a file is too long") };
-        if self.file.is_some_and(|(size, _)| end > size) {
-            return protocol("a file goes on behind its size");
-        }
-        results.progress.add_moved(length);
-        let written = match &mut self.sink {
-            Sink::File(part) => part.write(self.position, bytes),
-            Sink::Output(output) => output.write_all(bytes).map_err(|error| Fault::of(&error)),
-            Sink::Nowhere => return Ok(()),
-        };
-        if let Err(fault) = written {
-            self.fail(fault, results);
-            return Ok(());
-        }
-        self.hasher.update(bytes);
-        self.position = end;
-        results.progress.add_bytes(length);
-        while self.told.front().is_some_and(|(piece, _)| piece.start < self.position) {
-            self.told.pop_front();
-        }
-        Ok(())
-    }
-}
-
-fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
-    results.note(|report| report.fail(name, fault.clone()));
-    results.progress.file_done();
-    results.say(ToSender::Failed { id, fault });
 }
 
 /// Opens the file that is here, which may have become something else.
