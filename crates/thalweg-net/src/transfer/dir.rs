@@ -6,11 +6,11 @@
 //! `RESOLVE_NO_SYMLINKS` would say of a path.)
 
 use super::messages::Modified;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
-use std::ffi::OsStr;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -154,6 +154,25 @@ impl Dir {
     /// Something has that name, or the file can have no other.
     pub fn link(&self, from: &OsStr, into: &Dir, to: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::linkat(&self.0, one(from)?, &into.0, one(to)?, AtFlags::empty())?)
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// # Errors
+    /// Something has this name, or it cannot be made.
+    pub fn make_link(&self, target: &OsStr, name: &OsStr, modified: Modified) -> io::Result<()> {
+        let name = one(name)?;
+        rustix::fs::symlinkat(target, &self.0, name)?;
+        let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds.into() };
+        let times = Timestamps { last_access: time, last_modification: time };
+        // Not every file system gives links a time.
+        let _ = rustix::fs::utimensat(&self.0, name, &times, AtFlags::SYMLINK_NOFOLLOW);
+        Ok(())
+    }
+
+    /// Where a symbolic link leads.
+    pub fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
+        Ok(OsString::from_vec(rustix::fs::readlinkat(&self.0, one(name)?, Vec::new())?.into_bytes()))
     }
 
     /// Takes a file's name away.

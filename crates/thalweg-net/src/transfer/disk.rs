@@ -1,9 +1,10 @@
 //! What file systems know about files.
 
-use super::messages::Modified;
+use super::messages::{Lost, Modified};
 use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What shows that a file was written to, or is another: one differs when its content may.
@@ -69,10 +70,10 @@ impl Modified {
     }
 }
 
-/// Gives a file or folder its nine permission bits; the three others stay as they are.
+/// Gives a file or folder its nine permission bits, and the sticky bit if `mode` has it; the others stay as they are.
 pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     let others = file.metadata()?.mode() & 0o7000;
-    file.set_permissions(Permissions::from_mode(others | mode & 0o777))
+    file.set_permissions(Permissions::from_mode(others | mode & 0o1777))
 }
 
 /// Gives a file or folder its time. Times that the system cannot hold are left as they are.
@@ -86,10 +87,40 @@ pub fn set_time(file: &File, modified: Modified) -> io::Result<()> {
     }
 }
 
-/// The permission bits, without those that change who a program runs as.
+/// The permission bits, without those that change who a program runs as. The sticky bit means something of folders alone.
 pub fn mode(metadata: &Metadata) -> u32 {
-    metadata.mode() & 0o777
+    metadata.mode() & if metadata.is_dir() { 0o1777 } else { 0o777 }
 }
+
+/// Adds what is not carried of a file, folder or link at `path`.
+pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
+    lost.owners += u64::from(metadata.uid() != rustix::process::geteuid().as_raw());
+    lost.bits += u64::from(!metadata.is_symlink() && metadata.mode() & 0o6000 != 0);
+    let mut names = [0; 4096];
+    let (mut has_list, mut has_attribute) = (false, false);
+    match rustix::fs::llistxattr(path, &mut names[..]) {
+        Ok(length) => {
+            for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+                match name {
+                    // What this program says of files that have come.
+                    _ if name == MARK.as_bytes() => {}
+                    // Labels are the system's.
+                    b"security.selinux" => {}
+                    _ if name.starts_with(b"system.posix_acl_") => has_list = true,
+                    _ => has_attribute = true,
+                }
+            }
+        }
+        // More names than fit.
+        Err(rustix::io::Errno::RANGE) => has_attribute = true,
+        Err(_) => {}
+    }
+    lost.lists += u64::from(has_list);
+    lost.attributes += u64::from(has_attribute);
+}
+
+/// The attribute of a file that has come, which says who sent it.
+pub const MARK: &str = "user.thalweg";
 
 fn identity(metadata: &Metadata) -> [i64; 4] {
     [metadata.dev().cast_signed(), metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()]

@@ -47,7 +47,7 @@ pub enum FaultKind {
     Stopped = 14,
     /// The receiver writes to its standard output, which takes one file.
     Single = 15,
-    /// A symbolic link, which is not sent.
+    /// A symbolic link that leads out of the receiver's folder.
     Link = 16,
     /// Neither a file nor a folder, which is not sent.
     Special = 17,
@@ -120,7 +120,7 @@ impl FaultKind {
 
     /// Nothing went wrong: such things are not sent.
     pub fn is_passed_by(self) -> bool {
-        matches!(self, Self::Link | Self::Special | Self::Unfinished)
+        matches!(self, Self::Special | Self::Unfinished)
     }
 
     /// What happened, in words.
@@ -143,7 +143,10 @@ impl FaultKind {
             Self::Single => {
                 "the receiver writes to its standard output, which takes one file or stream and no folder"
             }
-            Self::Link => "it is a symbolic link",
+            Self::Link => {
+                "it is a symbolic link that leads, or may lead, out of the receiver's folder; such are taken with \
+                 --outside-links only"
+            }
             Self::Special => "it is neither a file nor a folder",
             Self::Unfinished => "it is what an unfinished transfer has left",
             Self::Foreign => {

@@ -5,7 +5,7 @@ use super::receive::Priority;
 use super::tree::{BLOCK, Digest};
 
 /// The version of the protocol; peers of another are refused.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// Offers that may wait for their end at the receiver.
 pub const WINDOW: usize = 1024;
 /// The longest name of a file or folder, in bytes.
@@ -15,9 +15,15 @@ pub const DEEPEST: usize = 256;
 /// Digests that may be asked for before they are used.
 pub const MOST_DIGESTS: u64 = 64;
 /// The longest body of a frame without file contents, in bytes.
-pub const LONGEST_BODY: usize = 4096;
+pub const LONGEST_BODY: usize = 8192;
 /// The most file contents in a frame, in bytes.
 pub const MOST_DATA: u64 = BLOCK;
+/// The longest hole in a frame, in bytes.
+pub const MOST_HOLE: u64 = 64 * BLOCK;
+/// The longest target of a symbolic link, in bytes.
+pub const LONGEST_TARGET: usize = 4095;
+/// Files with further names whose first names a receiver remembers.
+pub const MOST_SHARED: usize = 65_536;
 
 /// A point in time of a file system: seconds since 1970 and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,14 +43,14 @@ pub struct Offer {
     pub name: Vec<u8>,
     /// Another name in the folder differs from it only by case.
     pub alike: bool,
-    /// The permission bits of Unix, nine of them.
+    /// The permission bits of Unix: nine of them, and of folders the sticky bit.
     pub mode: u32,
     /// What it is.
     pub kind: OfferKind,
 }
 
 /// What is offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OfferKind {
     /// A file.
     File {
@@ -52,6 +58,20 @@ pub enum OfferKind {
         size: u64,
         /// When it was changed last.
         modified: Modified,
+        /// Further names of it may be offered later.
+        shared: bool,
+    },
+    /// A further name of a file that was offered before, as shared.
+    Name {
+        /// The number of that offer.
+        first: u64,
+    },
+    /// A symbolic link.
+    Link {
+        /// When it was changed last.
+        modified: Modified,
+        /// Where it leads: 1 to [`LONGEST_TARGET`] bytes without a zero.
+        target: Vec<u8>,
     },
     /// A folder. What is in it follows.
     Folder {
@@ -60,6 +80,46 @@ pub enum OfferKind {
     },
     /// Bytes whose number is known when they end. They cannot be resumed.
     Stream,
+}
+
+impl OfferKind {
+    /// It has contents of its own.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::Stream)
+    }
+}
+
+/// How many files and folders have something that is not carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Another owner than the user who sends.
+    pub owners: u64,
+    /// Extended attributes.
+    pub attributes: u64,
+    /// Access control lists.
+    pub lists: u64,
+    /// Bits that change who a program runs as (setuid, setgid).
+    pub bits: u64,
+    /// Further names that came as files of their own, because there are more than [`MOST_SHARED`] files with some.
+    pub names: u64,
+}
+
+impl Lost {
+    /// Nothing is lost.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Each with its count and what it is called, singular and plural.
+    pub fn counts(&self) -> [(u64, &'static str, &'static str); 5] {
+        [
+            (self.owners, "owner", "owners"),
+            (self.attributes, "set of extended attributes", "sets of extended attributes"),
+            (self.lists, "access control list", "access control lists"),
+            (self.bits, "setuid or setgid bit", "setuid or setgid bits"),
+            (self.names, "hard link", "hard links"),
+        ]
+    }
 }
 
 /// From the sender to the receiver. Offers are numbered from 0 in their order; `id` is that number.
@@ -130,6 +190,13 @@ pub enum ToReceiver {
         /// Why.
         fault: Fault,
     },
+    /// So many zeros of the file follow, which are not stored: full blocks of [`BLOCK`] bytes each, never its last.
+    Hole {
+        /// How many: a multiple of [`BLOCK`], at most [`MOST_HOLE`].
+        length: u64,
+    },
+    /// What files and folders have at the sender, and is not carried.
+    Lost(Lost),
     /// There are no more offers.
     Finish,
 }

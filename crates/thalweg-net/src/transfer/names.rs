@@ -54,6 +54,23 @@ pub fn of_part(name: &[u8], tag: &str) -> OsString {
     OsString::from_vec([&name[..kept], b"~", &hash.as_bytes()[..16], ending.as_bytes()].concat())
 }
 
+/// Whoever follows a link with this target, in so many folders, stays below the top.
+pub fn stays_inside(target: &[u8], depth: usize) -> bool {
+    if target.starts_with(b"/") {
+        return false;
+    }
+    let (mut climbed, mut is_down) = (0, false);
+    for name in target.split(|byte| *byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." if is_down => return false,
+            b".." => climbed += 1,
+            _ => is_down = true,
+        }
+    }
+    climbed <= depth
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +86,26 @@ mod tests {
         assert_eq!(checked(&[b'a'; 256]).unwrap_err().kind, FaultKind::Name);
         for name in ["a", "...", ".hidden", "a b", "naïve", "-rf", "x.part", "~", "thalweg.part"] {
             assert_eq!(checked(name.as_bytes()).unwrap(), OsString::from(name));
+        }
+    }
+
+    #[test]
+    fn links_stay_inside_by_what_they_say() {
+        for (target, depth) in
+            [("file", 0), ("a/b", 0), ("./a//b/", 0), ("../a", 1), ("../../a/b", 2), ("..", 1), ("...", 0)]
+        {
+            assert!(stays_inside(target.as_bytes(), depth), "{target}");
+        }
+        for (target, depth) in [
+            ("/", 9),
+            ("/etc/passwd", 9),
+            ("..", 0),
+            ("../../a", 1),
+            ("a/../b", 9),
+            ("../a/..", 9),
+            ("./../x", 0),
+        ] {
+            assert!(!stays_inside(target.as_bytes(), depth), "{target}");
         }
     }
 

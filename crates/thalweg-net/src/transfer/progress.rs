@@ -1,6 +1,7 @@
 //! How far a transfer is, and what came of it.
 
 use super::fault::{Fault, FaultKind, printable};
+use super::messages::Lost;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -142,6 +143,12 @@ pub struct Report {
     pub unchanged: u64,
     /// Folders.
     pub folders: u64,
+    /// Symbolic links, and further names of files (hard links).
+    pub links: u64,
+    /// Zeros in files that are not stored.
+    pub holes: Bytes,
+    /// What files have at the sender, and is not carried.
+    pub lost: Lost,
     /// Contents that went through the connection.
     pub moved: Bytes,
     /// Contents that an earlier transfer had left in unfinished files, and that were right.
@@ -150,7 +157,7 @@ pub struct Report {
     pub skipped: Bytes,
     /// How long the receiver held it back, because others were more urgent.
     pub held: Duration,
-    /// Things that are not sent: links, what is neither a file nor a folder, what unfinished transfers have left.
+    /// Things that are not sent: what is neither a file nor a folder nor a link, what unfinished transfers have left.
     pub passed_by: u64,
     /// The first of them.
     pub passed: Vec<Failure>,
@@ -181,6 +188,11 @@ pub struct Failure {
 }
 
 impl Report {
+    /// Everything has come through, with all that it has at the sender.
+    pub fn is_whole(&self) -> bool {
+        self.failed == 0 && self.passed_by == 0 && self.lost.is_none()
+    }
+
     /// How many failures are kept.
     pub const MOST_FAILURES: usize = 1000;
 

@@ -57,6 +57,14 @@ impl TreeHasher {
         self.open = Self::hasher(self.blocks);
     }
 
+    /// So many full blocks are a hole. They are not hashed as the zeros that they read as: whoever claims a hole of a
+    /// terabyte would have the other side hash it. The hash of a file with holes is one of its own for this reason.
+    pub fn push_hole(&mut self, blocks: u64) {
+        for _ in 0..blocks {
+            self.push_block(HOLE);
+        }
+    }
+
     /// The hash of the whole, or nothing if it ended with [`TreeHasher::push_block`].
     pub fn finish(mut self) -> Option<Digest> {
         let Some(first) = self.stack.first().copied() else {
@@ -101,6 +109,13 @@ impl TreeHasher {
         hasher
     }
 }
+
+/// What stands for a full block that is a hole: the BLAKE3 hash of nothing, which is the chaining value of no block that
+/// anybody could find.
+const HOLE: Digest = [
+    0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6, 0xa0, 0x40, 0x4d, 0xea, 0x36, 0xdc, 0xc9, 0x49, 0x9b,
+    0xcb, 0x25, 0xc9, 0xad, 0xc1, 0x12, 0xb7, 0xcc, 0x9a, 0x93, 0xca, 0xe4, 0x1f, 0x32, 0x62,
+];
 
 /// The chaining value of the full block number `block` of a longer file.
 pub fn block_digest(block: u64, bytes: &[u8]) -> Digest {
@@ -195,6 +210,27 @@ mod tests {
             bytes.chunks(300_000).for_each(|chunk| tree.update(chunk));
             assert_eq!(tree.finish(), Some(*blake3::hash(&bytes).as_bytes()), "{length} bytes");
         }
+    }
+
+    #[test]
+    fn a_hole_is_not_a_block_of_zeros_and_has_its_place() {
+        assert_eq!(HOLE, *blake3::hash(b"").as_bytes());
+        let hash = |holes: [u64; 2]| {
+            let mut tree = TreeHasher::new();
+            tree.push_hole(holes[0]);
+            tree.update(&bytes(BLOCK as usize));
+            tree.push_hole(holes[1]);
+            tree.update(b"end");
+            tree.finish().unwrap()
+        };
+        assert_eq!(hash([3, 0]), hash([3, 0]));
+        assert_ne!(hash([3, 0]), hash([2, 1]));
+        assert_ne!(hash([0, 1]), hash([0, 0]));
+        let mut zeros = TreeHasher::new();
+        zeros.update(&vec![0; BLOCK as usize]);
+        zeros.update(&bytes(BLOCK as usize));
+        zeros.update(b"end");
+        assert_ne!(zeros.finish().unwrap(), hash([1, 0]));
     }
 
     proptest! {

@@ -1,13 +1,15 @@
 //! What a sender offers: files and folders, in the order that the protocol wants.
 
 use super::disk::{self, Stamp};
-use super::fault::{Fault, FaultKind};
-use super::messages::{DEEPEST, OfferKind};
+use super::fault::{Fault, FaultKind, printable};
+use super::messages::{DEEPEST, Lost, MOST_SHARED, OfferKind};
 use super::names;
+use super::progress::Report;
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek as _, SeekFrom};
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// What is sent.
@@ -63,7 +65,7 @@ pub enum Met {
     Missing(Missing),
 }
 
-/// Something that is not sent: a link, a device, or what cannot be read.
+/// Something that is not sent: a device, or what cannot be read.
 #[derive(Debug)]
 pub struct Missing {
     /// Folders that it is in.
@@ -106,9 +108,41 @@ impl Roots {
         Ok(Self(children))
     }
 
+    /// Walks through everything and finds what a receiver would not have of it in the end, but for what it refuses itself.
+    pub fn audit(&self) -> Report {
+        let mut report = Report::default();
+        let mut names: Vec<String> = Vec::new();
+        let mut walk = self.walk();
+        for met in walk.by_ref() {
+            let (depth, name, fault) = match met {
+                Met::Missing(Missing { depth, name, fault }) => (depth, name, Some(fault)),
+                Met::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
+                    if !names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) =>
+                {
+                    let fault = Fault::new(FaultKind::Link, String::from_utf8_lossy(&target));
+                    (depth, name, Some(fault))
+                }
+                Met::Item(Item { depth, name, .. }) => (depth, name, None),
+            };
+            names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+            names.push(printable(&name));
+            if let Some(fault) = fault {
+                report.miss(&names.join("/"), fault);
+            }
+        }
+        report.lost = walk.lost();
+        report
+    }
+
     /// Walks through everything: folders before what is in them, names in ascending order.
     pub fn walk(&self) -> Walk {
-        Walk { levels: vec![self.0.clone().into_iter()], failed: None }
+        Walk {
+            levels: vec![self.0.clone().into_iter()],
+            failed: None,
+            items: 0,
+            shared: HashMap::new(),
+            lost: Lost::default(),
+        }
     }
 }
 
@@ -141,6 +175,11 @@ fn sort(children: &mut [Child]) {
 pub struct Walk {
     levels: Vec<std::vec::IntoIter<Child>>,
     failed: Option<Missing>,
+    /// Things that were met and are to be offered.
+    items: u64,
+    /// Files with several names, by device and number: which of the things they are.
+    shared: HashMap<(u64, u64), u64>,
+    lost: Lost,
 }
 
 impl Iterator for Walk {
@@ -161,6 +200,11 @@ impl Iterator for Walk {
 }
 
 impl Walk {
+    /// What the things that were met so far have and is not carried.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
     fn meet(&mut self, child: Child) -> Met {
         let depth = self.levels.len() - 1;
         let missing =
@@ -182,12 +226,20 @@ impl Walk {
             if child.name.ends_with(names::PART.as_bytes()) {
                 return missing(FaultKind::Unfinished.into());
             }
-            OfferKind::File { size: stamp.size(), modified: stamp.modified() }
+            self.name_or_file(&metadata, &stamp)
         } else if metadata.is_symlink() {
-            return missing(FaultKind::Link.into());
+            match fs::read_link(&child.path) {
+                Ok(target) => {
+                    let target = target.into_os_string().into_vec();
+                    OfferKind::Link { modified: stamp.modified(), target }
+                }
+                Err(error) => return missing(unreadable(&error)),
+            }
         } else {
             return missing(FaultKind::Special.into());
         };
+        disk::add_lost(&mut self.lost, &child.path, &metadata);
+        self.items += 1;
         Met::Item(Item {
             depth: depth as u64,
             name: child.name,
@@ -197,6 +249,24 @@ impl Walk {
             kind,
             stamp,
         })
+    }
+
+    /// A file, or a further name of one that was met.
+    fn name_or_file(&mut self, metadata: &Metadata, stamp: &Stamp) -> OfferKind {
+        let file = |shared| OfferKind::File { size: stamp.size(), modified: stamp.modified(), shared };
+        if metadata.nlink() < 2 {
+            return file(false);
+        }
+        let id = (metadata.dev(), metadata.ino());
+        if let Some(&first) = self.shared.get(&id) {
+            return OfferKind::Name { first };
+        }
+        if self.shared.len() >= MOST_SHARED {
+            self.lost.names += 1;
+            return file(false);
+        }
+        self.shared.insert(id, self.items);
+        file(true)
     }
 
     /// The next things are those in a folder.
@@ -232,6 +302,8 @@ fn list(folder: &Path) -> io::Result<Vec<Child>> {
 pub struct SourceFile {
     file: File,
     stamp: Stamp,
+    /// It takes less room than its bytes need.
+    is_sparse: bool,
 }
 
 impl SourceFile {
@@ -241,7 +313,10 @@ impl SourceFile {
     /// It cannot be read, or is no longer what it was.
     pub fn open(item: &Item) -> Result<Self, Fault> {
         let file = File::open(&item.path).map_err(|error| Fault::of(&error))?;
-        let opened = Self { file, stamp: item.stamp };
+        let metadata = file.metadata().map_err(|error| Fault::of(&error))?;
+        // The system counts blocks of 512 bytes.
+        let is_sparse = metadata.blocks().saturating_mul(512) < metadata.len();
+        let opened = Self { file, stamp: item.stamp, is_sparse };
         opened.check()?;
         Ok(opened)
     }
@@ -272,6 +347,29 @@ impl SourceFile {
             }
         }
         Ok(())
+    }
+
+    /// Where the hole ends that the file has at `position`, or nothing if there is none; reading goes on at `position`.
+    pub fn hole(&mut self, position: u64) -> Option<u64> {
+        if !self.is_sparse {
+            return None;
+        }
+        let end = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(position)) {
+            Ok(data) => data,
+            // There is none behind it.
+            Err(rustix::io::Errno::NXIO) => self.stamp.size(),
+            Err(_) => position,
+        };
+        self.go_to(position).ok()?;
+        (end > position).then_some(end)
+    }
+
+    /// Reading goes on at `position`.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn go_to(&mut self, position: u64) -> Result<(), Fault> {
+        self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::of(&error))
     }
 
     /// Looks whether the file is what it was.

@@ -6,10 +6,11 @@
 
 use super::fault::{Fault, FaultKind};
 use super::messages::{
-    LONGEST_NAME, MOST_DATA, MOST_DIGESTS, Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION,
+    LONGEST_NAME, LONGEST_TARGET, Lost, MOST_DATA, MOST_DIGESTS, MOST_HOLE, Modified, Offer, OfferKind,
+    ToReceiver, ToSender, VERSION,
 };
 use super::receive::Priority;
-use super::tree::Digest;
+use super::tree::{BLOCK, Digest};
 use std::fmt;
 
 /// The first bytes of either direction, so that a stranger is recognised at once.
@@ -81,6 +82,8 @@ mod kind {
     pub const ABANDON: u8 = 9;
     pub const FINISH: u8 = 10;
     pub const MISSING: u8 = 11;
+    pub const HOLE: u8 = 12;
+    pub const LOST: u8 = 13;
     pub const WELCOME: u8 = 128;
     pub const WANT: u8 = 129;
     pub const SKIP: u8 = 130;
@@ -100,7 +103,11 @@ mod flag {
     pub const FILE: u8 = 0;
     pub const FOLDER: u8 = 1;
     pub const STREAM: u8 = 2;
-    pub const ALIKE: u8 = 4;
+    pub const NAME: u8 = 3;
+    pub const LINK: u8 = 4;
+    pub const KIND: u8 = 7;
+    pub const ALIKE: u8 = 8;
+    pub const SHARED: u8 = 16;
 }
 
 impl Frame for ToReceiver {
@@ -132,12 +139,14 @@ impl Frame for ToReceiver {
                 body.extend_from_slice(name);
                 put_fault(body, None, fault);
             }),
+            Self::Hole { length } => numbers(into, kind::HOLE, &[*length]),
+            Self::Lost(lost) => numbers(into, kind::LOST, &lost.counts().map(|(count, ..)| count)),
             Self::Finish => numbers(into, kind::FINISH, &[]),
         }
     }
 
     fn is_known(kind: u8) -> bool {
-        kind <= kind::MISSING
+        kind <= kind::LOST
     }
 
     fn is_data(kind: u8) -> bool {
@@ -178,6 +187,17 @@ impl Frame for ToReceiver {
             kind::END => Self::End { hash: fields.digest()? },
             kind::ABANDON => Self::Abandon { id: fields.number()?, fault: fields.fault()? },
             kind::FINISH => Self::Finish,
+            kind::HOLE => match fields.number()? {
+                length @ BLOCK..=MOST_HOLE if length % BLOCK == 0 => Self::Hole { length },
+                _ => return Err(WireError::Value("the length of a hole")),
+            },
+            kind::LOST => Self::Lost(Lost {
+                owners: fields.number()?,
+                attributes: fields.number()?,
+                lists: fields.number()?,
+                bits: fields.number()?,
+                names: fields.number()?,
+            }),
             kind::MISSING => {
                 let (depth, length) = (fields.number()?, fields.number()?);
                 let length =
@@ -271,20 +291,31 @@ impl Frame for ToSender {
 
 impl Offer {
     fn encode(&self, body: &mut Vec<u8>) {
-        let kind = match self.kind {
-            OfferKind::File { .. } => flag::FILE,
+        let kind = match &self.kind {
+            OfferKind::File { shared, .. } => flag::FILE | if *shared { flag::SHARED } else { 0 },
             OfferKind::Folder { .. } => flag::FOLDER,
             OfferKind::Stream => flag::STREAM,
+            OfferKind::Name { .. } => flag::NAME,
+            OfferKind::Link { .. } => flag::LINK,
         };
         body.push(kind | if self.alike { flag::ALIKE } else { 0 });
         put(body, self.depth);
         put(body, u64::from(self.mode));
-        if let OfferKind::File { modified, .. } | OfferKind::Folder { modified } = self.kind {
+        if let OfferKind::File { modified, .. }
+        | OfferKind::Folder { modified }
+        | OfferKind::Link { modified, .. } = &self.kind
+        {
             body.extend_from_slice(&modified.seconds.to_be_bytes());
             body.extend_from_slice(&modified.nanoseconds.to_be_bytes());
         }
-        if let OfferKind::File { size, .. } = self.kind {
-            put(body, size);
+        match &self.kind {
+            OfferKind::File { size, .. } => put(body, *size),
+            OfferKind::Name { first } => put(body, *first),
+            OfferKind::Link { target, .. } => {
+                put(body, target.len() as u64);
+                body.extend_from_slice(target);
+            }
+            OfferKind::Folder { .. } | OfferKind::Stream => {}
         }
         body.extend_from_slice(&self.name);
     }
@@ -292,15 +323,34 @@ impl Offer {
     fn decode(fields: &mut Fields<'_>) -> Result<Self, WireError> {
         let flags = fields.byte()?;
         let depth = fields.number()?;
-        let mode = u32::try_from(fields.number()?).ok().filter(|mode| *mode <= 0o777);
+        let mode = u32::try_from(fields.number()?).ok().filter(|mode| *mode <= 0o1777);
         let mode = mode.ok_or(WireError::Value("a mode"))?;
-        let kind = match flags & !flag::ALIKE {
+        let shared = flags & flag::SHARED != 0;
+        if flags & !(flag::KIND | flag::ALIKE | flag::SHARED) != 0
+            || (shared && flags & flag::KIND != flag::FILE)
+        {
+            return Err(WireError::Value("the kind of an offer"));
+        }
+        let kind = match flags & flag::KIND {
             flag::FILE => {
                 let modified = fields.modified()?;
-                OfferKind::File { modified, size: fields.number()? }
+                OfferKind::File { modified, size: fields.number()?, shared }
             }
             flag::FOLDER => OfferKind::Folder { modified: fields.modified()? },
             flag::STREAM => OfferKind::Stream,
+            flag::NAME => OfferKind::Name { first: fields.number()? },
+            flag::LINK => {
+                let modified = fields.modified()?;
+                let length = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
+                if !(1..=LONGEST_TARGET).contains(&length) {
+                    return Err(WireError::Value("the length of a link's target"));
+                }
+                let target = fields.take(length)?.to_vec();
+                if target.contains(&0) {
+                    return Err(WireError::Value("a link's target"));
+                }
+                OfferKind::Link { modified, target }
+            }
             _ => return Err(WireError::Value("the kind of an offer")),
         };
         let name = std::mem::take(&mut fields.0).to_vec();
@@ -462,7 +512,10 @@ mod tests {
         let fault = Fault::new(FaultKind::Storage, "ä".repeat(256));
         let offer = |kind| Offer { depth: 3, name: vec![0xff; 255], alike: true, mode: 0o640, kind };
         for kind in [
-            OfferKind::File { size: (1 << 62) - 1, modified },
+            OfferKind::File { size: (1 << 62) - 1, modified, shared: false },
+            OfferKind::File { size: 0, modified, shared: true },
+            OfferKind::Name { first: 1 << 40 },
+            OfferKind::Link { modified, target: vec![b'x'; LONGEST_TARGET] },
             OfferKind::Folder { modified },
             OfferKind::Stream,
         ] {
@@ -478,6 +531,8 @@ mod tests {
             ToReceiver::End { hash: [7; 32] },
             ToReceiver::Abandon { id: 9, fault: fault.clone() },
             ToReceiver::Missing { depth: 255, name: vec![0xfe; 255], fault: fault.clone() },
+            ToReceiver::Hole { length: MOST_HOLE },
+            ToReceiver::Lost(Lost { owners: 1, attributes: 2, lists: 3, bits: 4, names: 5 }),
             ToReceiver::Finish,
         ] {
             survives(&frame);
@@ -525,12 +580,23 @@ mod tests {
             Err(WireError::Value("the number of digests"))
         );
         for priority in [0, 7, 255] {
-            let hello = [&MAGIC[..], &[1, 0, priority]].concat();
+            let hello = [&MAGIC[..], &[VERSION as u8, 0, priority]].concat();
             assert_eq!(ToReceiver::decode(kind::HELLO, &hello), Err(WireError::Value("a priority")));
         }
         for body in [&[0, 0, 3][..], &[0, 0x41, 0, 3]] {
             let missing = ToReceiver::decode(kind::MISSING, body);
             assert_eq!(missing, Err(WireError::Value("the length of a name")));
+        }
+        for length in [0, 1, BLOCK + 1, MOST_HOLE + BLOCK] {
+            let mut frame = Vec::new();
+            numbers(&mut frame, kind::HOLE, &[length]);
+            let hole = ToReceiver::decode(kind::HOLE, header(&frame).1);
+            assert_eq!(hole, Err(WireError::Value("the length of a hole")));
+        }
+        // A folder that is shared, a kind that there is not.
+        for flags in [flag::FOLDER | flag::SHARED, 32, 5] {
+            let offer = ToReceiver::decode(kind::OFFER, &[flags, 0, 0, b'x']);
+            assert_eq!(offer, Err(WireError::Value("the kind of an offer")));
         }
         assert_eq!(ToReceiver::data(0), Err(WireError::Value("the length of contents")));
         assert_eq!(ToReceiver::data(MOST_DATA + 1), Err(WireError::Value("the length of contents")));

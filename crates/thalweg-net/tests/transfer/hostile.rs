@@ -7,6 +7,7 @@ use std::io::{self, Cursor, Read, Write};
 use std::sync::Arc;
 use thalweg_net::transfer::Frame;
 use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
+use thalweg_net::transfer::tree::BLOCK;
 use thalweg_net::transfer::{
     Claims, Destination, Error, FaultKind, Options, Outcome, Priority, Progress, Roots, Source, Target,
     Turns, receive, send, unfinished_name,
@@ -29,8 +30,27 @@ fn hello() -> ToReceiver {
 
 fn file(depth: u64, name: &str, size: u64) -> ToReceiver {
     let modified = Modified { seconds: 0, nanoseconds: 0 };
-    let kind = OfferKind::File { size, modified };
+    let kind = OfferKind::File { size, modified, shared: false };
     ToReceiver::Offer(Offer { depth, name: name.into(), alike: false, mode: 0o644, kind })
+}
+
+/// A file that may have further names.
+fn shared(name: &str) -> ToReceiver {
+    let modified = Modified { seconds: 0, nanoseconds: 0 };
+    let kind = OfferKind::File { size: 1, modified, shared: true };
+    ToReceiver::Offer(Offer { depth: 0, name: name.into(), alike: false, mode: 0o644, kind })
+}
+
+/// A symbolic link.
+fn link(name: &str, target: &str) -> ToReceiver {
+    let kind = OfferKind::Link { modified: Modified { seconds: 0, nanoseconds: 0 }, target: target.into() };
+    ToReceiver::Offer(Offer { depth: 0, name: name.into(), alike: false, mode: 0o777, kind })
+}
+
+/// One of them.
+fn further(name: &str, first: u64) -> ToReceiver {
+    let kind = OfferKind::Name { first };
+    ToReceiver::Offer(Offer { depth: 0, name: name.into(), alike: false, mode: 0o644, kind })
 }
 
 fn folder(depth: u64, name: &str) -> ToReceiver {
@@ -85,6 +105,18 @@ fn frames_out_of_order_end_the_transfer() {
     is_refused(&[file(0, "a", 10), begin(0), verify(0, 1)]);
     is_refused(&[file(0, "a", 10), verify(0, 1)]);
     is_refused(&[file(0, "a", 10), begin(0), verify(u64::MAX >> 2, 1)]);
+    // Holes are within what is sent, and begin where blocks do.
+    let hole = |length| ToReceiver::Hole { length };
+    is_refused(&[hole(BLOCK)]);
+    is_refused(&[file(0, "a", BLOCK), begin(0), hole(BLOCK)]);
+    is_refused(&[file(0, "a", 3 * BLOCK), begin(0), data(1), hole(BLOCK)]);
+    is_refused(&[file(0, "a", 3 * BLOCK), begin(0), hole(2 * BLOCK), hole(BLOCK)]);
+    // Further names of what was offered as having some.
+    is_refused(&[further("b", 0)]);
+    is_refused(&[file(0, "a", 1), further("b", 0)]);
+    is_refused(&[shared("a"), further("b", 1)]);
+    let waiting = (0..1100).map(|number| further(&format!("b{number:04}"), 0));
+    is_refused(&[shared("a")].into_iter().chain(waiting).collect::<Vec<_>>());
     // Names.
     is_refused(&[file(1, "a", 1)]);
     is_refused(&[missing(1, "a")]);
@@ -133,7 +165,11 @@ fn strangers_and_other_versions_are_told() {
     for (begin, expected) in [
         (b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n".to_vec(), FaultKind::Protocol),
         (
-            bytes(&[ToReceiver::Hello { version: 2, checksum: false, priority: Priority::default() }]),
+            bytes(&[ToReceiver::Hello {
+                version: VERSION + 1,
+                checksum: false,
+                priority: Priority::default(),
+            }]),
             FaultKind::Version,
         ),
         (bytes(&[folder(0, "a")]), FaultKind::Protocol),
@@ -226,6 +262,10 @@ fn frame() -> impl Strategy<Value = ToReceiver> {
             .prop_map(|(id, first, count)| ToReceiver::Verify { id, first, count }),
         1 => (0..3u64).prop_map(|depth| missing(depth, "d")),
         1 => Just(ToReceiver::Keep),
+        1 => Just(shared("c")),
+        1 => id.clone().prop_map(|first| further("d", first)),
+        1 => Just(ToReceiver::Hole { length: BLOCK }),
+        1 => Just(link("e", "../../x")),
         1 => id.prop_map(|id| ToReceiver::Same { id }),
         1 => Just(ToReceiver::Finish),
     ]

@@ -5,6 +5,7 @@ mod faults;
 mod folders;
 mod hostile;
 mod interruptions;
+mod links;
 mod others;
 mod pipe;
 mod places;
@@ -94,9 +95,10 @@ impl Ends {
         self.receiver.result.as_ref().unwrap();
         let [ours, theirs] = [&self.sender.report, &self.receiver.report];
         assert_eq!(
-            (ours.files, ours.folders, ours.unchanged, ours.skipped, ours.resumed),
-            (theirs.files, theirs.folders, theirs.unchanged, theirs.skipped, theirs.resumed)
+            (ours.files, ours.folders, ours.links, ours.unchanged, ours.skipped, ours.resumed),
+            (theirs.files, theirs.folders, theirs.links, theirs.unchanged, theirs.skipped, theirs.resumed)
         );
+        assert_eq!((ours.holes, ours.lost), (theirs.holes, theirs.lost));
         assert_eq!((ours.moved, &ours.passed), (theirs.moved, &theirs.passed));
         assert_eq!(self.progress[0].bytes(), self.progress[1].bytes(), "both sides show the same");
         assert_eq!(self.progress[0].files(), self.progress[1].files());

@@ -44,6 +44,13 @@ pub struct SendArguments {
     /// Compare contents to find unchanged files; without, size and time
     #[arg(long)]
     pub checksum: bool,
+    /// Send nothing if the receiver could not have all of it in the end: names what files have that is not carried, such as
+    /// owners and attributes, what is no file, folder or link, and links that lead out
+    #[arg(long)]
+    pub strict: bool,
+    /// End with 0 where nothing is left out but what files have besides contents, names, times and permissions
+    #[arg(long, conflicts_with = "strict")]
+    pub accept_loss: bool,
     /// What standard input is called at the receiver
     #[arg(long, value_name = "NAME", default_value = "stdin")]
     pub name: String,
@@ -83,6 +90,9 @@ pub struct ListenArguments {
     /// what the mask of this process (umask) leaves of them, others never write, and folders that are here keep theirs
     #[arg(long)]
     pub perms: bool,
+    /// Take symbolic links that lead out of the folder, too. Nothing of a transfer follows them
+    #[arg(long)]
+    pub outside_links: bool,
     /// Replace any file that stands where one comes. Without, only what the same sender has brought and nobody has
     /// changed since
     #[arg(long, group = "existing")]
@@ -131,6 +141,9 @@ pub struct RecvArguments {
     /// Take names that begin with a dot at the top of the folder, too
     #[arg(long)]
     pub hidden: bool,
+    /// End with 0 where nothing is left out but what files have besides contents, names, times and permissions
+    #[arg(long)]
+    pub accept_loss: bool,
     /// Print one JSON document about the transfer
     #[arg(long)]
     pub json: bool,

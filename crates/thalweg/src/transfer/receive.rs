@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Receives from one sender.
 pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
     match receive(arguments, console) {
-        Ok(facts) => Summary::new(facts).tell(console, arguments.json),
+        Ok(facts) => Summary::new(facts, arguments.accept_loss).tell(console, arguments.json),
         Err(stopped) => stopped.tell("recv", console, arguments.json),
     }
 }
@@ -171,7 +171,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
         for end in ends.try_iter() {
             open.fetch_sub(1, Ordering::Relaxed);
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
-            let summary = Summary::new(end);
+            let summary = Summary::new(end, false);
             if arguments.json_lines {
                 console.print(&summary.line())?;
             }
@@ -217,6 +217,7 @@ fn destination(
 ) -> io::Result<Destination> {
     let destination = Destination::new(folder, claims.clone(), &key.to_string())?;
     let destination = destination.with_existing(arguments.existing());
+    let destination = if arguments.outside_links { destination.with_outside_links() } else { destination };
     Ok(if arguments.perms { destination.with_permissions() } else { destination })
 }
 

@@ -7,7 +7,7 @@ use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
 use super::reach::{Unreached, reach};
 use super::stopped::Stopped;
-use super::summary::{Facts, Summary, add};
+use super::summary::{self, Facts, Summary, add};
 use super::throttle::{Pace, Throttle};
 use super::{SERVICE, bind, close, lend};
 use crate::Done;
@@ -44,7 +44,7 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
     };
     let ended = run(arguments, console, record.as_ref().map(Record::recorder));
     let done = match ended {
-        Ok(facts) => Summary::new(facts).tell(console, arguments.json),
+        Ok(facts) => Summary::new(facts, arguments.accept_loss).tell(console, arguments.json),
         Err(stopped) => stopped.tell("send", console, arguments.json),
     };
     // A transfer that failed was recorded, too.
@@ -58,6 +58,11 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
     let what = what(&paths, arguments)?;
     let scheme = arguments.scheme.clone().at_rate(arguments.rate);
     let scheme = scheme.map_err(|error| Error::Usage(format!("--scheme: {error}, or with --rate")))?;
+    if let What::Paths(roots) = &what
+        && arguments.strict
+    {
+        refuse_loss(&roots.audit(), console)?;
+    }
     let keys = Keys::find()?;
     let mut sender = Sender {
         identity: keys.identity()?,
@@ -116,6 +121,20 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
         }
         pause = (2 * pause).min(PAUSE[1]);
     }
+}
+
+/// `--strict`: everything comes through, or nothing is sent.
+fn refuse_loss(audit: &Report, console: &Console) -> Done {
+    if audit.is_whole() {
+        return Ok(());
+    }
+    for failure in audit.failures.iter().chain(&audit.passed).take(summary::SHOWN) {
+        console.complain(&format!("{}: {}", failure.name, failure.fault));
+    }
+    let things = audit.failed + audit.passed_by;
+    let things = (things > 0).then(|| format!("{} not sent", summary::things(things)));
+    let why: Vec<_> = things.into_iter().chain(summary::lost(&audit.lost)).collect();
+    Err(Error::Failed(format!("--strict: nothing was sent, as {}", why.join(", and "))))
 }
 
 /// The receiver, which comes last, and what is sent.

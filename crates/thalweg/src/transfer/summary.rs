@@ -11,7 +11,7 @@ use thalweg_proto::transport::SenderStats;
 use thalweg_report::output::{self, counted};
 
 /// Failures, and things that are not sent, that are shown one by one.
-const SHOWN: usize = 20;
+pub const SHOWN: usize = 20;
 
 /// What came of a transfer.
 #[derive(Debug, Serialize)]
@@ -29,12 +29,17 @@ pub struct Summary {
     replaced: u64,
     folders: u64,
     unchanged: u64,
+    links: u64,
     passed_by: u64,
     failed: u64,
+    /// What files have at the sender, and was not carried.
+    lost: Lost,
     /// Through the connection.
     moved_bytes: u64,
     resumed_bytes: u64,
     skipped_bytes: u64,
+    /// Zeros that are not stored.
+    hole_bytes: u64,
     seconds: f64,
     /// Of them, those in which the receiver held it back for more urgent ones.
     held_seconds: f64,
@@ -51,6 +56,9 @@ pub struct Summary {
     /// A stream has not come to its end.
     #[serde(skip)]
     is_cut: bool,
+    /// What was lost, for people.
+    #[serde(skip)]
+    lost_words: Option<String>,
 }
 
 /// What the connection did.
@@ -70,6 +78,16 @@ struct Path {
     packets_marked: u64,
     /// How often this end sent less because of marks.
     mark_cuts: u64,
+}
+
+/// How many files and folders have something that was not carried.
+#[derive(Debug, Serialize)]
+struct Lost {
+    owners: u64,
+    attributes: u64,
+    access_lists: u64,
+    special_bits: u64,
+    hard_links: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -107,12 +125,14 @@ pub fn add(report: &mut Report, earlier: &Report) {
 }
 
 impl Summary {
-    /// Of a transfer.
-    pub fn new(facts: Facts) -> Self {
+    /// Of a transfer. What files have besides contents, names, times and permissions may be lost if it `accepts_loss`.
+    pub fn new(facts: Facts, accepts_loss: bool) -> Self {
         let Facts { command, peer, outcome, span, connections, stats, scheme } = facts;
         let Outcome { report, result } = outcome;
         let (result, reason) = match result {
-            Ok(()) if report.failed == 0 => ("complete", None),
+            Ok(()) if report.is_whole() || (accepts_loss && report.failed + report.passed_by == 0) => {
+                ("complete", None)
+            }
             Ok(()) => ("failures", None),
             Err(error) => (name(&error), Some(error.to_string())),
         };
@@ -138,7 +158,17 @@ impl Summary {
             replaced: report.replaced,
             folders: report.folders,
             unchanged: report.unchanged,
+            links: report.links,
             passed_by: report.passed_by,
+            lost: Lost {
+                owners: report.lost.owners,
+                attributes: report.lost.attributes,
+                access_lists: report.lost.lists,
+                special_bits: report.lost.bits,
+                hard_links: report.lost.names,
+            },
+            hole_bytes: report.holes.get(),
+            lost_words: lost(&report.lost),
             failed: report.failed,
             moved_bytes: report.moved.get(),
             resumed_bytes: report.resumed.get(),
@@ -171,7 +201,10 @@ impl Summary {
             console.complain(&format!("and {more} more"));
         }
         for thing in self.not_sent.iter().take(SHOWN) {
-            console.say(&format!("note: {} is not sent: {}", thing.name, thing.message));
+            console.complain(&format!("{} is not sent: {}", thing.name, thing.message));
+        }
+        if let Some(lost) = &self.lost_words {
+            console.complain(&format!("{lost}; see --strict and --accept-loss"));
         }
         if json {
             let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
@@ -186,7 +219,11 @@ impl Summary {
             "complete" => Ok(()),
             "failures" => {
                 let what = if self.failed == 1 { "file or folder" } else { "files or folders" };
-                Err(Error::Failed(format!("{} {what} did not come through", self.failed)))
+                let failed =
+                    (self.failed > 0).then(|| format!("{} {what} did not come through", self.failed));
+                let passed_by = (self.passed_by > 0).then(|| format!("{} not sent", things(self.passed_by)));
+                let why = failed.into_iter().chain(passed_by).chain(self.lost_words.clone());
+                Err(Error::Failed(why.collect::<Vec<_>>().join("; ")))
             }
             "interrupted" => {
                 let again = again.as_deref().unwrap_or("the same command goes on where it stopped");
@@ -228,6 +265,9 @@ impl Summary {
                 if self.replaced == 1 { ("was", "an older one") } else { ("were", "older ones") };
             text.push_str(&format!("; {} {were} put in the place of {others}", self.replaced));
         }
+        if self.links > 0 {
+            text.push_str(&format!("; {}", counted(self.links, "link")));
+        }
         if self.unchanged > 0 {
             let was = if self.unchanged == 1 { "was" } else { "were" };
             text.push_str(&format!(
@@ -250,12 +290,7 @@ impl Summary {
             text.push_str("; the path loses what may be marked (ECN), which was left off");
         }
         if self.passed_by > 0 {
-            let (thing, is) = if self.passed_by == 1 {
-                ("link or other thing", "is")
-            } else {
-                ("links and other things", "are")
-            };
-            text.push_str(&format!("; {} {thing} {is} not sent", self.passed_by));
+            text.push_str(&format!("; {} not sent", things(self.passed_by)));
         }
         text
     }
@@ -280,6 +315,23 @@ impl Path {
             mark_cuts: stats.sending.mark_cuts,
         }
     }
+}
+
+/// So many things that are no files.
+pub fn things(count: u64) -> String {
+    if count == 1 {
+        "1 thing that is no whole file is".to_owned()
+    } else {
+        format!("{count} things that are no whole files are")
+    }
+}
+
+/// What is not carried, if anything is not.
+pub fn lost(lost: &transfer::messages::Lost) -> Option<String> {
+    let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
+    let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+    let named: Vec<_> = named.collect();
+    (!named.is_empty()).then(|| format!("{} not carried", named.join(", ")))
 }
 
 fn name(error: &transfer::Error) -> &'static str {

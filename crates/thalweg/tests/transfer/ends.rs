@@ -32,19 +32,92 @@ fn what_is_not_sent_is_named_at_both_ends() {
     place.write("set/file", b"file");
     place.write("set/film.thalweg.part", b"half a film");
     std::os::unix::fs::symlink("file", place.join("set/link")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", place.join("set/outside")).unwrap();
+    // Whoever asks for everything gets it, or nothing.
+    let strict = sends(&place, &["set", "127.0.0.1:9", "--trust", "new", "--strict"]);
+    assert_eq!(exit(&strict), 1, "{}", strict.stderr);
+    assert!(strict.stderr.contains("--strict: nothing was sent, as 2 things"), "{}", strict.stderr);
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
-    let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
+    let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json", "--quiet"]);
     for end in [&sent, &receiver.end()] {
-        assert_eq!(exit(end), 0, "{}", end.stderr);
+        assert_eq!(exit(end), 1, "{}", end.stderr);
         assert!(end.stderr.contains("set/film.thalweg.part is not sent: it is what"), "{}", end.stderr);
+        assert!(end.stderr.contains("set/outside: it is a symbolic link that leads"), "{}", end.stderr);
         let document = json(&end.stdout);
-        assert_eq!((&document["result"], &document["passed_by"]), (&"complete".into(), &2.into()));
-        let kinds: Vec<_> = document["not_sent"].as_array().unwrap().iter().map(|it| &it["kind"]).collect();
-        assert_eq!(kinds, ["unfinished", "link"]);
+        assert_eq!((&document["result"], &document["passed_by"]), (&"failures".into(), &1.into()));
+        assert_eq!((&document["links"], &document["failed"]), (&1.into(), &1.into()));
+        assert_eq!(document["not_sent"][0]["kind"], "unfinished");
+        assert_eq!(document["failures"][0]["kind"], "link");
     }
+    assert_eq!(std::fs::read_link(place.join("to/set/link")).unwrap().to_str(), Some("file"));
     let named = sends(&place, &["set/film.thalweg.part", "localhost:1"]);
     assert_eq!(exit(&named), 2);
     assert!(named.stderr.contains("unfinished"), "{}", named.stderr);
+}
+
+#[test]
+fn what_files_lose_is_said_and_counts_unless_it_may() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new("lost");
+    let tool = place.write("tool", b"tool");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    for (arguments, code) in [(&[][..], 1), (&["--accept-loss"], 0)] {
+        let receiver = Receiver::begin(&place, "recv", &[&["to", "--json"], arguments].concat(), &NEW);
+        let call = ["tool", &receiver.address, "--trust", "new", "--json", "--quiet"];
+        let sent = sends(&place, &[&call[..], arguments].concat());
+        for end in [&sent, &receiver.end()] {
+            assert_eq!(exit(end), code, "{}", end.stderr);
+            assert!(end.stderr.contains("1 setuid or setgid bit not carried"), "{}", end.stderr);
+            assert_eq!(json(&end.stdout)["lost"]["special_bits"], 1);
+        }
+    }
+}
+
+#[test]
+fn files_of_others_are_replaced_by_request() {
+    let place = Place::new("existing");
+    place.write("file", b"sent");
+    place.write("to/file", b"here before");
+    for (arguments, code, names) in [
+        (&[][..], 1, &["file"][..]),
+        (&["--no-overwrite"], 1, &["file"]),
+        (&["--backup"], 0, &["file", "file.~1~"]),
+        (&["--overwrite"], 0, &["file", "file.~1~"]),
+    ] {
+        let receiver = Receiver::begin(&place, "recv", &[&["to"], arguments].concat(), &NEW);
+        let sent = sends(&place, &["file", &receiver.address, "--trust", "new"]);
+        for end in [&sent, &receiver.end()] {
+            assert_eq!(exit(end), code, "{arguments:?}: {}", end.stderr);
+            assert_eq!(
+                end.stderr.contains("file: the receiver has a file there"),
+                code == 1,
+                "{}",
+                end.stderr
+            );
+        }
+        assert_eq!(place.names("to"), names);
+        let expected: &[u8] = if code == 0 { b"sent" } else { b"here before" };
+        assert_eq!(place.read("to/file"), expected);
+        // Something of somebody else again.
+        place.write("to/file", if names.len() > 1 { b"edited here" } else { b"here before" });
+    }
+    assert_eq!(place.read("to/file.~1~"), b"here before");
+}
+
+#[test]
+fn a_home_folder_is_warned_of_and_its_settings_are_safe() {
+    let place = Place::new("home");
+    place.write(".profile", b"evil");
+    std::fs::create_dir(place.join("home")).unwrap();
+    let mut call =
+        thalweg(&place, "receiver", "recv", &["home", "--trust", "new", "--listen", "127.0.0.1:0"]);
+    let receiver =
+        Receiver::spawn_after(call.env("HOME", place.join("home")), "warning: this is your home folder");
+    let sent = sends(&place, &[".profile", &receiver.address, "--trust", "new"]);
+    assert_eq!(exit(&sent), 1, "{}", sent.stderr);
+    assert!(sent.stderr.contains(".profile: names that begin with a dot"), "{}", sent.stderr);
+    assert_eq!(exit(&receiver.end()), 1);
+    assert!(place.names("home").is_empty());
 }
 
 /// A path that is too long to be read can be made by renaming a folder at its beginning.

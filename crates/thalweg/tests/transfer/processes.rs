@@ -174,7 +174,21 @@ impl Receiver {
 
     fn spawn(call: &mut Command) -> Self {
         let mut child = call.spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self::heard(child, stderr)
+    }
+
+    /// A receiver whose first line begins so.
+    pub fn spawn_after(call: &mut Command, first: &str) -> Self {
+        let mut child = call.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        stderr.read_line(&mut line).unwrap();
+        assert!(line.starts_with(first), "{line}");
+        Self::heard(child, stderr)
+    }
+
+    fn heard(child: Child, mut stderr: BufReader<ChildStderr>) -> Self {
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
         let words = line.trim().strip_prefix("Listening on ").unwrap_or_else(|| {

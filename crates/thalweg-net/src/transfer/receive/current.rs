@@ -6,7 +6,7 @@ use crate::transfer::fault::{Error, Fault};
 use crate::transfer::messages::{Modified, ToSender};
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{self, Read as _, Write};
 use thalweg_proto::units::Bytes;
 
 /// The offer whose contents come.
@@ -89,6 +89,42 @@ impl Current {
         Ok(())
     }
 
+    /// So many zeros are a hole.
+    pub fn hole(&mut self, length: u64, results: &Results) -> Result<(), Error> {
+        // It is checked that holes are full blocks.
+        let Some(end) = self.position.checked_add(length).filter(|_| self.position.is_multiple_of(BLOCK))
+        else {
+            return protocol("a hole begins within a block");
+        };
+        if self.file.is_none_or(|(size, _)| end >= size) {
+            return protocol("a hole goes on behind its file");
+        }
+        let made = match &mut self.sink {
+            Sink::File(part) => part.hole(self.position, length),
+            Sink::Output(output) => io::copy(&mut io::repeat(0).take(length), output)
+                .map(|_| ())
+                .map_err(|error| Fault::of(&error)),
+            Sink::Nowhere => return Ok(()),
+        };
+        if let Err(fault) = made {
+            self.fail(fault, results);
+            return Ok(());
+        }
+        self.hasher.push_hole(length / BLOCK);
+        results.note(|report| report.holes += Bytes::new(length));
+        self.advance(end, length, results);
+        Ok(())
+    }
+
+    /// Everything before `end` is right; so much of it is new.
+    fn advance(&mut self, end: u64, length: u64, results: &Results) {
+        self.position = end;
+        results.progress.add_bytes(length);
+        while self.told.front().is_some_and(|(piece, _)| piece.start < self.position) {
+            self.told.pop_front();
+        }
+    }
+
     pub fn write(&mut self, bytes: &[u8], results: &Results) -> Result<(), Error> {
         let length = bytes.len() as u64;
         let Some(end) = self.position.checked_add(length) else { return protocol("a file is too long") };
@@ -106,11 +142,7 @@ impl Current {
             return Ok(());
         }
         self.hasher.update(bytes);
-        self.position = end;
-        results.progress.add_bytes(length);
-        while self.told.front().is_some_and(|(piece, _)| piece.start < self.position) {
-            self.told.pop_front();
-        }
+        self.advance(end, length, results);
         Ok(())
     }
 }
@@ -120,6 +152,7 @@ pub fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
     results.note(|report| report.fail(name, fault.clone()));
     results.progress.file_done();
     results.say(ToSender::Failed { id, fault });
+    results.shared.settle(id, None, results);
 }
 
 /// The sender does not follow the protocol.

@@ -5,6 +5,7 @@
 
 use super::folder::Place;
 use crate::transfer::dir::{Dir, Entry};
+use crate::transfer::disk::MARK;
 use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::Modified;
 use std::ffi::OsString;
@@ -26,9 +27,6 @@ pub enum Existing {
     Backup,
 }
 
-/// The attribute that says who sent a file.
-pub const MARK: &str = "user.thalweg";
-
 /// Copies of a file that are kept.
 const MOST_BACKUPS: u32 = 9999;
 
@@ -48,12 +46,17 @@ impl Existing {
         }
     }
 
+    /// What is replaced has another name then.
+    pub fn keeps_copies(self) -> bool {
+        self == Self::Backup
+    }
+
     /// Keeps what stands at `place` under another name too, if that is wanted.
     ///
     /// # Errors
     /// There are too many copies, or it can have no other name.
     pub fn set_aside(self, dir: &Dir, place: &Place) -> Result<(), Fault> {
-        if self != Self::Backup {
+        if !self.keeps_copies() {
             return Ok(());
         }
         for number in 1..=MOST_BACKUPS {

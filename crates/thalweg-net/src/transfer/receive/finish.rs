@@ -1,5 +1,6 @@
 //! Threads that bring complete files to the disk, so that a slow one does not hold up what comes in.
 
+use super::links::Shared;
 use super::part::Part;
 use crate::transfer::messages::{Modified, ToSender};
 use crate::transfer::progress::{Progress, Report};
@@ -39,6 +40,8 @@ pub struct Results {
     pub report: Arc<Mutex<Report>>,
     /// To whoever watches.
     pub progress: Arc<Progress>,
+    /// To further names of files.
+    pub shared: Shared,
 }
 
 impl Results {
@@ -55,6 +58,7 @@ impl Results {
     /// Finishes a file.
     pub fn finish(&self, finished: Finished) {
         let Finished { id, name, part, size, mode, modified } = finished;
+        let first = part.first();
         match part.finish(size, mode, modified) {
             Ok(is_replaced) => {
                 self.note(|report| {
@@ -64,11 +68,13 @@ impl Results {
                 });
                 self.progress.file_done();
                 self.say(ToSender::Stored { id });
+                self.shared.settle(id, Some(&first), self);
             }
             Err(fault) => {
                 self.note(|report| report.fail(&name, fault.clone()));
                 self.progress.file_done();
                 self.say(ToSender::Failed { id, fault });
+                self.shared.settle(id, None, self);
             }
         }
     }

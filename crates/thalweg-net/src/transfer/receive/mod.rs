@@ -7,6 +7,7 @@ mod current;
 mod existing;
 mod finish;
 mod folder;
+mod links;
 mod part;
 mod replies;
 mod store;
@@ -23,6 +24,7 @@ use super::quota::Quota;
 pub use claims::Claims;
 pub use existing::Existing;
 use finish::Results;
+use links::Shared;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -58,6 +60,7 @@ pub struct Destination {
     tag: String,
     existing: Existing,
     hidden: bool,
+    outside_links: bool,
     quota: Option<Arc<Quota>>,
     /// Permission bits that nobody is given; nothing where senders' permissions are kept.
     mask: Option<u32>,
@@ -75,7 +78,8 @@ impl Destination {
         let mask = Some(dir::mask() | 0o022);
         let path = fs::canonicalize(path)?;
         let (tag, existing) = (names::tag_of(owner), Existing::default());
-        Ok(Self { top, path, claims, tag, existing, hidden: false, quota: None, mask })
+        let (hidden, outside_links) = (false, false);
+        Ok(Self { top, path, claims, tag, existing, hidden, outside_links, quota: None, mask })
     }
 
     /// With another rule for files that are there.
@@ -101,6 +105,12 @@ impl Destination {
     #[must_use]
     pub fn with_quota(self, quota: Arc<Quota>) -> Self {
         Self { quota: Some(quota), ..self }
+    }
+
+    /// With symbolic links that lead out of it, too. Nothing of a transfer follows them; whoever else does is led there.
+    #[must_use]
+    pub fn with_outside_links(self) -> Self {
+        Self { outside_links: true, ..self }
     }
 
     fn quota(&self) -> Option<&Quota> {
@@ -151,14 +161,15 @@ where
 {
     let here = |error: io::Error| Error::Here(Fault::of(&error));
     let (replies, writer) = replies::begin(to_peer, progress).map_err(here)?;
-    let results = Results { replies, report: Arc::clone(report), progress: Arc::clone(progress) };
+    let (report, progress) = (Arc::clone(report), Arc::clone(progress));
+    let results = Results { replies, report, progress, shared: Shared::default() };
     let mut frames = FrameReader::new(from_peer);
     let begun = begin(&mut frames).and_then(|(checksum, priority)| {
         let store = Store::new(target, checksum, results.clone()).map_err(here)?;
         Ok((store, priority))
     });
     let (store, priority) = begun.inspect_err(|error| refuse(&results, error))?;
-    take_in(&mut frames, store, &turns.begin(priority, progress), &results)?;
+    take_in(&mut frames, store, &turns.begin(priority, &results.progress), &results)?;
     results.say(ToSender::Done);
     drop(results);
     writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;

@@ -4,11 +4,13 @@ use super::Destination;
 use super::claims::Claim;
 use super::existing::{self, Existing};
 use super::folder::{Place, in_the_way};
+use super::links::First;
 use crate::transfer::dir::{Dir, Entry};
 use crate::transfer::disk;
 use crate::transfer::fault::{Fault, FaultKind};
 use crate::transfer::messages::Modified;
 use crate::transfer::quota::Quota;
+use rustix::fs::FallocateFlags;
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -135,9 +137,47 @@ impl Part {
         Ok(replaced.is_some())
     }
 
+    /// Where it will be.
+    pub fn first(&self) -> First {
+        (Arc::clone(&self.place.folder), self.place.name.clone())
+    }
+
+    /// Leaves a hole of so many bytes at `position`.
+    pub fn hole(&mut self, position: u64, length: u64) -> Result<(), Fault> {
+        let end = position + length;
+        let growth = end.saturating_sub(self.length);
+        if let Some(quota) = &self.quota {
+            quota.take(growth)?;
+        }
+        let there = self.length.saturating_sub(position).min(length);
+        self.length += growth;
+        self.cursor = None;
+        self.claim.with(|file| {
+            let mut make = || {
+                if there > 0 {
+                    punch(file, position, there)?;
+                }
+                if growth > 0 { file.set_len(end) } else { Ok(()) }
+            };
+            make().map_err(|error| Fault::of(&error))
+        })
+    }
+
     /// Two names of the folder differ only by case: nothing else may be finished at the same time.
     pub fn is_alike(&self) -> bool {
         self.place.alike
+    }
+}
+
+/// Makes what is there read as zeros, and take no room where the file system can.
+fn punch(file: &mut File, position: u64, length: u64) -> io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    match rustix::fs::fallocate(&*file, flags, position, length) {
+        Err(rustix::io::Errno::OPNOTSUPP) => {
+            file.seek(SeekFrom::Start(position))?;
+            io::copy(&mut io::repeat(0).take(length), file).map(|_| ())
+        }
+        result => Ok(result?),
     }
 }
 

@@ -4,13 +4,14 @@ use super::current::{Current, Sink, fail, protocol};
 use super::existing;
 use super::finish::{Finished, Finishers, Results};
 use super::folder::{Folder, Place, in_the_way};
+use super::links::{self, Further};
 use super::part::{self, Part};
 use super::{Destination, Target};
 use crate::transfer::dir::{Dir, Entry};
 use crate::transfer::disk;
 use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
-    DEEPEST, MOST_DIGESTS, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
+    DEEPEST, MOST_DIGESTS, MOST_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
 };
 use crate::transfer::progress::Cut;
 use crate::transfer::tree::{Digest, Pieces, TreeHasher};
@@ -101,6 +102,14 @@ impl Store {
                 Ok(())
             }
             ToReceiver::Missing { depth, name, fault } => self.miss(depth, &name, fault),
+            ToReceiver::Hole { length } => match &mut self.current {
+                Some(current) => current.hole(length, &self.results),
+                None => protocol("it has a hole in nothing"),
+            },
+            ToReceiver::Lost(lost) => {
+                self.results.note(|report| report.lost = lost);
+                Ok(())
+            }
             ToReceiver::Finish if self.current.is_none() && self.pending.is_empty() => {
                 self.is_finished = true;
                 Ok(())
@@ -124,11 +133,11 @@ impl Store {
     fn offer(&mut self, offer: &Offer) -> Result<(), Error> {
         let id = self.next_id;
         self.next_id += 1;
-        if self.pending.len() >= WINDOW {
+        if self.pending.len() + self.results.shared.waiting() >= WINDOW {
             return protocol("it offers too much at a time");
         }
         let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
-        if self.destination.is_none() && (is_folder || id > 0) {
+        if self.destination.is_none() && (!offer.kind.is_file() || id > 0) {
             return Err(Error::Here(FaultKind::Single.into()));
         }
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
@@ -155,9 +164,18 @@ impl Store {
             let outer = self.levels.len().checked_sub(MOST_OPEN + 1).map(|outer| &self.levels[outer]);
             outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.rest());
             result
+        } else if let OfferKind::Name { .. } | OfferKind::Link { .. } = offer.kind {
+            return self.offer_link(id, folder, offer, name, depth);
         } else {
+            if let OfferKind::File { shared: true, .. } = offer.kind {
+                if self.results.shared.count() >= MOST_SHARED {
+                    return protocol("too many of its files have further names");
+                }
+                self.results.shared.expect(id);
+            }
             self.offer_file(id, folder, offer, &name)
         };
+        let is_failed = result.is_err();
         self.results.say(result.unwrap_or_else(|fault| {
             self.results.note(|report| report.fail(&name, fault.clone()));
             if !is_folder {
@@ -165,6 +183,39 @@ impl Store {
             }
             ToSender::Failed { id, fault }
         }));
+        if is_failed {
+            self.results.shared.settle(id, None, &self.results);
+        }
+        Ok(())
+    }
+
+    /// A link, or a further name of a file.
+    fn offer_link(
+        &mut self,
+        id: u64,
+        folder: Option<Arc<Folder>>,
+        offer: &Offer,
+        name: String,
+        depth: usize,
+    ) -> Result<(), Error> {
+        let Some(to) = self.destination.clone() else { return Err(Error::Here(FaultKind::Single.into())) };
+        let folder = folder.ok_or_else(|| FaultKind::Folder.into());
+        let place = folder.and_then(|folder| folder.place(&offer.name, offer.alike, &to));
+        let made = match (place, &offer.kind) {
+            (Err(fault), _) => Err(fault),
+            (Ok(place), OfferKind::Link { modified, target }) => {
+                links::make(&place, target, *modified, depth, &to)
+            }
+            (Ok(place), OfferKind::Name { first }) => {
+                let further = Further { id, name, place, to };
+                if self.results.shared.name(*first, further, &self.results) {
+                    return Ok(());
+                }
+                return protocol("it names a file that it has not offered");
+            }
+            (Ok(_), _) => return protocol("it offers something else as a link"),
+        };
+        self.results.link(id, &name, made);
         Ok(())
     }
 
@@ -218,7 +269,7 @@ impl Store {
         let there = part::length_of(&dir, &place.part)?;
         let may_replace = |here: &Entry| to.existing.may_replace(&dir, &place, here, &to.tag);
         let allowed = here.as_ref().map_or(Ok(()), may_replace);
-        let OfferKind::File { size, modified } = offer.kind else {
+        let OfferKind::File { size, modified, .. } = offer.kind else {
             allowed?;
             return Ok(self.want(id, offer, name, Some(place), 0));
         };
@@ -229,6 +280,8 @@ impl Store {
                     let _ = dir.read(&place.name).and_then(|file| disk::set_mode(&file, mode));
                 }
                 self.count_unchanged(size);
+                let first = (Arc::clone(&place.folder), place.name);
+                self.results.shared.settle(id, Some(&first), &self.results);
                 return Ok(ToSender::Skip { id });
             }
             if self.checksum && there.is_none() {
@@ -248,8 +301,8 @@ impl Store {
     /// The sender may begin with an offer of which `length` bytes may be here.
     fn want(&mut self, id: u64, offer: &Offer, name: &str, place: Option<Place>, length: u64) -> ToSender {
         let file = match offer.kind {
-            OfferKind::File { size, modified } => Some((size, modified)),
-            OfferKind::Folder { .. } | OfferKind::Stream => None,
+            OfferKind::File { size, modified, .. } => Some((size, modified)),
+            _ => None,
         };
         let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
         let mode = self.mode(offer.mode);
@@ -267,6 +320,7 @@ impl Store {
         // The contents are what counts.
         let _ = self.dress_unchanged(&place, mode, modified);
         self.count_unchanged(size);
+        self.results.shared.settle(id, Some(&(place.folder, place.name)), &self.results);
         Ok(())
     }
 
@@ -414,6 +468,7 @@ impl Store {
         };
         self.results.note(|report| report.fail(&name, fault));
         self.results.progress.file_done();
+        self.results.shared.settle(id, None, &self.results);
     }
 
     fn count_unchanged(&self, size: u64) {

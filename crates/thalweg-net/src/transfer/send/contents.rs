@@ -3,7 +3,7 @@
 use super::inbox::Told;
 use super::{Sending, broken_stream, given_up, size_of};
 use crate::transfer::fault::{Error, Fault, FaultKind};
-use crate::transfer::messages::{MOST_DIGESTS, ToReceiver};
+use crate::transfer::messages::{MOST_DIGESTS, MOST_HOLE, ToReceiver};
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use crate::transfer::walk::{Item, SourceFile};
 use std::collections::VecDeque;
@@ -73,7 +73,17 @@ impl<W: Write> Sending<'_, W> {
         }
         let mut buffer = vec![0; usize::try_from(size - position).unwrap_or(CHUNK).min(CHUNK)];
         while position < size {
+            let hole = self.hole(&mut file, position, size, &mut hasher)?;
+            if hole > position {
+                if let Err(fault) = file.go_to(hole) {
+                    return Ok(End::Fault(fault));
+                }
+                position = hole;
+                continue;
+            }
             let most = usize::try_from(size - position).unwrap_or(CHUNK).min(buffer.len());
+            // Holes are looked for where blocks begin.
+            let most = most.min((BLOCK - position % BLOCK) as usize);
             let count = match file.read(&mut buffer[..most]) {
                 Ok(0) => return Ok(End::Fault(FaultKind::Changed.into())),
                 Ok(count) => count,
@@ -91,6 +101,28 @@ impl<W: Write> Sending<'_, W> {
         }
         // The last block was read, so there is a hash.
         Ok(hasher.finish().map_or_else(|| End::Fault(given_up()), End::Sent))
+    }
+
+    /// Tells of a hole at `position`, if there is one of full blocks; gives where it ends.
+    fn hole(
+        &mut self,
+        file: &mut SourceFile,
+        position: u64,
+        size: u64,
+        hasher: &mut TreeHasher,
+    ) -> Result<u64, Error> {
+        if !position.is_multiple_of(BLOCK) {
+            return Ok(position);
+        }
+        // The last block is always sent.
+        let end = file.hole(position).unwrap_or(position).min(size - 1);
+        let length = ((end - position) / BLOCK * BLOCK).min(MOST_HOLE);
+        if length > 0 {
+            self.frame(&ToReceiver::Hole { length })?;
+            hasher.push_hole(length / BLOCK);
+            self.report.holes += Bytes::new(length);
+        }
+        Ok(position + length)
     }
 
     /// Goes through the pieces that the receiver may have: tells it to keep what is right, sends what is not. Gives the

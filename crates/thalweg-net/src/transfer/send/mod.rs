@@ -117,6 +117,7 @@ impl<W: Write> Sending<'_, W> {
                 is_all = !self.offer_next(&mut offers)?;
             }
             if is_all && self.outstanding.is_empty() {
+                self.tell_lost(&offers)?;
                 break;
             }
             let frame = self.hear()?;
@@ -127,6 +128,13 @@ impl<W: Write> Sending<'_, W> {
             ToSender::Done => Ok(()),
             frame => Err(out_of_order(&frame)),
         }
+    }
+
+    /// Says what is not carried of what was sent.
+    fn tell_lost(&mut self, offers: &Offers) -> Result<(), Error> {
+        let Offers::Walk(walk) = offers else { return Ok(()) };
+        self.report.lost = walk.lost();
+        if self.report.lost.is_none() { Ok(()) } else { self.frame(&ToReceiver::Lost(self.report.lost)) }
     }
 
     /// What the receiver says next; what was written is on its way before anybody waits.
@@ -166,7 +174,7 @@ impl<W: Write> Sending<'_, W> {
                     name: item.name.clone(),
                     alike: item.alike,
                     mode: item.mode,
-                    kind: item.kind,
+                    kind: item.kind.clone(),
                 };
                 self.offer(offer, Some(item), name)?;
             }
@@ -208,8 +216,9 @@ impl<W: Write> Sending<'_, W> {
             ToSender::Stored { id } => {
                 // Whoever is not known was given up here.
                 if let Some(outstanding) = self.outstanding.remove(&id) {
-                    match outstanding.item.as_ref().map(|item| item.kind) {
+                    match outstanding.item.as_ref().map(|item| &item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
+                        Some(OfferKind::Link { .. } | OfferKind::Name { .. }) => self.report.links += 1,
                         Some(_) => self.report.files += 1,
                         None => {
                             self.report.files += 1;
@@ -270,8 +279,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     fn count_file(&self, outstanding: &Outstanding) {
-        let kind = outstanding.item.as_ref().map(|item| item.kind);
-        if !matches!(kind, Some(OfferKind::Folder { .. })) {
+        if outstanding.item.as_ref().is_none_or(|item| item.kind.is_file()) {
             self.progress.file_done();
         }
     }
@@ -288,7 +296,7 @@ impl<W: Write> Sending<'_, W> {
 fn size_of(item: &Item) -> u64 {
     match item.kind {
         OfferKind::File { size, .. } => size,
-        OfferKind::Folder { .. } | OfferKind::Stream => 0,
+        _ => 0,
     }
 }
 
