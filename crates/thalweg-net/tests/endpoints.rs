@@ -159,7 +159,7 @@ fn the_client_may_change_its_address() {
 /// server believes in at the end, and the smallest size of datagrams that it fell back to.
 fn shortest_after_move(scheme: &str, new: &str) -> (Duration, u16) {
     let mut pair = Pair::new(24, Channel::default());
-    let data = pattern(24, 6_000_000);
+    let data = pattern(24, 9_000_000);
     pair.connect(scheme);
     pair.ends[1].write(&data);
     pair.ends[0].finish = true;

@@ -46,6 +46,8 @@ const VARIANTS: &[&str] = &[
     "cubic:recovery=newreno,counting=bytes,delayed-ack=false",
     "newreno:recovery=go-back-n,keep-out-of-order=false",
     "newreno:delayed-ack.every=8,delayed-ack.delay=100ms,nagle=true",
+    "cubic:rack=false",
+    "newreno:undo=false,tail-probe=false,delayed-ack=false",
     "vegas:fine-timer=true,recovery=fast-retransmit",
     "fixed:window=200pkt,recovery=newreno",
     "fixed:window=1pkt",

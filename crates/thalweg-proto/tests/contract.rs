@@ -23,8 +23,8 @@ use thalweg_proto::sstp;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
-    Ack, Counting, DelayedAck, PauseConfig, Pdu, Receiver, ReceiverConfig, Recovery, RttConfig, SackBlock,
-    Segment, Sender, SenderConfig,
+    Ack, Arrival, Counting, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver, ReceiverConfig, Recovery,
+    RttConfig, SackBlock, Segment, Sender, SenderConfig,
 };
 use thalweg_proto::{Engine, Output};
 
@@ -163,8 +163,19 @@ fn ack() -> impl Strategy<Value = Ack> {
     let offset = || prop_oneof![4 => (0u32..30).prop_map(|n| n * 1000), 1 => any::<u32>(), 1 => 0u32..30_000];
     let block = (offset(), offset()).prop_map(|(start, end)| SackBlock { start, end });
     let window = prop_oneof![2 => Just(1u64 << 30), 1 => 0u64..5000, 1 => Just(0), 1 => any::<u64>()];
-    (position(), window, prop::array::uniform3(block), any::<bool>())
-        .prop_map(|(cumulative, window, sack, marked)| Ack { cumulative, window, sack, marked })
+    let arrival =
+        prop::sample::select(vec![Arrival::Plain, Arrival::Late, Arrival::Repair, Arrival::Needless]);
+    let at = prop_oneof![4 => (-30i32..30).prop_map(|n| n * 1000), 1 => any::<i32>()];
+    (position(), window, prop::array::uniform3(block), any::<bool>(), arrival, at).prop_map(
+        |(cumulative, window, sack, marked, arrival, arrival_at)| Ack {
+            cumulative,
+            window,
+            sack,
+            marked,
+            arrival,
+            arrival_at,
+        },
+    )
 }
 
 fn segment<P: Payload>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = Segment<P>> {
@@ -217,7 +228,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 5]>(), most)
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 8]>(), most)
         .prop_map(
             |(
                 recovery,
@@ -227,7 +238,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                [nagle, fine_timer, ecn, freezes_timer, waits_for_timer],
+                [nagle, fine_timer, ecn, freezes_timer, waits_for_timer, rack, undo, tail_probe],
                 max_retransmissions,
             )| {
                 SenderConfig {
@@ -237,6 +248,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     recovery,
                     byte_counting: 1 + duplicate_threshold,
                     duplicate_threshold,
+                    rack: rack.then_some(RackConfig { undo, tail_probe, max_ack_delay: rtt.floor }),
                     rtt,
                     idle_restart,
                     nagle,
@@ -261,6 +273,7 @@ fn receiver_config() -> impl Strategy<Value = ReceiverConfig> {
             delayed_ack,
             sack,
             keep_out_of_order,
+            report_arrivals: sack,
             wait_for_consumption,
         },
     )
@@ -590,7 +603,7 @@ proptest! {
             prop_assert!(sender.stats(now).common.in_flight <= config.max_window);
             // The state, written out, is bounded too: a few hundred letters a segment, and as much again for ranges.
             let written = format!("{sender:?}").len();
-            prop_assert!(written < 4_000 + 500 * config.max_window as usize, "{}", written);
+            prop_assert!(written < 6_000 + 500 * config.max_window as usize, "{}", written);
         }
     }
 

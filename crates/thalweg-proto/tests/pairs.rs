@@ -15,7 +15,7 @@ use thalweg_proto::congestion::{
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
-    Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
 };
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -44,8 +44,8 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
     let counting = prop_oneof![Just(Counting::Packets), Just(Counting::Bytes)];
     let segment = prop_oneof![Just(1000u32), 1u32..1500];
     let floor = prop_oneof![Just(Duration::from_millis(200)), Just(Duration::ZERO)];
-    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 3]>()).prop_map(
-        |(recovery, counting, segment, max_window, floor, idle_restart, [nagle, fine_timer, ecn])| {
+    (recovery, counting, segment, 1u32..70, floor, any::<bool>(), any::<[bool; 4]>()).prop_map(
+        |(recovery, counting, segment, max_window, floor, idle_restart, [nagle, fine_timer, ecn, rack])| {
             SenderConfig {
                 segment,
                 max_window,
@@ -53,6 +53,11 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 recovery,
                 byte_counting: 2,
                 duplicate_threshold: 3,
+                rack: rack.then_some(RackConfig {
+                    undo: nagle,
+                    tail_probe: ecn,
+                    max_ack_delay: Duration::from_millis(300),
+                }),
                 rtt: RttConfig { floor, ceiling: Duration::from_secs(4), ..RttConfig::default() },
                 idle_restart,
                 nagle,
@@ -77,6 +82,7 @@ fn receiver() -> impl Strategy<Value = ReceiverConfig> {
             delayed_ack,
             sack,
             keep_out_of_order,
+            report_arrivals: keep_out_of_order,
             wait_for_consumption,
         },
     )

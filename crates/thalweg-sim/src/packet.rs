@@ -9,7 +9,7 @@ use thalweg_proto::sscop::rate::RateField;
 use thalweg_proto::sscop::{self, Number, Stat};
 use thalweg_proto::sstp;
 use thalweg_proto::units::Time;
-use thalweg_proto::window::{self, Ack, SackBlock, Segment};
+use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
 
 /// "No packet".
 pub(crate) const NONE: u32 = u32::MAX;
@@ -206,9 +206,14 @@ impl Packets {
                 payload: Length(length),
                 retransmission,
             })) => Cargo::Segment { sequence, length, retransmission },
-            Pdu::Window(window::Pdu::Ack(Ack { cumulative, window, ref sack, marked }))
-                if sack[0].is_empty() && window <= u64::from(u32::MAX) =>
-            {
+            Pdu::Window(window::Pdu::Ack(Ack {
+                cumulative,
+                window,
+                ref sack,
+                marked,
+                arrival: Arrival::Plain,
+                ..
+            })) if sack[0].is_empty() && window <= u64::from(u32::MAX) => {
                 Cargo::Ack { cumulative, window: window as u32, marked }
             }
             _ => self.pack_other(pdu),
@@ -263,6 +268,8 @@ impl Packets {
                 window: u64::from(window),
                 sack: [SackBlock::default(); 3],
                 marked,
+                arrival: Arrival::Plain,
+                arrival_at: 0,
             })),
             Cargo::Datagram(length) => Pdu::Datagram(Length(length)),
             Cargo::AdaptiveData { sequence, length } => {
@@ -455,7 +462,10 @@ mod tests {
             window,
             sack: [SackBlock { start: 0, end }, SackBlock::default(), SackBlock::default()],
             marked: true,
+            arrival: Arrival::Plain,
+            arrival_at: 0,
         };
+        let late = Ack { arrival: Arrival::Late, arrival_at: -1000, ..ack(7, 0) };
         let pdus = [
             Pdu::Window(window::Pdu::Segment(Segment {
                 sequence: u64::MAX,
@@ -465,6 +475,7 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(ack(7, 0))),
             Pdu::Window(window::Pdu::Ack(ack(u64::MAX, 0))),
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
+            Pdu::Window(window::Pdu::Ack(late)),
             Pdu::Datagram(Length(3)),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
             Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
@@ -505,7 +516,7 @@ mod tests {
                     (pdu.clone(), pdu.payload().is_some())
                 );
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 7));
+            assert_eq!((packets.live(), packets.large.len()), (0, 8));
         }
     }
 }

@@ -235,6 +235,11 @@ impl Scheme {
             self.rate("average-rate") <= self.rate("rate").or(Some(Rate::MAX)),
             "average-rate is above rate",
         )?;
+        let by_time = super::window::rack(self).is_some();
+        together(by_time || self.switch("rack") != Some(true), "rack needs recovery=sack")?;
+        let parts = ["undo", "tail-probe"];
+        let has_part = parts.iter().any(|part| self.value(part).is_some());
+        together(by_time || !has_part, "undo and tail-probe are parts of rack, which is off")?;
         let silence = self.time("timer-no-response");
         together(
             silence.is_none() || silence > self.time("timer-poll").max(self.time("timer-keep-alive")),

@@ -10,7 +10,8 @@ use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 use thalweg_proto::window::{
-    Counting, DelayedAck, PauseConfig, Receiver, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+    Counting, DelayedAck, PauseConfig, RackConfig, Receiver, ReceiverConfig, Recovery, RttConfig,
+    SenderConfig,
 };
 
 pub(super) fn sender(scheme: &Scheme, path: &PathHints) -> MadeSender<Slice> {
@@ -29,6 +30,7 @@ fn sender_config(scheme: &Scheme, path: &PathHints) -> SenderConfig {
         counting: if scheme.word("counting") == "bytes" { Counting::Bytes } else { Counting::Packets },
         recovery: recovery(scheme),
         byte_counting: packets(scheme, "byte-counting") as u32,
+        rack: rack(scheme),
         duplicate_threshold: count(scheme, "duplicate-threshold"),
         rtt: RttConfig {
             initial: time("rto.initial"),
@@ -64,8 +66,22 @@ fn receiver_config(scheme: &Scheme, path: &PathHints) -> ReceiverConfig {
         delayed_ack: switch(scheme, "delayed-ack").then_some(delayed_ack),
         sack: recovery(scheme) == Recovery::Sack,
         keep_out_of_order: switch(scheme, "keep-out-of-order"),
+        report_arrivals: rack(scheme).is_some(),
         wait_for_consumption: true,
     }
+}
+
+/// Losses are found by time where selective acknowledgements tell enough for that, unless somebody says otherwise: real paths
+/// reorder.
+pub(super) fn rack(scheme: &Scheme) -> Option<RackConfig> {
+    let has_sack = recovery(scheme) == Recovery::Sack;
+    let delay = scheme.time("delayed-ack.delay").unwrap_or(Duration::ZERO);
+    let config = RackConfig {
+        undo: switch(scheme, "undo"),
+        tail_probe: switch(scheme, "tail-probe"),
+        max_ack_delay: if switch(scheme, "delayed-ack") { delay } else { Duration::ZERO },
+    };
+    (has_sack && scheme.switch("rack").unwrap_or(true)).then_some(config)
 }
 
 /// What was said, or else what goes with the controller.

@@ -9,7 +9,7 @@
 //! | --- | --- | --- | --- |
 //! | HyStart++ (RFC 9406) is recommended for slow start (section 4.10) | standard slow start | one mechanism at a time | more loss when slow start ends |
 //! | a loss multiplies what is outstanding (section 4.6) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
-//! | spurious losses are undone (section 4.9) | not undone | needs a detection that the sender does not have | slower on paths that reorder |
+//! | spurious losses are undone (section 4.9) | only where the sender [finds losses by time](crate::window::SenderConfig::rack) | what is known of CUBIC by simulation has no such detection | slower on paths that reorder |
 
 use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
 use crate::units::Time;

@@ -65,6 +65,18 @@ impl Default for RttConfig {
     }
 }
 
+/// How losses are found by time (RACK-TLP, RFC 8985).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RackConfig {
+    /// A cut of the window is undone when everything that was taken for lost turns out to have been late only (RFC 3522, RFC
+    /// 4015).
+    pub undo: bool,
+    /// When nothing is heard for two round trips, the last segment goes again, or a new one (RFC 8985, section 7).
+    pub tail_probe: bool,
+    /// How long the receiver may wait before it acknowledges a single segment.
+    pub max_ack_delay: Duration,
+}
+
 /// The settings of a [`Sender`](super::Sender).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
@@ -84,6 +96,9 @@ pub struct SenderConfig {
     pub byte_counting: u32,
     /// How many duplicate acknowledgements mean a loss (3 in RFC 5681).
     pub duplicate_threshold: u32,
+    /// Losses are found by time instead, which takes what comes late for lost only where it comes very late. Only with
+    /// [`Recovery::Sack`], and where the receiver [reports arrivals](ReceiverConfig::report_arrivals).
+    pub rack: Option<RackConfig>,
     /// The retransmission time-out.
     pub rtt: RttConfig,
     /// After an idle time longer than the retransmission time-out the controller starts afresh (RFC 5681, 4.1).
@@ -123,6 +138,7 @@ impl Default for SenderConfig {
             recovery: Recovery::Sack,
             byte_counting: 1,
             duplicate_threshold: 3,
+            rack: None,
             rtt: RttConfig::default(),
             idle_restart: true,
             nagle: false,
@@ -155,6 +171,9 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// Keep out-of-order data. Without, it is dropped, as plain go-back-n receivers do.
     pub keep_out_of_order: bool,
+    /// Tell the sender of segments that came late and of those that were sent again, with the acknowledgement that answers
+    /// them ([`Arrival`](super::Arrival)).
+    pub report_arrivals: bool,
     /// Delivered data counts against the window until the application reports it consumed.
     pub wait_for_consumption: bool,
 }
@@ -166,6 +185,7 @@ impl Default for ReceiverConfig {
             delayed_ack: None,
             sack: true,
             keep_out_of_order: true,
+            report_arrivals: false,
             wait_for_consumption: false,
         }
     }

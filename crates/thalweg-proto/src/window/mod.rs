@@ -16,9 +16,11 @@ mod rtt;
 mod sender;
 pub mod wire;
 
-pub use config::{Counting, DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+pub use config::{
+    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+};
 pub use custom::{AnySender, Carried, ConfigureController, CustomController};
-pub use pdu::{Ack, Pdu, SackBlock, Segment};
+pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;
 pub use sender::{Sender, SenderReason, WindowStats};

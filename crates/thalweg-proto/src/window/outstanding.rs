@@ -149,6 +149,36 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         self.records.front()
     }
 
+    /// Segments that were selectively acknowledged.
+    pub fn sacked(&self) -> u32 {
+        self.len().saturating_sub(self.in_flight + self.lost)
+    }
+
+    /// The segment that starts there.
+    pub fn starting_at(&self, start: u64) -> Option<&Record<P, I>> {
+        self.index_of(start).map(|index| &self.records[index]).filter(|record| record.start == start)
+    }
+
+    /// Marks the segment that starts there as lost, if it is in the network.
+    pub fn mark_lost(&mut self, start: u64) {
+        let Some(index) = self.index_of(start) else { return };
+        if self.records[index].fate == Fate::InFlight {
+            self.leave(index, Fate::Lost);
+            self.records[index].repair = Repair::Implicit;
+        }
+    }
+
+    /// The last segment goes out once more at `now`, if it is in the network and not longer than a segment of today.
+    pub fn resend_last(&mut self, now: Time, segment: u32) -> Option<&mut Record<P, I>> {
+        let last = self.records.back_mut()?;
+        if last.fate != Fate::InFlight || last.payload.len() > segment {
+            return None;
+        }
+        last.sent_at = now;
+        last.retransmissions = last.retransmissions.saturating_add(1);
+        Some(last)
+    }
+
     /// Where the first record and the next new one are in memory, unless the latter goes to the start of the ring.
     pub fn ends(&self) -> Option<[*const u8; 2]> {
         let (first, last) = (self.records.front()?, self.records.back()?);
@@ -208,9 +238,15 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         record.fate = to;
     }
 
-    /// Forgets the segments that end at or below `cumulative`.
+    /// Forgets the segments that end at or below `cumulative`, and tells `delivered` of those that were not known to have
+    /// arrived.
     #[inline(always)]
-    pub fn acknowledge(&mut self, cumulative: u64, news: &mut News<I>) {
+    pub fn acknowledge(
+        &mut self,
+        cumulative: u64,
+        news: &mut News<I>,
+        mut delivered: impl FnMut(&Record<P, I>),
+    ) {
         while self.records.front().is_some_and(|first| first.end() <= cumulative) {
             let Some(record) = self.records.pop_front() else { break };
             let bytes = u64::from(record.payload.len());
@@ -222,6 +258,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
                 Fate::Lost => self.lost -= 1,
                 Fate::Sacked => continue,
             }
+            delivered(&record);
             news.add(&record);
         }
         self.sacked.remove_below(cumulative);
@@ -238,14 +275,21 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         }
     }
 
-    /// Marks the segments within `start..end` as arrived.
-    pub fn sack(&mut self, start: u64, end: u64, news: &mut News<I>) {
+    /// Marks the segments within `start..end` as arrived, and tells `delivered` of those that were not known to have.
+    pub fn sack(
+        &mut self,
+        start: u64,
+        end: u64,
+        news: &mut News<I>,
+        mut delivered: impl FnMut(&Record<P, I>),
+    ) {
         let mut sacked = core::mem::take(&mut self.sacked);
         sacked.insert(start, end, |from, to| {
             let Some(mut index) = self.index_of(from) else { return };
             while let Some(record) = self.records.get(index).filter(|record| record.start < to) {
                 // A block that cuts a segment says nothing of the whole of it.
                 if record.start >= from && record.end() <= to && record.fate != Fate::Sacked {
+                    delivered(record);
                     if record.retransmissions == 0 {
                         news.add(record);
                     } else {

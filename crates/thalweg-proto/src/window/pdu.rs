@@ -41,6 +41,33 @@ pub struct Ack {
     pub sack: [SackBlock; 3],
     /// One of the acknowledged packets carried the network's congestion mark.
     pub marked: bool,
+    /// What the segment that brought it about tells, where the receiver [reports
+    /// that](super::ReceiverConfig::report_arrivals).
+    pub arrival: Arrival,
+    /// Where that segment starts, counted from `cumulative`.
+    pub arrival_at: i32,
+}
+
+impl Ack {
+    /// Where the segment of `arrival` starts in the stream.
+    pub const fn arrival_start(&self) -> u64 {
+        self.cumulative.wrapping_add_signed(self.arrival_at as i64)
+    }
+}
+
+/// What the arrival of a segment tells of losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Arrival {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// A segment that was sent for the first time came after what was sent later: it was late, not lost. This is what
+    /// timestamps tell senders in RFC 3522.
+    Late,
+    /// A segment that was sent again brought something new.
+    Repair,
+    /// A segment that was sent again brought nothing new: it need not have been (a duplicate SACK, RFC 2883).
+    Needless,
 }
 
 /// Bytes `cumulative + start .. cumulative + end` have arrived.

@@ -1,7 +1,7 @@
 //! The receiving end.
 
 use super::ranges::Ranges;
-use super::{Ack, Pdu, ReceiverConfig, SackBlock, Segment};
+use super::{Ack, Arrival, Pdu, ReceiverConfig, SackBlock, Segment};
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Store};
@@ -58,11 +58,14 @@ pub struct Receiver<P: Payload> {
     delayed: u32,
     ack_deadline: Time,
     marked: bool,
+    /// What the next acknowledgement tells of an arrival, and the lower half of where that segment starts.
+    arrival: Arrival,
+    arrival_at: u32,
     /// The first byte beyond the window last advertised.
     advertised: u64,
     // What [`ReceiverStats`] tells, here so that small fields share a word.
     new_segments: u64,
-    duplicates: u64,
+    duplicates: u32,
     refused: u32,
 }
 
@@ -84,6 +87,8 @@ impl<P: Payload> Receiver<P> {
             delayed: 0,
             ack_deadline: Time::MAX,
             marked: false,
+            arrival: Arrival::Plain,
+            arrival_at: 0,
             new_segments: 0,
             duplicates: 0,
             refused: 0,
@@ -94,7 +99,7 @@ impl<P: Payload> Receiver<P> {
     pub fn stats(&self) -> ReceiverStats {
         ReceiverStats {
             new_segments: self.new_segments,
-            duplicates: self.duplicates,
+            duplicates: u64::from(self.duplicates),
             refused: u64::from(self.refused),
         }
     }
@@ -147,6 +152,9 @@ impl<P: Payload> Receiver<P> {
         let end = whole.min(self.limit());
         if start == self.expected && self.held.is_empty() && end == whole && end > start {
             // The common case: in order, nothing missing.
+            if segment.retransmission {
+                self.note(Arrival::Repair, start);
+            }
             self.expected = end;
             self.new_segments += 1;
             self.keep_in_order(start, segment.payload);
@@ -154,7 +162,8 @@ impl<P: Payload> Receiver<P> {
             return;
         }
         if whole <= self.expected {
-            self.duplicates += 1;
+            self.duplicates = self.duplicates.saturating_add(1);
+            self.note(if segment.retransmission { Arrival::Needless } else { Arrival::Late }, start);
             self.owed += 1;
             return;
         }
@@ -169,6 +178,13 @@ impl<P: Payload> Receiver<P> {
         self.hold(&segment, end);
     }
 
+    /// Keeps what the arrival of the segment at `start` tells for the next acknowledgement.
+    fn note(&mut self, arrival: Arrival, start: u64) {
+        if self.config.report_arrivals {
+            (self.arrival, self.arrival_at) = (arrival, start as u32);
+        }
+    }
+
     /// Whether one more hole can be kept track of. What fills the first hole needs no room.
     fn has_room(&self) -> bool {
         self.held.len() < MAX_RANGES
@@ -178,6 +194,7 @@ impl<P: Payload> Receiver<P> {
     fn hold(&mut self, segment: &Segment<P>, end: u64) {
         let start = segment.sequence.max(self.expected);
         let mut new = 0;
+        let is_late = start < self.held.end();
         let store = &mut self.store;
         self.held.insert(start, end, |from, to| {
             new += to - from;
@@ -189,7 +206,12 @@ impl<P: Payload> Receiver<P> {
             self.new_segments += 1;
             self.ahead = (self.ahead.0.saturating_add(1), self.ahead.1 + new);
         } else {
-            self.duplicates += 1;
+            self.duplicates = self.duplicates.saturating_add(1);
+        }
+        if segment.retransmission {
+            self.note(if new > 0 { Arrival::Repair } else { Arrival::Needless }, segment.sequence);
+        } else if is_late {
+            self.note(Arrival::Late, segment.sequence);
         }
         if let Some((_, run_end)) = self.held.containing(self.expected) {
             let run = run_end - self.expected;
@@ -252,7 +274,12 @@ impl<P: Payload> Receiver<P> {
             window,
             sack: [SackBlock::default(); 3],
             marked: core::mem::take(&mut self.marked),
+            arrival: core::mem::take(&mut self.arrival),
+            arrival_at: 0,
         };
+        if ack.arrival != Arrival::Plain {
+            ack.arrival_at = self.arrival_at.wrapping_sub(self.expected as u32).cast_signed();
+        }
         if self.config.sack && !self.held.is_empty() {
             let mut used = 0;
             for position in self.recent {
@@ -283,7 +310,7 @@ impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
         feed(into, (self.recent, self.owed, self.delayed, until(self.ack_deadline, now)));
-        feed(into, (self.marked, self.advertised));
+        feed(into, (self.marked, self.advertised, self.arrival, self.arrival_at));
     }
 }
 

@@ -4,11 +4,16 @@ mod digest;
 mod feedback;
 mod losses;
 mod marks;
+mod probe;
+mod rack;
 mod renewal;
 mod repair;
+mod timed;
+mod undo;
 
 use losses::tell_lost;
 use marks::Marks;
+use timed::Extensions;
 
 use super::outstanding::{Fate, News, Outstanding, Record, Repair};
 use super::pause::Pause;
@@ -28,6 +33,10 @@ pub enum SenderReason {
     Retransmission,
     /// The pacing rate lets the next segment go.
     Pacing,
+    /// What has not come by then counts as lost, where losses are found by time.
+    Reordering,
+    /// A probe asks for the end of a burst.
+    TailProbe,
 }
 
 /// What a sender has counted and believes.
@@ -41,6 +50,8 @@ pub struct WindowStats {
     pub timeout: Duration,
     /// Episodes of loss found by duplicate or selective acknowledgements.
     pub recoveries: u64,
+    /// Episodes of loss that turned out to be none, and whose cut was undone.
+    pub undone: u64,
     /// Cuts of the window that a mark brought about.
     pub mark_cuts: u64,
     /// Acknowledgements that made no sense and were dropped.
@@ -109,8 +120,7 @@ pub struct Sender<P: Payload, C: Controller> {
     failure_told: bool,
     pause: Pause,
     marks: Marks,
-    /// When the present path was first used.
-    renewed: Time,
+    extensions: Option<Box<Extensions<C>>>,
     sent: u64,
     retransmissions: u64,
     timeouts: u32,
@@ -123,6 +133,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub fn new(config: Arc<SenderConfig>, controller: C) -> Self {
         Self {
             rtt: RttEstimator::new(&config.rtt),
+            extensions: Extensions::new(&config),
             pause: Pause::new(config.pause),
             config,
             controller,
@@ -151,7 +162,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             failed: None,
             failure_told: false,
             marks: Marks::default(),
-            renewed: Time::ZERO,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -179,6 +189,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             threshold: self.controller.threshold(),
             timeout: self.rtt.timeout(),
             recoveries: u64::from(self.recoveries),
+            undone: self.extensions.as_ref().map_or(0, |extensions| extensions.undone()),
             mark_cuts: u64::from(self.marks.cuts()),
             invalid_acks: u64::from(self.invalid_acks),
         }
@@ -203,6 +214,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub fn set_segment(&mut self, bytes: u32) {
         if self.config.segment != bytes.max(1) {
             Arc::make_mut(&mut self.config).segment = bytes.max(1);
+            // What is cut in two is not known by its beginning any more.
+            self.abandon_undo();
         }
     }
 
@@ -245,12 +258,22 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let advanced = ack.cumulative > self.unacknowledged;
         if advanced {
             self.unacknowledged = ack.cumulative;
-            self.outstanding.acknowledge(ack.cumulative, &mut news);
         }
-        if self.config.recovery == Recovery::Sack {
+        let by_time = self.finds_by_time();
+        if by_time {
+            self.take_news(now, ack, &mut news);
+        } else if advanced {
+            self.outstanding.acknowledge(ack.cumulative, &mut news, |_| ());
+        }
+        if self.config.recovery == Recovery::Sack && !by_time {
             for block in ack.sack.iter().filter(|block| !block.is_empty()) {
                 let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
-                self.outstanding.sack(at(block.start).max(self.unacknowledged), at(block.end), &mut news);
+                self.outstanding.sack(
+                    at(block.start).max(self.unacknowledged),
+                    at(block.end),
+                    &mut news,
+                    |_| (),
+                );
             }
         }
         let is_of_path = news.newest.is_none_or(|(sent_at, _)| self.is_of_path(sent_at));
@@ -275,7 +298,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 rtt,
                 marked,
                 recovering: matches!(self.phase, Phase::Recovery { .. })
-                    || !advanced
+                    || !advanced && !self.tolerates_disorder()
                     || marked && self.config.ecn,
                 app_limited: matches!(
                     self.limits.own(),
@@ -288,7 +311,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.on_mark(now, &news);
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
-        self.repair(now, advanced, duplicate, news.segments);
+        if by_time {
+            self.repair_by_time(now, ack);
+        } else {
+            self.repair(now, advanced, duplicate, news.segments);
+        }
         // The peer opens its window after it refused the first segment, or part of it.
         let cut = self.outstanding.first().is_some_and(|first| first.start < self.unacknowledged);
         if (window_update && was_refused || advanced && cut) && !self.is_refused() {
@@ -301,6 +328,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = now + self.rtt.timeout();
             self.pause.restart(now);
         }
+        self.schedule_probe(now);
     }
 
     /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
@@ -407,6 +435,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
     }
 
+    /// The last segment, once more.
+    fn resend_last(&mut self, now: Time) -> Option<Segment<P>> {
+        let path = self.path(now);
+        let record = self.outstanding.resend_last(now, self.config.segment)?;
+        let bytes = record.payload.len();
+        record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        self.retransmissions += 1;
+        Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
+    }
+
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
         let path = self.path(now);
         if self.config.idle_restart
@@ -443,6 +481,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // RFC 6298, 5.1.
             self.timer = now + self.rtt.timeout();
         }
+        self.note_sent(now, segment.sequence);
         Pdu::Segment(segment)
     }
 
@@ -491,6 +530,12 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if self.due() <= now
+            && self.failed.is_none()
+            && let Some(segment) = self.on_due(now)
+        {
+            return Output::Transmit(self.transmit(now, segment));
+        }
         if now >= self.timer && self.pause.timer_runs() {
             self.on_timer(now);
         }
@@ -520,7 +565,10 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         if limit == Limit::ReceiverWindow && self.outstanding.is_empty() && self.timer == Time::MAX {
             self.timer = now + self.rtt.timeout();
         }
-        if until < self.timer {
+        let due = self.due();
+        if due < until.min(self.timer) {
+            Output::Timeout { at: due, reason: self.due_reason() }
+        } else if until < self.timer {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
         } else if self.timer < Time::MAX && self.pause.timer_runs() {
             Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }

@@ -6,14 +6,15 @@
 //! | bytes | segment | acknowledgement |
 //! | --- | --- | --- |
 //! | 0, upper half | 1 | 2 |
-//! | 0, lower half | 1 for a retransmission, else 0 | 1 for the network's mark, plus 2 for each SACK block |
+//! | 0, lower half | 1 for a retransmission, else 0 | 1 for the network's mark, plus 2 for each SACK block, plus 8 where an arrival is told of |
 //! | 1-8 | sequence number | cumulative |
 //! | 9-16 | payload from here | window |
 //! | 17-40 | | up to three SACK blocks: start (4), end (4), counted from `cumulative` |
+//! | 5 more | | the arrival: 1 late, 2 repair, 3 needless (1); where the segment starts, counted from `cumulative`, in two's complement (4) |
 //!
 //! There is neither a length nor a checksum: the layer below knows where a PDU ends and drops what was damaged.
 
-use super::{Ack, Pdu, SackBlock, Segment};
+use super::{Ack, Arrival, Pdu, SackBlock, Segment};
 use crate::payload::{Payload, Slice};
 use core::fmt;
 
@@ -28,6 +29,10 @@ const SEGMENT: u8 = 1;
 const ACK: u8 = 2;
 const RETRANSMISSION: u8 = 1;
 const MARKED: u8 = 1;
+const ARRIVAL: u8 = 8;
+
+/// Bytes of what an acknowledgement tells of an arrival.
+pub const ARRIVAL_LENGTH: usize = 5;
 
 /// Why bytes are not a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +45,8 @@ pub enum DecodeError {
     Kind(u8),
     /// Flags that there are not.
     Flags(u8),
+    /// An arrival that there is not.
+    Arrival(u8),
     /// A segment without payload, or a SACK block of no bytes.
     Empty,
     /// A segment, or what an acknowledgement speaks of, ends beyond the last number.
@@ -55,6 +62,7 @@ impl fmt::Display for DecodeError {
                 write!(f, "kind {kind}; there are {SEGMENT} (segment) and {ACK} (acknowledgement)")
             }
             Self::Flags(flags) => write!(f, "flags {flags:#x}, some of which mean nothing"),
+            Self::Arrival(kind) => write!(f, "an arrival of kind {kind}; there are 1 to 3"),
             Self::Empty => f.write_str("a segment or a SACK block of no bytes"),
             Self::Range => f.write_str("numbers beyond the last one that there is"),
         }
@@ -79,12 +87,24 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
     let blocks = ack.sack.iter().filter(|block| !block.is_empty());
     // At most three.
     let count = blocks.clone().count() as u8;
-    bytes.push((ACK << 4) | (count << 1) | if ack.marked { MARKED } else { 0 });
+    let arrival = match ack.arrival {
+        Arrival::Plain => 0,
+        Arrival::Late => 1,
+        Arrival::Repair => 2,
+        Arrival::Needless => 3,
+    };
+    let marked = if ack.marked { MARKED } else { 0 };
+    let told = if arrival > 0 { ARRIVAL } else { 0 };
+    bytes.push((ACK << 4) | (count << 1) | marked | told);
     bytes.extend_from_slice(&ack.cumulative.to_be_bytes());
     bytes.extend_from_slice(&ack.window.to_be_bytes());
     for block in blocks {
         bytes.extend_from_slice(&block.start.to_be_bytes());
         bytes.extend_from_slice(&block.end.to_be_bytes());
+    }
+    if arrival > 0 {
+        bytes.push(arrival);
+        bytes.extend_from_slice(&ack.arrival_at.to_be_bytes());
     }
 }
 
@@ -116,11 +136,16 @@ pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
 }
 
 fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
-    let count = usize::from(flags >> 1);
+    let count = usize::from((flags & !ARRIVAL) >> 1);
     let mut ack = Ack { marked: flags & MARKED != 0, ..Ack::default() };
-    let used = ack.sack.get_mut(..count).ok_or(DecodeError::Flags(flags))?;
     let (cumulative, rest) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
-    let (window, rest) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
+    let (window, mut rest) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
+    if flags & ARRIVAL != 0 {
+        let (blocks, arrival) = rest.split_last_chunk().ok_or(DecodeError::TooShort)?;
+        rest = blocks;
+        decode_arrival(*arrival, &mut ack)?;
+    }
+    let used = ack.sack.get_mut(..count).ok_or(DecodeError::Flags(flags))?;
     let (blocks, more) = rest.as_chunks::<SACK_BLOCK>();
     if blocks.len() > count || blocks.len() == count && !more.is_empty() {
         return Err(DecodeError::TooLong);
@@ -137,10 +162,23 @@ fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
         }
     }
     let end = used.iter().map(|block| u64::from(block.end)).max().unwrap_or(0);
-    if ack.cumulative.checked_add(end.max(ack.window)).is_none() {
+    let is_within = ack.cumulative.checked_add_signed(i64::from(ack.arrival_at)).is_some();
+    if ack.cumulative.checked_add(end.max(ack.window)).is_none() || !is_within {
         return Err(DecodeError::Range);
     }
     Ok(ack)
+}
+
+/// What an acknowledgement tells of an arrival.
+fn decode_arrival([kind, at @ ..]: [u8; ARRIVAL_LENGTH], ack: &mut Ack) -> Result<(), DecodeError> {
+    ack.arrival = match kind {
+        1 => Arrival::Late,
+        2 => Arrival::Repair,
+        3 => Arrival::Needless,
+        kind => return Err(DecodeError::Arrival(kind)),
+    };
+    ack.arrival_at = i32::from_be_bytes(at);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -177,6 +215,13 @@ mod tests {
         ack.sack = [SackBlock { start: 1, end: 2 }, SackBlock::default(), SackBlock { start: 3, end: 4 }];
         let blocks = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
         assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x25][..], &number(5), &number(9), &blocks].concat());
+        // A late segment that starts two below the cumulative number.
+        (ack.arrival, ack.arrival_at) = (Arrival::Late, -2);
+        let arrival = [1, 0xff, 0xff, 0xff, 0xfe];
+        assert_eq!(
+            encoded(&Pdu::Ack(ack)),
+            [&[0x2d][..], &number(5), &number(9), &blocks, &arrival].concat()
+        );
     }
 
     #[test]
@@ -195,7 +240,7 @@ mod tests {
         };
         let data = |edit| after(&segment(7, b"abc".to_vec(), false), edit);
         let sack = [SackBlock { start: 1, end: 2 }, SackBlock::default(), SackBlock::default()];
-        let ack = |edit| after(&Pdu::Ack(Ack { cumulative: 1, window: 2, sack, marked: false }), edit);
+        let ack = |edit| after(&Pdu::Ack(Ack { cumulative: 1, window: 2, sack, ..Ack::default() }), edit);
         assert_eq!(data(|_| ()), Ok(()));
         assert_eq!(data(Vec::clear), Err(DecodeError::TooShort));
         assert_eq!(data(|bytes| bytes.truncate(8)), Err(DecodeError::TooShort));
@@ -208,7 +253,13 @@ mod tests {
         assert_eq!(ack(|bytes| bytes.truncate(17)), Err(DecodeError::TooShort));
         assert_eq!(ack(|bytes| bytes.push(0)), Err(DecodeError::TooLong));
         assert_eq!(ack(|bytes| bytes.extend([0; 8])), Err(DecodeError::TooLong));
-        assert_eq!(ack(|bytes| bytes[0] = 0x28), Err(DecodeError::Flags(8)));
+        assert_eq!(ack(|bytes| bytes[0] |= 8), Err(DecodeError::TooShort));
+        let no_arrival = |bytes: &mut Vec<u8>| {
+            bytes[0] |= 8;
+            bytes.extend([0; 5]);
+        };
+        assert_eq!(ack(no_arrival), Err(DecodeError::Arrival(0)));
+        assert_eq!(ack(|bytes| bytes[0] = 0x28), Err(DecodeError::TooLong));
         assert_eq!(ack(|bytes| bytes[24] = 1), Err(DecodeError::Empty));
         assert_eq!(ack(|bytes| bytes[1..9].fill(0xff)), Err(DecodeError::Range));
         assert_eq!(ack(|bytes| bytes[9..17].fill(0xff)), Err(DecodeError::Range));
@@ -218,10 +269,16 @@ mod tests {
         let data = (0u64..u64::MAX - 40, prop::collection::vec(any::<u8>(), 1..40), any::<bool>())
             .prop_map(|(sequence, bytes, again)| segment(sequence, bytes, again));
         let block = (any::<u32>(), any::<u32>()).prop_map(|(start, end)| SackBlock { start, end });
-        let ack = (0..=u64::MAX / 2, 0..=u64::MAX / 2, prop::collection::vec(block, 0..=3), any::<bool>())
-            .prop_map(|(cumulative, window, blocks, marked)| {
+        let arrival = (1u8..4, -1000i32..i32::MAX);
+        let ack = (1000..=u64::MAX / 2, 0..=u64::MAX / 2, prop::collection::vec(block, 0..=3), any::<bool>());
+        let ack =
+            (ack, prop::option::of(arrival)).prop_map(|((cumulative, window, blocks, marked), arrival)| {
                 let mut ack = Ack { cumulative, window, marked, ..Ack::default() };
                 ack.sack.iter_mut().zip(blocks).for_each(|(place, block)| *place = block);
+                if let Some((kind, at)) = arrival {
+                    let kinds = [Arrival::Late, Arrival::Repair, Arrival::Needless];
+                    (ack.arrival, ack.arrival_at) = (kinds[usize::from(kind) - 1], at);
+                }
                 Pdu::Ack(ack)
             });
         prop_oneof![data, ack]

@@ -1,4 +1,5 @@
 //! A sender driven by hand, whose answers read like a packet trace.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 use crate::steered::Steered;
 use std::fmt::Write as _;
@@ -7,7 +8,7 @@ use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input, Signal};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{Ack, Pdu, SackBlock, Sender, SenderConfig, WindowStats};
+use thalweg_proto::window::{Ack, Arrival, Pdu, SackBlock, Sender, SenderConfig, WindowStats};
 use thalweg_proto::{Engine, Output};
 
 const SEGMENT: u64 = 1000;
@@ -60,12 +61,25 @@ impl Trace {
 
     /// Everything below `segments` and, out of order, these ranges of segments.
     pub fn sack(&mut self, segments: u64, blocks: &[(u64, u64)]) -> String {
+        let ack = self.sacked(segments, blocks);
+        self.take(ack)
+    }
+
+    fn sacked(&self, segments: u64, blocks: &[(u64, u64)]) -> Ack {
         let mut sack = [SackBlock::default(); 3];
         for (block, &(start, end)) in sack.iter_mut().zip(blocks) {
             let offset = |at: u64| u32::try_from((at - segments) * SEGMENT).unwrap();
             *block = SackBlock { start: offset(start), end: offset(end) };
         }
-        self.take(Ack { cumulative: segments * SEGMENT, window: 1 << 30, sack, marked: false })
+        Ack { cumulative: segments * SEGMENT, window: 1 << 30, sack, ..Ack::default() }
+    }
+
+    /// The same, and what the arrival of segment `at` brought about.
+    pub fn arrival(&mut self, segments: u64, blocks: &[(u64, u64)], arrival: Arrival, at: u64) -> String {
+        let mut ack = self.sacked(segments, blocks);
+        let distance = at as i64 - segments as i64;
+        (ack.arrival, ack.arrival_at) = (arrival, i32::try_from(distance * SEGMENT as i64).unwrap());
+        self.take(ack)
     }
 
     /// Everything below this segment has arrived, some of it marked.

@@ -176,6 +176,11 @@ fn sender_entries(sender: &SenderConfig, entries: &mut Entries) {
         entries.quantity("byte-counting", Packets(f64::from(sender.byte_counting)));
     }
     entries.put("duplicate-threshold", sender.duplicate_threshold.to_string());
+    if let Some(rack) = &sender.rack {
+        entries.put("rack", "true");
+        entries.put("undo", rack.undo.to_string());
+        entries.put("tail-probe", rack.tail_probe.to_string());
+    }
     let mut rto = Entries::default();
     rto.quantity("initial", sender.rtt.initial);
     rto.quantity("floor", sender.rtt.floor);

@@ -37,6 +37,13 @@ table! {
         byte_counting: Packets = "byte-counting" or r#""1 pkt""#;
         /// So many duplicate acknowledgements mean a loss.
         duplicate_threshold: u32 = "duplicate-threshold" or "3";
+        /// Losses are found by time (RACK, RFC 8985), which tells what is late from what is lost, in place of counting duplicates.
+        /// Needs `recovery = "sack"`.
+        rack: bool = "rack" or "false";
+        /// With `rack`: a cut of the window is undone when all that was taken for lost was only late (RFC 4015). True without.
+        undo: bool = "undo";
+        /// With `rack`: when nothing is heard for two round trips the last packet goes again (RFC 8985, section 7). True without.
+        tail_probe: bool = "tail-probe";
         /// The retransmission time-out.
         rto: Rto = "rto";
         /// After an idle time longer than the time-out the controller starts afresh.

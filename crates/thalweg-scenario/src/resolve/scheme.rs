@@ -15,8 +15,10 @@ use thalweg_proto::congestion::{
     SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::sscop::rate::RateConfig;
-use thalweg_proto::units::Bytes;
-use thalweg_proto::window::{DelayedAck, PauseConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::units::{Bytes, Duration};
+use thalweg_proto::window::{
+    DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+};
 use thalweg_sim::spec::TransportSpec;
 
 impl Resolver<'_> {
@@ -78,6 +80,7 @@ impl Resolver<'_> {
         };
         let mut common = table.common()?.clone();
         let own_ecn = common.ecn.as_ref().filter(|ecn| ecn.value).map(|ecn| ecn.span);
+        let own_rack = common.rack.as_ref().filter(|rack| rack.value).map(|rack| rack.span);
         if let Some(shared) = shared {
             common.complete(shared);
         }
@@ -105,8 +108,17 @@ impl Resolver<'_> {
         let sender = self.sender(&common, segment, recovery, span)?;
         // From shared settings the option is for those who can.
         let ecn = sender.ecn && controller.answers_marks();
-        let sender = SenderConfig { nagle, fine_timer, ecn, ..sender };
+        let rack = sender.rack.filter(|_| recovery == Recovery::Sack);
+        if let Some(span) = own_rack.filter(|_| rack.is_none()) {
+            let message =
+                "losses are found by time from selective acknowledgements, of which this recovery has none";
+            self.report.error("scenario.range", span, message).help("set recovery = \"sack\"");
+        }
         let receiver = self.receiver(&common, segment, recovery)?;
+        let max_ack_delay = receiver.delayed_ack.map_or(Duration::ZERO, |delayed| delayed.delay);
+        let rack = rack.map(|rack| RackConfig { max_ack_delay, ..rack });
+        let sender = SenderConfig { nagle, fine_timer, ecn, rack, ..sender };
+        let receiver = ReceiverConfig { report_arrivals: rack.is_some(), ..receiver };
         Some(TransportSpec::Window { scheme, sender, receiver, controller, header, ack })
     }
 
@@ -390,6 +402,7 @@ impl Resolver<'_> {
             recovery,
             byte_counting: byte_counting as u32,
             duplicate_threshold: duplicate_threshold.value,
+            rack: self.rack(common)?,
             rtt: self.rto(common.rto.as_ref(), span)?,
             idle_restart: common.idle_restart.as_ref()?.value,
             nagle: false,
@@ -397,6 +410,25 @@ impl Resolver<'_> {
             ecn: common.ecn.as_ref()?.value,
             max_retransmissions: common.max_retransmissions.as_deref().copied(),
         })
+    }
+
+    fn rack(&mut self, common: &Common) -> Option<Option<RackConfig>> {
+        let rack = common.rack.as_ref()?;
+        if !rack.value {
+            for (key, at) in [("undo", &common.undo), ("tail-probe", &common.tail_probe)] {
+                if let Some(at) = at {
+                    let message = format!("`{key}` is a part of `rack`, which is off");
+                    self.report.error("scenario.range", at.span, message).help("set rack = true");
+                }
+            }
+            return Some(None);
+        }
+        Some(Some(RackConfig {
+            undo: common.undo.as_deref().copied().unwrap_or(true),
+            tail_probe: common.tail_probe.as_deref().copied().unwrap_or(true),
+            // That of the receiver, which is not known yet.
+            max_ack_delay: Duration::ZERO,
+        }))
     }
 
     fn rto(&mut self, rto: Option<&At<Rto>>, span: Span) -> Option<RttConfig> {
@@ -455,6 +487,7 @@ impl Resolver<'_> {
             delayed_ack,
             sack: recovery == Recovery::Sack,
             keep_out_of_order: common.keep_out_of_order.as_ref()?.value,
+            report_arrivals: false,
             wait_for_consumption: false,
         })
     }

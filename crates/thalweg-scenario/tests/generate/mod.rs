@@ -192,6 +192,7 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"slow-start\"",
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
         "base = \"vegas\"\nfine-timer = true\necn = true\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
+        "base = \"newreno\"\nrecovery = \"sack\"\nrack = true\nundo = false\ntail-probe = true\ndelayed-ack = true",
         "base = \"cubic\"\necn = false\nc = 1\nbeta = 0.8\nfast-convergence = false",
         "base = \"seif\"\ncut-back = \"30 %\"\ngrowth-windows = 2\nfollow = \"loudest\"",
         "base = \"seif\"\ninitial-threshold = \"15 pkt\"",

@@ -44,7 +44,7 @@ where
             failure_told,
             pause,
             marks,
-            renewed,
+            extensions,
             sent: _,
             retransmissions: _,
             timeouts: _,
@@ -62,8 +62,12 @@ where
         // What is due already is due, however long.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
         feed(into, marks.state());
-        // Only what is outstanding can be from before.
-        feed(into, renewed.since(outstanding.oldest().unwrap_or(*renewed)));
+        if let Some(extensions) = extensions {
+            // Only what is outstanding can be from before.
+            let renewed = extensions.renewed;
+            feed(into, renewed.since(outstanding.oldest().unwrap_or(renewed)));
+            extensions.digest(now, into);
+        }
         feed(into, (limits.own(), signal, writable, finishing, finished, failed, failure_told));
     }
 }

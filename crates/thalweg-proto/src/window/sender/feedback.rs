@@ -16,7 +16,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // be told of no loss at all.
         if let Some(sequence) = feedback.dropped.filter(|_| self.controller.heeds_drops()) {
             // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
-            let lost = |record: &_| tell_lost(&mut self.controller, &path, self.renewed, record);
+            let renewed = self.renewed();
+            let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
             known = !self.outstanding.mark_dropped(sequence, now, lost);
             if !known && self.is_first(sequence) {
                 self.timer = now + self.rtt.timeout();

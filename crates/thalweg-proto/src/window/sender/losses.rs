@@ -29,23 +29,25 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(never)]
     fn judge_below(&mut self, now: Time, edge: u64) -> Option<Time> {
         let path = self.path(now);
-        let lost = |record: &_| tell_lost(&mut self.controller, &path, self.renewed, record);
+        let renewed = self.renewed();
+        let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
         self.outstanding.mark_lost_below(edge, lost)
     }
 
     /// Marks the first segment as lost, which acknowledgements point at; returns when it had been sent.
     pub(super) fn mark_first_missing(&mut self, now: Time) -> Option<Time> {
         let path = self.path(now);
-        let lost = |record: &_| tell_lost(&mut self.controller, &path, self.renewed, record);
+        let renewed = self.renewed();
+        let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
         self.outstanding.mark_first_missing(lost)
     }
 
     /// Marks the first segment as lost, if it is in the network; returns when it had been sent.
     pub(super) fn mark_first_lost(&mut self, now: Time) -> Option<Time> {
-        let path = self.path(now);
+        let (path, renewed) = (self.path(now), self.renewed());
         let sent_at = self.outstanding.mark_first_lost()?;
         if let Some(first) = self.outstanding.first() {
-            tell_lost(&mut self.controller, &path, self.renewed, first);
+            tell_lost(&mut self.controller, &path, renewed, first);
         }
         Some(sent_at)
     }
@@ -53,7 +55,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Marks everything as lost; what was selectively acknowledged only where `keep_sacked` is false.
     pub(super) fn mark_all_lost(&mut self, now: Time, keep_sacked: bool) {
         let path = self.path(now);
-        let lost = |record: &_| tell_lost(&mut self.controller, &path, self.renewed, record);
+        let renewed = self.renewed();
+        let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
         self.outstanding.mark_all_lost(keep_sacked, lost);
     }
 }

@@ -62,6 +62,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.phase != Phase::Open || !self.marks.begin_mark(self.unacknowledged, self.next) {
             return;
         }
+        self.abandon_undo();
         let path = self.path(now);
         // Before the acknowledgement, as what came with it was part of the window that is to be cut.
         let path = Path { outstanding: path.outstanding + news.segments, ..path };

@@ -1,6 +1,6 @@
 //! A new path in the midst of a connection (RFC 9000, section 9.4): what was learnt of the old one says nothing of it.
 
-use super::Sender;
+use super::{Extensions, Sender};
 use crate::congestion::Controller;
 use crate::payload::Payload;
 use crate::units::Time;
@@ -14,14 +14,22 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub fn renew(&mut self, now: Time, controller: C) {
         self.controller = controller;
         self.rtt = RttEstimator::new(&self.config.rtt);
-        self.renewed = now;
+        match &mut self.extensions {
+            Some(extensions) => extensions.renew(now),
+            None => self.extensions = Some(Extensions::renewed(now)),
+        }
         if self.timer < Time::MAX {
             self.timer = self.timer.min(now + self.rtt.timeout());
         }
     }
 
+    /// When the path of today was first used.
+    pub(super) fn renewed(&self) -> Time {
+        self.extensions.as_ref().map_or(Time::ZERO, |extensions| extensions.renewed)
+    }
+
     /// Whether what was sent then took the path of today.
     pub(super) fn is_of_path(&self, sent_at: Time) -> bool {
-        sent_at >= self.renewed
+        sent_at >= self.renewed()
     }
 }

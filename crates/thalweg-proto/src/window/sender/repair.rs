@@ -141,16 +141,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.timeouts = self.timeouts.saturating_add(1);
         self.limits.expire(now, self.last_sent.max(self.last_heard));
         self.signal = Some(Signal::Timeout);
+        // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
+        // (RFC 2018, section 8; RFC 6675, section 5.1).
+        let reneged = fate == Fate::Sacked;
+        let by_time = !reneged && self.expire(now);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
         if self.is_of_path(sent_at) {
             self.controller.on_loss(&sample);
         }
         self.note_timeout();
-        // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
-        // (RFC 2018, section 8; RFC 6675, section 5.1).
-        let keep_sacked = self.config.recovery == Recovery::Sack && fate != Fate::Sacked;
-        self.mark_all_lost(now, keep_sacked);
+        if !by_time {
+            self.abandon_undo();
+            self.mark_all_lost(now, self.config.recovery == Recovery::Sack && !reneged);
+        }
         self.phase = Phase::Loss { until: self.next };
         self.duplicates = 0;
         self.departed = 0;

@@ -1,0 +1,287 @@
+//! Losses found by time: RACK (RFC 8985, sections 5 and 6).
+//!
+//! A segment counts as lost when one that was sent after it has arrived and a round trip with a reordering window on top has
+//! passed since it left. The window is zero where nothing has ever come late and many segments have passed the missing one,
+//! and else a quarter of the shortest round trip, more where segments were sent again needlessly.
+//!
+//! # Differences from the specification
+//!
+//! | RFC 8985 | Ours | Reason | Effect |
+//! | --- | --- | --- | --- |
+//! | a list of segments in the order of their last transmission is walked through at each acknowledgement (section 6.2, step 5) | a queue of transmissions, of which only the oldest is looked at until it is decided | constant time for each segment | none |
+//! | the reordering timer waits for the last segment that may be lost (section 6.2, step 5) | for the first | the same queue | what is lost goes again a little earlier |
+//! | whether a segment that was sent again or its first transmission is acknowledged is told by the timestamp option, or guessed by the round trip (section 6.2, step 2) | the receiver says which it was ([`Arrival`](crate::window::Arrival)); guessed by the round trip where that was lost | there are no timestamps | fewer wrong guesses |
+//! | any DSACK widens the reordering window (section 6.2, step 4) | a segment that was sent again and brought nothing, or whose first transmission came late | copies that the network makes are no sign of reordering | none on paths that do not copy |
+//! | the shortest round trip is that of a window of time (section 6.2, step 1) | that since the path was first used | the sender has that one | a path that became longer keeps a smaller window |
+//! | a lost retransmission is found as any loss is; nothing is said of the window | it cuts the window again, but not while a time-out is repaired, which has made the window one segment | RFC 5681, section 4.3 | as that asks |
+
+use super::super::outstanding::{Fate, Outstanding, Record};
+use super::probe::TailProbe;
+use crate::digest::{feed, until};
+use crate::payload::Payload;
+use crate::units::{Duration, Time};
+use crate::window::{Ack, Arrival, RackConfig};
+use core::hash::Hasher;
+use std::collections::VecDeque;
+
+/// A wider window is kept for so many recoveries without a sign that it is needed (section 6.2, step 4).
+const PERSISTENCE: u8 = 16;
+
+/// So many transmissions are remembered whatever is outstanding.
+const LEAST_SENT: usize = 16;
+
+/// What RACK knows of a connection (section 5.3).
+#[derive(Clone, Debug)]
+pub(super) struct Rack {
+    pub config: RackConfig,
+    /// When the newest segment that has arrived was sent, and where it ends (RACK.xmit_ts, RACK.end_seq).
+    newest: (Time, u64),
+    /// Its round trip (RACK.rtt).
+    rtt: Duration,
+    /// The highest end of what has arrived (RACK.fack).
+    highest: u64,
+    /// Something arrived after what was sent later (RACK.reordering_seen).
+    reordering: bool,
+    /// Quarters of the shortest round trip in the reordering window (RACK.reo_wnd_mult).
+    quarters: u32,
+    /// Recoveries until they are one again (RACK.reo_wnd_persist).
+    persistence: u8,
+    /// A needless transmission counts again when all below this is acknowledged (RACK.dsack_round).
+    round: Option<u64>,
+    /// Transmissions in their order: when, and where the segment starts. Those that are decided are dropped when they come
+    /// to the front.
+    sent: VecDeque<(Time, u64)>,
+    /// When the oldest transmission that may be lost will be.
+    due: Time,
+    /// When the window was cut last.
+    cut_at: Time,
+    pub probe: TailProbe,
+}
+
+/// What was found to be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// When the first of it had been sent.
+    pub sent_at: Time,
+    /// When the newest transmission of it that was none of new data had been sent.
+    pub again: Option<Time>,
+}
+
+/// What the sender is doing about losses, for the size of the reordering window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Situation {
+    /// Losses are being repaired.
+    pub repairing: bool,
+    /// So many segments selectively acknowledged stand for reordering or loss (DupThresh).
+    pub threshold: u32,
+    pub min_rtt: Duration,
+    pub smoothed_rtt: Duration,
+}
+
+impl Rack {
+    pub fn new(config: RackConfig) -> Self {
+        Self {
+            config,
+            newest: (Time::ZERO, 0),
+            rtt: Duration::ZERO,
+            highest: 0,
+            reordering: false,
+            quarters: 1,
+            persistence: PERSISTENCE,
+            round: None,
+            sent: VecDeque::new(),
+            due: Time::MAX,
+            cut_at: Time::ZERO,
+            probe: TailProbe::new(),
+        }
+    }
+
+    /// The segment that starts at `start` leaves, and is one of those that are outstanding.
+    pub fn on_sent<P: Payload, I: Copy + Default>(
+        &mut self,
+        now: Time,
+        start: u64,
+        outstanding: &Outstanding<P, I>,
+    ) {
+        self.sent.push_back((now, start));
+        if self.sent.len() > 2 * outstanding.len() as usize + LEAST_SENT {
+            // No more than one of a segment counts.
+            self.sent.retain(|&(at, start)| {
+                outstanding.starting_at(start).is_some_and(|record| is_last(record, at))
+            });
+        }
+    }
+
+    /// When the next segment will count as lost.
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Something has come after what was sent later.
+    pub fn has_seen_reordering(&self) -> bool {
+        self.reordering
+    }
+
+    /// The window is cut at `now`.
+    pub fn note_cut(&mut self, now: Time) {
+        self.cut_at = now;
+    }
+
+    /// When the window was cut last.
+    pub fn cut_at(&self) -> Time {
+        self.cut_at
+    }
+
+    /// A segment has arrived, of which `ack` tells (section 6.2, steps 2 and 3).
+    pub fn on_delivered<P: Payload, I>(
+        &mut self,
+        now: Time,
+        record: &Record<P, I>,
+        ack: &Ack,
+        min_rtt: Duration,
+    ) {
+        let again = record.retransmissions > 0;
+        let end = record.end();
+        // Step 3.
+        self.reordering |= end < self.highest && !again;
+        self.highest = self.highest.max(end);
+        // Step 2.
+        let rtt = now.since(record.sent_at);
+        if again {
+            let told = ack.arrival_start() == record.start;
+            match ack.arrival {
+                Arrival::Late if told => return,
+                Arrival::Repair | Arrival::Needless if told => {}
+                _ if rtt < min_rtt => return,
+                _ => {}
+            }
+        }
+        if (record.sent_at, end) > self.newest {
+            self.newest = (record.sent_at, end);
+            self.rtt = rtt;
+        }
+    }
+
+    /// An acknowledgement says whether a transmission was `needless`, and whether it ends a recovery (section 6.2, step 4).
+    pub fn adapt(&mut self, needless: bool, recovered: bool, unacknowledged: u64, next: u64) {
+        self.round = self.round.filter(|&round| unacknowledged < round);
+        if needless && self.round.is_none() {
+            self.round = Some(next);
+            self.quarters = self.quarters.saturating_add(1);
+            self.persistence = PERSISTENCE;
+        } else if recovered {
+            self.persistence = self.persistence.saturating_sub(1);
+            if self.persistence == 0 {
+                self.quarters = 1;
+            }
+        }
+    }
+
+    /// The reordering window (section 6.2, step 4).
+    fn window(&self, sacked: u32, situation: &Situation) -> Duration {
+        if !self.reordering && (situation.repairing || sacked >= situation.threshold) {
+            return Duration::ZERO;
+        }
+        if situation.min_rtt == Duration::MAX {
+            return Duration::ZERO;
+        }
+        let wide = u128::from(situation.min_rtt.as_picos() / 4) * u128::from(self.quarters);
+        let wide = Duration::from_picos(u64::try_from(wide).unwrap_or(u64::MAX));
+        wide.min(situation.smoothed_rtt)
+    }
+
+    /// Marks as lost what is (section 6.2, step 5), tells `lost` of each, and notes when the next will be.
+    pub fn detect<P: Payload, I: Copy + Default>(
+        &mut self,
+        now: Time,
+        outstanding: &mut Outstanding<P, I>,
+        situation: &Situation,
+        mut lost: impl FnMut(&Record<P, I>),
+    ) -> Option<Found> {
+        self.due = Time::MAX;
+        let patience = self.rtt + self.window(outstanding.sacked(), situation);
+        let mut found: Option<Found> = None;
+        while let Some(&(at, start)) = self.sent.front() {
+            let Some(record) = outstanding.starting_at(start).filter(|record| is_last(record, at)) else {
+                self.sent.pop_front();
+                continue;
+            };
+            if (at, record.end()) >= self.newest {
+                break;
+            }
+            let deadline = at + patience;
+            if deadline > now {
+                self.due = deadline;
+                break;
+            }
+            self.sent.pop_front();
+            let again = (record.retransmissions > 0).then_some(at);
+            let first = found.map_or(at, |found| found.sent_at);
+            found = Some(Found { sent_at: first, again: again.or(found.and_then(|found| found.again)) });
+            lost(record);
+            outstanding.mark_lost(start);
+        }
+        found
+    }
+
+    /// The retransmission timer expired: marks as lost the first segment and all that were sent so long ago that an answer
+    /// should be there (section 6.3).
+    pub fn expire<P: Payload, I: Copy + Default>(
+        &mut self,
+        now: Time,
+        outstanding: &mut Outstanding<P, I>,
+        situation: &Situation,
+        mut lost: impl FnMut(&Record<P, I>),
+    ) {
+        self.due = Time::MAX;
+        if let Some(first) = outstanding.first().filter(|first| first.fate == Fate::InFlight) {
+            let start = first.start;
+            lost(first);
+            outstanding.mark_lost(start);
+        }
+        let patience = self.rtt + self.window(outstanding.sacked(), situation);
+        while let Some(&(at, start)) = self.sent.front() {
+            if let Some(record) = outstanding.starting_at(start).filter(|record| is_last(record, at)) {
+                if at + patience > now {
+                    break;
+                }
+                lost(record);
+                outstanding.mark_lost(start);
+            }
+            self.sent.pop_front();
+        }
+    }
+
+    /// The path is another: round trips of the old one say nothing of it.
+    pub fn renew(&mut self) {
+        (self.reordering, self.quarters, self.round) = (false, 1, None);
+    }
+
+    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        let Self {
+            config: _,
+            newest,
+            rtt,
+            highest,
+            reordering,
+            quarters,
+            persistence,
+            round,
+            sent,
+            due,
+            cut_at,
+            probe,
+        } = self;
+        feed(into, (now.since(newest.0), newest.1, rtt, highest, reordering, quarters, persistence, round));
+        for (at, start) in sent {
+            feed(into, (now.since(*at), start));
+        }
+        feed(into, (until(*due, now), now.since(*cut_at)));
+        probe.digest(now, into);
+    }
+}
+
+/// Whether what left at `at` is the segment's last transmission and nothing is known of it.
+fn is_last<P, I>(record: &Record<P, I>, at: Time) -> bool {
+    record.fate == Fate::InFlight && record.sent_at == at
+}

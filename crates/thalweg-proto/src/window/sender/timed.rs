@@ -1,0 +1,284 @@
+//! Loss repair where losses are found by time: what RACK, tail probes and undoing have in common.
+
+use super::losses::tell_lost;
+use super::rack::{Found, Rack, Situation};
+use super::undo::Undo;
+use super::{Fate, News, Phase, Record, Sender, SenderReason};
+use crate::congestion::{Controller, LossKind, LossSample};
+use crate::digest::Digest;
+use crate::payload::Payload;
+use crate::transport::Signal;
+use crate::units::Time;
+use crate::window::Segment;
+use crate::window::{Ack, Arrival, Recovery, SackBlock, SenderConfig};
+use core::hash::Hasher;
+
+/// What only some senders have, beside those that have it.
+#[derive(Clone, Debug)]
+pub(super) struct Extensions<C> {
+    /// When the present path was first used.
+    pub renewed: Time,
+    pub rack: Option<Rack>,
+    pub undo: Option<Undo<C>>,
+}
+
+impl<C> Extensions<C> {
+    /// What `config` asks for; nothing for most senders.
+    pub fn new(config: &SenderConfig) -> Option<Box<Self>> {
+        let config = config.rack.filter(|_| config.recovery == Recovery::Sack)?;
+        Some(Box::new(Self {
+            renewed: Time::ZERO,
+            rack: Some(Rack::new(config)),
+            undo: config.undo.then(Undo::new),
+        }))
+    }
+
+    /// For a sender that has a new path, and nothing else.
+    pub fn renewed(now: Time) -> Box<Self> {
+        Box::new(Self { renewed: now, rack: None, undo: None })
+    }
+
+    /// The path is another from `now` on.
+    pub fn renew(&mut self, now: Time) {
+        self.renewed = now;
+        if let Some(rack) = &mut self.rack {
+            rack.renew();
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.abandon();
+        }
+    }
+
+    /// Episodes whose cut was undone.
+    pub fn undone(&self) -> u64 {
+        self.undo.as_ref().map_or(0, |undo| u64::from(undo.count()))
+    }
+
+    /// When something will be due that is not the retransmission timer.
+    pub fn due(&self) -> Time {
+        self.rack.as_ref().map_or(Time::MAX, |rack| rack.due().min(rack.probe.at()))
+    }
+
+    pub fn digest<H: Hasher>(&self, now: Time, into: &mut H)
+    where
+        C: Digest,
+    {
+        if let Some(rack) = &self.rack {
+            rack.digest(now, into);
+        }
+        if let Some(undo) = &self.undo {
+            undo.digest(now, into);
+        }
+    }
+}
+
+impl<P: Payload, C: Controller> Sender<P, C> {
+    pub(super) fn rack(&mut self) -> Option<&mut Rack> {
+        self.extensions.as_deref_mut()?.rack.as_mut()
+    }
+
+    pub(super) fn undo(&mut self) -> Option<&mut Undo<C>> {
+        self.extensions.as_deref_mut()?.undo.as_mut()
+    }
+
+    pub(super) fn finds_by_time(&self) -> bool {
+        self.extensions.as_deref().is_some_and(|extensions| extensions.rack.is_some())
+    }
+
+    /// Whether what is out of order is no sign of loss: the path is known to reorder.
+    pub(super) fn tolerates_disorder(&self) -> bool {
+        let rack = self.extensions.as_deref().and_then(|extensions| extensions.rack.as_ref());
+        rack.is_some_and(Rack::has_seen_reordering)
+    }
+
+    /// When something is due that is not the retransmission timer or pacing.
+    pub(super) fn due(&self) -> Time {
+        self.extensions.as_deref().map_or(Time::MAX, Extensions::due)
+    }
+
+    pub(super) fn due_reason(&self) -> SenderReason {
+        let rack = self.extensions.as_deref().and_then(|extensions| extensions.rack.as_ref());
+        let is_probe = rack.is_some_and(|rack| rack.probe.at() < rack.due());
+        if is_probe { SenderReason::TailProbe } else { SenderReason::Reordering }
+    }
+
+    /// Does what is due, and gives a probe to be sent, if that is.
+    #[cold]
+    pub(super) fn on_due(&mut self, now: Time) -> Option<Segment<P>> {
+        self.find_lost(now);
+        self.probe_tail(now)
+    }
+
+    /// The window was cut for a reason that stands.
+    pub(super) fn abandon_undo(&mut self) {
+        if let Some(undo) = self.undo() {
+            undo.abandon();
+        }
+    }
+
+    /// The segment that starts there leaves.
+    pub(super) fn note_sent(&mut self, now: Time, start: u64) {
+        let Self { extensions, outstanding, .. } = self;
+        if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
+            rack.on_sent(now, start, outstanding);
+            self.schedule_probe(now);
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    fn situation(&self) -> Situation {
+        Situation {
+            repairing: !self.is_open(),
+            threshold: self.config.duplicate_threshold,
+            min_rtt: self.rtt.min(),
+            smoothed_rtt: self.rtt.smoothed(),
+        }
+    }
+
+    /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late.
+    #[inline(never)]
+    pub(super) fn take_news(&mut self, now: Time, ack: &Ack, news: &mut News<C::PacketInfo>) {
+        let min_rtt = self.rtt.min();
+        let Some(extensions) = self.extensions.as_deref_mut() else { return };
+        let Extensions { rack: Some(rack), undo, .. } = extensions else { return };
+        let mut delivered = |record: &Record<P, C::PacketInfo>| {
+            rack.on_delivered(now, record, ack, min_rtt);
+            if record.fate == Fate::Lost
+                && record.retransmissions == 0
+                && let Some(undo) = undo
+            {
+                undo.clear(record.start);
+            }
+        };
+        self.outstanding.acknowledge(self.unacknowledged, news, &mut delivered);
+        let mut blocks: [SackBlock; 3] = ack.sack;
+        blocks.sort_unstable_by_key(|block| block.start);
+        for block in blocks.iter().filter(|block| !block.is_empty()) {
+            let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
+            let (start, end) = (at(block.start).max(self.unacknowledged), at(block.end));
+            self.outstanding.sack(start, end, news, &mut delivered);
+        }
+    }
+
+    /// Moves between the phases of loss repair after an acknowledgement.
+    pub(super) fn repair_by_time(&mut self, now: Time, ack: &Ack) {
+        self.answer_probe(now, ack);
+        let was_late = ack.arrival == Arrival::Late && self.clear_suspect(ack.arrival_start());
+        let was_needless = ack.arrival == Arrival::Needless;
+        if was_needless {
+            let _ = self.clear_suspect(ack.arrival_start());
+        }
+        if let Some(undo) = self.undo().filter(|_| ack.arrival == Arrival::Repair) {
+            undo.confirm(ack.arrival_start());
+        }
+        self.undo_mistake(now);
+        let recovered = match self.phase {
+            Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
+                if matches!(self.phase, Phase::Recovery { .. }) {
+                    let path = self.path(now);
+                    self.controller.on_recovered(&path);
+                }
+                self.phase = Phase::Open;
+                true
+            }
+            _ => false,
+        };
+        let (unacknowledged, next) = (self.unacknowledged, self.next);
+        if let Some(rack) = self.rack() {
+            rack.adapt(was_needless || was_late, recovered, unacknowledged, next);
+        }
+        self.find_lost(now);
+    }
+
+    fn clear_suspect(&mut self, start: u64) -> bool {
+        self.undo().is_some_and(|undo| undo.clear(start))
+    }
+
+    /// If nothing of the last episode was a loss, it leaves no trace.
+    fn undo_mistake(&mut self, now: Time) {
+        let Some(before) = self.undo().and_then(Undo::take) else { return };
+        if before.decision().window > self.controller.decision().window {
+            let path = self.path(now);
+            self.controller.on_undo(before, &path);
+        }
+        self.phase = Phase::Open;
+    }
+
+    /// Looks for losses (RFC 8985, section 6.2, step 5), at an acknowledgement or when one is due.
+    pub(super) fn find_lost(&mut self, now: Time) {
+        let (situation, path) = (self.situation(), self.path(now));
+        let mut begins = self.is_open();
+        let Self { extensions, outstanding, controller, .. } = self;
+        let Some(Extensions { renewed, rack: Some(rack), undo }) = extensions.as_deref_mut() else { return };
+        let found = rack.detect(now, outstanding, &situation, |record| {
+            take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
+            tell_lost(controller, &path, *renewed, record);
+        });
+        let Some(Found { sent_at, again }) = found else { return };
+        match self.phase {
+            Phase::Open => self.begin_recovery(now, sent_at),
+            // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the window
+            // has begun anew from one segment, and grows while the rest is repaired.
+            Phase::Recovery { .. } if again.is_some_and(|at| at >= self.cut_at()) => {
+                self.begin_recovery(now, sent_at);
+            }
+            Phase::Recovery { .. } | Phase::Loss { .. } => {}
+        }
+    }
+
+    /// The window is cut for what was found lost, and what is lost goes again.
+    fn begin_recovery(&mut self, now: Time, sent_at: Time) {
+        self.recoveries = self.recoveries.saturating_add(1);
+        self.signal = Some(Signal::Duplicates);
+        let path = self.path(now);
+        let sample = LossSample { path, kind: LossKind::Duplicates, sent_at, repeated: false };
+        if self.is_of_path(sent_at) && self.cuts_for_loss() {
+            self.controller.on_loss(&sample);
+        }
+        if let Some(rack) = self.rack() {
+            rack.note_cut(now);
+        }
+        self.repair_now = true;
+        self.phase = Phase::Recovery { until: self.next };
+    }
+
+    fn cut_at(&self) -> Time {
+        let rack = self.extensions.as_deref().and_then(|extensions| extensions.rack.as_ref());
+        rack.map_or(Time::ZERO, Rack::cut_at)
+    }
+
+    /// The retransmission timer expired: what of the outstanding counts as lost (RFC 8985, section 6.3). False for a sender
+    /// that finds losses otherwise.
+    pub(super) fn expire(&mut self, now: Time) -> bool {
+        let (situation, path) = (self.situation(), self.path(now));
+        let mut begins = self.is_open();
+        let Self { extensions, outstanding, controller, .. } = self;
+        let Some(Extensions { renewed, rack: Some(rack), undo }) = extensions.as_deref_mut() else {
+            return false;
+        };
+        rack.note_cut(now);
+        rack.probe.forget();
+        rack.expire(now, outstanding, &situation, |record| {
+            take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
+            tell_lost(controller, &path, *renewed, record);
+        });
+        true
+    }
+}
+
+/// A segment is taken for lost, which may turn out to be a mistake: before the first of an episode the controller is copied.
+fn take_for_lost<P, C: Controller>(
+    record: &Record<P, C::PacketInfo>,
+    undo: Option<&mut Undo<C>>,
+    begins: bool,
+    controller: &C,
+) {
+    let Some(undo) = undo else { return };
+    if begins {
+        undo.begin(controller.clone());
+    }
+    undo.suspect(record.start);
+}

@@ -1,0 +1,248 @@
+//! Losses found by time, tail probes and undone cuts as packet traces, in the notation of `sender.rs`. What is expected is
+//! worked out by hand from RFC 8985 and RFC 4015, with round trips of 100 ms.
+
+mod steered;
+mod trace;
+
+use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::units::Duration;
+use thalweg_proto::window::{Arrival, RackConfig, Recovery, RttConfig, SenderConfig};
+use trace::Trace;
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn config(undo: bool, tail_probe: bool) -> SenderConfig {
+    // Time-outs are far away, but for those that are tested.
+    let rtt = RttConfig { floor: MS(1000), margin: Duration::ZERO, ..RttConfig::default() };
+    let rack = RackConfig { undo, tail_probe, max_ack_delay: MS(25) };
+    SenderConfig { segment: 1000, recovery: Recovery::Sack, rack: Some(rack), rtt, ..SenderConfig::default() }
+}
+
+/// NewReno in congestion avoidance from the start.
+fn new_reno(initial_window: f64) -> ControllerConfig {
+    ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold: 2.0 })
+}
+
+/// Ten segments were sent at 0 and a round trip of 100 ms was measured with the first, at 100 ms.
+fn begun(config: SenderConfig) -> Trace {
+    let mut t = Trace::new(config, &new_reno(10.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
+    t.at(100);
+    assert_eq!(t.ack(1), "10");
+    t
+}
+
+/// Section 6.2, step 4: with nothing ever reordered, three segments selectively acknowledged above a missing one make it lost
+/// at once, as with duplicates.
+#[test]
+fn where_nothing_was_reordered_three_segments_mean_a_loss() {
+    let mut t = begun(config(true, false));
+    assert_eq!(t.sack(1, &[(2, 3)]), "11");
+    assert_eq!(t.sack(1, &[(2, 4)]), "12");
+    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert_eq!(t.stats().recoveries, 1);
+}
+
+/// Section 6.2, steps 4 and 5: fewer than three leave it a quarter of the shortest round trip more than the round trip of what
+/// came after it.
+#[test]
+fn the_end_of_a_burst_waits_for_the_reordering_window() {
+    let mut t = Trace::new(config(true, false), &new_reno(3.0));
+    assert_eq!(t.write(3), "0 1 2");
+    t.at(100);
+    assert_eq!(t.sack(0, &[(1, 3)]), "");
+    // Sent at 0, and 100 + 100 / 4 ms on it counts as lost.
+    assert_eq!(t.timer(), 125.0);
+    t.at(124);
+    assert_eq!(t.poll(), "");
+    t.at(125);
+    assert_eq!(t.poll(), "!duplicates r0");
+}
+
+/// Section 6.2, step 3: what came late once makes the sender patient with all that follow.
+#[test]
+fn a_path_that_reorders_is_waited_for() {
+    let mut t = begun(config(true, false));
+    // Segment 1 is late, not lost.
+    assert_eq!(t.sack(1, &[(2, 4)]), "11 12");
+    t.at(103);
+    assert_eq!(t.arrival(4, &[], Arrival::Late, 1), "13");
+    // So is 4, which five others pass.
+    assert_eq!(t.sack(4, &[(5, 10)]), "14 15 16 17 18");
+    // It left at 0, the newest that came took 103 ms, and a quarter of 100 ms is waited for.
+    assert_eq!(t.timer(), 128.0);
+    t.at(110);
+    assert_eq!(t.arrival(10, &[], Arrival::Late, 4), "19");
+    assert_eq!((t.stats().recoveries, t.stats().common.retransmissions), (0, 0));
+}
+
+/// RFC 4015, section 3.2, and RFC 9438, section 4.9: when all that was taken for lost turns out to have been late, the window
+/// and the threshold are what they were.
+#[test]
+fn a_mistaken_cut_is_undone() {
+    let mut t = begun(config(true, false));
+    let (window, threshold) = (t.window(), t.threshold());
+    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert!(t.window() < window);
+    t.at(103);
+    let _ = t.arrival(5, &[], Arrival::Late, 1);
+    assert!(t.window() >= window, "{} of {window}", t.window());
+    assert_eq!((t.threshold(), t.stats().undone), (threshold, 1));
+}
+
+/// RFC 3708, section 2: a repair that brought nothing new tells the same, also when recovery is over.
+#[test]
+fn a_needless_repair_undoes_the_cut() {
+    let mut t = begun(config(true, false));
+    let window = t.window();
+    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    // The acknowledgement of the late segment was lost; the next one says nothing of it.
+    t.at(110);
+    let _ = t.ack(11);
+    assert_eq!(t.stats().undone, 0);
+    t.at(200);
+    let _ = t.arrival(11, &[], Arrival::Needless, 1);
+    assert_eq!(t.stats().undone, 1);
+    assert!(t.window() >= window, "{} of {window}", t.window());
+}
+
+/// One of two was lost: the cut was right.
+#[test]
+fn an_episode_with_one_true_loss_is_not_undone() {
+    let mut t = begun(config(true, false));
+    assert_eq!(t.sack(1, &[(2, 3), (4, 8)]), "!duplicates r1 r3");
+    let cut = t.window();
+    t.at(103);
+    let _ = t.arrival(3, &[(4, 8)], Arrival::Late, 1);
+    t.at(200);
+    let _ = t.arrival(11, &[], Arrival::Repair, 3);
+    assert_eq!(t.stats().undone, 0);
+    assert!(t.window() < cut + 2.0, "{}", t.window());
+}
+
+/// Without the option a mistake stays.
+#[test]
+fn nothing_is_undone_where_that_is_off() {
+    let mut t = begun(config(false, false));
+    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    let cut = t.window();
+    t.at(103);
+    let _ = t.arrival(5, &[], Arrival::Late, 1);
+    assert_eq!((t.stats().undone, t.window()), (0, cut));
+}
+
+/// Section 6.2, step 4: each round with a needless repair widens the window by a quarter of the round trip.
+#[test]
+fn needless_repairs_widen_the_reordering_window() {
+    for (arrival, deadline) in [(Arrival::Plain, 235.0), (Arrival::Needless, 260.0)] {
+        let mut t = begun(config(true, false));
+        assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+        t.at(110);
+        let sent = t.arrival(11, &[], arrival, 1);
+        assert!(sent.starts_with("11 12"), "{sent}");
+        t.at(210);
+        let _ = t.sack(11, &[(12, 13)]);
+        assert_eq!(t.timer(), deadline, "{arrival:?}");
+    }
+}
+
+/// A retransmission that is lost again is found by what was sent after it, without the timer, and cuts again (RFC 5681, section
+/// 4.3).
+#[test]
+fn a_lost_retransmission_is_found() {
+    let mut t = begun(config(true, false));
+    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    let cut = t.window();
+    t.at(110);
+    // What else left at 0 arrives, and lets new segments go, after the repair.
+    let sent = t.sack(1, &[(2, 10)]);
+    assert!(sent.starts_with("11 12"), "{sent}");
+    t.at(210);
+    assert_eq!(t.sack(1, &[(2, 12)]).split(' ').take(2).collect::<Vec<_>>(), ["!duplicates", "r1"]);
+    assert!(t.window() < cut);
+    assert_eq!(t.stats().common.timeouts, 0);
+}
+
+/// Section 7.2 and 7.3: after two round trips without an answer the last segment goes again, before the timer expires.
+#[test]
+fn the_end_of_a_burst_is_probed() {
+    let mut t = Trace::new(config(true, true), &new_reno(10.0));
+    assert_eq!(t.write(1), "0");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.write(3), "1 2 3");
+    assert_eq!(t.timer(), 300.0);
+    t.at(300);
+    assert_eq!(t.poll(), "r3");
+    // 1 and 2 arrived, the end was lost: the probe repaired it, and the window answers.
+    t.at(400);
+    let window = t.window();
+    assert_eq!(t.arrival(4, &[], Arrival::Repair, 3), "!duplicates");
+    assert!(t.window() < window);
+    assert_eq!(t.stats().common.timeouts, 0);
+}
+
+/// Section 7.2: one segment may wait for a delayed acknowledgement. Section 7.3: new data is a probe as good.
+#[test]
+fn a_probe_that_was_not_needed_changes_nothing() {
+    let mut t = Trace::new(config(true, true), &new_reno(10.0));
+    assert_eq!(t.write(1), "0");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.write(1), "1");
+    assert_eq!(t.timer(), 325.0);
+    t.at(325);
+    assert_eq!(t.poll(), "r1");
+    t.at(330);
+    let window = t.window();
+    assert_eq!(t.ack(2), "");
+    assert!(t.window() >= window);
+    assert_eq!(t.stats().recoveries, 0);
+}
+
+/// Section 7.4: the last segments were lost and only the probe arrived: it shows what is missing below it.
+#[test]
+fn a_probe_shows_what_is_missing() {
+    let mut t = Trace::new(config(true, true), &new_reno(10.0));
+    assert_eq!(t.write(1), "0");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.write(3), "1 2 3");
+    t.at(300);
+    assert_eq!(t.poll(), "r3");
+    t.at(400);
+    assert_eq!(t.arrival(1, &[(3, 4)], Arrival::Repair, 3), "!duplicates r1 r2");
+    assert_eq!(t.stats().common.timeouts, 0);
+}
+
+/// Section 6.3: the timer takes the first segment for lost, and those that left a round trip and more ago. What left later stays
+/// under way.
+#[test]
+fn the_timer_takes_only_what_is_old_for_lost() {
+    let mut t = begun(config(true, false));
+    t.at(1000);
+    assert_eq!(t.write(0), "");
+    t.at(1100);
+    // Nine of the first ten, and the one sent at 100, are older than a round trip.
+    assert_eq!(t.poll(), "!timeout r1");
+    assert_eq!(t.in_flight(), 1);
+}
+
+/// After a time-out the window begins from one segment and grows (RFC 5681, section 3.1), also when a repair is lost again: were
+/// that a recovery, nothing would grow until the whole of a large window is repaired.
+#[test]
+fn a_repair_lost_after_a_timeout_lets_the_window_grow() {
+    let mut t = begun(config(true, false));
+    t.at(1200);
+    assert_eq!(t.poll(), "!timeout r1");
+    t.at(1300);
+    // In slow start up to the threshold.
+    assert_eq!(t.ack(2), "r2 r3");
+    t.at(1400);
+    // 2 was lost again, and 3 arrived.
+    let window = t.window();
+    let sent = t.sack(2, &[(3, 4)]);
+    assert!(sent.starts_with("r2"), "{sent}");
+    assert!(t.window() >= window, "{} after {window}", t.window());
+    assert_eq!(t.stats().recoveries, 0);
+}
