@@ -148,6 +148,10 @@ pub enum ConnectError {
     NoAnswer,
     /// The one who answered has this key, which is not among those expected.
     WrongKey(PublicKey),
+    /// Somebody answers there, but not what is as large as a handshake has to be.
+    Narrow,
+    /// The one who answers speaks this version of the protocol, and this end another ([`VERSION`](crate::wire::VERSION)).
+    Version(u8),
     /// What is asked for cannot be said: a name is too long.
     Unspeakable,
 }

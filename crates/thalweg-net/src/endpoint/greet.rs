@@ -7,7 +7,9 @@ use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters}
 use crate::identity::PublicKey;
 use crate::keys::{Opener, Sealer};
 use crate::session::{Agreed, STRANGER_MEMORY, Session, SessionConfig, Side, code};
-use crate::wire::{ConnectionId, TOKEN, write_cookie, write_hello, write_response};
+use crate::wire::{
+    ConnectionId, TOKEN, write_cookie, write_header, write_hello, write_response, write_version,
+};
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
 
@@ -21,7 +23,15 @@ pub(super) struct Connecting {
     pub due: Time,
     pub deadline: Time,
     pub tries: u32,
-    pub sent: Time,
+    /// When the hello was sent first, or the one with a cookie.
+    pub first: Option<Time>,
+    /// The shortest time from then to an answer.
+    pub rtt: Option<Duration>,
+    /// The id on small packets that ask whether anybody is there, and whether somebody is.
+    pub knock: ConnectionId,
+    pub is_narrow: bool,
+    /// The version of one who answered and speaks another.
+    pub version: Option<u8>,
     /// The key of one who answered and is not trusted.
     pub wrong: Option<PublicKey>,
 }
@@ -113,6 +123,9 @@ impl Endpoint {
         };
         // One cookie is enough; more would make this end send a hello for each.
         if from == connecting.connect.remote && (connecting.cookie.is_empty() || connecting.tries > 2) {
+            if connecting.cookie.is_empty() {
+                connecting.answered(now);
+            }
             connecting.cookie = cookie.to_owned();
             connecting.due = now;
             connecting.tries = 0;
@@ -136,8 +149,10 @@ impl Endpoint {
             return self.on_wrong_key(now, index, peer);
         }
         let State::Connecting(connecting) = core::mem::replace(&mut entry.state, State::Gone) else { return };
-        let Connecting { connect, initiator, token, source, sent, .. } = *connecting;
-        let rtt = Some(now.since(sent));
+        let mut connecting = connecting;
+        connecting.answered(now);
+        let Connecting { connect, initiator, token, source, rtt, knock, .. } = *connecting;
+        self.remote_ids.remove(&knock);
         // Both ends must agree on windows and rates; the client settles them.
         let scheme = connect.scheme.on_path(&Session::hints(&self.config.session, rtt));
         let parameters = ClientParameters {
@@ -174,6 +189,29 @@ impl Endpoint {
         self.remote_ids.insert(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));
         self.make_ready(index);
+    }
+
+    /// A client speaks another version: it is told which is spoken here. That is shorter than what it answers.
+    pub(super) fn on_other_hello(&mut self, now: Time, from: SocketAddr, source: ConnectionId) {
+        self.stats.strangers += 1;
+        if self.config.listen.is_some() && self.resets.take(now) {
+            let mut bytes = Vec::new();
+            write_version(&mut bytes, source);
+            self.answer(from, bytes);
+        }
+    }
+
+    /// The server is said to speak another version. Anybody who reads the path can say so, and another answer is waited for.
+    pub(super) fn on_version(&mut self, now: Time, from: SocketAddr, id: ConnectionId, version: u8) {
+        let Some(&index) = self.ids.get(&id) else { return };
+        let Some(Some(Entry { state: State::Connecting(connecting), .. })) = self.entries.get_mut(index)
+        else {
+            return;
+        };
+        if from == connecting.connect.remote && connecting.version.replace(version).is_none() {
+            connecting.deadline = connecting.deadline.min(now + SECOND_THOUGHT);
+            self.make_ready(index);
+        }
     }
 
     /// Somebody answered who is not trusted. Whoever reads the path can be quicker than the server, so another answer is waited
@@ -315,12 +353,48 @@ impl Connecting {
         }
         self.due = now + FIRST_REPEAT * (1 << self.tries.min(1));
         self.tries += 1;
-        self.sent = now;
+        self.first.get_or_insert(now);
+        if self.tries > KNOCKS {
+            let start = batch.start();
+            write_header(batch.buffer(), self.knock, 0);
+            batch.buffer().resize(start + KNOCK, 0);
+            batch.finish(start, self.connect.remote, Purpose::Ordinary);
+        }
         let start = batch.start();
         write_hello(batch.buffer(), self.source, &self.cookie, self.initiator.first());
         batch.finish(start, self.connect.remote, Purpose::Ordinary);
     }
 }
+
+impl Connecting {
+    /// Something answered the hello. It may answer any of its copies, so that all that is known is how long it took at most
+    /// (Karn and Partridge 1987): over a path without losses that is the round trip, and of two exchanges the shorter one is
+    /// it unless both lost something. A time since the last copy would be far too short where a round trip is as long as
+    /// the time between copies.
+    fn answered(&mut self, now: Time) {
+        if let Some(first) = self.first.take() {
+            let took = now.since(first);
+            self.rtt = Some(self.rtt.map_or(took, |rtt| rtt.min(took)));
+        }
+    }
+
+    /// Why nothing came of it.
+    pub fn failure(&self) -> ConnectError {
+        match (self.wrong, self.version) {
+            (Some(key), _) => ConnectError::WrongKey(key),
+            (None, Some(version)) => ConnectError::Version(version),
+            (None, None) if self.is_narrow => ConnectError::Narrow,
+            (None, None) => ConnectError::NoAnswer,
+        }
+    }
+}
+
+/// After so many hellos without an answer small packets go with them, which somebody who is there answers with a reset: large
+/// ones may be lost on the path.
+const KNOCKS: u32 = 3;
+
+/// Their size in bytes: larger than a reset.
+const KNOCK: usize = 40;
 
 /// A handshake takes no longer.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(20);

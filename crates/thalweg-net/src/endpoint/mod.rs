@@ -159,6 +159,20 @@ impl Endpoint {
         self.ids.len()
     }
 
+    /// True when there is no connection, no handshake and nothing to be sent.
+    pub fn is_idle(&self) -> bool {
+        self.ids.is_empty() && self.answers.is_empty() && self.events.is_empty()
+    }
+
+    /// Starts anew at `now`, which may be earlier than before: to be called while the endpoint is [idle](Self::is_idle). What it
+    /// is known by stays.
+    pub fn restart(&mut self, now: Time) {
+        self.cookies = Cookies::new(&mut *self.entropy);
+        self.half_open = HalfOpen::new(now, &self.config.limits);
+        self.resets = Bucket::new(now, RESETS);
+        self.spent = Spent::default();
+    }
+
     /// True when there is nobody to whom anything is left to be said: no connection, or only some that their peers have closed.
     pub fn is_silent(&self) -> bool {
         self.answers.is_empty()
@@ -172,6 +186,7 @@ impl Endpoint {
     pub fn connect(&mut self, now: Time, connect: Connect) -> Handle {
         let source = self.fresh_id();
         let token = self.token(source);
+        let knock = self.fresh_id();
         let mut ephemeral = [0; 32];
         self.entropy.fill(&mut ephemeral);
         let initiator = Initiator::new(&self.config.identity, source, ephemeral);
@@ -184,11 +199,19 @@ impl Endpoint {
             due: now,
             deadline: now + HANDSHAKE,
             tries: 0,
-            sent: now,
+            first: None,
+            rtt: None,
+            knock,
+            is_narrow: false,
+            version: None,
             wrong: None,
         });
         match state {
-            Ok(state) => self.add(source, State::Connecting(Box::new(state))),
+            Ok(state) => {
+                let handle = self.add(source, State::Connecting(Box::new(state)));
+                self.remote_ids.insert(knock, handle.index);
+                handle
+            }
             Err(_) => {
                 self.generations += 1;
                 let handle = Handle { index: usize::MAX, generation: self.generations };
@@ -342,8 +365,17 @@ impl Endpoint {
             Packet::Cookie { destination, cookie } => self.on_cookie(now, from, destination, cookie),
             Packet::Response { destination, message } => self.on_response(now, from, destination, message),
             Packet::Confirm { destination, message } => self.on_confirm(now, from, destination, message),
+            Packet::OtherHello { source } => self.on_other_hello(now, from, source),
+            Packet::Version { destination, version } => self.on_version(now, from, destination, version),
             Packet::Reset { destination, token } => {
                 let index = self.remote_ids.get(&destination).copied();
+                if let Some(index) = index
+                    && let Some(Some(Entry { state: State::Connecting(connecting), .. })) =
+                        self.entries.get_mut(index)
+                {
+                    // Somebody is there, whom only large packets do not reach.
+                    connecting.is_narrow |= from == connecting.connect.remote;
+                }
                 if let Some(index) = index
                     && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
                     && session.on_reset(now, from, token)
@@ -363,6 +395,10 @@ impl Endpoint {
     /// than what it answers, so that two that know nothing of each other fall silent. There are few of them, and they leave
     /// room for answers to those who ask for a connection.
     fn answer_stranger(&mut self, now: Time, from: SocketAddr, id: ConnectionId, length: usize) {
+        if self.config.place.is_none() {
+            // Nobody would believe it.
+            return;
+        }
         // The sender's own id is not known here; it knows this one, and its token, from the handshake.
         let token = self.token(id);
         let mut bytes = Vec::new();
@@ -406,8 +442,7 @@ impl Endpoint {
             match &mut entry.state {
                 State::Connecting(connecting) => {
                     if now >= connecting.deadline {
-                        let why = connecting.wrong.map_or(ConnectError::NoAnswer, ConnectError::WrongKey);
-                        let event = EndpointEvent::NotConnected(why);
+                        let event = EndpointEvent::NotConnected(connecting.failure());
                         self.events.push_back((handle, event));
                         self.remove(index);
                         continue;
@@ -494,6 +529,7 @@ impl Endpoint {
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);
+                self.remote_ids.remove(&connecting.knock);
             }
             State::Embryo(embryo) => {
                 self.ids.remove(&embryo.local);

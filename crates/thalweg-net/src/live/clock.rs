@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use thalweg_proto::units::{Duration, Time};
 
-/// A clock that starts at zero, never goes back and does not follow changes of the wall clock. It has room for 213 days.
+/// A clock that starts at zero, never goes back and does not follow changes of the wall clock. It has room for 213 days: a
+/// socket starts its own anew long before that ([`Clock::restart`]).
 #[derive(Clone, Debug)]
 pub struct Clock {
     start: Instant,
+    /// What it showed when it was started anew, in nanoseconds in all.
+    before: u64,
     ahead: Option<Jumps>,
 }
 
@@ -27,7 +30,7 @@ impl Clock {
     /// A clock that starts now.
     #[expect(clippy::new_without_default, reason = "a clock is not a value that is empty")]
     pub fn new() -> Self {
-        Self { start: Instant::now(), ahead: None }
+        Self { start: Instant::now(), before: 0, ahead: None }
     }
 
     /// A clock that starts now and that can be moved ahead, for tests of what happens then.
@@ -39,8 +42,41 @@ impl Clock {
     /// What it shows.
     #[inline]
     pub fn now(&self) -> Time {
+        Time::ZERO + Duration::from_nanos(self.nanos() - self.before)
+    }
+
+    /// Starts anew, at zero. Whoever keeps times of before must not compare them with later ones.
+    pub fn restart(&mut self) {
+        self.before = self.nanos();
+    }
+
+    /// Nanoseconds since it was made: there is room for 584 years.
+    #[inline]
+    fn nanos(&self) -> u64 {
         let nanos = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let ahead = self.ahead.as_ref().map_or(0, |jumps| jumps.0.load(Ordering::Relaxed));
-        Time::ZERO + Duration::from_nanos(nanos.saturating_add(ahead))
+        nanos.saturating_add(ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_started_anew_lasts() {
+        const DAY: Duration = Duration::from_secs(86_400);
+        let (mut clock, jumps) = Clock::that_jumps();
+        // Ten years, in all of which no clock has shown more than a hundred days and a bit.
+        for _ in 0..37 {
+            jumps.ahead(DAY * 100);
+            assert!((DAY * 100..DAY * 101).contains(&clock.now().since(Time::ZERO)));
+            clock.restart();
+            assert!(clock.now() < Time::ZERO + DAY);
+        }
+        // One that is not ends, and does not go round.
+        jumps.ahead(DAY * 200);
+        jumps.ahead(DAY * 200);
+        assert_eq!(clock.now(), Time::MAX);
     }
 }

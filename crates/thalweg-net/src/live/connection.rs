@@ -6,6 +6,7 @@ use super::socket::Running;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
 use crate::session::{Closed, SessionStats, code};
+use crate::wire::VERSION;
 use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
@@ -39,6 +40,13 @@ impl fmt::Display for NetError {
             Self::Connect(ConnectError::WrongKey(key)) => {
                 write!(f, "the one who answered has the key {key}, which is not the one expected")
             }
+            Self::Connect(ConnectError::Narrow) => f.write_str(
+                "somebody answers there, but not large packets: the path must carry those of 1228 bytes (of 1248 over IPv6)",
+            ),
+            Self::Connect(ConnectError::Version(theirs)) => write!(
+                f,
+                "the other end speaks version {theirs} of the protocol, this one version {VERSION}: use the same release at both"
+            ),
             Self::Connect(ConnectError::Unspeakable) => f.write_str("a name is too long to be sent"),
             Self::Closed(Closed::Here) => f.write_str("the connection was closed"),
             Self::Closed(Closed::Peer { code, reason }) if reason.is_empty() => {
@@ -67,9 +75,9 @@ impl std::error::Error for NetError {}
 impl From<NetError> for io::Error {
     fn from(error: NetError) -> Self {
         let kind = match &error {
-            NetError::Connect(ConnectError::NoAnswer) | NetError::Closed(Closed::Silent) => {
-                io::ErrorKind::TimedOut
-            }
+            NetError::Connect(ConnectError::NoAnswer | ConnectError::Narrow)
+            | NetError::Closed(Closed::Silent) => io::ErrorKind::TimedOut,
+            NetError::Connect(ConnectError::Version(_)) => io::ErrorKind::Unsupported,
             NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
             NetError::Connect(ConnectError::Unspeakable) | NetError::DatagramSize => {
                 io::ErrorKind::InvalidInput

@@ -27,6 +27,15 @@ const CALL: usize = TAKES / 12;
 /// Counters are brought up to date this often.
 const STATS: Duration = Duration::from_millis(20);
 
+/// A clock that shows more is started anew as soon as there is no connection.
+const RESTART: Time = Time::from_picos(100 * DAY);
+
+/// A clock that shows more has little time left: connections are closed, so that it can be started anew.
+const LATE: Time = Time::from_picos(200 * DAY);
+
+/// In picoseconds.
+const DAY: u64 = 86_400 * 1_000_000_000_000;
+
 /// How long peers are told of the end when a socket is dropped.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -54,6 +63,26 @@ pub(super) struct Driver {
     rest: Rest,
     /// Connections to which something was handed over that their readers have not been told of.
     untold: Vec<Arc<Pipe>>,
+}
+
+impl Drop for Driver {
+    /// Whoever waits hears that nothing will come any more, also where a panic has ended the thread.
+    fn drop(&mut self) {
+        let connects = std::mem::take(&mut self.shared.work().connects);
+        let pipes =
+            self.pipes.drain().map(|(_, live)| live.pipe).chain(connects.into_iter().map(|(_, pipe)| pipe));
+        for pipe in pipes {
+            let mut state = pipe.lock();
+            state.closed.get_or_insert(Closed::Here);
+            pipe.wake_all(&mut state);
+        }
+        let mut arrivals = self.shared.arrivals();
+        arrivals.over = true;
+        if let Some(waker) = arrivals.waker.take() {
+            waker.wake();
+        }
+        self.shared.arrived.notify_all();
+    }
 }
 
 struct Live {
@@ -87,7 +116,10 @@ impl Driver {
         // A sleep is 50 us late by default, which is many packets' time.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
         loop {
-            let now = self.clock.now();
+            let mut now = self.clock.now();
+            if now >= RESTART && self.renew(now) {
+                now = self.clock.now();
+            }
             let received = self.receive(now);
             let worked = self.work(now);
             self.touched = false;
@@ -104,12 +136,35 @@ impl Driver {
             }
         }
         self.publish();
-        let mut arrivals = self.shared.arrivals();
-        arrivals.over = true;
-        if let Some(waker) = arrivals.waker.take() {
-            waker.wake();
+    }
+
+    /// Starts the clock anew where that disturbs nobody; later it has to. True if it did.
+    fn renew(&mut self, now: Time) -> bool {
+        if self.end.is_some() {
+            return false;
         }
-        self.shared.arrived.notify_all();
+        // What was due while it slept comes first: that may have been the last.
+        let _ = self.send(now);
+        self.events(now);
+        if self.endpoint.is_idle() && self.batch.is_empty() {
+            self.clock.restart();
+            let now = self.clock.now();
+            self.endpoint.restart(now);
+            self.stats_at = now;
+            self.rest = Rest::default();
+            return true;
+        }
+        if now >= LATE {
+            for handle in self.pipes.keys() {
+                self.endpoint.abandon(
+                    now,
+                    *handle,
+                    code::AGE,
+                    "this end has run for 200 days; connect again",
+                );
+            }
+        }
+        false
     }
 
     /// Takes some of what has come. False when nothing has.

@@ -7,7 +7,7 @@ use super::pipe::{Opening, Pipe};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{Connect, Endpoint, EndpointConfig, EndpointStats};
 use crate::identity::SystemEntropy;
-use crate::session::code;
+use crate::session::{Closed, code};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -241,8 +241,13 @@ impl Socket {
 
     fn begin(&self, connect: Connect) -> Asked<'_> {
         let pipe = Pipe::new(None, Opening::Waiting);
-        self.running.shared.work().connects.push((connect, Arc::clone(&pipe)));
-        self.running.shared.ring();
+        let shared = &self.running.shared;
+        shared.work().connects.push((connect, Arc::clone(&pipe)));
+        if shared.arrivals().over {
+            // Nobody looks at it any more.
+            pipe.lock().closed.get_or_insert(Closed::Here);
+        }
+        shared.ring();
         Asked { pipe, shared: &self.running.shared, is_settled: false }
     }
 
@@ -312,4 +317,62 @@ fn place(local: SocketAddr) -> Vec<u8> {
     let mut place = std::fs::read("/etc/machine-id").unwrap_or_default();
     place.extend_from_slice(local.to_string().as_bytes());
     place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::{Listen, Trust};
+    use crate::identity::Identity;
+
+    /// What a panic of the thread does is to drop its state.
+    #[test]
+    fn nobody_waits_for_a_thread_that_is_gone() {
+        let bind = "127.0.0.1:0".parse().unwrap();
+        let udp = Udp::bind(bind, 1 << 16, Offload::None).unwrap();
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        let shared = Arc::new(Shared {
+            bell,
+            asleep: AtomicBool::new(false),
+            work: Mutex::default(),
+            arrivals: Mutex::default(),
+            arrived: Condvar::new(),
+            stats: Mutex::default(),
+            local: udp.local().unwrap(),
+        });
+        let config = EndpointConfig {
+            listen: Some(Listen::new(Trust::Anyone, ["test"])),
+            ..EndpointConfig::client(Identity::from_secret([1; 32]))
+        };
+        let clock = Clock::new();
+        let endpoint = Endpoint::new(clock.now(), config, Box::new(SystemEntropy::new()));
+        let driver = Driver::new(Arc::clone(&shared), udp, endpoint, clock);
+        let socket = Socket { running: Arc::new(Running { shared, thread: None }) };
+        let asked = Connect {
+            remote: socket.local(),
+            trust: Trust::Anyone,
+            service: "test".into(),
+            scheme: "cubic".parse().unwrap(),
+            recorder: None,
+        };
+        let waiting = [socket.clone(), socket.clone()];
+        std::thread::scope(|scope| {
+            let [accepts, connects] = waiting;
+            let again = asked.clone();
+            let accepting = scope.spawn(move || accepts.accept().map(drop));
+            let connecting = scope.spawn(move || connects.connect(again).map(drop));
+            while socket.running.shared.work().connects.is_empty() {
+                std::thread::yield_now();
+            }
+            let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+                let _driver = driver;
+                panic!("as a thread may");
+            }));
+            assert!(panics.is_err());
+            assert_eq!(accepting.join().unwrap(), Err(NetError::Over));
+            assert_eq!(connecting.join().unwrap(), Err(NetError::Closed(Closed::Here)));
+        });
+        assert_eq!(socket.accept().map(drop), Err(NetError::Over));
+        assert_eq!(socket.connect(asked).map(drop), Err(NetError::Closed(Closed::Here)));
+    }
 }

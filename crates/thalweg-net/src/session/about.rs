@@ -32,6 +32,8 @@ pub mod code {
     pub const SERVICE: u16 = 5;
     /// A flow gave up.
     pub const FAILED: u16 = 6;
+    /// This end has run for so long that its clock has to start anew: the client is to connect again.
+    pub const AGE: u16 = 7;
     /// The first that applications may use.
     pub const APPLICATION: u16 = 256;
 }

@@ -9,6 +9,7 @@
 //! | 3 | response | client's connection id, second Noise message |
 //! | 4 | confirm | server's connection id, third Noise message |
 //! | 5 | reset | connection id that the receiver put on its packets, token of 16 bytes |
+//! | 6 | version | client's connection id, version of the server, which is not that of the hello it answers |
 //! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
 //!
 //! Numbers are in network byte order. What is sealed are [frames](frame). The kind, connection id and packet number of a
@@ -82,6 +83,18 @@ pub enum Packet<'a> {
         /// What only the peer of that connection can know.
         token: &'a [u8; TOKEN],
     },
+    /// A server does not speak the version of a hello.
+    Version {
+        /// The client's connection id.
+        destination: ConnectionId,
+        /// What the server speaks.
+        version: u8,
+    },
+    /// A client asks for a connection in another version.
+    OtherHello {
+        /// Where answers are to go.
+        source: ConnectionId,
+    },
     /// Frames under the keys of a connection.
     Protected {
         /// The receiver's connection id.
@@ -96,6 +109,7 @@ mod kind {
     pub const RESPONSE: u8 = 3;
     pub const CONFIRM: u8 = 4;
     pub const RESET: u8 = 5;
+    pub const VERSION: u8 = 6;
     pub const PROTECTED: u8 = 8;
 }
 
@@ -110,10 +124,11 @@ impl<'a> Packet<'a> {
                     return None;
                 }
                 let (&version, rest) = rest.split_first()?;
-                if version != VERSION {
-                    return None;
-                }
                 let (source, rest) = id(rest)?;
+                if version != VERSION {
+                    // This much is the same in all versions.
+                    return Some(Self::OtherHello { source });
+                }
                 let (&length, rest) = rest.split_first()?;
                 if length != 0 && usize::from(length) != COOKIE {
                     return None;
@@ -138,6 +153,11 @@ impl<'a> Packet<'a> {
             kind::RESET => {
                 let (destination, token) = id(rest)?;
                 Some(Self::Reset { destination, token: token.try_into().ok()? })
+            }
+            kind::VERSION => {
+                let (destination, rest) = id(rest)?;
+                let &[version] = rest else { return None };
+                Some(Self::Version { destination, version })
             }
             kind::PROTECTED => {
                 let (destination, rest) = id(rest)?;
@@ -171,6 +191,13 @@ pub fn write_cookie(into: &mut Vec<u8>, destination: ConnectionId, cookie: &[u8;
     into.push(kind::COOKIE);
     into.extend_from_slice(&destination.0);
     into.extend_from_slice(cookie);
+}
+
+/// Appends what answers a hello of another version.
+pub fn write_version(into: &mut Vec<u8>, destination: ConnectionId) {
+    into.push(kind::VERSION);
+    into.extend_from_slice(&destination.0);
+    into.push(VERSION);
 }
 
 /// Appends a response.
@@ -243,7 +270,10 @@ mod tests {
         // A hello that is not padded, or of another version, is nobody's.
         assert_eq!(Packet::read(&bytes[..1199]), None);
         bytes[1] = VERSION + 1;
-        assert_eq!(Packet::read(&bytes), None);
+        assert_eq!(Packet::read(&bytes), Some(Packet::OtherHello { source: ID }));
+        let mut bytes = Vec::new();
+        write_version(&mut bytes, ID);
+        assert_eq!(Packet::read(&bytes), Some(Packet::Version { destination: ID, version: VERSION }));
         let mut bytes = Vec::new();
         write_cookie(&mut bytes, ID, &[3; COOKIE]);
         assert_eq!(Packet::read(&bytes), Some(Packet::Cookie { destination: ID, cookie: &[3; COOKIE] }));

@@ -217,6 +217,7 @@ fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
         pair.connect("cubic");
         pair.run(MINUTE, |pair| pair.ends[1].handle.is_some());
         let record = pair.record.take().unwrap();
+        let (mut told, listens) = (0, others[0].listen.is_some());
         for other in others {
             let mut other = server(other);
             for (_, to, bytes) in record.iter().filter(|(_, _, bytes)| bytes[0] == 8) {
@@ -224,7 +225,9 @@ fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
                 write_header(&mut question, ConnectionId(bytes[1..9].try_into().unwrap()), 1);
                 question.resize(60, 7);
                 let sent = answers(&mut other, pair.now, "203.0.113.9:9".parse().unwrap(), &question);
-                let (_, reset) = sent.first().expect("a reset");
+                // One that does not come back tells nothing.
+                let Some((_, reset)) = sent.first() else { continue };
+                told += 1;
                 // Whoever the packet was for would believe the right one.
                 let (from, now) =
                     (pair.ends.iter().find(|end| end.address != *to).unwrap().address, pair.now);
@@ -233,6 +236,7 @@ fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
             }
         }
         assert!(pair.ends.iter().all(|end| end.closed.is_none()));
+        assert_eq!(told > 0, listens);
         pair.ends[0].write(&[1; 1000]);
         pair.run(MINUTE, |pair| pair.ends[1].received.len() == 1000);
     }

@@ -225,7 +225,7 @@ fn a_client_that_may_not_connect_and_a_service_that_there_is_not_are_refused() {
 
 #[test]
 fn nobody_answers_where_nobody_listens() {
-    let config = EndpointConfig { listen: None, ..server_config() };
+    let config = EndpointConfig { listen: None, place: None, ..server_config() };
     let mut pair = Pair::with(8, Channel::default(), client_config(), config);
     pair.connect("cubic");
     pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());

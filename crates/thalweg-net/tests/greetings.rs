@@ -1,0 +1,100 @@
+//! How handshakes find out about the path and the other end: round trips, packets that are too large, other versions.
+
+mod pair;
+
+use pair::{CLIENT, Channel, Pair, SERVER};
+use thalweg_net::batch::Batch;
+use thalweg_net::endpoint::{Arrival, ConnectError, EndpointEvent};
+use thalweg_net::wire::{Packet, VERSION, write_version};
+use thalweg_proto::payload::Slice;
+use thalweg_proto::units::{Duration, Time};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Hellos are repeated after 300 ms and then every 600 ms, so that round trips a little longer than these are answered just
+/// after a repeat (Karn and Partridge 1987: what an answer to a repeated message says of the round trip).
+#[test]
+fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
+    const BYTES: usize = 5_000_000;
+    let took = |millis| {
+        let rtt = Duration::from_millis(millis);
+        let mut pair = Pair::new(71, Channel { delay: rtt / 2, ..Channel::default() });
+        pair.connect("sstp:rate=20Mbit/s");
+        let data = pair::pattern(71, BYTES);
+        pair.ends[0].write(&data);
+        pair.ends[1].finish = true;
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() == BYTES);
+        pair.now.since(Time::ZERO)
+    };
+    // At the rate it takes 2 s, and longer as pieces that are written end within packets. A longer round trip adds no more than
+    // itself, for cookie, handshake and first data, and what is left of the time between two hellos.
+    let near = took(2);
+    assert!(near < Duration::from_millis(3500), "{near}");
+    for millis in [20, 150, 299, 302, 306, 605, 905, 1510] {
+        let (took, rtt) = (took(millis), Duration::from_millis(millis));
+        assert!(took <= near + rtt * 3 + Duration::from_millis(600), "{millis} ms: {took}");
+    }
+}
+
+/// The path takes what is small, and so somebody is there.
+#[test]
+fn a_path_too_narrow_for_a_handshake_is_told_of() {
+    let mut pair = Pair::new(72, Channel { mtu: 1199, ..Channel::default() });
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
+    assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(ConnectError::Narrow)]);
+    let text = thalweg_net::live::NetError::Connect(ConnectError::Narrow).to_string();
+    assert!(text.contains("1228 bytes") && text.contains("1248 over IPv6"), "{text}");
+    // Nobody at all is something else.
+    let mut pair = Pair::new(73, Channel { loss: 1.0, ..Channel::default() });
+    pair.connect("cubic");
+    pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
+    assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(ConnectError::NoAnswer)]);
+}
+
+#[test]
+fn ends_of_different_versions_say_so() {
+    // A client of another version asks this server.
+    let mut pair = Pair::new(74, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    pair.step();
+    let mut hello = pair.record.as_ref().unwrap()[0].2.clone();
+    hello[1] = VERSION + 1;
+    let from = CLIENT.parse().unwrap();
+    let server = &mut pair.ends[1].endpoint;
+    server.receive(Time::ZERO, Arrival { from, marked: false }, 1200, hello.clone(), Slice::new);
+    let mut batch = Batch::new();
+    let _ = server.poll(Time::ZERO, &mut batch);
+    let answers = batch.datagrams().map(|(_, bytes)| bytes);
+    let is_version = |bytes: &&[u8]| matches!(Packet::read(bytes), Some(Packet::Version { .. }));
+    let answer = answers.filter(is_version).last().unwrap();
+    let Some(Packet::Version { destination, version }) = Packet::read(answer) else { panic!("{answer:?}") };
+    assert_eq!((&destination.0[..], version), (&hello[2..10], VERSION));
+    assert!(answer.len() <= 10, "it is smaller than all that it answers");
+    // This client asks a server of another version, which answers as this one does.
+    for loss in [1.0, 0.0] {
+        let mut pair = Pair::new(75, Channel::default());
+        pair.record = Some(Vec::new());
+        pair.connect("cubic");
+        pair.step();
+        pair.channel.loss = loss;
+        let hello = pair.record.as_ref().unwrap()[0].2.clone();
+        let Some(Packet::Hello { source, .. }) = Packet::read(&hello) else { panic!("{hello:?}") };
+        let mut answer = Vec::new();
+        write_version(&mut answer, source);
+        answer[9] = VERSION + 1;
+        let (now, from) = (pair.now, SERVER.parse().unwrap());
+        pair.ends[0].endpoint.receive(now, Arrival { from, marked: false }, 10, answer, Slice::new);
+        pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
+        if loss > 0.0 {
+            let error = ConnectError::Version(VERSION + 1);
+            assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(error)]);
+        } else {
+            // Somebody had made it up.
+            assert!(matches!(pair.ends[0].events[0], EndpointEvent::Connected { .. }));
+        }
+    }
+    let text = thalweg_net::live::NetError::Connect(ConnectError::Version(9)).to_string();
+    assert!(text.contains("version 9") && text.contains(&format!("version {VERSION}")), "{text}");
+}
