@@ -26,7 +26,7 @@ pub use expand::expand;
 pub use lint::{Memory, is_random, memory};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
-pub use schema::schema;
+pub use schema::{schema, schema_with};
 pub use source::{Position, Source};
 
 use diagnostic::Report;

@@ -175,7 +175,12 @@ pub(super) fn tables() -> Vec<TableDoc> {
 
 /// The JSON Schema (draft 2020-12) of a scenario file.
 pub fn schema() -> Value {
-    let mut definitions = Definitions::default();
+    schema_with(&Arc::default())
+}
+
+/// The same of scenario files that may use what `registry` has.
+pub fn schema_with(registry: &Arc<Registry>) -> Value {
+    let mut definitions = Definitions { registry: Arc::clone(registry), ..Definitions::default() };
     let top = super::keys::Document::schema(&mut definitions);
     let mut root = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

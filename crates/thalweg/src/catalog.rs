@@ -10,7 +10,7 @@ use thalweg_studies::paper::PAPERS;
 
 /// `thalweg schema`.
 pub fn schema(console: &Console) -> Done {
-    let mut text = serde_json::to_string_pretty(&thalweg_scenario::schema())
+    let mut text = serde_json::to_string_pretty(&thalweg_scenario::schema_with(&console.registry))
         .map_err(|error| Error::Failed(error.to_string()))?;
     text.push('\n');
     console.print(&text)
@@ -19,15 +19,15 @@ pub fn schema(console: &Console) -> Done {
 /// `thalweg list`.
 pub fn list(what: Kind, console: &Console) -> Done {
     let rows = match what {
-        Kind::Schemes => choices("scheme", "base"),
-        Kind::Queues => choices("queue", "discipline"),
+        Kind::Schemes => choices(console, "scheme", "base"),
+        Kind::Queues => choices(console, "queue", "discipline"),
         // The word alone is a workload too, which has no table and so no description in the schema.
         Kind::Workloads => [("bulk".to_owned(), "Always has more to send (ftp)".to_owned())]
             .into_iter()
-            .chain(choices("workload", "kind"))
+            .chain(choices(console, "workload", "kind"))
             .collect(),
-        Kind::Feedback => choices("feedback", "kind"),
-        Kind::Losses => choices("loss", "model"),
+        Kind::Feedback => choices(console, "feedback", "kind"),
+        Kind::Losses => choices(console, "loss", "model"),
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
         Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
         Kind::Papers => PAPERS.iter().map(|of| (of.name.to_owned(), of.title.to_owned())).collect(),
@@ -38,8 +38,8 @@ pub fn list(what: Kind, console: &Console) -> Done {
 }
 
 /// The kinds of a table of the schema, which its key `tag` tells apart, with what they are.
-fn choices(table: &str, tag: &str) -> Vec<(String, String)> {
-    let schema = thalweg_scenario::schema();
+fn choices(console: &Console, table: &str, tag: &str) -> Vec<(String, String)> {
+    let schema = thalweg_scenario::schema_with(&console.registry);
     let kinds = schema["$defs"][table]["oneOf"].as_array().cloned().unwrap_or_default();
     let kind = |kind: &Value| {
         let name = kind["properties"][tag]["const"].as_str()?;
@@ -72,7 +72,8 @@ mod tests {
             ("feedback", "kind"),
             ("loss", "model"),
         ] {
-            let choices = choices(table, tag);
+            let console = Console::new(true, std::sync::Arc::default());
+            let choices = choices(&console, table, tag);
             assert!(choices.len() > 1, "{table}");
             assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");
         }

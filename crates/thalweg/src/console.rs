@@ -3,13 +3,17 @@
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
+use thalweg_catalog::Registry;
 use thalweg_report::output::{FolderError, PngError, Style};
 use thalweg_report::results::Document;
 use thalweg_scenario::Diagnostic;
 
-/// Where results and messages go.
+/// Where results and messages go, and what the commands of this process know.
 #[derive(Debug)]
 pub struct Console {
+    /// What scenarios can use by name.
+    pub registry: Arc<Registry>,
     /// What the reader of standard output can see.
     pub style: Style,
     quiet: bool,
@@ -47,7 +51,7 @@ impl From<PngError> for Error {
 
 impl Console {
     /// The console of this process; `quiet` leaves out all but results and errors.
-    pub fn new(quiet: bool) -> Self {
+    pub fn new(quiet: bool, registry: Arc<Registry>) -> Self {
         let terminal = io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
@@ -55,7 +59,7 @@ impl Console {
         let unicode = terminal && (locale.contains("UTF-8") || locale.contains("UTF8"));
         let dumb = set("TERM").is_none_or(|name| name == "dumb");
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
-        Self { style: Style { unicode, colour }, quiet }
+        Self { registry, style: Style { unicode, colour }, quiet }
     }
 
     /// Messages and progress are not wanted.

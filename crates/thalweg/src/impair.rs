@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn mistakes_end_before_anything_is_bound() {
-        let console = Console::new(true);
+        let console = Console::new(true, std::sync::Arc::default());
         for line in ["--loss 2", "--queue tail", "--down delay", "--loss 70% --burst 1pkt"] {
             assert!(matches!(impair(&parsed(line), &console), Err(Error::Usage(_))), "{line}");
         }

@@ -5,6 +5,8 @@ use crate::arguments::ValidateArguments;
 use crate::console::{Console, Error};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thalweg_catalog::Registry;
 use thalweg_scenario::Loaded;
 use thalweg_scenario::nearest;
 
@@ -87,12 +89,13 @@ impl Source {
     }
 
     /// The scenario, changed by `sets`.
-    pub fn load(&self, sets: &[String]) -> Result<Loaded, Error> {
+    pub fn load(&self, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Error> {
         match self {
-            Self::File(path) => thalweg_scenario::load(path, sets),
+            Self::File(path) => thalweg_scenario::load_with(path, sets, registry),
             Self::BuiltIn(built_in) => {
                 let files = Unpacked::new(built_in.files)?;
-                thalweg_scenario::load_text(&self.name(), built_in.text, files.folder(), sets)
+                let (name, text) = (self.name(), built_in.text);
+                thalweg_scenario::load_text_with(&name, text, files.folder(), sets, registry)
             }
         }
         .map_err(Error::Scenario)
@@ -151,7 +154,7 @@ fn similar(file: &Path) -> Option<String> {
 /// `thalweg validate`.
 pub fn validate(arguments: &ValidateArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
-    let loaded = source.load(&arguments.sets)?;
+    let loaded = source.load(&arguments.sets, &console.registry)?;
     console.warn(&loaded.warnings);
     console.print(&loaded.explain())
 }
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn every_built_in_scenario_is_correct_and_there_is_one_for_each_file() {
         for scenario in BUILT_IN {
-            let loaded = Source::BuiltIn(scenario).load(&[]);
+            let loaded = Source::BuiltIn(scenario).load(&[], &Arc::default());
             assert!(loaded.is_ok(), "{}: {loaded:?}", scenario.name);
         }
         let files = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).unwrap();

@@ -32,7 +32,7 @@ pub struct MahimahiArguments {
 
 /// Prints the trace of one direction of a link.
 pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
-    let loaded = Source::find(&arguments.file)?.load(&arguments.sets)?;
+    let loaded = Source::find(&arguments.file)?.load(&arguments.sets, &console.registry)?;
     console.warn(&loaded.warnings);
     let spec = loaded.spec();
     let link = link(spec, arguments.link.as_deref())?;

@@ -1,70 +1,8 @@
-//! The command `thalweg`: runs scenarios, compares schemes, and stores and checks results.
+//! The command `thalweg` with the schemes and disciplines of this project.
 
-mod arguments;
-mod bench;
-mod capture;
-mod catalog;
-mod console;
-mod doctor;
-mod execute;
-mod explore;
-mod impair;
-mod infer;
-mod input;
-mod lines;
-mod mahimahi;
-mod model;
-mod paper;
-mod progress;
-mod qlogs;
-mod record;
-mod replays;
-mod report;
-mod rerun;
-mod run;
-mod sequences;
-mod transfer;
-mod values;
-mod version;
-
-use arguments::{Arguments, Command};
-use clap::Parser as _;
-use console::{Console, Error};
 use std::process::ExitCode;
+use thalweg::Registry;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // Nobody is left to tell when this cannot be printed.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
-        }
-    };
-    let console = Console::new(arguments.quiet());
-    let done = match arguments.command {
-        Command::Run(arguments) => run::run(&arguments, &console),
-        Command::Compare(arguments) => run::compare(&arguments, &console),
-        Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
-        Command::Paper(arguments) => paper::paper(&arguments, &console),
-        Command::Model(arguments) => model::model(&arguments.model, &console),
-        Command::Report(arguments) => report::report(&arguments, &console),
-        Command::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, &console),
-        Command::Infer(arguments) => infer::infer(&arguments, &console),
-        Command::Validate(arguments) => input::validate(&arguments, &console),
-        Command::Explore(arguments) => explore::explore(&arguments, &console),
-        Command::Doctor(arguments) => doctor::doctor(&arguments, &console),
-        Command::Bench(arguments) => bench::bench(&arguments, &console),
-        Command::Impair(arguments) => impair::impair(&arguments, &console),
-        Command::List { what } => catalog::list(what, &console),
-        Command::Schema => catalog::schema(&console),
-        Command::Send(arguments) => transfer::send(&arguments, &console),
-        Command::Recv(arguments) => transfer::recv(&arguments, &console),
-        Command::Serve(arguments) => transfer::serve(&arguments, &console),
-        Command::Key => transfer::key(&console),
-    };
-    done.map_or_else(|error| console.report(&error), |()| ExitCode::SUCCESS)
+    thalweg::run_with(Registry::default())
 }
-
-/// What a command ends with.
-type Done = Result<(), Error>;

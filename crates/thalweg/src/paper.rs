@@ -178,7 +178,7 @@ mod tests {
             evidence: "1 < 2".to_owned(),
         };
         let results = |claims| Results { paper: "x", complete: true, experiments: Vec::new(), claims };
-        let console = Console::new(true);
+        let console = Console::new(true, Arc::default());
         let nothing = check(&results(Vec::new()), &console);
         assert!(matches!(nothing, Err(Error::Failed(message)) if message.starts_with("nothing was checked")));
         assert!(check(&results(vec![claim("1", true)]), &console).is_ok());

@@ -154,7 +154,7 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
     if let Some(view) = view {
         return Ok(figure(&stored.document, &series, view));
     }
-    let loaded = thalweg_scenario::load(&stored.scenario, &[]);
+    let loaded = thalweg_scenario::load_with(&stored.scenario, &[], &console.registry);
     if loaded.is_err() {
         console
             .say("note: the folder's scenario cannot be read, so that the report does not draw the network");

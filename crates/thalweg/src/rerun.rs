@@ -8,6 +8,8 @@ use crate::run::interruptible;
 use crate::version::version;
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
+use thalweg_catalog::Registry;
 use thalweg_report::output::{Folder, Stored, counted};
 use thalweg_report::results::{Body, Document, Header, MARGIN, Run};
 
@@ -22,7 +24,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
             version()
         ));
     }
-    let schemes = schemes(&arguments.folder, &stored)?;
+    let schemes = schemes(&arguments.folder, &stored, &console.registry)?;
     let (duration, warmup) = (schemes[0].spec.duration, schemes[0].spec.warmup);
     let execution = Execution {
         header: Header {
@@ -59,8 +61,8 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
 }
 
 /// The scenarios of a folder.
-fn schemes(folder: &Path, stored: &Stored) -> Result<Vec<Scheme>, Error> {
-    let load = |path: &Path| thalweg_scenario::load(path, &[]).map_err(Error::Scenario);
+fn schemes(folder: &Path, stored: &Stored, registry: &Arc<Registry>) -> Result<Vec<Scheme>, Error> {
+    let load = |path: &Path| thalweg_scenario::load_with(path, &[], registry).map_err(Error::Scenario);
     match &stored.document.body {
         Body::Run { .. } | Body::Replications { .. } => Ok(vec![Scheme::new(None, &load(&stored.scenario)?)]),
         Body::Comparison { schemes, .. } => {

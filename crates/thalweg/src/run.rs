@@ -26,7 +26,7 @@ use thalweg_sim::spec::TransportSpec;
 pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
-    let loaded = source.load(&options.sets)?;
+    let loaded = source.load(&options.sets, &console.registry)?;
     let scheme = Scheme::new(None, &loaded);
     execute(&source, &loaded, vec![scheme], MARGIN, options, console)
 }
@@ -35,7 +35,7 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
 pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
-    let loaded = source.load(&options.sets)?;
+    let loaded = source.load(&options.sets, &console.registry)?;
     let flows = compared_flows(&loaded);
     let mut seen = BTreeSet::new();
     let mut schemes = Vec::new();
@@ -47,7 +47,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         // The sets given by the user come first, so that their numbers in messages are right.
         let mut sets = options.sets.clone();
         sets.extend(flows.iter().map(|flow| format!("flow.{flow}.scheme={name}")));
-        let loaded = source.load(&sets).map_err(|error| not_a_scheme(error, name))?;
+        let loaded = source.load(&sets, &console.registry).map_err(|error| not_a_scheme(error, name))?;
         schemes.push(Scheme::new(Some(name), &loaded));
     }
     execute(&source, &loaded, schemes, arguments.margin, options, console)
