@@ -21,7 +21,7 @@ use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::{Scheme, SchemeError};
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
-use thalweg_net::session::{SessionConfig, SessionStats, code};
+use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{self, Bytes};
@@ -144,6 +144,11 @@ struct Request {
 impl Request {
     const LENGTH: usize = 9;
 
+    /// What is on its way when the time is over may arrive for so long: a second, or a tenth of the time.
+    fn grace(self) -> Duration {
+        (self.time / 10).max(Duration::from_secs(1))
+    }
+
     fn encode(self) -> [u8; Self::LENGTH] {
         let mut bytes = [u8::from(self.reverse); Self::LENGTH];
         let millis = u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX);
@@ -234,17 +239,28 @@ fn serve(connection: Connection, longest: Duration) -> Result<Value, NetError> {
     std::io::Read::read_exact(&mut receive, &mut request).map_err(|_| NetError::Stopped)?;
     let request = Request::decode(request);
     let (started, cpu_before) = (Instant::now(), cpu());
-    let bytes = if request.reverse {
-        write_for(&mut send, request.time.min(longest), &AtomicU64::new(0))?
+    let request = Request { time: request.time.min(longest), ..request };
+    let (bytes, complete) = if request.reverse {
+        (write_for(&mut send, request.time, &AtomicU64::new(0))?, true)
     } else {
-        read_all(&mut receive, &AtomicU64::new(0))?.0
+        let progress = Arc::new(AtomicU64::new(0));
+        match read_within(receive, request.time + request.grace(), &progress) {
+            Some(read) => (read?.0, true),
+            None => (progress.load(Ordering::Relaxed), false),
+        }
     };
-    let result = counted(bytes, started.elapsed(), cpu() - cpu_before, &watch.stats());
+    let mut result = counted(bytes, started.elapsed(), cpu() - cpu_before, &watch.stats());
+    result["complete"] = complete.into();
     let text = result.to_string();
     send.write_slice(Slice::new(text.as_bytes()))?;
     // Shorter than 4 GiB.
     send.write_slice(Slice::new((text.len() as u32).to_be_bytes()))?;
-    send.finish()?;
+    match send.finish() {
+        // The client does not wait for ever, and says itself what had come by then.
+        Err(NetError::Closed(Closed::Peer { code: code::DONE, .. })) => {}
+        finished => finished?,
+    }
+    watch.close(code::DONE, "");
     Ok(result)
 }
 
@@ -259,6 +275,21 @@ fn write_for(send: &mut SendStream, time: Duration, progress: &AtomicU64) -> Res
         progress.store(bytes, Ordering::Relaxed);
     }
     Ok(bytes)
+}
+
+/// Reads to the end, but no longer than `time`; `None` where that was not enough. Whoever reads on ends with the connection.
+fn read_within(
+    mut receive: RecvStream,
+    time: Duration,
+    progress: &Arc<AtomicU64>,
+) -> Option<Result<(u64, Vec<u8>), NetError>> {
+    let (done, finished) = mpsc::channel();
+    let progress = Arc::clone(progress);
+    std::thread::spawn(move || {
+        // Nobody may wait any more.
+        let _ = done.send(read_all(&mut receive, &progress));
+    });
+    finished.recv_timeout(time).ok()
 }
 
 /// Reads to the end; how many bytes, and the last of them.
@@ -380,6 +411,8 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     if let Some(record) = record {
         record.finish(console)?;
     }
+    let mut here = here;
+    here["not_arrived_bytes"] = json!(each.iter().map(|result| result.missing).sum::<Option<u64>>());
     let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
     let (_, udp) = socket.stats();
     let document = json!({
@@ -404,7 +437,18 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     }
     let mut text = format!("client: {}\n", line(&here));
     for server in &there {
-        let _ = writeln!(text, "server: {}", line(server));
+        if server.is_null() {
+            text.push_str("server: did not answer in time\n");
+        } else {
+            let _ = writeln!(text, "server: {}", line(server));
+        }
+    }
+    if let Some(missing) = here["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0) {
+        let _ = writeln!(
+            text,
+            "When the time was over, {} of what was written had not arrived: the server's rate is the path's.",
+            Bytes::new(missing)
+        );
     }
     console.print(&text)
 }
@@ -413,27 +457,54 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
 struct Measured {
     bytes: u64,
     time: Duration,
+    /// What had been written and had not arrived when the time was over; `None` where that is not known.
+    missing: Option<u64>,
+    /// Null where it did not answer in time.
     server: Value,
 }
 
-fn measure(connection: Connection, request: Request, progress: &AtomicU64) -> Result<Measured, NetError> {
-    let (mut send, mut receive) = connection.split();
+fn measure(
+    connection: Connection,
+    request: Request,
+    progress: &Arc<AtomicU64>,
+) -> Result<Measured, NetError> {
+    let watch = connection.another();
+    let (mut send, receive) = connection.split();
     let started = Instant::now();
     send.write_slice(Slice::new(request.encode()))?;
     let no_answer = NetError::Stopped;
     if request.reverse {
         send.finish()?;
-        let (bytes, tail) = read_all(&mut receive, progress)?;
+        let read = read_within(receive, request.time + request.grace(), progress);
         let time = started.elapsed();
+        let Some(read) = read else {
+            watch.close(code::DONE, "");
+            let bytes = progress.load(Ordering::Relaxed);
+            return Ok(Measured { bytes, time, missing: None, server: Value::Null });
+        };
+        let (bytes, tail) = read?;
         let (server, length) = trailer(&tail).ok_or(no_answer)?;
-        return Ok(Measured { bytes: bytes - length, time, server });
+        return Ok(Measured { bytes: bytes - length, time, missing: Some(0), server });
     }
-    let bytes = write_for(&mut send, request.time, progress)?;
-    send.finish()?;
-    let time = started.elapsed();
-    let (_, tail) = read_all(&mut receive, &AtomicU64::new(0))?;
-    let (server, _) = trailer(&tail).ok_or(no_answer)?;
-    Ok(Measured { bytes, time, server })
+    let (done, written) = mpsc::channel();
+    let counter = Arc::clone(progress);
+    std::thread::spawn(move || {
+        let result = write_for(&mut send, request.time, &counter).and_then(|_| send.finish());
+        // Nobody waits where the time was over before.
+        let _ = done.send(result.map(|()| started.elapsed()));
+    });
+    // The server answers when its time and grace are over, and its answer may have to be repeated.
+    let patience = request.time + 3 * request.grace();
+    let answer = read_within(receive, patience, &Arc::new(AtomicU64::new(0)));
+    let time = written.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| started.elapsed());
+    watch.close(code::DONE, "");
+    let bytes = progress.load(Ordering::Relaxed);
+    let server = match answer {
+        Some(answer) => trailer(&answer?.1).ok_or(no_answer)?.0,
+        None => Value::Null,
+    };
+    let missing = server["bytes"].as_u64().map(|arrived| bytes.saturating_sub(arrived));
+    Ok(Measured { bytes, time, missing, server })
 }
 
 /// Prints a record a second.
@@ -500,9 +571,10 @@ fn line(result: &Value) -> String {
     if number("segments_sent") > 0.0 {
         let _ = write!(
             text,
-            ", {} of {} segments sent again",
+            ", {} of {} segments sent again ({:.2} %)",
             number("retransmissions"),
-            number("segments_sent")
+            number("segments_sent"),
+            100.0 * number("retransmissions") / number("segments_sent"),
         );
     }
     let marks = number("mark_cuts") + number("packets_marked");

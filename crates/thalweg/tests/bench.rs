@@ -46,6 +46,37 @@ fn both_ends_count_the_same_bytes_in_both_directions() {
     }
 }
 
+/// A queue that holds minutes of data: the bench does not wait for what is in it, and says how much that is.
+#[test]
+fn a_bench_ends_when_its_time_is_over() {
+    let (mut child, address, _) = server();
+    let mut relay = Command::new(PROGRAM);
+    relay.args(["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "200 kbit/s"]);
+    relay.args(["--buffer", "8 MB"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut relay = relay.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(relay.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let through = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).unwrap().to_owned();
+    let through = through.trim_end_matches([',', ':', '.']);
+    let output = client(&[through, "--scheme", "fixed:window=2000pkt", "--time", "1 s", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let written = result["client"]["bytes"].as_u64().unwrap();
+    if let Some(server) = result["servers"][0].as_object() {
+        assert_eq!(server["complete"], false);
+        let arrived = server["bytes"].as_u64().unwrap();
+        assert_eq!(result["client"]["not_arrived_bytes"].as_u64(), Some(written - arrived));
+        // A path of 200 kbit/s brings 25 kB a second.
+        assert!(arrived < written, "{arrived} of {written}");
+    } else {
+        assert!(result["client"]["not_arrived_bytes"].is_null());
+    }
+    for child in [&mut relay, &mut child] {
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_server_with_another_key_is_refused() {
     let (mut child, address, _) = server();

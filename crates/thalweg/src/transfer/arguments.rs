@@ -1,6 +1,6 @@
 //! What can be said on the command line about transfers.
 
-use crate::values::positive;
+use crate::values::{bytes, positive};
 use clap::Args;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -83,6 +83,10 @@ pub struct ListenArguments {
     /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
+    /// What may wait here for one sender to be put in order and written, which bounds what is on its way at a time: a path of
+    /// 1 Gbit/s and 300 ms holds 38 MB. Only senders that are let in have it
+    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = memory)]
+    pub memory: Bytes,
     /// Let senders choose this scheme too, beside cubic, or `any`. A scheme decides how much this end sends, and when
     #[arg(long, value_name = "SCHEME|any", value_parser = allowed)]
     pub allow_scheme: Vec<String>,
@@ -249,4 +253,11 @@ fn quota(text: &str) -> Result<Bytes, String> {
 fn priority(text: &str) -> Result<Priority, String> {
     let priority = text.parse().ok().and_then(Priority::new);
     priority.ok_or_else(|| "expected 1, the most urgent, to 6".to_owned())
+}
+
+/// What may wait for a connection.
+fn memory(text: &str) -> Result<Bytes, String> {
+    let memory = bytes(text).map_err(|error| error.to_string())?;
+    let bounds = Bytes::new(64 << 10)..=Bytes::new(4 << 30);
+    if bounds.contains(&memory) { Ok(memory) } else { Err("between 64 KiB and 4 GiB".to_owned()) }
 }

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{self, EndpointConfig, Trust};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, Socket};
-use thalweg_net::session::{Closed, code};
+use thalweg_net::session::{Closed, SessionConfig, code};
 use thalweg_net::transfer::{
     self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
     Report, Target, Turns,
@@ -286,7 +286,13 @@ impl<'a> Door<'a> {
             Some(names) => listen.by_schemes(names),
             None => listen,
         };
-        let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(identity.clone()) };
+        let memory = arguments.memory.get();
+        let client = EndpointConfig::client(identity.clone());
+        // All together have at least so much that the first has what it is to have: an eighth of three quarters.
+        let limits =
+            endpoint::Limits { memory: client.limits.memory.max(memory.saturating_mul(11)), ..client.limits };
+        let session = SessionConfig { memory, ..client.session };
+        let config = EndpointConfig { listen: Some(listen), limits, session, ..client };
         let socket = match arguments.listen {
             Listen::At(address) => bind(address, config)?,
             Listen::Everywhere(port) => {
