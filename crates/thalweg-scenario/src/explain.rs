@@ -113,6 +113,9 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     if let Some(stop) = group.stop {
         let _ = write!(when, ", stops at {stop}");
     }
+    if !group.overhead.is_zero() {
+        let _ = write!(when, "; its hosts take up to {} for each packet", group.overhead);
+    }
     if let Some(delay) = group.control_channel {
         let _ = write!(when, "; acknowledgements come back out of band in {delay}");
     }
@@ -226,6 +229,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         None => line.rate.to_string(),
     };
     let _ = write!(text, ", {}", line.delay);
+    if !line.jitter.is_zero() {
+        let _ = write!(text, " and up to {} more", line.jitter);
+    }
     if line.framing != Framing::None {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
     }

@@ -20,6 +20,7 @@ fn main() {
         capacity: None,
         feedback: None,
         framing: Framing::None,
+        jitter: Duration::ZERO,
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);
@@ -63,6 +64,7 @@ fn main() {
             stagger: Duration::ZERO,
             stop: None,
             control_channel: None,
+            overhead: Duration::ZERO,
             reading: None,
             priority: LOWEST_PRIORITY,
         }],

@@ -80,7 +80,9 @@ impl<'a> Builder<'a> {
         // Room for exactly what there will be: tables that double as they grow are a third larger than they need be.
         let flows = spec.groups.iter().map(|group| group.count as usize).sum();
         let of_flow = |group: &GroupSpec| {
-            4 * usize::from(group.access.is_some()) + 2 * usize::from(group.control_channel.is_some())
+            4 * usize::from(group.access.is_some())
+                + 2 * usize::from(group.control_channel.is_some())
+                + 2 * usize::from(group.overhead_links() > 0)
         };
         let of_flows: usize = spec.groups.iter().map(|group| of_flow(group) * group.count as usize).sum();
         let mut builder = Self {
@@ -190,7 +192,9 @@ impl<'a> Builder<'a> {
         if group.access.is_none() && group.from == group.to {
             return Err(no_route(group.from, group.to));
         }
-        let directions = group.access.as_ref().map(|access| self.describe_access(access));
+        let directions = group.access_with_overhead().map(|access| self.describe_access(&access));
+        let overhead_links = group.overhead_links();
+        let overhead = (overhead_links > 0).then(|| self.describe(overhead_line(group.overhead)));
         let control = group.control_channel.map(|delay| self.describe(control_channel(delay)));
         let first = self.network.transmitters.len() as u32;
         self.network.names.begin_group(first, &group.name);
@@ -220,6 +224,7 @@ impl<'a> Builder<'a> {
             routes: [forward, backward],
             control: control_route,
             has_access: group.access.is_some(),
+            overhead: (overhead_links > 0).then(|| group.own_links() - overhead_links),
             first_flow: self.flows.len() as u32,
             flows: group.count,
             completions: Completions::default(),
@@ -240,6 +245,11 @@ impl<'a> Builder<'a> {
                 let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
                 for _ in 0..=u32::from(answers) {
                     self.add_transmitter(control)?;
+                }
+            }
+            if let Some(overhead) = overhead {
+                for _ in 0..overhead_links {
+                    self.add_transmitter(overhead)?;
                 }
             }
             let start = group.start + group.stagger * u64::from(i) + spread.uniform_duration(group.spread);
@@ -398,6 +408,7 @@ fn control_channel(delay: Duration) -> DirectionSpec {
     DirectionSpec {
         rate: Rate::MAX,
         delay,
+        jitter: Duration::ZERO,
         queue: DisciplineSpec::fcfs(Limit::Unlimited),
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),
@@ -405,4 +416,9 @@ fn control_channel(delay: Duration) -> DirectionSpec {
         framing: Framing::None,
         feedback: None,
     }
+}
+
+/// The work of a host on what it sends, as a line: any number at once, each for a random time, in order.
+fn overhead_line(overhead: Duration) -> DirectionSpec {
+    DirectionSpec { jitter: overhead, ..control_channel(Duration::ZERO) }
 }

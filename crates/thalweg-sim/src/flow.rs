@@ -57,6 +57,8 @@ pub(crate) struct Group {
     pub routes: [u32; 2],
     /// The route of control PDUs out of band.
     pub control: Option<u32>,
+    /// Where the lines for the overhead of hosts begin among a flow's own.
+    pub overhead: Option<u32>,
     /// Its flows have hosts of their own, on links of their own.
     pub has_access: bool,
     pub first_flow: u32,
@@ -290,6 +292,9 @@ impl<T: Tracer> Simulation<T> {
         let [mut there, mut back] = group.ways(state);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
+        }
+        if let Some(overhead) = group.overhead {
+            there.first = state.links + overhead + u32::from(role == Role::Reply);
         }
         if let Some(route) = group.control {
             let own = state.links + if group.has_access { 4 } else { 0 };

@@ -401,6 +401,8 @@ impl<T: Tracer> Simulation<T> {
         let station = self.network.station_mut(link);
         let Some(extra) = station.and_then(|station| station.extra.as_deref_mut()) else { return };
         let fate = extra.impairment.fate();
+        // Drawn for every packet, lost or not, so that losses leave it as it is.
+        let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.put_off(arrives));
         let Extra { losses, corrupted, duplicated, .. } = extra;
         *losses += u64::from(fate.lost);
         *corrupted += u64::from(fate.corrupted);

@@ -101,6 +101,8 @@ pub struct DirectionSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Duration,
+    /// Each packet is on the wire for a random time longer, uniform between zero and this. None passes another for that.
+    pub jitter: Duration,
     /// The queue before the transmitter.
     pub queue: DisciplineSpec,
     /// How the router tells sources of the queue's congestion; for links of the specification, not for access links.
@@ -183,8 +185,43 @@ pub struct GroupSpec {
     pub stop: Option<Time>,
     /// Acknowledgements and other control PDUs skip the network and arrive after this delay, without loss.
     pub control_channel: Option<Duration>,
+    /// A host that sends data of a flow takes a random time for each packet before it leaves, uniform between zero and this.
+    /// It can have several at work, so that this takes nothing off its rate, and they keep their order: what breaks
+    /// up the phase in which flows otherwise meet full queues (Floyd and Jacobson 1992, section 4). A host with an access
+    /// link of its own adds it to the [`jitter`](DirectionSpec::jitter) of that.
+    pub overhead: Duration,
     /// How much the flows matter, for gates and for queues that heed it: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
+}
+
+impl GroupSpec {
+    /// How many ends of a flow send data: the sink answers requests.
+    fn senders(&self) -> u32 {
+        1 + u32::from(matches!(self.workload, WorkloadSpec::RequestResponse { .. }))
+    }
+
+    /// How many lines each flow has for the [`overhead`](Self::overhead) of its hosts, behind all other lines of its own:
+    /// none where access links have it.
+    pub(crate) fn overhead_links(&self) -> u32 {
+        if self.overhead.is_zero() || self.access.is_some() { 0 } else { self.senders() }
+    }
+
+    /// How many lines each flow has of its own: those of its access, its control channels, its hosts' overhead.
+    pub(crate) fn own_links(&self) -> u32 {
+        let access = if self.access.is_some() { 4 } else { 0 };
+        let channels = if self.control_channel.is_some() { self.senders() } else { 0 };
+        access + channels + self.overhead_links()
+    }
+
+    /// The access links, if there are any, with the overhead of the hosts behind them.
+    pub(crate) fn access_with_overhead(&self) -> Option<AccessSpec> {
+        let mut access = self.access.clone()?;
+        access.source_forward.jitter += self.overhead;
+        if self.senders() > 1 {
+            access.sink_backward.jitter += self.overhead;
+        }
+        Some(access)
+    }
 }
 
 /// How fast the application at a flow's sink reads what is delivered to it. What it has not read takes room at the

@@ -15,6 +15,7 @@ const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
 /// A direction that does nothing but queue, transmit and delay.
 fn is_plain(spec: &DirectionSpec) -> bool {
     spec.impairment.is_transparent()
+        && spec.jitter.is_zero()
         && spec.capacity.is_none()
         && spec.schedule.is_empty()
         && spec.framing == Framing::None
@@ -97,10 +98,30 @@ pub(crate) struct Extra {
     /// Picoseconds in service.
     pub busy: u64,
     pub impairment: Impairment,
+    pub jitter: Option<Jitter>,
     pub capacity: Option<CapacityClock>,
     pub losses: u64,
     pub corrupted: u64,
     pub duplicated: u64,
+}
+
+/// Random delays of a wire that keeps the order.
+#[derive(Debug)]
+pub(crate) struct Jitter {
+    span: Duration,
+    stream: Stream,
+    /// When the packet before arrives.
+    last: Time,
+}
+
+impl Jitter {
+    /// When a packet arrives that would do so at `arrives` without.
+    pub fn put_off(&mut self, arrives: Time) -> Time {
+        // Where the wire has become shorter than the longest jitter, what was sent before may be passed nevertheless.
+        let behind = self.last.min(arrives + self.span);
+        self.last = behind.max(arrives + self.stream.uniform_duration(self.span));
+        self.last
+    }
 }
 
 impl Transmitter {
@@ -184,6 +205,11 @@ impl Station {
                 rate: spec.rate,
                 delay: spec.delay,
                 busy: 0,
+                jitter: (!spec.jitter.is_zero()).then(|| Jitter {
+                    span: spec.jitter,
+                    stream: stream("jitter"),
+                    last: Time::ZERO,
+                }),
                 impairment: Impairment::new(&spec.impairment, stream),
                 // A trace that makes no sense was refused when the specification was checked.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
@@ -200,7 +226,7 @@ impl Station {
     pub fn count(&mut self, size: u32) -> bool {
         self.packets += 1;
         self.bytes += u64::from(size);
-        self.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent())
+        self.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent() || extra.jitter.is_some())
     }
 
     /// The transmitter's rate now; zero in an outage.

@@ -95,6 +95,11 @@ fn capacity() -> impl Strategy<Value = Arc<CapacityTrace>> {
     })
 }
 
+/// Usually none, as for most wires and hosts.
+fn jitter() -> impl Strategy<Value = Duration> {
+    prop_oneof![4 => Just(Duration::ZERO), 1 => (1u64..30_000).prop_map(Duration::from_micros)]
+}
+
 fn direction() -> impl Strategy<Value = DirectionSpec> {
     let impairment = prop_oneof![2 => Just(ImpairmentSpec::default()), 1 => impairment()];
     let schedule = prop_oneof![3 => Just(Vec::new()), 1 => schedule()];
@@ -105,17 +110,20 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         impairment,
         schedule,
         prop::option::weighted(0.15, capacity()),
-        prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)],
+        (prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)], jitter()),
     )
-        .prop_map(|(rate, delay, queue, impairment, schedule, capacity, framing)| DirectionSpec {
-            rate,
-            delay,
-            queue,
-            impairment,
-            schedule,
-            capacity,
-            feedback: None,
-            framing,
+        .prop_map(|(rate, delay, queue, impairment, schedule, capacity, (framing, jitter))| {
+            DirectionSpec {
+                rate,
+                delay,
+                jitter,
+                queue,
+                impairment,
+                schedule,
+                capacity,
+                feedback: None,
+                framing,
+            }
         })
 }
 
@@ -316,9 +324,16 @@ fn groups(nodes: u32) -> impl Strategy<Value = Vec<GroupSpec>> {
     let more =
         (1u32..4, access, prop::option::weighted(0.1, 0u64..50), 0u64..500, prop::option::of(1000u64..3000));
     let reading = prop::option::weighted(0.3, reading());
-    let one = ((0..nodes, 1..nodes), transport(), workload(), more, reading).prop_map(
-        move |((from, step), transport, workload, (count, access, control, spread, stop), reading)| {
+    let one = ((0..nodes, 1..nodes), transport(), workload(), more, (reading, jitter())).prop_map(
+        move |(
+            (from, step),
+            transport,
+            workload,
+            (count, access, control, spread, stop),
+            (reading, overhead),
+        )| {
             GroupSpec {
+                overhead,
                 reading: reading.map(Arc::new),
                 count,
                 from: NodeId(from),

@@ -147,6 +147,7 @@ pub(crate) fn spec() -> Spec {
         capacity: None,
         feedback: None,
         framing: Framing::None,
+        jitter: Duration::ZERO,
     };
     let link = LinkSpec {
         name: "link".to_owned(),
@@ -173,6 +174,7 @@ pub(crate) fn spec() -> Spec {
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        overhead: Duration::ZERO,
         reading: None,
         priority: LOWEST_PRIORITY,
     };

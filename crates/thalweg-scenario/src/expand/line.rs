@@ -17,6 +17,7 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
         None => entries.quantity("rate", direction.rate),
     }
     entries.quantity("delay", direction.delay);
+    entries.quantity("jitter", direction.jitter);
     let mut queue = queue(&direction.queue, registry);
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());

@@ -113,6 +113,7 @@ fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entri
     entries.quantity("start", group.start.since(Time::ZERO));
     entries.quantity("spread", group.spread);
     entries.quantity("stagger", group.stagger);
+    entries.quantity("overhead", group.overhead);
     if let Some(stop) = group.stop {
         entries.quantity("stop", stop.since(Time::ZERO));
     }

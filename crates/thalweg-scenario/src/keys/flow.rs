@@ -62,6 +62,9 @@ table! {
         access: Access = "access";
         /// Acknowledgements skip the network and arrive after this delay, without loss.
         control_channel: Duration = "control-channel";
+        /// A host that sends data takes a random time for each packet, uniform between zero and this, as ns-2's `overhead_`:
+        /// against phase effects. It takes nothing off the rate, and packets keep their order.
+        overhead: Duration = "overhead" or r#""0 s""#;
         /// How much the flows matter, from 1, the highest, to 6: for priority queues and for the gates of nodes.
         priority: Priority = "priority" or "6";
     }

@@ -16,6 +16,8 @@ table! {
         rate: Rate = "rate";
         /// How long a packet is on the wire.
         delay: Duration = "delay";
+        /// Each packet is on the wire for a random time longer, uniform between zero and this; they keep their order.
+        jitter: Duration = "jitter" or r#""0 s""#;
         /// The queue before the transmitter: its capacity, or a table with its discipline.
         queue: Queue = "queue";
         /// Which packets the wire loses.

@@ -116,6 +116,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
 fn own_line(line: &DirectionSpec) -> u64 {
     let is_plain = line.queue == DisciplineSpec::fcfs(Limit::Unlimited)
         && line.impairment.is_transparent()
+        && line.jitter.is_zero()
         && line.schedule.is_empty()
         && line.capacity.is_none()
         && line.framing == Framing::None;

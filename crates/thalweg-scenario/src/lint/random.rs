@@ -10,11 +10,14 @@ pub fn is_random(spec: &Spec) -> bool {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
     });
     links.chain(access).any(random_line)
-        || spec.groups.iter().any(|group| !group.spread.is_zero() || random_workload(&group.workload))
+        || spec.groups.iter().any(|group| {
+            !group.spread.is_zero() || !group.overhead.is_zero() || random_workload(&group.workload)
+        })
 }
 
 fn random_line(line: &DirectionSpec) -> bool {
     line.queue.is_random()
+        || !line.jitter.is_zero()
         || random_impairment(&line.impairment)
         || line.schedule.iter().filter_map(|change| change.impairment.as_ref()).any(random_impairment)
 }

@@ -178,7 +178,8 @@ impl Resolver<'_> {
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
         let queue = self.queue(queue.as_ref(), span, place, pending);
         let framing = line.framing.as_ref().map_or(Framing::None, |at| at.value.0);
-        DirectionSpec { rate, delay, queue, impairment, schedule, capacity, feedback: None, framing }
+        let jitter = line.jitter.as_deref().copied().unwrap_or_default();
+        DirectionSpec { rate, delay, jitter, queue, impairment, schedule, capacity, feedback: None, framing }
     }
 
     /// The discipline, with a capacity that is settled later.

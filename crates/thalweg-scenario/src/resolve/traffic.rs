@@ -134,6 +134,7 @@ impl Resolver<'_> {
             stagger: time(&keys.stagger),
             stop: keys.stop.as_ref().map(|at| Time::ZERO + at.value),
             control_channel: keys.control_channel.as_deref().copied(),
+            overhead: time(&keys.overhead),
             priority: keys.priority.as_ref()?.value.0,
         };
         if let Some(fault) = group.reading_fault() {

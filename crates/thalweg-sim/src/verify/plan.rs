@@ -43,6 +43,9 @@ pub(super) struct Plan {
 struct Group {
     spec: GroupSpec,
     control: Option<DirectionSpec>,
+    /// The work of a host on what it sends, and how many hosts of a flow have it as a line.
+    overhead: DirectionSpec,
+    workers: u32,
     first_flow: u32,
     first_link: u32,
     links_each: u32,
@@ -64,23 +67,29 @@ impl Plan {
         let takes_time = |work: Processing| !work.per_packet.is_zero() || !work.per_byte.is_zero();
         let mut groups = Vec::new();
         for group in &spec.groups {
-            let control = group.control_channel.map(|delay| DirectionSpec {
-                rate: Rate::MAX,
-                delay,
-                queue: DisciplineSpec::fcfs(Limit::Unlimited),
-                impairment: ImpairmentSpec::default(),
-                schedule: Vec::new(),
-                capacity: None,
-                framing: Framing::None,
-                feedback: None,
-            });
+            let control = group.control_channel.map(unbound);
             // Where both ends send data, each acknowledges on a channel of its own.
             let channels = match (&control, &group.workload) {
                 (None, _) => 0,
                 (Some(_), WorkloadSpec::RequestResponse { .. }) => 2,
                 (Some(_), _) => 1,
             };
-            let links_each = if group.access.is_some() { 4 } else { 0 } + channels;
+            // The work of hosts on what they send is a line of each that sends data, behind all others.
+            let workers = match (&group.access, group.workload.clone()) {
+                _ if group.overhead.is_zero() => 0,
+                (Some(_), _) => 0,
+                (None, WorkloadSpec::RequestResponse { .. }) => 2,
+                (None, _) => 1,
+            };
+            let mut spec_of_group = group.clone();
+            if let Some(access) = &mut spec_of_group.access {
+                access.source_forward.jitter += group.overhead;
+                if matches!(group.workload, WorkloadSpec::RequestResponse { .. }) {
+                    access.sink_backward.jitter += group.overhead;
+                }
+            }
+            let overhead = DirectionSpec { jitter: group.overhead, ..unbound(Duration::ZERO) };
+            let links_each = if group.access.is_some() { 4 } else { 0 } + channels + workers;
             let at =
                 |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();
             let work = match &group.access {
@@ -88,8 +97,17 @@ impl Plan {
                 None => [at(group.from.0), at(group.to.0)],
             };
             let work = work.map(takes_time);
-            let spec = group.clone();
-            groups.push(Group { spec, control, first_flow: flow, first_link: link, links_each, work });
+            let spec = spec_of_group;
+            groups.push(Group {
+                spec,
+                control,
+                overhead,
+                workers,
+                first_flow: flow,
+                first_link: link,
+                links_each,
+                work,
+            });
             flow += group.count;
             link += group.count * links_each;
         }
@@ -142,6 +160,10 @@ impl Plan {
             (Some(access), 1) => Some(Link { direction: &access.source_backward, tail: from, head: source }),
             (Some(access), 2) => Some(Link { direction: &access.sink_forward, tail: to, head: sink }),
             (Some(access), 3) => Some(Link { direction: &access.sink_backward, tail: sink, head: to }),
+            (_, number) if number >= group.links_each - group.workers => {
+                let host = if number - (group.links_each - group.workers) == 0 { source } else { sink };
+                Some(Link { direction: &group.overhead, tail: host, head: host })
+            }
             (access, number) => {
                 let answers = number > if access.is_some() { 4 } else { 0 };
                 let (tail, head) = if answers { (source, sink) } else { (sink, source) };
@@ -168,6 +190,21 @@ impl Group {
     }
 }
 
+/// A line that takes any number of packets at once, each for this time.
+fn unbound(delay: Duration) -> DirectionSpec {
+    DirectionSpec {
+        rate: Rate::MAX,
+        delay,
+        jitter: Duration::ZERO,
+        queue: DisciplineSpec::fcfs(Limit::Unlimited),
+        impairment: ImpairmentSpec::default(),
+        schedule: Vec::new(),
+        capacity: None,
+        framing: Framing::None,
+        feedback: None,
+    }
+}
+
 /// A link's limit, and whether packets leave its queue in the order in which they came.
 pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
     (queue.limit(), queue.keeps_order())
@@ -176,7 +213,10 @@ pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
 /// True if packets arrive in the order in which they were transmitted.
 pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let changes = &direction.schedule;
+    // What a capacity trace let go cannot be followed where it is not known when it left.
+    let is_known = direction.jitter.is_zero() || direction.capacity.is_none();
     hold(&direction.impairment).is_zero()
+        && is_known
         && changes.iter().all(|change| {
             change.delay.is_none() && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())
         })

@@ -24,6 +24,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
         capacity: None,
         feedback: None,
         framing: Framing::None,
+        jitter: Duration::ZERO,
     }
 }
 
@@ -79,6 +80,7 @@ pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSp
         stagger: Duration::ZERO,
         stop: None,
         control_channel: None,
+        overhead: Duration::ZERO,
         reading: None,
         priority: LOWEST_PRIORITY,
     }
