@@ -5,7 +5,7 @@ use core::fmt;
 /// A unit's spelling and how many base units it stands for.
 pub(super) type Unit = (&'static str, u64);
 
-/// Why a text is not a quantity of the kind that was expected.
+/// The reason for which a text is not a quantity of the kind that was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnitError {
     /// The text has no number at its start.
@@ -19,7 +19,7 @@ pub enum UnitError {
     NoUnit {
         /// The number as given.
         number: String,
-        /// What the user may have meant: the number with the most common unit.
+        /// The likely meaning: the number with the most common unit.
         suggestion: String,
     },
     /// A unit that this kind of quantity does not have.
@@ -75,7 +75,7 @@ impl UnitError {
     }
 }
 
-/// What a kind of quantity is called and measured in.
+/// The units and the wording of a kind of quantity.
 pub(super) struct Kind {
     /// Units, the first being the one suggested for a bare number.
     pub units: &'static [Unit],

@@ -71,7 +71,7 @@ impl Rate {
         self.0 == 0
     }
 
-    /// How long `size` takes at this rate, exact where it is a whole number of picoseconds and rounded up
+    /// The time that `size` takes at this rate, exact where it is a whole number of picoseconds and rounded up
     /// otherwise, so that a link is never faster than its rate. A zero rate never ends.
     pub fn transmission_time(self, size: Bytes) -> Duration {
         if self.0 == 0 {
@@ -81,7 +81,7 @@ impl Rate {
         Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
     }
 
-    /// How much this rate moves in `span`, rounded down to whole bytes.
+    /// The data that this rate moves in `span`, rounded down to whole bytes.
     pub fn bytes_in(self, span: Duration) -> Bytes {
         let bytes = u128::from(self.0) * u128::from(span.as_picos()) / 8_000_000_000_000;
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))

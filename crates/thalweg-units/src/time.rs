@@ -57,7 +57,7 @@ impl Time {
         Duration(self.0).as_secs_f64()
     }
 
-    /// How long after `earlier` this is; zero if it is not later.
+    /// The duration from `earlier` to this time; zero if it is not later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
