@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;
 
-/// How many states were visited, and how many merged.
+/// The number of states visited, and the number merged.
 #[track_caller]
 fn merge<S: Scheme>(scheme: &S, bounds: &Bounds) -> (usize, usize) {
     let first = State::first(scheme, bounds, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));

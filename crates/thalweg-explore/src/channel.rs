@@ -14,9 +14,9 @@ const MOST_OUTPUTS: u32 = 10_000;
 /// One of the ends; also the direction towards it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum End {
-    /// Where the messages are written.
+    /// The end at which the messages are written.
     Sender,
-    /// Where they are delivered.
+    /// The end at which they are delivered.
     Receiver,
 }
 
@@ -58,7 +58,7 @@ pub enum Step {
     Read,
 }
 
-/// How much may still go wrong.
+/// The faults that may still happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Faults {
     pub losses: u8,
@@ -67,7 +67,7 @@ pub struct Faults {
     pub expiries: u8,
 }
 
-/// What an end has put out, for traces.
+/// An output of an end, for traces.
 #[derive(Clone, Debug)]
 pub enum Said<P> {
     Pdu(End, P),
@@ -83,7 +83,7 @@ pub struct State<S: Scheme> {
     /// Of both ends, the sender first.
     clocks: [Time; 2],
     due: [Time; 2],
-    /// What the sender waits for is its rate.
+    /// True if what the sender waits for is its rate.
     is_paced: bool,
     /// On their way to each end, in order, and held back.
     queues: [VecDeque<S::Pdu>; 2],
@@ -169,7 +169,7 @@ impl<S: Scheme> State<S> {
         hash.value()
     }
 
-    /// How many packets are on their way.
+    /// The number of packets on their way.
     pub fn on_the_way(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum::<usize>() + self.held.iter().map(Vec::len).sum::<usize>()
     }
@@ -186,20 +186,20 @@ impl<S: Scheme> State<S> {
         &self.receiver
     }
 
-    /// How long an end waits for its timer; [`Duration::MAX`] without one.
+    /// The time that an end waits for its timer; [`Duration::MAX`] without one.
     pub fn wait(&self, end: End) -> Duration {
         let due = self.due[end.index()];
         if due == Time::MAX { Duration::MAX } else { due.since(self.clocks[end.index()]) }
     }
 
-    /// Whether an end's timer is the one to expire when nothing is on its way.
+    /// True if an end's timer is the one to expire when nothing is on its way.
     fn is_next(&self, end: End) -> bool {
         let wait = self.wait(end);
         wait < Duration::MAX && End::BOTH.iter().all(|&other| wait <= self.wait(other))
     }
 
-    /// What happens if nothing goes wrong any more: what was held back arrives, then what is on its way, then the application
-    /// reads, then the timer that is due first expires. `None` when there is nothing to wait for.
+    /// The next step if nothing goes wrong any more: what was held back arrives, then what is on its way, then the
+    /// application reads, then the timer that is due first expires. `None` when there is nothing to wait for.
     pub fn calm(&self) -> Option<Step> {
         let late = End::BOTH.into_iter().find(|end| !self.held[end.index()].is_empty());
         let first = End::BOTH.into_iter().find(|end| !self.queues[end.index()].is_empty());

@@ -26,7 +26,7 @@ use thalweg_proto::{Engine, Output};
 /// A stream without end, and what becomes of its segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Endless {
-    /// What becomes of segments that there is no room for.
+    /// The treatment of segments that there is no room for.
     pub acknowledgement: Acknowledgement,
     /// The packets of a segment, at least 1.
     pub segment: u16,
@@ -34,11 +34,11 @@ pub struct Endless {
     pub window: u16,
     /// The segments that there is room for.
     pub buffer: u16,
-    /// How many packets leave while one is on its way, at least 1: half of those in a round trip.
+    /// The packets that leave while one is on its way, at least 1: half of those in a round trip.
     pub path: u16,
-    /// How many packets are lost at most.
+    /// The most packets that may be lost.
     pub losses: u8,
-    /// How many reports are lost at most.
+    /// The most reports that may be lost.
     pub lost_reports: u8,
 }
 
@@ -62,7 +62,7 @@ impl Endless {
 const SPACING: Duration = Duration::from_millis(5);
 /// A course of events without losses that takes longer than this comes to nothing.
 const MOST_CALM_STEPS: usize = 200_000;
-/// What a state costs: two engines with their buffers and what is on its way; and its place in the tables.
+/// The memory that a state takes: two engines with their buffers and what is on its way; and its place in the tables.
 const STATE_BYTES: u64 = 10_000;
 const VISITED_BYTES: u64 = 100;
 /// A circle is shown up to so many lines.
@@ -109,7 +109,7 @@ impl Store<Blank> for Spring {
     }
 }
 
-/// What happens next.
+/// The kind of thing that happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Data,
@@ -128,7 +128,7 @@ struct Pair {
     there: VecDeque<(Time, Pdu<Blank>)>,
     back: VecDeque<(Time, Pdu<Blank>)>,
     due: [Time; 2],
-    /// How many packets, and how many reports, may still be lost.
+    /// The packets, and the reports, that may still be lost.
     losses: [u8; 2],
 }
 
@@ -180,7 +180,7 @@ impl Pair {
         times.into_iter().reduce(first).unwrap_or((Time::MAX, Next::Report))
     }
 
-    /// Whether what comes next may be lost.
+    /// True if what comes next may be lost.
     fn may_lose(&self) -> bool {
         match self.next().1 {
             Next::Data => self.losses[0] > 0 && self.there.front().is_some_and(|(_, pdu)| pdu.is_data()),
@@ -285,7 +285,7 @@ struct Search {
 ///
 /// # Errors
 ///
-/// None for rates as they are here; they are those of [`RateSpec::with_average`].
+/// [`RateError`] of [`RateSpec::with_average`]; none for rates as they are here.
 pub fn search_endless(
     endless: &Endless,
     memory: Bytes,
@@ -392,7 +392,7 @@ impl Search {
         })
     }
 
-    /// Which of the steps to a state were losses.
+    /// The steps to a state: true for those that were losses.
     fn way(&self, mut number: u32) -> Vec<bool> {
         let mut way = Vec::new();
         while let Some(&Some((from, lose))) = self.origins.get(number as usize) {
@@ -404,7 +404,7 @@ impl Search {
     }
 }
 
-/// What was lost and asked for on the way into the circle, and all of one round.
+/// The trace of what was lost and asked for on the way into the circle, and of all of one round.
 fn trace(endless: &Endless, way: &[bool], before: usize, round: usize) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
     let mut lines = vec!["a stream without end begins".to_owned()];

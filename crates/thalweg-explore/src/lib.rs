@@ -61,7 +61,7 @@ pub use window::Window;
 
 use thalweg_proto::units::Bytes;
 
-/// What may happen, and how often.
+/// The bounds of a search: what may happen, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The window in packets; of two-level flow control in segments.

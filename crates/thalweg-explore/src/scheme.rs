@@ -1,4 +1,4 @@
-//! What a protocol must bring along to be explored.
+//! The interface that a protocol must implement to be explored.
 
 use super::{Bounds, End, Tag};
 use core::fmt::Debug;
@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Time};
 
 /// A protocol as a pair of engines.
 pub trait Scheme {
-    /// What the two say to each other.
+    /// The PDUs that the two ends exchange.
     type Pdu: Clone + Debug + Hash;
     /// The sending end.
     type Sender: Engine<Pdu = Self::Pdu, Input = Input<Self::Pdu, Tag>, Event = Event<Tag>> + Digest + Clone;
@@ -26,8 +26,8 @@ pub trait Scheme {
     /// A PDU in a few words, for a trace.
     fn say(&self, pdu: &Self::Pdu) -> String;
 
-    /// Whether a sender that waits for this waits for its rate. It may go on at any time then, since packets take any time:
-    /// before those on their way arrive, or after.
+    /// True if a sender that waits for this waits for its rate. It may go on at any time then, since packets take any
+    /// time: before those on their way arrive, or after.
     fn is_pacing(&self, reason: &<Self::Sender as Engine>::Reason) -> bool {
         let _ = reason;
         false
@@ -75,7 +75,7 @@ pub trait Scheme {
     ///
     /// # Errors
     ///
-    /// Says what is wrong with them.
+    /// A text that says what is wrong with them.
     fn check_rest(&self, periods: &[Duration]) -> Result<(), String> {
         let _ = periods;
         Ok(())

@@ -26,7 +26,7 @@ pub fn bounds(name: &str, window: u32) -> Bounds {
     Bounds { window, messages, duplicates, ..Bounds::default() }
 }
 
-/// Whether the receiver of the scheme of that name lets a slow application hold the sender back
+/// True if the receiver of the scheme of that name lets a slow application hold the sender back
 /// ([`Bounds::slow_reader`]).
 pub fn has_flow_control(name: &str) -> bool {
     name != "adaptive-ack"
@@ -45,8 +45,8 @@ pub fn explore(name: &str, bounds: &Bounds, show: impl FnMut(u64, u64) -> bool) 
     }
 }
 
-/// What the two-level flow control of that name does with segments that there is no room for; `None` if it is another
-/// scheme. These can be explored without end ([`search_endless`](super::search_endless)).
+/// The acknowledgement of the two-level flow control of that name: what it does with segments that there is no room
+/// for; `None` if it is another scheme. These can be explored without end ([`search_endless`](super::search_endless)).
 pub fn acknowledgement(name: &str) -> Option<Acknowledgement> {
     match name {
         "sstp" => Some(Acknowledgement::Firm),

@@ -5,7 +5,7 @@ use super::trail::trail;
 use super::{Bounds, Scheme};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// What came out.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Different states visited.
@@ -18,16 +18,16 @@ pub struct Outcome {
     pub calm: u64,
     /// All states were visited; otherwise memory ran out, or somebody asked to stop.
     pub complete: bool,
-    /// What is wrong, if anything is.
+    /// The shortest way to something wrong, if anything is.
     pub counterexample: Option<Counterexample>,
 }
 
 /// A way from the first state to one in which something is wrong, none shorter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
-    /// What is wrong.
+    /// The fault in words.
     pub what: String,
-    /// What happened, a line each.
+    /// The steps to the fault, a line each.
     pub trace: Vec<String>,
 }
 
@@ -36,11 +36,11 @@ const fn most_calm_steps(bounds: &Bounds) -> usize {
     1_000 + 200 * bounds.messages as usize
 }
 
-/// What a state costs beside its packets: two engines with their buffers, and its places in the tables.
+/// The memory that a state takes beside its packets: two engines with their buffers, and its places in the tables.
 const STATE_BYTES: u64 = 2_500;
 const VISITED_BYTES: u64 = 100;
 
-/// How a state was reached.
+/// The state and step from which a state was reached.
 struct Origin {
     from: u32,
     step: Step,
@@ -91,7 +91,7 @@ pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, 
     search.outcome(true, None)
 }
 
-/// What is wrong; the steps to the state; and whether the channel behaves from there on, for how many steps.
+/// The fault in words; the steps to the state; and whether the channel behaves from there on, for how many steps.
 type Wrong = (String, Vec<Step>, Option<usize>);
 
 struct Search<'a, S: Scheme> {
@@ -176,7 +176,7 @@ impl<S: Scheme> Search<'_, S> {
         self.scheme.check_rest(periods.get(1..).unwrap_or_default())
     }
 
-    /// What the receiver asks for is repaired by one more report, once the channel behaves.
+    /// Checks that one more report repairs what the receiver asks for, once the channel behaves.
     fn repair(&self, state: &State<S>) -> Result<(), (String, usize)> {
         let Some(asked) = self.scheme.asked(state.receiver()) else { return Ok(()) };
         let mut state = state.clone();

@@ -12,7 +12,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 /// Two-level flow control. The window of the bounds is in segments here.
 #[derive(Clone, Copy, Debug)]
 pub struct Sstp {
-    /// What becomes of segments that there is no room for.
+    /// The treatment of segments that there is no room for.
     pub acknowledgement: Acknowledgement,
     /// The packets of a segment.
     pub segment: u16,
@@ -22,7 +22,7 @@ pub struct Sstp {
     pub reordering: u16,
     /// So many packets of a segment may be left out.
     pub tolerance: u16,
-    /// When packets may leave.
+    /// The rate at which packets may leave.
     pub rate: RateSpec,
 }
 
@@ -38,7 +38,7 @@ impl Sstp {
     ///
     /// # Errors
     ///
-    /// None for these numbers; they are those of [`RateSpec::new`].
+    /// [`RateError`] of [`RateSpec::new`]; none for these numbers.
     pub fn new(acknowledgement: Acknowledgement) -> Result<Self, RateError> {
         let rate = RateSpec::new(RATE, BURST, PERIOD, Bytes::new(1))?;
         Ok(Self { acknowledgement, segment: 2, buffer: None, reordering: 0, tolerance: 0, rate })

@@ -8,7 +8,7 @@ use thalweg_proto::payload::{Payload, Queue, Store};
 pub struct Tag {
     /// The first.
     pub start: u32,
-    /// How many.
+    /// The number of bytes.
     pub length: u32,
 }
 
@@ -37,7 +37,7 @@ impl Payload for Tag {
 }
 
 impl Queue<Tag> for TagQueue {
-    /// What is written follows what was written before.
+    /// Appends to what was written before.
     fn push(&mut self, data: Tag) {
         if self.length == 0 {
             self.start = data.start;

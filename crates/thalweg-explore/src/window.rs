@@ -10,7 +10,7 @@ use thalweg_proto::window::{self, ReceiverConfig, Recovery, RttConfig, SenderCon
 /// times that an exploration makes up.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// How losses are repaired.
+    /// The way in which losses are repaired.
     pub recovery: Recovery,
 }
 

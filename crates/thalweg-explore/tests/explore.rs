@@ -13,7 +13,7 @@ use thalweg_proto::{Engine, Output};
 const T_NORMAL: Duration = Duration::from_millis(40);
 const T_ERROR: Duration = Duration::from_millis(5);
 
-/// What is broken.
+/// The part of an engine that is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// Nothing: the wrappers themselves do no harm.
@@ -100,7 +100,7 @@ impl Digest for BrokenTransmitter {
 struct BrokenReceiver {
     inner: Receiver<Tag>,
     fault: Fault,
-    /// How far the engine's time is ahead, so that T_normal looks like T_error.
+    /// The lead of the engine's time, so that T_normal looks like T_error.
     ahead: Duration,
     shortened: Time,
     was_in_error: bool,

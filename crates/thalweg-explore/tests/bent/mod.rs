@@ -8,7 +8,7 @@ use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::Time;
 use thalweg_proto::{Engine, Output};
 
-/// What is done to a PDU: nothing, a change, or `None` to drop it. What it keeps in mind is part of the state.
+/// A treatment of a PDU: nothing, a change, or `None` to drop it. What it keeps in mind is part of the state.
 pub type Bend<E, P> = fn(&E, &mut Vec<u64>, P) -> Option<P>;
 
 /// The engine within.
