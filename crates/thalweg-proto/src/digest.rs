@@ -1,4 +1,4 @@
-//! What tells states of an engine apart, for those that explore them all.
+//! Digests that tell states of an engine apart, for those that explore them all.
 
 use crate::units::{Duration, Time};
 use core::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ pub trait Digest {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H);
 }
 
-/// How long until `at`: nothing for a time that has come, [`Duration::MAX`] for never.
+/// The time from `now` until `at`: nothing for a time that has come, [`Duration::MAX`] for never.
 pub(crate) fn until(at: Time, now: Time) -> Duration {
     if at == Time::MAX { Duration::MAX } else { at.since(now) }
 }

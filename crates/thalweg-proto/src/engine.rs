@@ -24,13 +24,13 @@ use crate::units::Time;
 ///
 /// The contract is tested for every engine by the harness in `tests/contract.rs`.
 pub trait Engine {
-    /// What travels between this engine and its peer.
+    /// The packets that travel between this engine and its peer.
     type Pdu;
-    /// What the driver tells it.
+    /// The inputs that the driver gives the engine.
     type Input;
-    /// What it tells the application.
+    /// The events that the engine reports to the application.
     type Event;
-    /// Why it wants to be called again.
+    /// The reasons for which the engine wants to be called again.
     type Reason: Copy + core::fmt::Debug;
 
     /// Takes one input. Never blocks and never fails: what cannot be used is counted and dropped.
@@ -58,7 +58,7 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
     }
 }
 
-/// What an engine wants done next.
+/// An action that an engine asks for next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Output<Pdu, Event, Reason> {
     /// Put this on the wire.
@@ -67,9 +67,9 @@ pub enum Output<Pdu, Event, Reason> {
     Event(Event),
     /// Drained. Poll again at `at`, unless an input comes before; `reason` is for people.
     Timeout {
-        /// When; later than the `now` of this poll.
+        /// The time at which to poll; later than the `now` of this poll.
         at: Time,
-        /// What will be due then.
+        /// The reason for which the engine wants to be polled then.
         reason: Reason,
     },
     /// Drained. Nothing will happen until the next input.

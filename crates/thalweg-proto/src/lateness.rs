@@ -2,7 +2,7 @@
 
 use crate::units::{Duration, Time};
 
-/// What an engine that spaces its packets makes of a driver that is late.
+/// The allowance that an engine which spaces its packets makes for a driver that is late.
 ///
 /// Hosts wake a program some time after the moment that it asked for. An engine that counted the next interval from then
 /// would lose that time with every packet: 60 us each are a third of 100 Mbit/s. So what leaves late because of the driver
@@ -10,7 +10,7 @@ use crate::units::{Duration, Time};
 /// allowed to, has nothing to catch up on; and a driver that is in time makes no difference at all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lateness {
-    /// When the driver is to poll: the engine waits for that moment and for nothing else.
+    /// The time at which the driver is to poll: the engine waits for that moment and for nothing else.
     awaited: Option<Time>,
     /// The time of a poll that came too late.
     catching_up: Option<Time>,
@@ -30,7 +30,7 @@ impl Lateness {
         if self.is_late(now) { due.max(now - MOST).min(now) } else { now }
     }
 
-    /// Whether the driver is late at `now`, a time of which a packet leaves.
+    /// True if the driver is late at `now`, a time at which a packet leaves.
     fn is_late(&mut self, now: Time) -> bool {
         if self.awaited.take().is_some_and(|at| at < now) {
             self.catching_up = Some(now);

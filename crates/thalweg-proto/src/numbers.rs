@@ -1,5 +1,5 @@
-//! Which data a packet carries, and which data an acknowledgement is for, in numbers that never repeat: for logs that have to
-//! treat all protocols alike.
+//! The data that a packet carries, and the data that an acknowledgement is for, in numbers that never repeat: for logs
+//! that have to treat all protocols alike.
 
 use crate::payload::{Length, Payload, Slice};
 use crate::{aack, sscop, sstp, window};
@@ -16,7 +16,7 @@ pub trait Numbered {
     /// The data that it acknowledges; `None` if it is not an acknowledgement.
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>>;
 
-    /// How many bytes of application data it carries; 0 without.
+    /// The application data that the PDU carries, in bytes; 0 without.
     fn length(&self) -> u32;
 }
 

@@ -1,4 +1,4 @@
-//! What a segment carries: a length in simulation, bytes when deployed.
+//! The payload of a segment: a length in simulation, bytes when deployed.
 
 use core::fmt::Debug;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,7 +30,7 @@ pub trait Queue<P>: Default + Debug {
     /// Takes up to `max` bytes from the front; `None` when empty or `max` is zero. A piece that was written as a
     /// whole is cut, and never joined with the next.
     fn take(&mut self, max: u32) -> Option<P>;
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     fn len(&self) -> u64;
     /// True when nothing waits.
     fn is_empty(&self) -> bool {
@@ -250,7 +250,8 @@ impl SliceStore {
         }
     }
 
-    /// What was copied from `offset` on: to the end of the block, to the next slice, or to the end of what is kept.
+    /// The bytes that were copied from `offset` on: to the end of the block, to the next slice, or to the end of what
+    /// is kept.
     fn take_copied(&self, offset: u64, contiguous: u64) -> Option<Slice> {
         let block = self.blocks.get(&(offset / BLOCK))?;
         let run = Some(self.run_start).filter(|&start| !self.run.is_empty() && start > offset);

@@ -61,7 +61,7 @@ impl Stream {
         libm::pow(1.0 - self.unit(), -1.0 / shape)
     }
 
-    /// How many failures come before the first success of probability `p`: geometric on 0, 1, 2 ...
+    /// The number of failures before the first success of probability `p`: geometric on 0, 1, 2 ...
     /// `u64::MAX` for `p <= 0`.
     pub fn geometric(&mut self, p: f64) -> u64 {
         if p <= 0.0 {

@@ -1,4 +1,4 @@
-//! What an endpoint hears from its network and application, and what it tells them.
+//! The inputs of endpoints from network and application, and their events for the application.
 //!
 //! Endpoints of every protocol family share this vocabulary, so that one driver runs them all, and a gate at the
 //! source node or a router's feedback reaches any of them in the same way.
@@ -42,11 +42,11 @@ pub struct Feedback {
     pub dropped: Option<u64>,
     /// The rate that the router grants the flow, for schemes that ration.
     pub rate: Option<Rate>,
-    /// Which queue of the network speaks: a number that means nothing but tells queues apart.
+    /// The queue of the network that speaks: a number that means nothing but tells queues apart.
     pub queue: u32,
 }
 
-/// What an endpoint tells its application.
+/// An event that an endpoint reports to its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<Data> {
     /// Data for the application: in order and exactly once for a reliable transport, as it came for datagrams.
@@ -54,7 +54,7 @@ pub enum Event<Data> {
     /// At this place of the stream so many packets are missing and will not come, which the application said it
     /// tolerates.
     Hole {
-        /// How many.
+        /// The number of missing packets.
         packets: u32,
     },
     /// All data that was written has been put on the wire at least once: more is welcome.
@@ -67,7 +67,7 @@ pub enum Event<Data> {
     Failed(Failure),
 }
 
-/// How a sender learned of congestion.
+/// The way in which a sender learned of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
     /// The retransmission timer expired.
@@ -80,7 +80,7 @@ pub enum Signal {
     Feedback,
 }
 
-/// Why a transport gave up.
+/// The reason for which a transport gave up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// The same data was sent as often as allowed without an answer.
@@ -95,12 +95,12 @@ pub enum Failure {
     Breach(Breach),
 }
 
-/// What a controller from elsewhere did that no sender can follow.
+/// A fault of a controller from elsewhere that no sender can follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Breach {
     /// The name of the controller.
     pub by: &'static str,
-    /// What it did.
+    /// The kind of fault.
     pub kind: BreachKind,
 }
 
@@ -128,7 +128,7 @@ pub enum BreachKind {
 }
 
 impl BreachKind {
-    /// What it did, in words that follow its name.
+    /// The fault in words that follow the controller's name.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Panicked => "panicked",
@@ -141,7 +141,7 @@ impl BreachKind {
     }
 }
 
-/// What keeps a sender from sending more, at one moment.
+/// The limit that keeps a sender from sending more, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// The application has nothing to send.
@@ -162,7 +162,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// How many limits there are.
+    /// The number of limits.
     pub const COUNT: usize = 7;
 
     /// Every limit, in the order of [`Limit::index`].
@@ -203,7 +203,7 @@ impl Limit {
     }
 }
 
-/// What senders of every family have counted and believe. What one does not know is zero or `None`.
+/// The counters and estimates that senders of every family have. One that a sender does not know is zero or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SenderStats {
     /// Packets that may be outstanding; `None` where there is no bound.
@@ -222,7 +222,7 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Expiries of the timer that a sender falls back upon.
     pub timeouts: u64,
-    /// How long each of [`Limit::ALL`] has held the sender back.
+    /// The time for which each of [`Limit::ALL`] has held the sender back.
     pub limits: [Duration; Limit::COUNT],
 }
 
@@ -233,7 +233,7 @@ impl SenderStats {
     }
 }
 
-/// What receivers of every family have taken, so that a driver can tell how many bytes on the wire that was.
+/// The data that receivers of every family have taken, so that a driver can tell how many bytes on the wire that was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
     /// Data packets that brought something new and to which nothing before them is missing; of two-level flow control
@@ -254,7 +254,7 @@ impl ReceiverCounts {
         self.framing += other.framing;
     }
 
-    /// What was taken since `base`; discarding what was taken before counts as nothing.
+    /// The counts since `base`; discarding what was taken before counts as nothing.
     #[must_use]
     pub fn since(&self, base: &Self) -> Self {
         Self {
@@ -265,7 +265,7 @@ impl ReceiverCounts {
     }
 }
 
-/// What holds a sender back now, and for how long each limit has.
+/// A clock of the limit that holds a sender back now, and of the time for which each limit has.
 #[derive(Clone, Debug, Default)]
 pub struct LimitClock {
     now: Option<Limit>,
@@ -277,7 +277,7 @@ pub struct LimitClock {
 }
 
 impl LimitClock {
-    /// What holds the sender back; `None` before the first change, and when all is done.
+    /// The limit that holds the sender back; `None` before the first change, and when all is done.
     pub const fn current(&self) -> Option<Limit> {
         match self.now {
             Some(_) if self.is_silent => Some(Limit::RetransmissionTimer),
@@ -285,7 +285,7 @@ impl LimitClock {
         }
     }
 
-    /// What would hold the sender back if the peer were not silent: what a controller is told.
+    /// The limit that would hold the sender back if the peer were not silent, which is what a controller is told.
     pub const fn own(&self) -> Option<Limit> {
         self.now
     }
@@ -327,7 +327,7 @@ impl LimitClock {
         }
     }
 
-    /// How long each of [`Limit::ALL`] has held the sender back, up to `now`.
+    /// The time for which each of [`Limit::ALL`] has held the sender back, up to `now`.
     pub fn held(&self, now: Time) -> [Duration; Limit::COUNT] {
         let mut held = self.held;
         if let Some(limit) = self.current() {

@@ -28,7 +28,7 @@ use thalweg_proto::window::{
 };
 use thalweg_proto::{Engine, Output};
 
-/// What an engine answers.
+/// The output of an engine.
 type Answer<E> = Output<<E as Engine>::Pdu, <E as Engine>::Event, <E as Engine>::Reason>;
 
 /// One thing that a driver does.
@@ -37,7 +37,7 @@ struct Step<I> {
     /// Time that passes before.
     gap: Duration,
     inputs: Vec<I>,
-    /// How many outputs the driver takes; all, if `None`.
+    /// The most outputs that the driver takes; all, if `None`.
     budget: Option<u32>,
     /// A poll at this share of the time to the announced time-out.
     spurious: f64,

@@ -1,5 +1,5 @@
-//! What senders tell controllers of deliveries and losses, and the rate samples that come of it (draft-ietf-ccwg-bbr,
-//! "Delivery Rate Samples"): segments of 1000 bytes, a sender driven by hand.
+//! The deliveries and losses that senders tell controllers of, and the rate samples that come of it
+//! (draft-ietf-ccwg-bbr, "Delivery Rate Samples"): segments of 1000 bytes, a sender driven by hand.
 
 use std::sync::{Arc, Mutex};
 use thalweg_proto::congestion::delivery::{RateSample, Sampler, Stamp};
@@ -14,7 +14,7 @@ use thalweg_proto::{Engine, Output};
 
 const SEGMENT: u64 = 1000;
 
-/// What a controller was told.
+/// A record of what a controller was told.
 #[derive(Debug, Default)]
 struct Log {
     acks: Vec<(AckSample, RateSample)>,

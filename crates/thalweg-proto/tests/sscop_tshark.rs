@@ -6,7 +6,7 @@ use thalweg_proto::sscop::{Number, Pdu, Source, Stat, Ustat};
 
 const PORT: u16 = 2110;
 
-/// What the dissector shows of a PDU, in this order.
+/// The fields that the dissector shows of a PDU, in this order.
 const FIELDS: [&str; 10] = [
     "sscop.type",
     "sscop.sq",

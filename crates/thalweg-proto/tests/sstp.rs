@@ -1,5 +1,5 @@
-//! Proves the rules of two-level flow control, one by one: what a gap means, who answers what and when, what windows
-//! and buffers allow. Packets leave every millisecond, a line takes ten each way.
+//! Proves the rules of two-level flow control, one by one: what a gap means, which end answers what and when, what
+//! windows and buffers allow. Packets leave every millisecond, a line takes ten each way.
 
 mod sstp_pair;
 

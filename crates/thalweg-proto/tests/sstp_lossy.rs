@@ -20,7 +20,7 @@ fn acknowledgement() -> impl Strategy<Value = Acknowledgement> {
     ]
 }
 
-/// What a line does to each of its first packets, by number; later ones arrive, so that every run ends.
+/// The fates of a line's first packets, by number; later ones arrive, so that every run ends.
 fn fates(often: u32) -> impl Strategy<Value = Vec<Fate>> {
     let fate = prop_oneof![
         often => Just(Fate::Arrive),

@@ -1,4 +1,4 @@
-//! What both ends of a connection agree on.
+//! The parameters on which both ends of a connection agree.
 
 use crate::units::Duration;
 

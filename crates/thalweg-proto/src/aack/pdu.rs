@@ -1,4 +1,4 @@
-//! What transmitter and receiver say to each other.
+//! The PDUs that transmitter and receiver exchange.
 
 /// A PDU of the adaptive acknowledgement scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,7 +14,7 @@ pub enum Pdu<P> {
 pub struct Data<P> {
     /// Its number, from 1.
     pub sequence: u64,
-    /// What it carries.
+    /// The application data of the packet.
     pub payload: P,
 }
 
@@ -41,8 +41,8 @@ impl Report {
         self.gap_in >= self.gap_out
     }
 
-    /// Whether a receiver could say this of packets numbered below `next`: a gap lies at or above the cumulative number,
-    /// and what it skips has been sent.
+    /// True if a receiver could say this of packets numbered below `next`: a gap lies at or above the cumulative
+    /// number, and what it skips has been sent.
     pub const fn makes_sense(&self, next: u64) -> bool {
         self.cumulative >= 1
             && self.cumulative <= self.gap_in

@@ -10,7 +10,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Why a receiver wants to be polled.
+/// The reason for which a receiver wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
     /// The next report is due, in the error-free phase: T_normal.
@@ -19,7 +19,7 @@ pub enum ReceiverReason {
     Error,
 }
 
-/// What a receiver has counted.
+/// The counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
     /// Packets that brought something new.
@@ -80,7 +80,7 @@ impl<P: Payload> Receiver<P> {
         self.stats
     }
 
-    /// What has been taken in order.
+    /// The data that has been taken in order.
     pub fn counts(&self) -> ReceiverCounts {
         let in_order = (self.expected - self.deliver) as usize;
         let ahead = self.held.iter().skip(in_order).flatten();

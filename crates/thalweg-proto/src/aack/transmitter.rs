@@ -11,18 +11,18 @@ use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Why a transmitter wants to be polled.
+/// The reason for which a transmitter wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitterReason {
     /// Nothing new was heard for so long that the oldest packet and the newest are sent again.
     Silence,
 }
 
-/// What a transmitter has counted and believes.
+/// The counters and estimates of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransmitterStats {
-    /// What all senders have. Round-trip times are those from a packet to the report on it, time-outs the times that silence
-    /// made it send its oldest packet and its newest again.
+    /// The statistics that all senders have. Round-trip times are those from a packet to the report on it, time-outs
+    /// the times that silence made it send its oldest packet and its newest again.
     pub common: SenderStats,
     /// Packets that wait to be sent again.
     pub to_resend: u32,
@@ -53,10 +53,10 @@ pub struct Transmitter<P: Payload> {
     /// The retransmission queue: numbers, in the order asked for. Those below `first` are skipped.
     resend: VecDeque<u64>,
     rtt: RttEstimator,
-    /// When silence has lasted too long; [`Time::MAX`] with nothing outstanding.
+    /// The time at which silence has lasted too long; [`Time::MAX`] with nothing outstanding.
     timer: Time,
     limits: LimitClock,
-    /// When something was sent or reported for the last time.
+    /// The time at which something was last sent or reported.
     progress: Time,
     signal: Option<Signal>,
     writable: bool,
@@ -115,7 +115,7 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
-    /// What holds the transmitter back since the last poll; `None` before the first, and when all is done.
+    /// The limit that has held the transmitter back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
@@ -130,7 +130,7 @@ impl<P: Payload> Transmitter<P> {
         self.first + self.kept.len() as u64
     }
 
-    /// How long to wait for news.
+    /// The time to wait for news.
     fn patience(&self) -> Duration {
         (self.config.interval(false) * 4).max(self.rtt.smoothed() * 4)
     }
@@ -341,7 +341,7 @@ mod tests {
         transmitter.handle(at(millis), Input::Pdu { pdu: Pdu::Ack(report), marked: false });
     }
 
-    /// What it sends then, and when it wants to be polled again.
+    /// The packets that the transmitter sends then, and the time at which it wants to be polled again.
     fn sends(transmitter: &mut Transmitter<Length>, millis: u64) -> (Vec<u64>, Option<u64>) {
         let mut sent = Vec::new();
         loop {

@@ -27,7 +27,7 @@ const VERSION: u8 = 1;
 const DATA: u8 = 1;
 const ACK: u8 = 2;
 
-/// Why bytes are not a PDU.
+/// The reason for which bytes are not a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// Fewer bytes than the PDU has.

@@ -17,7 +17,7 @@ pub struct SourceConfig {
     pub rate: Option<Rate>,
 }
 
-/// Why a source wants to be polled.
+/// The reason for which a source wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceReason {
     /// The rate lets the next datagram go.
@@ -66,7 +66,7 @@ impl<P: Payload> Source<P> {
         self.queue.len()
     }
 
-    /// What holds the source back since the last poll; `None` before the first, and when all is done.
+    /// The limit that has held the source back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
@@ -141,7 +141,7 @@ impl<P> Sink<P> {
         Self { arrived: std::collections::VecDeque::new(), counts: ReceiverCounts::default() }
     }
 
-    /// What has arrived.
+    /// The datagrams that have arrived.
     pub fn counts(&self) -> ReceiverCounts {
         self.counts
     }

@@ -1,4 +1,4 @@
-//! How flows move up while they wait.
+//! Ageing: the ranks of flows that move up while they wait.
 
 use super::{AfterService, Ageing, LOWEST};
 use crate::units::Time;
@@ -8,9 +8,9 @@ use crate::units::Time;
 pub(super) struct Rank {
     own: u8,
     now: u8,
-    /// When it began to wait or was last moved up; `None` while it may send.
+    /// The time since which the flow waits or at which it was last moved up; `None` while it may send.
     waits_since: Option<Time>,
-    /// When it was last let go on.
+    /// The time at which the flow was last let go on.
     runs_since: Time,
 }
 
@@ -56,7 +56,7 @@ impl Rank {
         }
     }
 
-    /// When it moves up next, if it waits and can.
+    /// The time at which the flow moves up next, if it waits and can.
     pub(super) fn moves_up_at(&self, ageing: &Ageing) -> Option<Time> {
         let (after, since) = (ageing.after?, self.waits_since?);
         (self.now > 1).then(|| since + after)

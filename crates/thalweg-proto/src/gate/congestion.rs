@@ -6,7 +6,7 @@ use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Which signs of congestion count.
+/// The signs of congestion that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Signals {
     /// All of them: losses, marks, messages of routers, and drops of the node's own queue.
@@ -31,14 +31,14 @@ impl Signals {
 /// The parameters of a [`CongestionGate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CongestionGateConfig {
-    /// How often is decided, above zero. Checks are at multiples of it.
+    /// The interval between decisions, above zero. Checks are at multiples of it.
     pub check: Duration,
-    /// Which signs of congestion count.
+    /// The signs of congestion that count.
     pub signals: Signals,
     /// The highest priority present may be stopped too. The published times of the paper need it; it leaves the link unused
     /// for a check now and then.
     pub stops_highest: bool,
-    /// How flows move up while they wait.
+    /// The ageing of flows that wait.
     pub ageing: Ageing,
 }
 
@@ -76,7 +76,7 @@ impl Default for CongestionGateConfig {
 pub struct CongestionGate {
     config: CongestionGateConfig,
     flows: BTreeMap<u32, Rank>,
-    /// How many flows stand at each priority.
+    /// The number of flows at each priority.
     present: [u32; LOWEST as usize + 1],
     /// Priorities up to this may send.
     open: u8,
@@ -103,7 +103,7 @@ impl CongestionGate {
         }
     }
 
-    /// Whether this flow may send; one that is not known may.
+    /// True if this flow may send; a flow that is not known may.
     pub fn is_open(&self, flow: u32) -> bool {
         self.flows.get(&flow).is_none_or(|rank| !rank.is_waiting())
     }

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 /// The lowest priority.
 pub const LOWEST: u8 = 6;
 
-/// What a gate hears.
+/// An input of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateInput {
     /// A flow of the node begins. One that is known already is as it was.
@@ -58,7 +58,7 @@ pub enum GateInput {
     },
 }
 
-/// What a gate wants done.
+/// An action that a gate asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateEvent {
     /// Stop this flow from sending data.
@@ -67,7 +67,7 @@ pub enum GateEvent {
     Resume(u32),
 }
 
-/// Why a gate wants to be polled.
+/// The reason for which a gate wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateReason {
     /// The next check of a congestion gate.
@@ -80,7 +80,7 @@ pub enum GateReason {
     Age,
 }
 
-/// What a flow that moved up while it waited does afterwards.
+/// The priority, after its service, of a flow that moved up while it waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterService {
     /// It falls back to its own priority once it has been served.
@@ -96,11 +96,11 @@ pub struct Ageing {
     /// A flow that has waited for so long moves up by one priority, and by another after as long again; above zero.
     /// `None` is no ageing.
     pub after: Option<Duration>,
-    /// What becomes of it then.
+    /// The priority of such a flow once it has been served.
     pub then: AfterService,
 }
 
-/// Which gate, with its parameters.
+/// The kind of gate, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateConfig {
     /// A congestion gate.
@@ -110,7 +110,7 @@ pub enum GateConfig {
 }
 
 impl GateConfig {
-    /// Whether a gate can be made of it.
+    /// Checks that a gate can be made of this configuration.
     ///
     /// # Errors
     /// The name of the first span that is zero, or number of slots that is.
@@ -150,12 +150,12 @@ impl Gate {
         }
     }
 
-    /// Whether it wants to hear of data sent.
+    /// True if the gate wants to hear of data sent.
     pub fn hears_of_data(&self) -> bool {
         matches!(self, Self::Slots(gate) if gate.hears_of_data())
     }
 
-    /// Whether this flow may send.
+    /// True if this flow may send.
     pub fn is_open(&self, flow: u32) -> bool {
         match self {
             Self::Congestion(gate) => gate.is_open(flow),

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 /// The parameters of a [`SlotGate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotGateConfig {
-    /// How long a slot is, above zero.
+    /// The length of a slot, above zero.
     pub slot: Duration,
-    /// How many slots a turn has, for each priority from the highest, each above zero.
+    /// The slots of a turn, for each priority from the highest, each above zero.
     pub slots: [u32; LOWEST as usize],
     /// The token is passed on when its holder has sent nothing for a slot.
     pub work_conserving: bool,
-    /// How flows move up while they wait.
+    /// The ageing of flows that wait.
     pub ageing: Ageing,
 }
 
@@ -55,7 +55,7 @@ pub struct SlotGate {
 struct Turn {
     flow: u32,
     ends: Time,
-    /// When the slot ends in which it must send to keep the token.
+    /// The end of the slot in which the flow must send to keep the token.
     slot_ends: Time,
     has_sent: bool,
 }
@@ -70,7 +70,7 @@ impl SlotGate {
         Self { config, flows: BTreeMap::new(), queue: VecDeque::new(), turn: None, events: VecDeque::new() }
     }
 
-    /// Whether this flow may send; one that is not known may.
+    /// True if this flow may send; a flow that is not known may.
     pub fn is_open(&self, flow: u32) -> bool {
         !self.flows.contains_key(&flow) || self.token() == Some(flow)
     }

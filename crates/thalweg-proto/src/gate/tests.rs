@@ -8,7 +8,7 @@ fn ms(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-/// A gate with what its driver knows: who is paused, and when it wants to be polled.
+/// A gate with what its driver knows: the flows that are paused, and when the gate wants to be polled.
 struct Driven {
     gate: Gate,
     paused: BTreeSet<u32>,

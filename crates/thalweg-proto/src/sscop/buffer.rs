@@ -1,4 +1,4 @@
-//! What a sender keeps until it is acknowledged, and what of it is to be sent again.
+//! The buffers of a sender: SDs kept until they are acknowledged, and those of them that are to be sent again.
 
 use super::Number;
 use crate::digest::feed;
@@ -72,7 +72,7 @@ impl<P: Clone> TransmissionBuffer<P> {
         self.again.insert(self.first + u64::from(offset))
     }
 
-    /// How many SDs were ever acknowledged, in order or not.
+    /// The number of SDs that were ever acknowledged, in order or not.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }

@@ -4,7 +4,7 @@ use super::rate::RateConfig;
 use super::{MAX_MESSAGE, MAX_UU, Number};
 use crate::units::Duration;
 
-/// How long each timer runs.
+/// The durations of the five timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerConfig {
     /// `Timer_CC`: repeat BGN, END, RS or ER. More than a round trip.
@@ -19,7 +19,7 @@ pub struct TimerConfig {
     pub idle: Duration,
 }
 
-/// What widens the window that a receiver grants: VR(MR).
+/// The event that widens the window that a receiver grants: VR(MR).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credit {
     /// Each delivery, by one message: the window slides by itself.
@@ -35,20 +35,21 @@ pub struct Config {
     pub k: u32,
     /// The longest SSCOP-UU in octets, 0 to 65524 (j).
     pub j: u32,
-    /// How often a BGN, END, RS or ER is sent at most, the first time included; at least 1.
+    /// The most times that a BGN, END, RS or ER is sent, the first time included; at least 1.
     pub max_cc: u32,
     /// A POLL goes out after so many SDs, whatever the timer says; at least 1.
     pub max_pd: u32,
-    /// How many elements the list of a STAT has at most: odd, 3 to 16379.
+    /// The most elements that the list of a STAT has: odd, 3 to 16379.
     pub max_stat: u32,
-    /// How many SDs the receiver accepts at the start: 1 to 2^23 - 1, so that an old number is never taken for a new one.
+    /// The SDs that the receiver accepts at the start: 1 to 2^23 - 1, so that an old number is never taken for a new
+    /// one.
     pub window: u32,
-    /// What widens the window afterwards.
+    /// The event that widens the window afterwards.
     pub credit: Credit,
-    /// How many SDs the sender keeps unacknowledged at most, whatever the peer grants: 1 to 2^23 - 1. A bound of our own
+    /// The most SDs that the sender keeps unacknowledged, whatever the peer grants: 1 to 2^23 - 1. A bound of our own
     /// on memory.
     pub buffer: u32,
-    /// How long each timer runs, at least a picosecond.
+    /// The durations of the timers, each at least a picosecond.
     pub timers: TimerConfig,
     /// Send a POLL as soon as the last retransmission that was asked for has gone out. Not in every implementation; off
     /// by default.

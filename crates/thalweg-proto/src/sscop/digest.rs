@@ -1,4 +1,4 @@
-//! What decides what an end does next.
+//! The state that decides what an end does next, fed to a hasher.
 //!
 //! The numbers of its POLLs are fed as distances from VT(PS), which only ever grows: ends that differ in how many POLLs they
 //! have sent, and in nothing else, do the same to PDUs whose N(PS) differ by as much.

@@ -15,17 +15,17 @@ use std::sync::Arc;
 pub struct EndpointConfig {
     /// The parameters of SSCOP.
     pub sscop: Arc<Config>,
-    /// What is written is cut into messages of at most so many octets, 1 to k.
+    /// The longest message in octets into which written data is cut, 1 to k.
     pub segment: u32,
 }
 
-/// What an endpoint has counted and believes.
+/// The counters and estimates of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndpointStats {
-    /// What all senders have. The window is the peer's credit, in flight is VT(S) - VT(A), round-trip times are those of
-    /// POLLs.
+    /// The statistics that all senders have. The window is the peer's credit, in flight is VT(S) - VT(A), round-trip
+    /// times are those of POLLs.
     pub common: SenderStats,
-    /// What the engine has counted.
+    /// The counters of the engine.
     pub sscop: super::Stats,
 }
 
@@ -110,7 +110,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What has been taken.
+    /// The data that the receiver has taken so far.
     pub fn counts(&self) -> ReceiverCounts {
         let stats = self.sscop.stats();
         ReceiverCounts {
@@ -125,7 +125,7 @@ impl<P: Payload> Endpoint<P> {
         self.queue.len()
     }
 
-    /// What holds the endpoint back since the last poll; `None` before the first, and when all is done.
+    /// The limit that has held the endpoint back since the last poll; `None` before the first, and when all is done.
     pub const fn held_by(&self) -> Option<Limit> {
         self.limits.current()
     }
@@ -155,7 +155,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What a signal means to the application.
+    /// The event that a signal makes for the application; `None` if it makes none.
     fn on_signal(&mut self, now: Time, signal: Signal<P>) -> Option<Event<P>> {
         let accept = match signal {
             Signal::Data { mu, .. } => {
@@ -201,7 +201,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What holds the endpoint back when the engine has nothing to send.
+    /// The limit that holds the endpoint back when the engine has nothing to send.
     fn limit(&self, paced: bool) -> Option<Limit> {
         let empty = self.queue.is_empty() && self.sscop.queued() == 0;
         Some(match self.sscop.state() {

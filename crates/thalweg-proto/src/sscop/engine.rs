@@ -57,7 +57,7 @@ impl State {
     ];
 }
 
-/// Why an end wants to be polled.
+/// The reason for which an end wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// A timer expires.
@@ -84,7 +84,7 @@ pub struct Variables {
     pub vr_sq: u8,
 }
 
-/// What an end has counted.
+/// The counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// SDs sent, the repeated ones included.
@@ -109,7 +109,7 @@ pub struct Stats {
     pub overrun: u64,
 }
 
-/// What an end last sent and may have to repeat.
+/// The parameters of the PDUs that an end last sent and may have to repeat.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Repeats<P> {
     /// SSCOP-UU of BGN, RS or END.
@@ -140,7 +140,7 @@ pub struct Sscop<P: Payload> {
     pub(super) repeats: Repeats<P>,
     /// The layer below takes no SD, UD and MD.
     pub(super) busy: bool,
-    /// When POLLs were sent whose answers have not come.
+    /// The POLLs that have not been answered, with the times at which they were sent.
     pub(super) polls: VecDeque<(Number, Time)>,
     pub(super) rtt: RttEstimator,
     /// An SD could go but for the rate.
@@ -196,7 +196,7 @@ impl<P: Payload> Sscop<P> {
         self.v
     }
 
-    /// What was counted.
+    /// The counters so far.
     pub fn stats(&self) -> Stats {
         self.stats
     }
@@ -231,12 +231,13 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// What the peer sends is late for a reason that is not the path's: POLLs that are not answered yet measure nothing.
+    /// Forgets the POLLs that are not answered yet, so that they measure no round trip: what the peer sends is late for
+    /// a reason that is not the path's.
     pub fn skip_round_trips(&mut self) {
         self.polls.clear();
     }
 
-    /// When last polled, an SD could have gone but for the rate.
+    /// True if, when last polled, an SD could have gone but for the rate.
     pub fn is_paced(&self) -> bool {
         self.paced
     }

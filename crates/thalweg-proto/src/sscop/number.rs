@@ -8,7 +8,7 @@
 pub struct Number(u32);
 
 impl Number {
-    /// How many numbers there are.
+    /// The count of different sequence numbers, 2^24.
     pub const MODULUS: u32 = 1 << 24;
     /// Half of them: a difference of less is "later", of more "earlier".
     pub const HALF: u32 = Self::MODULUS / 2;
@@ -37,7 +37,7 @@ impl Number {
         self.plus(1)
     }
 
-    /// How far this is after `base`, 0 to 2^24 - 1.
+    /// The distance from `base` up to this number, 0 to 2^24 - 1.
     pub const fn after(self, base: Self) -> u32 {
         Self::new(self.0.wrapping_sub(base.0)).0
     }

@@ -1,10 +1,10 @@
-//! What two ends of SSCOP say to each other (Q.2110, clause 7).
+//! The PDUs that two ends of SSCOP exchange (Q.2110, clause 7).
 
 use super::Number;
 use super::rate::RateField;
 use crate::payload::Payload;
 
-/// Who releases a connection: the source bit of END.
+/// The side that releases a connection, user or SSCOP: the source bit of END.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The user asked for it.
@@ -40,7 +40,7 @@ pub enum Pdu<P> {
     },
     /// END: releases the connection.
     End {
-        /// Who wants it.
+        /// The side that wants the release.
         source: Source,
         /// The user's octets.
         uu: Option<P>,
@@ -112,8 +112,8 @@ pub struct Stat {
     pub mr: Number,
     /// Everything before has been received.
     pub r: Number,
-    /// Where runs begin, in turn of missing and of received SDs. An even count ends with the end of a run of missing
-    /// ones; of an odd one the last is the end of a run of received ones. A single element says nothing.
+    /// The numbers at which runs begin, in turn of missing and of received SDs. An even count ends with the end of a
+    /// run of missing ones; of an odd one the last is the end of a run of received ones. A single element says nothing.
     pub list: Vec<Number>,
     /// The rate that the receiver found the network to grant, where rate control is in use.
     pub rate: Option<RateField>,

@@ -49,7 +49,7 @@ impl<P: Payload> Sscop<P> {
         self.sent.span() >= self.window()
     }
 
-    /// When the rate lets the next SD go.
+    /// The time at which the rate lets the next SD go; `None` without rate control, or with no SD to send.
     fn paced(&mut self, again: bool) -> Option<Time> {
         let rate = self.rate.as_mut()?;
         let next = if again { self.sent.requested() } else { self.queue.front() };

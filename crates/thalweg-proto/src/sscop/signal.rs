@@ -1,4 +1,4 @@
-//! What SSCOP, its user and layer management tell each other (Q.2110, clause 6.1).
+//! The requests, indications and confirmations between SSCOP, its user and layer management (Q.2110, clause 6.1).
 
 use super::{Number, Pdu, Source};
 
@@ -61,7 +61,7 @@ pub enum Request<P> {
     ManagementData(P),
 }
 
-/// Which messages are to be handed back: RN.
+/// The messages that are to be handed back: RN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retrieve {
     /// Those that were never sent.
@@ -72,7 +72,7 @@ pub enum Retrieve {
     Total,
 }
 
-/// What an end tells its user and layer management.
+/// An indication or confirmation of an end to its user and layer management.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Signal<P> {
     /// AA-ESTABLISH.indication: the peer asks for a connection.
@@ -215,7 +215,7 @@ impl core::fmt::Display for Invalid {
 
 impl core::error::Error for Invalid {}
 
-/// Why a request was not taken.
+/// The reason for which a request was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The state does not allow it.

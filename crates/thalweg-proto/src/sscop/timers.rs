@@ -24,7 +24,7 @@ impl Timer {
     pub const ALL: [Self; 5] = [Self::Cc, Self::Poll, Self::KeepAlive, Self::Idle, Self::NoResponse];
 }
 
-/// When each timer that runs will expire.
+/// The times at which timers expire; `None` for one that does not run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers([Option<Time>; 5]);
 

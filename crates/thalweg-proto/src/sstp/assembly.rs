@@ -12,10 +12,10 @@ use std::sync::Arc;
 /// A segment of the window that is not yet delivered.
 #[derive(Clone, Debug, Hash)]
 struct Track<P> {
-    /// Which packets are stored.
+    /// The packets that are stored.
     have: Bitmap,
     stored: u32,
-    /// How many packets it has: the most there can be until `is_known`.
+    /// The number of packets in the segment: the most there can be until `is_known`.
     length: u16,
     is_known: bool,
     /// The sender had all of a full segment. An application that takes back what has not been sent ends it early still.
@@ -31,7 +31,7 @@ struct Track<P> {
     packets: Vec<Option<P>>,
 }
 
-/// What became of a packet.
+/// The outcome of storing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     New,
@@ -39,7 +39,7 @@ pub(super) enum Stored {
     Refused,
 }
 
-/// What the tolerance check finds.
+/// The result of the tolerance check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing to say: it has been accepted before.
@@ -52,14 +52,14 @@ pub(super) enum Verdict {
     Waiting,
 }
 
-/// What goes to the application, in order.
+/// An item for the application, in order: data, or a number of packets missing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ready<P> {
     Piece(P),
     Hole(u32),
 }
 
-/// What was counted here.
+/// The counters of assembly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub segments: u64,
@@ -96,7 +96,7 @@ pub(super) struct Assembly<P> {
     slots: BTreeSet<u64>,
     /// Segments that were accepted, discarded, and not asked for since.
     evicted: BTreeSet<u64>,
-    /// How many segments there are of which packets were discarded and that are not accepted.
+    /// The number of segments of which packets were discarded and that are not accepted.
     refused: u32,
     /// No packet has been lost for so long that what is discarded is discarded because of what was discarded before.
     pub is_calm: bool,
@@ -140,7 +140,7 @@ impl<P: Payload> Assembly<P> {
         self.expected + self.tracks.len() as u64
     }
 
-    /// Whether segments have been begun and not delivered.
+    /// True if segments have been begun and not delivered.
     pub fn is_incomplete(&self) -> bool {
         !self.tracks.is_empty()
     }
@@ -202,12 +202,12 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// How many packets a segment has, as far as is known.
+    /// The number of packets in a segment, as far as is known.
     pub fn length(&self, segment: u64) -> u16 {
         self.track(segment).map_or(0, |track| track.length)
     }
 
-    /// Which packets of a segment are there, where some are wanted.
+    /// The bitmap of a segment's packets that are there, where some are wanted; `None` where none are.
     pub fn wanted(&self, segment: u64) -> Option<Bitmap> {
         let track = self.track(segment).filter(|track| !track.accepted)?;
         let mut bitmap = track.have.clone();
@@ -232,12 +232,12 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// How many segments there is room for.
+    /// The segments that there is room for, at least 1.
     fn buffer(&self) -> u64 {
         u64::from(self.config.buffer.max(1))
     }
 
-    /// Whether a segment could be stored now, but for eviction.
+    /// True if a segment could be stored now, but for eviction.
     pub fn has_room(&self, segment: u64) -> bool {
         match self.config.acknowledgement {
             Acknowledgement::Hard | Acknowledgement::Firm => segment < self.consumed + self.buffer(),

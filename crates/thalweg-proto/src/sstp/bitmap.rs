@@ -1,4 +1,4 @@
-//! Which packets of a segment are there.
+//! The bitmap of the packets of a segment that are there.
 
 use core::fmt;
 
@@ -58,7 +58,7 @@ impl Bitmap {
             .map(|at| (0..8).fold(0, |byte, bit| byte | (u8::from(self.has(at * 8 + bit)) * (0x80 >> bit))))
     }
 
-    /// How many bits there are: the packets of the segment rounded up to whole bytes.
+    /// The number of bits: the packets of the segment rounded up to whole bytes.
     pub fn len(&self) -> u32 {
         u32::from(self.bytes) * 8
     }
@@ -75,7 +75,7 @@ impl Bitmap {
         }
     }
 
-    /// Whether a packet has been received; packets beyond the end count as received.
+    /// True if a packet has been received; packets beyond the end count as received.
     #[inline]
     pub fn has(&self, packet: u32) -> bool {
         packet >= self.len() || self.words()[packet as usize / 64] & (1 << (packet % 64)) != 0
@@ -115,12 +115,12 @@ impl Bitmap {
         *word &= !(1 << (packet % 64));
     }
 
-    /// How many packets are missing.
+    /// The number of packets that are missing.
     pub fn count_missing(&self) -> u32 {
         self.len() - self.words().iter().map(|word| word.count_ones()).sum::<u32>()
     }
 
-    /// How many packets before `packet` are missing.
+    /// The number of packets before `packet` that are missing.
     pub fn count_missing_before(&self, packet: u32) -> u32 {
         self.missing_from(0).take_while(|&missing| missing < packet).count() as u32
     }

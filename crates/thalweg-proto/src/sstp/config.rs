@@ -6,7 +6,7 @@ use crate::units::Duration;
 /// The largest window in segments: numbers are compared modulo 2^16.
 pub const MAX_WINDOW: u16 = (1 << 15) - 1;
 
-/// What a receiver does with segments that it has no room for, and what its acknowledgements promise.
+/// The treatment of segments for which a receiver has no room, and the promise of its acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Acknowledgement {
     /// Packets beyond the buffer, counted from the lowest segment that is not consumed, are discarded and asked for
@@ -22,25 +22,25 @@ pub enum Acknowledgement {
 }
 
 impl Acknowledgement {
-    /// Whether the sender must keep acknowledged segments until the cumulative acknowledgement has passed them.
+    /// True if the sender must keep acknowledged segments until the cumulative acknowledgement has passed them.
     pub const fn is_soft(self) -> bool {
         matches!(self, Self::Soft(_))
     }
 }
 
-/// When a receiver with soft acknowledgement asks for segments that it has acknowledged and then discarded. The paper
-/// says only that discarding delays the requests.
+/// The time at which a receiver with soft acknowledgement asks for segments that it has acknowledged and then
+/// discarded. The paper says only that discarding delays the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Evicted {
-    /// When one of them is the lowest missing one: that one.
+    /// Ask for one of them when it is the lowest missing one, and for that one alone.
     One,
-    /// When one of them is the lowest missing one: all of them.
+    /// Ask for all of them when one is the lowest missing one.
     All,
-    /// When they are discarded.
+    /// Ask for them when they are discarded.
     AtOnce,
 }
 
-/// How much of a segment may be missing.
+/// The part of a segment that may be missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
     /// So many packets; 0 is full reliability.
@@ -69,9 +69,9 @@ pub struct SenderConfig {
     pub packet: u32,
     /// The rate at which packets leave.
     pub rate: RateSpec,
-    /// When an idle sender goes on.
+    /// The time at which an idle sender goes on.
     pub resume: Resume,
-    /// How many segments may be sent before the first report, 1 to [`MAX_WINDOW`]: at least `1 + w_a`.
+    /// The segments that may be sent before the first report, 1 to [`MAX_WINDOW`]: at least `1 + w_a`.
     pub window: u16,
     /// Keep acknowledged segments until all before them are acknowledged: the receiver's acknowledgements are soft.
     pub soft: bool,
@@ -88,14 +88,14 @@ pub struct ReceiverConfig {
     pub window: u16,
     /// B: how many segments there is room for, at least 1; no more than the window are ever used.
     pub buffer: u16,
-    /// What happens where the window is larger than the buffer.
+    /// The treatment of segments for which there is no room, where the window is larger than the buffer.
     pub acknowledgement: Acknowledgement,
-    /// How much of a segment may be missing.
+    /// The part of a segment that may be missing.
     pub tolerance: Tolerance,
     /// So many packets with higher shipment numbers must have come before one is given up; 0 on paths that keep order.
     pub reordering: u16,
-    /// How often the latest state is repeated while something is outstanding, and how often a keep-alive packet is
-    /// answered: the round-trip time, at least 10 ms.
+    /// The interval at which the latest state is repeated while something is outstanding, and at which keep-alive
+    /// packets are answered: the round-trip time, at least 10 ms.
     pub repeat: Duration,
     /// Delivered segments take room until the application reports them consumed.
     pub wait_for_consumption: bool,

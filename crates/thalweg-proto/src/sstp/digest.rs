@@ -1,4 +1,4 @@
-//! What decides what the two ends do next, with numbers counted from an [`Origin`].
+//! The states that decide what the two ends do next, fed to a hasher, with numbers counted from an [`Origin`].
 
 use super::receiver::{CALM, Group as Arriving, Pending, Reply};
 use super::sender::{Group as Leaving, Record};

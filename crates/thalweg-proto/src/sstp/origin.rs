@@ -1,4 +1,4 @@
-//! Where numbers are counted from when states are compared.
+//! The origin from which numbers are counted when states are compared.
 
 use super::{Data, Pdu, Position, Receiver, Report, Request, Sender};
 use crate::payload::Payload;

@@ -1,4 +1,4 @@
-//! What an SSTP sender and receiver say to each other.
+//! The packets that an SSTP sender and receiver exchange.
 
 use super::Bitmap;
 use crate::payload::Payload;
@@ -36,11 +36,11 @@ pub struct Data<P> {
     pub full: bool,
     /// It has been sent before.
     pub resent: bool,
-    /// What it carries.
+    /// The application data of the packet.
     pub payload: P,
 }
 
-/// How far a sender has got when it has nothing to send.
+/// The position that a sender has reached when it has nothing to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The shipment number used last.
@@ -51,7 +51,7 @@ pub struct Position {
     pub packet: u16,
 }
 
-/// What both acknowledgements say.
+/// The state of the receiver that both acknowledgements report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
     /// Counts reports; one that is not newer than those before it is dropped.
@@ -64,12 +64,12 @@ pub struct Report {
     pub limit: u16,
 }
 
-/// What a SNAK asks for.
+/// The packets of a segment that a SNAK asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The segment.
     pub segment: u16,
-    /// Which of its packets are wanted: those with a 0.
+    /// The packets of the segment that are wanted: those with a 0.
     pub bitmap: Bitmap,
 }
 
@@ -79,7 +79,7 @@ impl<P: Payload> Pdu<P> {
         matches!(self, Self::Data(_))
     }
 
-    /// How much application data there is, in bytes.
+    /// The application data in the packet, in bytes; 0 in all but data packets.
     pub fn payload_len(&self) -> u32 {
         match self {
             Self::Data(data) => data.payload.len(),
@@ -94,7 +94,7 @@ pub(super) fn expand(number: u16, reference: u64) -> Option<u64> {
     reference.checked_add_signed(i64::from(distance))
 }
 
-/// How far `number` is ahead of `reference`, in serial arithmetic.
+/// The distance by which `number` is ahead of `reference`, in serial arithmetic.
 pub(super) fn ahead(number: u32, reference: u32) -> i32 {
     number.wrapping_sub(reference) as i32
 }

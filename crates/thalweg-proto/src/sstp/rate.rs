@@ -17,7 +17,7 @@ pub struct RateSpec {
     slack: Duration,
 }
 
-/// Why a rate specification is refused.
+/// The reason for which a rate specification is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateError {
     /// The peak rate is zero, the burst has no packet, or packets have no size.
@@ -50,7 +50,7 @@ impl RateSpec {
     ///
     /// # Errors
     ///
-    /// When the bursts do not fit into their period.
+    /// [`RateError::TooOften`] if the bursts do not fit into their period, [`RateError::Nothing`] if there is nothing to send.
     pub fn new(peak: Rate, burst: u32, period: Duration, packet: Bytes) -> Result<Self, RateError> {
         if peak.is_zero() || burst == 0 || packet.get() == 0 {
             return Err(RateError::Nothing);
@@ -71,7 +71,7 @@ impl RateSpec {
     ///
     /// # Errors
     ///
-    /// When the average is zero or above the peak, or there is nothing to send.
+    /// [`RateError::Average`] if the average is zero or above the peak, otherwise the errors of [`RateSpec::new`].
     pub fn with_average(peak: Rate, average: Rate, burst: u32, packet: Bytes) -> Result<Self, RateError> {
         if average.is_zero() || average > peak {
             return Err(RateError::Average);
@@ -118,7 +118,7 @@ impl RateSpec {
     }
 }
 
-/// When a sender that had nothing to send goes on.
+/// The time at which a sender that had nothing to send goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resume {
     /// At the next time-out of the burst timer, which never stands still (the paper, section 3.1).
@@ -134,11 +134,11 @@ pub(super) struct BurstClock {
     spec: RateSpec,
     spacing: Duration,
     resume: Resume,
-    /// When the burst began; `None` before the first.
+    /// The start of the burst; `None` before the first.
     began: Option<Time>,
     /// Packets of this burst.
     sent: u32,
-    /// When the peak rate lets the next packet go.
+    /// The time at which the peak rate lets the next packet go.
     next: Time,
     /// A keep-alive packet has gone out in this burst.
     idled: bool,
@@ -168,7 +168,7 @@ impl BurstClock {
         feed(into, (until(*next, now), now.since(*next).min(spec.slack)));
     }
 
-    /// When the next burst may begin.
+    /// The time at which the next burst may begin.
     fn period_end(&self) -> Time {
         self.began.map_or(Time::ZERO, |began| began + self.spec.period)
     }
@@ -257,7 +257,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    /// When packets leave if as many as allowed are sent until `end`.
+    /// The times at which packets leave if as many as allowed are sent until `end`.
     fn departures(clock: &mut BurstClock, from: Time, end: Time) -> Vec<u64> {
         let (mut now, mut times) = (from, Vec::new());
         while now < end {

@@ -10,7 +10,7 @@ use crate::units::{Duration, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Why a receiver wants to be polled.
+/// The reason for which a receiver wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
     /// The latest state is repeated, as the last report may have been lost.
@@ -19,7 +19,7 @@ pub enum ReceiverReason {
     Request,
 }
 
-/// What a receiver has counted.
+/// The counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
     /// Segments accepted.
@@ -60,7 +60,7 @@ pub(super) enum Group {
     Nothing,
     /// A segment for the first time, up to a packet.
     New(u64, u16),
-    /// What was asked for of a segment, up to a packet.
+    /// Packets of a segment that were asked for, up to a packet.
     Resend(u64, u16, Option<Bitmap>),
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Pending {
     pub(super) at: Time,
 }
 
-/// What is to be sent.
+/// An acknowledgement that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reply {
     Pack(u64),
@@ -98,11 +98,11 @@ pub struct Receiver<P: Payload> {
     pub(super) held: BTreeSet<u64>,
     pub(super) replies: VecDeque<Reply>,
     pub(super) next_control: u32,
-    /// When the sender heard last, or something new became outstanding.
+    /// The time at which the sender last heard, or something new became outstanding.
     pub(super) told_at: Time,
-    /// When packets were found lost last.
+    /// The time at which packets were last found lost.
     pub(super) lost_at: Time,
-    /// When something that was asked for came last.
+    /// The time at which something that was asked for last came.
     pub(super) answered_at: Time,
     pub(super) stats: ReceiverStats,
 }
@@ -144,7 +144,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// What has been taken.
+    /// The data that the receiver has taken so far.
     pub fn counts(&self) -> ReceiverCounts {
         self.assembly.counts.taken
     }
@@ -297,7 +297,7 @@ impl<P: Payload> Receiver<P> {
         self.ask_for_evicted(now);
     }
 
-    /// Whether a packet belongs to the group that is arriving.
+    /// True if a packet belongs to the group that is arriving.
     fn continues(&mut self, segment: u64, data: &Data<P>) -> bool {
         match &mut self.group {
             Group::New(under_way, last) if *under_way == segment && !data.resent && data.packet > *last => {
@@ -543,7 +543,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// When the latest state, and when requests are to be repeated.
+    /// The times at which the latest state, and at which requests are to be repeated.
     fn deadlines(&self) -> (Time, Time) {
         let state = if self.assembly.is_incomplete() { self.told_at + self.repeat() } else { Time::MAX };
         let patience = self.repeat() + self.repeat();
@@ -659,5 +659,5 @@ const SHORTEST_REPEAT: Duration = Duration::from_millis(10);
 /// Firm acknowledgement withholds the window when no packet has been lost for so many round trips: two would be taken
 /// by a repair that goes well.
 pub(super) const CALM: u64 = 3;
-/// What is held back for reordering is bounded by this.
+/// The most packets that are held back for reordering.
 const MOST_REORDERING: u16 = 1024;

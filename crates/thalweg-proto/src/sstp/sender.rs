@@ -10,7 +10,7 @@ use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Why a sender wants to be polled.
+/// The reason for which a sender wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
     /// The rate specification lets the next packet go.
@@ -19,11 +19,11 @@ pub enum SenderReason {
     KeepAlive,
 }
 
-/// What a sender has counted and believes.
+/// The counters and estimates of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SegmentStats {
-    /// What all senders have. The shortest round-trip time is that from the last packet of a segment to its
-    /// acknowledgement; there are no smoothed one and no time-outs.
+    /// The statistics that all senders have. The shortest round-trip time is that from the last packet of a segment to
+    /// its acknowledgement; there are no smoothed one and no time-outs.
     pub common: SenderStats,
     /// Keep-alive and end-of-stream packets sent.
     pub keep_alives: u64,
@@ -41,7 +41,7 @@ pub struct SegmentStats {
     pub buffered_bytes: u64,
     /// The most that were.
     pub bytes_peak: u64,
-    /// How many segments may be in the window now.
+    /// The segments that may be in the window now.
     pub window: u32,
     /// Segments begun and not acknowledged.
     pub outstanding: u32,
@@ -60,13 +60,13 @@ pub(super) struct Record<P> {
     /// All its packets are here.
     pub(super) whole: bool,
     pub(super) accepted: bool,
-    /// What has been asked for again.
+    /// The packets that have been asked for again.
     pub(super) wanted: Bitmap,
     pub(super) queued: bool,
     pub(super) resent: bool,
-    /// When its first packet left for the first time.
+    /// The time at which its first packet left for the first time.
     pub(super) began: Time,
-    /// When its last packet left.
+    /// The time at which its last packet left.
     pub(super) shipped: Time,
 }
 
@@ -158,7 +158,7 @@ impl<P: Payload> Sender<P> {
         self.queue.len()
     }
 
-    /// What holds the sender back since the last poll; `None` before the first, and when all is done.
+    /// The limit that has held the sender back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
@@ -436,7 +436,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// What keeps a sender with nothing that it may send.
+    /// The limit that holds back a sender with nothing that it may send.
     fn idle_limit(&self) -> Option<Limit> {
         if !self.queue.is_empty() {
             Some(Limit::ReceiverWindow)

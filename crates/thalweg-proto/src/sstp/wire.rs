@@ -20,7 +20,7 @@ use super::{Bitmap, Data, Pdu, Position, Report, Request};
 use crate::payload::{Payload, Slice};
 use core::fmt;
 
-/// What the second byte of the type row says.
+/// The version of the format: the second byte of the type row.
 pub const VERSION: u8 = 1;
 /// The bytes of a data packet beside its data, and of a keep-alive or end-of-stream packet.
 pub const DATA_OVERHEAD: usize = 18;
@@ -36,7 +36,7 @@ const FULL: u8 = 4;
 const FIXED: usize = 16;
 const CHECKSUM: usize = 2;
 
-/// Why bytes are not a packet.
+/// The reason for which bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// Too short or too long for the type.
@@ -121,7 +121,7 @@ pub fn encode(connection: u32, pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
 ///
 /// # Errors
 ///
-/// What is malformed; the packet is to be counted and dropped.
+/// [`DecodeError`], which says what is malformed; the packet is to be counted and dropped.
 pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
     let bytes = packet.as_bytes();
     let length = DecodeError::Length(bytes.len());

@@ -15,14 +15,14 @@ const DEADLINE: Time = Time::from_picos(400_000_000_000_000);
 /// More outputs than that at one moment are a loop.
 const MOST_OUTPUTS: u32 = 5_000;
 
-/// What the channel and the applications do.
+/// The behaviour of the channel and the applications.
 #[derive(Clone, Debug)]
 pub struct Weather {
     pub loss: f64,
     /// Of what the receiver sends.
     pub report_loss: f64,
     pub duplicate: f64,
-    /// How many packets are held back so that others pass them, up to `hold`.
+    /// The share of packets that are held back so that others pass them, for up to `hold`.
     pub reorder: f64,
     pub delay: Duration,
     pub hold: Duration,

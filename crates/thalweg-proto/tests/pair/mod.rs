@@ -21,7 +21,7 @@ const MOST_OUTPUTS: u32 = 5_000;
 /// A pair that needs more steps is in a loop.
 const MOST_STEPS: u32 = 1_000_000;
 
-/// What the channel does to packets.
+/// The channel's treatment of packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Hostility {
     pub loss: f64,
@@ -33,11 +33,11 @@ pub struct Hostility {
     /// Routers send messages this often, about anything.
     pub messages: Option<Duration>,
     pub delay: Duration,
-    /// How long a packet is held back at most, when it is to be passed by others.
+    /// The longest time that a packet is held back, when it is to be passed by others.
     pub hold: Duration,
 }
 
-/// How the receiving application takes what is delivered.
+/// The way in which the receiving application takes what is delivered.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader {
     Greedy,
@@ -332,7 +332,7 @@ impl<'a, P: Data> Pair<'a, P> {
         self.plan.outputs_at_once.is_some() && self.stream.chance(0.5)
     }
 
-    /// How many outputs to take now: all, or a few.
+    /// The number of outputs to take now: all, or a few.
     fn budget(&self) -> u32 {
         self.plan.outputs_at_once.unwrap_or(MOST_OUTPUTS)
     }

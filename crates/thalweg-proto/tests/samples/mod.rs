@@ -1,4 +1,4 @@
-//! What a controller is told, made by hand: segments of 1000 bytes, round trips of 100 ms.
+//! Samples for a controller, made by hand: segments of 1000 bytes, round trips of 100 ms.
 
 use thalweg_proto::congestion::{AckSample, Controller, LossKind, LossSample, Path};
 use thalweg_proto::units::{Duration, Time};

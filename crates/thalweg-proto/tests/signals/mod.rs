@@ -1,4 +1,4 @@
-//! What a source does about a drop that it may hear of twice: from a router, and by a time-out or duplicates.
+//! The response of a source to a drop that it may hear of twice: from a router, and by a time-out or duplicates.
 
 use crate::trace::Trace;
 use crate::{config, s2, s3, s4};

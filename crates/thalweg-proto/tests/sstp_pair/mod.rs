@@ -11,7 +11,7 @@ use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::{Engine, Output};
 
-/// What a line does with one PDU.
+/// The fate of one PDU on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Arrive,
@@ -59,7 +59,7 @@ pub struct Pair {
     fate_back: Fates,
     sent: [u64; 2],
     due: [Time; 2],
-    /// What the application got, in order; holes as the number of packets missing.
+    /// The bytes that the application got, in order; holes as the number of packets missing.
     pub delivered: Vec<u8>,
     pub holes: Vec<(usize, u32)>,
     pub finished: bool,

@@ -102,8 +102,8 @@ impl Trace {
         self.poll()
     }
 
-    /// What the sender does now: new segments by number, `r` before one sent again, in parentheses the length where it
-    /// is not a whole segment, `!` before a sign of congestion.
+    /// Drains the sender and writes what it does now: new segments by number, `r` before one sent again, in parentheses
+    /// the length where it is not a whole segment, `!` before a sign of congestion.
     pub fn poll(&mut self) -> String {
         let mut log = String::new();
         loop {
@@ -148,7 +148,7 @@ impl Trace {
         self.sender.set_segment(bytes);
     }
 
-    /// When the sender wants to be polled again, in milliseconds; infinite when it does not.
+    /// The time at which the sender wants to be polled again, in milliseconds; infinite when it does not.
     pub fn timer(&self) -> f64 {
         if self.timer == Time::MAX { f64::INFINITY } else { self.timer.as_picos() as f64 / 1e9 }
     }

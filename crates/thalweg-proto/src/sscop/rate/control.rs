@@ -12,16 +12,16 @@ pub struct Control {
     rate: f64,
     /// The receiver's last rate.
     probed: f64,
-    /// What the last step made of the probed rate, at most 1.
+    /// The factor by which the last step multiplied the probed rate, at most 1.
     factor: f64,
     rtt: RttEstimator,
     rtt_config: RttConfig,
     measured: bool,
-    /// When the last STAT came, and what was acknowledged by then.
+    /// The time of the last STAT, and what was acknowledged by then.
     last: Option<(Time, u64)>,
     /// The start is over: there was a backlog.
     had_backlog: bool,
-    /// When the queue was last seen empty.
+    /// The time at which the queue was last seen empty.
     empty_at: Time,
     /// Steps of draining that are left.
     draining: u32,
@@ -65,8 +65,8 @@ impl Control {
         self.rate * self.config.pdu_bits() / f64::from(self.config.unit.bits())
     }
 
-    /// How long a POLL waits for its answer: the smoothed round trip and four deviations, twice as long after each one
-    /// without. `None` before the first answer.
+    /// The time that a POLL waits for its answer: the smoothed round trip and four deviations, twice as long after each
+    /// one without. `None` before the first answer.
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.measured.then(|| self.rtt.timeout())
     }

@@ -25,7 +25,7 @@ pub struct Estimator {
     probing: Probing,
     keep: bool,
     records: std::collections::VecDeque<Record>,
-    /// When the last SD arrived, and its number; `None` after a pause.
+    /// The arrival time of the last SD, and its number; `None` after a pause.
     last: Option<(Time, Number)>,
     /// An SD has arrived since the last POLL.
     arrived: bool,

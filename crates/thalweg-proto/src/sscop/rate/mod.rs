@@ -85,7 +85,7 @@ impl RateField {
     }
 }
 
-/// What sizes and rates are counted in.
+/// The unit in which sizes and rates are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Octets of PDUs.
@@ -112,7 +112,7 @@ impl Unit {
     }
 }
 
-/// How the source probes and the receiver reads it.
+/// The pattern of spacings with which the source probes, and how the receiver reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Probing {
     /// Spacings of a half and one and a half intervals in turn; the receiver takes the lowest third (Chen and Chen).
@@ -121,7 +121,7 @@ pub enum Probing {
     PacketPair,
 }
 
-/// What queueing-delay control starts from when there is a backlog above one PDU.
+/// The rate from which queueing-delay control starts when there is a backlog above one PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// The probed rate, as printed.
@@ -139,15 +139,15 @@ pub struct RateConfig {
     pub most: Rate,
     /// The size of a full SD in octets, the "PDU" of the rules below.
     pub pdu: u32,
-    /// What sizes and rates are counted in.
+    /// The unit in which sizes and rates are counted.
     pub unit: Unit,
-    /// How the source probes.
+    /// The pattern of spacings with which the source probes.
     pub probing: Probing,
     /// The backlog that a source aims at, in PDUs (α).
     pub alpha: f64,
-    /// Which rate is corrected.
+    /// The rate that is corrected for a backlog.
     pub base: Base,
-    /// How much of the backlog above α is taken off in a period, above 0 to 1.
+    /// The share of the backlog above α that is taken off in a period, above 0 to 1.
     pub gain: f64,
     /// After the first backlog a source without one grows at most to so many times what is delivered; `None` for no bound.
     pub growth: Option<f64>,
@@ -257,7 +257,7 @@ impl RateControl {
         self.control.rate()
     }
 
-    /// When the next SD may go. The first of a pair is the one with an even number.
+    /// The time at which the next SD may go. The first of a pair is the one with an even number.
     pub fn due(&mut self, length: u32, again: bool, s: Number) -> Time {
         let second = !again && s.get() % 2 == 1;
         self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
@@ -295,7 +295,7 @@ impl RateControl {
         self.control.on_poll_timeout();
     }
 
-    /// How long a POLL waits for its answer; `otherwise` before the first round trip was measured.
+    /// The time that a POLL waits for its answer; `otherwise` before the first round trip was measured.
     pub fn poll_timeout(&self, otherwise: Duration) -> Duration {
         self.control.poll_timeout().unwrap_or(otherwise)
     }

@@ -8,11 +8,11 @@ use crate::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub struct Pacer {
     probing: Probing,
-    /// What was sent after long spacings and not yet after short ones.
+    /// The units sent after long spacings less those sent after short ones.
     counter: i64,
-    /// When the last SD left.
+    /// The departure time of the last SD; `None` before the first.
     last: Option<Time>,
-    /// When the next SD may leave, as last asked.
+    /// The time at which the next SD may leave, as last asked.
     due: Time,
     lateness: Lateness,
 }
@@ -23,7 +23,7 @@ impl Pacer {
         Self { probing, counter: 0, last: None, due: Time::ZERO, lateness: Lateness::default() }
     }
 
-    /// When an SD of `size` units may leave at `rate` units a second; `second` for the second of a pair.
+    /// The time at which an SD of `size` units may leave at `rate` units a second; `second` for the second of a pair.
     ///
     /// The interval I is size / rate. With the paper's pattern (section 3.1) it is I/2 while more was sent after long
     /// intervals than after short ones, and 3I/2 otherwise. Pairs leave back to back every 2I.

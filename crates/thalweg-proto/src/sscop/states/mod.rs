@@ -281,7 +281,7 @@ impl<P: Payload> Sscop<P> {
     }
 }
 
-/// What the state does not allow.
+/// Refuses a request that the state does not allow.
 fn refuse<P>(_request: Request<P>) -> Result<(), Refusal> {
     Err(Refusal::State)
 }

@@ -184,7 +184,7 @@ impl<P: Payload> Sscop<P> {
         Ok(())
     }
 
-    /// What was sent before the recovery and not retrieved is given up; what was not sent yet is sent now.
+    /// Gives up what was sent before the recovery and not retrieved, and sends what was not sent yet.
     fn forget_sent(&mut self) {
         if !self.clear_buffers {
             self.sent.clear();

@@ -6,7 +6,7 @@ use crate::random::Stream;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// What a channel does.
+/// The faults of a channel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Channel {
     loss: f64,
@@ -18,13 +18,13 @@ struct Channel {
 /// Two ends, and what is on its way to each.
 struct Pair<P: Payload> {
     ends: [Sscop<P>; 2],
-    /// When each PDU arrives at the end of that index.
+    /// The PDUs on their way to the end of that index, with their times of arrival.
     wires: [VecDeque<(Time, Pdu<P>)>; 2],
     channel: Channel,
     delay: Duration,
     now: Time,
     stream: Stream,
-    /// What each end delivered: messages and their numbers.
+    /// The messages that each end delivered, with their numbers.
     delivered: [Vec<P>; 2],
     errors: Vec<(usize, ErrorCode)>,
     /// SDs that the channel lost.

@@ -276,7 +276,7 @@ fn kind(input: &str) -> &str {
     input.split([' ', ',']).next().unwrap_or(input)
 }
 
-/// What a table says of an input: what is done, and the next state.
+/// The row of a table for an input: the actions, and the next state.
 fn expected(table: &str, state: State, input: &str) -> (String, String) {
     let names = |list: &str| list.split(", ").any(|name| name == input || name == kind(input));
     let mut rows = table.lines().skip(1).filter_map(|row| {
@@ -371,7 +371,7 @@ fn what_is_longer_than_agreed_is_no_pdu() {
     assert_eq!((end.sscop.stats().invalid, end.sscop.stats().refused), (2, 2));
 }
 
-/// M24: END says who wants it.
+/// M24: END names the side that wants it.
 #[test]
 fn the_source_of_a_release_is_passed_on() {
     for state in [State::Ready, State::IncomingConnection, State::OutgoingResync, State::RecoveryResponse] {

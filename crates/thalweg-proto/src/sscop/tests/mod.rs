@@ -153,7 +153,7 @@ impl End {
         done
     }
 
-    /// Which timers run: C, P, K, I, N.
+    /// The timers that run: C, P, K, I, N.
     fn running(&self) -> String {
         Timer::ALL
             .into_iter()

@@ -1,4 +1,4 @@
-//! What a receiver does with SDs and POLLs.
+//! The answers of a receiver to SDs and POLLs.
 
 use super::*;
 

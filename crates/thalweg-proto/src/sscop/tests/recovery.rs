@@ -85,7 +85,7 @@ fn what_was_not_acknowledged_can_be_fetched() {
     assert_eq!(end.ask(Request::AcceptRecover), "");
 }
 
-/// E09: who keeps data gets what has come, gaps or not; the numbers show the gaps.
+/// E09: an end that keeps data gets what has come, gaps or not; the numbers show the gaps.
 #[test]
 fn what_was_received_is_delivered_before_recovery() {
     for (clear_buffers, expected) in [(false, "^2:x ^3:x ^RECOVER.ind"), (true, "^RECOVER.ind")] {

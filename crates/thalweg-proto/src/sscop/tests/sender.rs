@@ -1,4 +1,4 @@
-//! What a sender does with STAT and USTAT.
+//! The answers of a sender to STAT and USTAT.
 
 use super::*;
 
@@ -134,7 +134,7 @@ fn split_lists_ask_for_the_same() {
     assert_eq!(ask(&[&[1, 2, 3], &[3, 4, 5], &[5, 6, 7], &[7, 9]]), whole);
 }
 
-/// What is sent again goes before what is new.
+/// SDs that are sent again go before new ones.
 #[test]
 fn repeats_go_first() {
     let mut end = sender(3, 0);
