@@ -74,9 +74,22 @@ pub struct FlowCounts {
     /// Packets of the flow, in either direction, that queues dropped.
     pub drops: u64,
     /// Data packets that queues dropped and that wires lost or damaged.
-    pub lost: u64,
+    pub lost_data: u64,
     /// Data packets that arrived with a mark.
-    pub marked: u64,
+    pub marked_data: u64,
+}
+
+impl FlowCounts {
+    /// A data packet has arrived, with a mark of congestion or without.
+    #[inline]
+    pub(crate) fn arrive(&mut self, marked: bool) {
+        self.marked_data += u64::from(marked);
+    }
+
+    /// A data packet will not arrive.
+    pub(crate) fn lose(&mut self) {
+        self.lost_data += 1;
+    }
 }
 
 /// One-way delays of a flow's data packets.

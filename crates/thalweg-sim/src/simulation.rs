@@ -423,7 +423,7 @@ impl<T: Tracer> Simulation<T> {
         endpoint.engine.receive(self.now, packets.unpack(cargo), flags.has(Flags::MARKED));
         if is_counted {
             let flow = endpoint.flow;
-            self.flows[flow as usize].counts.marked += u64::from(flags.has(Flags::MARKED));
+            self.flows[flow as usize].counts.arrive(flags.has(Flags::MARKED));
             self.record_delay(flow, self.now.since(sent_at));
         }
         self.drain(id);
@@ -454,7 +454,7 @@ impl<T: Tracer> Simulation<T> {
         let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
         if self.counting && is_data && self.network.packets.has_payload(cargo) {
             let flow = self.endpoints[connection as usize * 2].flow;
-            self.flows[flow as usize].counts.lost += 1;
+            self.flows[flow as usize].counts.lose();
         }
     }
 

@@ -133,8 +133,8 @@ fn loss_and_jitter_of_datagrams_are_told() {
     spec.groups = vec![group("call", 1, datagrams(), call)];
     let result = run(&spec);
     let flow = &result.flows[0];
-    assert_eq!(flow.counts.lost, result.links[0].losses);
-    assert!((flow.counts.lost as f64 / flow.sent_packets as f64 - 0.1).abs() < 0.01);
+    assert_eq!(flow.counts.lost_data, result.links[0].losses);
+    assert!((flow.counts.lost_data as f64 / flow.sent_packets as f64 - 0.1).abs() < 0.01);
     assert_eq!(flow.jitter, Some(Duration::ZERO), "alone on its line, each takes as long as the one before");
     // Bursts of two: the second waits for the first, each time for 0.5 ms.
     let writes: Vec<_> = (0..1000).flat_map(|i| [(millis(i * 5), bytes(500)); 2]).collect();
@@ -144,5 +144,5 @@ fn loss_and_jitter_of_datagrams_are_told() {
     let result = run(&spec);
     let jitter = result.flows[0].jitter.expect("datagrams have jitter");
     assert!(jitter.as_picos().abs_diff(500_000_000) < 1_000_000, "{jitter}");
-    assert_eq!(result.flows[0].counts.lost, 0);
+    assert_eq!(result.flows[0].counts.lost_data, 0);
 }

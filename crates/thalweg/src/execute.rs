@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_proto::units::Time;
 use thalweg_report::batch::{self, Job, Progress};
-use thalweg_report::output::{CsvSeries, Folder, FolderError, ParquetSeries, RunKey};
+use thalweg_report::output::{
+    CsvSeries, CsvTransfers, Folder, FolderError, ParquetSeries, ParquetTransfers, RunKey,
+};
 use thalweg_report::report::{AllSeries, Recorder, Replay};
 use thalweg_report::results::{Document, Header, Run};
 use thalweg_scenario::Loaded;
@@ -249,30 +251,49 @@ impl Ending for Traces {
     }
 }
 
-/// The files of series.
-pub struct SeriesFiles {
+/// The files of series, and of transfers where there are any.
+pub struct TableFiles<'a> {
+    folder: &'a Folder,
     csv: CsvSeries<BufWriter<File>>,
     parquet: ParquetSeries<BufWriter<File>>,
+    transfers: Option<(CsvTransfers<BufWriter<File>>, ParquetTransfers<BufWriter<File>>)>,
 }
 
-impl SeriesFiles {
+impl<'a> TableFiles<'a> {
     /// Begins them in `folder`.
-    pub fn new(folder: &Folder) -> Result<Self, Error> {
+    pub fn new(folder: &'a Folder) -> Result<Self, Error> {
         let csv = CsvSeries::new(folder.file("series.csv")?).map_err(|error| cannot_write(&error))?;
         let parquet = ParquetSeries::new(folder.file("series.parquet")?);
-        Ok(Self { csv, parquet: parquet.map_err(|error| cannot_write(&error))? })
+        let parquet = parquet.map_err(|error| cannot_write(&error))?;
+        Ok(Self { folder, csv, parquet, transfers: None })
     }
 
-    /// Adds the series of a run; `scheme` is its name where several are compared.
+    /// Adds the series and the transfers of a run; `scheme` is its name where several are compared.
     pub fn add(&mut self, scheme: &str, result: &RunResult) -> Result<(), Error> {
         let key = RunKey { scheme, seed: result.seed };
         let added = self.csv.add(key, result).and_then(|()| self.parquet.add(key, result));
+        added.map_err(|error| cannot_write(&error))?;
+        if result.transfer_list.is_empty() {
+            return Ok(());
+        }
+        if self.transfers.is_none() {
+            let csv = CsvTransfers::new(self.folder.file("transfers.csv")?);
+            let parquet = ParquetTransfers::new(self.folder.file("transfers.parquet")?);
+            let both = csv.and_then(|csv| Ok((csv, parquet?)));
+            self.transfers = Some(both.map_err(|error| cannot_write(&error))?);
+        }
+        let Some((csv, parquet)) = &mut self.transfers else { return Ok(()) };
+        let added = csv.add(key, result).and_then(|()| parquet.add(key, result));
         added.map_err(|error| cannot_write(&error))
     }
 
     /// Ends them.
     pub fn finish(self) -> Result<(), Error> {
         let finished = self.csv.finish().map(drop).and_then(|()| self.parquet.finish().map(drop));
+        let finished = finished.and_then(|()| match self.transfers {
+            Some((csv, parquet)) => csv.finish().map(drop).and_then(|()| parquet.finish().map(drop)),
+            None => Ok(()),
+        });
         finished.map_err(|error| cannot_write(&error))
     }
 }
@@ -281,7 +302,7 @@ impl SeriesFiles {
 struct Gathered<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,
-    series: Option<SeriesFiles>,
+    tables: Option<TableFiles<'a>>,
     kept: AllSeries,
     replays: Vec<Replay>,
     notes: Vec<String>,
@@ -290,11 +311,11 @@ struct Gathered<'a> {
 
 impl<'a> Gathered<'a> {
     fn new(execution: &'a Execution<'a>) -> Result<Self, Error> {
-        let series = execution.folder.map(SeriesFiles::new).transpose()?;
+        let tables = execution.folder.map(TableFiles::new).transpose()?;
         Ok(Self {
             execution,
             runs: vec![Vec::new(); execution.schemes.len()],
-            series,
+            tables,
             kept: AllSeries::default(),
             replays: Vec::new(),
             notes: Vec::new(),
@@ -307,11 +328,17 @@ impl<'a> Gathered<'a> {
         let ended = trace.end(result).and_then(|Ended { notes, replay }| {
             self.notes.extend(notes);
             self.replays.extend(replay);
-            self.add_series(number, result)
+            self.add_tables(number, result)
         });
         if let Err(error) = ended {
             self.execution.stop.store(true, Ordering::Relaxed);
             self.failed.get_or_insert(error);
+        }
+        if result.transfers_left_out > 0 {
+            self.notes.push(format!(
+                "note: seed {}: {} transfers are counted and have no row in the table of transfers",
+                result.seed, result.transfers_left_out
+            ));
         }
         if let Some(lines) = &self.execution.lines {
             lines.next();
@@ -320,13 +347,13 @@ impl<'a> Gathered<'a> {
         self.runs[number % schemes].push(run);
     }
 
-    fn add_series(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
+    fn add_tables(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
         let Scheme { name, .. } = self.execution.scheme(run);
         let scheme = name.as_deref().unwrap_or("");
         if self.execution.keep_series {
             self.kept.add(RunKey { scheme, seed: result.seed }, result);
         }
-        self.series.as_mut().map_or(Ok(()), |series| series.add(scheme, result))
+        self.tables.as_mut().map_or(Ok(()), |tables| tables.add(scheme, result))
     }
 
     fn document(self) -> Result<(Document, AllSeries, Vec<Replay>), Error> {
@@ -336,8 +363,8 @@ impl<'a> Gathered<'a> {
         if let Some(error) = self.execution.lines.as_ref().and_then(|lines| lines.error()) {
             return Err(Error::Output(error));
         }
-        if let Some(series) = self.series {
-            series.finish()?;
+        if let Some(tables) = self.tables {
+            tables.finish()?;
         }
         if self.runs.iter().all(Vec::is_empty) {
             return Err(Error::Failed("interrupted before anything was run".to_owned()));
@@ -354,5 +381,5 @@ impl<'a> Gathered<'a> {
 }
 
 fn cannot_write(error: &io::Error) -> Error {
-    Error::Failed(format!("cannot write series: {error}"))
+    Error::Failed(format!("cannot write series or transfers: {error}"))
 }

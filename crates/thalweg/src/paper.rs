@@ -3,7 +3,7 @@
 use crate::Done;
 use crate::arguments::PaperArguments;
 use crate::console::{Console, Error};
-use crate::execute::SeriesFiles;
+use crate::execute::TableFiles;
 use crate::progress::Bar;
 use crate::report::Place;
 use crate::run::interruptible;
@@ -131,7 +131,7 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
     let results = paper::distinct(results);
     let folder = folder.run(&case.name)?;
     if case.series {
-        let mut series = SeriesFiles::new(&folder)?;
+        let mut series = TableFiles::new(&folder)?;
         results.iter().try_for_each(|result| series.add("", result))?;
         series.finish()?;
     }

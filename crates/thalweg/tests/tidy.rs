@@ -84,6 +84,24 @@ fn the_map_names_nothing_that_is_gone() {
     assert!(gone.is_empty(), "docs/architecture.md names {gone:?}");
 }
 
+/// The recipe in CONTRIBUTING.md counts the files that a metric touches: here with one that is nothing special.
+#[test]
+fn a_metric_is_two_files() {
+    let of_source = |text: &Text| text.name.starts_with("crates/") && text.name.contains("/src/");
+    let texts = texts();
+    let touched: Vec<&str> = texts
+        .iter()
+        .filter(|text| of_source(text) && text.content.contains("marked_data"))
+        .map(|text| text.name.as_str())
+        .collect();
+    let expected = ["crates/thalweg-report/src/results/metrics.rs", "crates/thalweg-sim/src/flow.rs"];
+    assert_eq!(touched, expected);
+    let recipes = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let recipe = recipes.split("\n## ").find(|part| part.starts_with("Adding a metric")).unwrap();
+    assert!(recipe.contains(&format!("{} files", expected.len())), "the recipe tells another count");
+    assert!(expected.iter().all(|name| recipe.contains(name)), "the recipe names other files");
+}
+
 #[test]
 fn every_crate_says_what_it_is() {
     for entry in fs::read_dir(root().join("crates")).unwrap() {

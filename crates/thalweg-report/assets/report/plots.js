@@ -73,7 +73,8 @@ function makePlot(panel, lines, holder) {
   const options = {
     width,
     height: panel.counts ? BARS_HEIGHT : PLOT_HEIGHT,
-    padding: [8, 12, 0, 0],
+    // Half of the last label of the time axis stands beyond its tick.
+    padding: [8, 26, 0, 0],
     cursor: {
       // Only the cursor is shared: a selection sets the time of all plots once.
       sync: { key: "time", setSeries: false, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },

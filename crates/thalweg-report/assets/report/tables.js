@@ -32,7 +32,7 @@ function sortableTable(heads, rows, className) {
     const all = element("button", { type: "button", onclick: () => {
       body.classList.remove("cut");
       all.remove();
-    } }, `Show all ${rows.length} rows`);
+    } }, `Show all ${rows.length} rows of this table`);
     parts.push(all);
   }
   return parts;
@@ -105,7 +105,9 @@ function fillQueues(run) {
   const rows = run.links.map((row) => element("tr", { class: row[linkColumn("bottleneck")] ? "bottleneck" : null },
     element("td", {}, linkLabel(row), row[linkColumn("bottleneck")] ? element("span", { class: "tag" }, "bottleneck") : null),
     heads.map(([name, , unit]) => cellOf(row[linkColumn(name)], unit))));
-  find("#queues-body").replaceChildren(...sortableTable([["name", "Queue"], ...heads], rows, "queue-table"));
+  const parts = sortableTable([["name", "Queue"], ...heads], rows, "queue-table");
+  if (run.link_count > run.links.length) parts.push(element("p", { class: "note" }, `The first ${run.links.length} of ${run.link_count} queues, bottlenecks before others. results.json has all.`));
+  find("#queues-body").replaceChildren(...parts);
 }
 
 function fillTables() {

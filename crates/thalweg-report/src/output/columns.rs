@@ -123,7 +123,8 @@ fn one(metric: Metric, value: f64) -> String {
         Unit::Segments => format!("{value:.0} {}", Unit::Segments.name()),
         // Small shares of loss are as telling as large ones.
         Unit::Share => Scale::PERCENT.fixed(value, if value > 0.0 && value < 0.0095 { 2 } else { 1 }),
-        Unit::Number => format!("{value:.4}"),
+        // Indices are told by their fourth decimal, ratios well above 1 are not.
+        Unit::Number => format!("{value:.0$}", if value > 1.5 { 2 } else { 4 }),
         Unit::RateSquared => Scale::COUNT.value(value),
     }
 }

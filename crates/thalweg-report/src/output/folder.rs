@@ -175,7 +175,7 @@ impl Folder {
         for (name, about) in FILES {
             let compared = *name == SCHEMES && matches!(document.body, Body::Comparison { .. });
             if *name == README || compared || self.staging.join(name).exists() {
-                text.push_str(&format!("{name:<16}{about}\n"));
+                text.push_str(&format!("{name:<18}{about}\n"));
             }
         }
         let captures = fs::read_dir(&self.staging).into_iter().flatten().flatten();
@@ -340,6 +340,11 @@ const FILES: &[(&str, &str)] = &[
     ("version.txt", "the program's version"),
     ("series.csv", "recorded series: scheme, seed, quantity, unit, subject, time in seconds, value"),
     ("series.parquet", "the same table in the Parquet format"),
+    (
+        "transfers.csv",
+        "each transfer: scheme, seed, flow, size in bytes, start, end and ideal duration in seconds",
+    ),
+    ("transfers.parquet", "the same table in the Parquet format"),
     (FIGURE, "a picture for papers and slides"),
     (IMAGE, "the same in pixels"),
     (REPORT, "plots, tables and who won, for the browser; one file that needs nothing else"),

@@ -16,6 +16,7 @@ mod summary;
 pub(crate) mod svg;
 mod table;
 mod text;
+mod transfers;
 mod verdict;
 
 pub(crate) use columns::{Datum, heads_of, words};
@@ -30,4 +31,5 @@ pub(crate) use summary::{direction, title_lines};
 pub use table::{Align, Table};
 pub(crate) use text::Scale;
 pub use text::{Style, counted, rate, seconds};
+pub use transfers::{CsvTransfers, ParquetTransfers};
 pub use verdict::{Certainty, Verdict, verdicts};

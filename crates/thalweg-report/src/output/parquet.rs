@@ -121,7 +121,7 @@ fn doubles<W: Write + Send>(
 }
 
 /// Writes the group's next column.
-fn column<W: Write + Send>(
+pub(super) fn column<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     write: impl FnOnce(&mut ColumnWriter<'_>) -> Result<()>,
 ) -> Result<()> {
@@ -130,11 +130,11 @@ fn column<W: Write + Send>(
     column.close()
 }
 
-fn unexpected_type() -> ParquetError {
+pub(super) fn unexpected_type() -> ParquetError {
     ParquetError::General("the columns do not agree with the schema".to_owned())
 }
 
-fn other(error: ParquetError) -> io::Error {
+pub(super) fn other(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(error) => *error,

@@ -70,7 +70,7 @@ impl<W: Write> CsvSeries<W> {
 }
 
 /// Adds a time in seconds, exactly. Series are long, and this is several times faster than formatting a float.
-fn seconds(line: &mut Vec<u8>, time: Time) {
+pub(super) fn seconds(line: &mut Vec<u8>, time: Time) {
     let picos = time.as_picos();
     digits(line, picos / PICOS, 1);
     let fraction = picos % PICOS;
@@ -114,7 +114,7 @@ const PICOS: u64 = 1_000_000_000_000;
 const LARGEST_WHOLE: u64 = 1 << 53;
 
 /// `text` as a field: quoted where it holds what separates fields.
-fn field(text: &str) -> String {
+pub(super) fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

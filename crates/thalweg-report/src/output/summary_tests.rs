@@ -34,9 +34,9 @@ Group  Scheme  Flows       Goodput  Delay p50       p99    Jain  Variance (kbit/
 shy    vegas       2  20.00 Mbit/s   13.00 ms  21.00 ms  1.0000                    0  1.2 %
 bold   cubic       1  75.00 Mbit/s   18.00 ms  26.00 ms  1.0000                    0  1.2 %
 
-Bottleneck             Rate    Used  Queue mean  p99  max  Drops  Marks  Lost
--------------  ------------  ------  ----------  ---  ---  -----  -----  ----
-left -> right  100.0 Mbit/s  98.7 %   101.2 pkt  160  166     36      0     0
+Bottleneck             Rate    Used  Queue mean  p99  max  Drops
+-------------  ------------  ------  ----------  ---  ---  -----
+left -> right  100.0 Mbit/s  98.7 %   101.2 pkt  160  166     36
 
 Fingerprint 000000000000feee
 ";

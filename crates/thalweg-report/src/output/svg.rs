@@ -131,12 +131,10 @@ impl Figure {
             }
         }
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut free = top;
-        for (at, line) in labels {
-            free = at.max(free);
+        let ends: Vec<f64> = labels.iter().map(|(at, _)| *at).collect();
+        for ((_, line), at) in labels.iter().zip(spread(&ends, top, top + PANEL)) {
             let class = format!("label c{}", line.colour % COLOURS);
-            let _ = writeln!(body, "{}", text(WIDTH - RIGHT + 7.0, free + 4.0, "start", &class, &line.label));
-            free += 14.0;
+            let _ = writeln!(body, "{}", text(WIDTH - RIGHT + 7.0, at + 4.0, "start", &class, &line.label));
         }
     }
 }
@@ -172,6 +170,25 @@ impl BarPanel {
             let _ = writeln!(body, "{}", text(right + 12.0, y + 12.0, "start", "tick", &bar.words));
         }
     }
+}
+
+/// Places for labels of lines that end at `ends`, in order: as near to their lines as they do not cover each other, and
+/// between `top` and `bottom`.
+fn spread(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
+    // More labels than there is room for stand closer.
+    let gap = LABEL.min((bottom - top) / ends.len().max(2).saturating_sub(1) as f64);
+    let mut places = Vec::with_capacity(ends.len());
+    let mut free = top;
+    for end in ends {
+        places.push(end.max(free));
+        free = places[places.len() - 1] + gap;
+    }
+    let mut lowest = bottom;
+    for place in places.iter_mut().rev() {
+        *place = place.min(lowest);
+        lowest = *place - gap;
+    }
+    places
 }
 
 /// A path through the points; where a value is no number the line is broken. Places are tenths of a unit, each told by
@@ -229,6 +246,8 @@ fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 130.0;
+/// The height of a label.
+const LABEL: f64 = 14.0;
 /// The height of the lines of a panel.
 const PANEL: f64 = 130.0;
 /// Colours that lines have in turn.
@@ -240,16 +259,16 @@ text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-s
 .page { fill: #fff } .grid { stroke: #e1e5ea; fill: none } .line { fill: none; stroke-width: 1.5; stroke-linejoin: round }
 .interval { stroke: #1b1f24; stroke-width: 1.3; fill: none } .bar { stroke: none; fill-opacity: 0.8 }
 .line.c0 { stroke: #0072b2 } .line.c1 { stroke: #d55e00 } .line.c2 { stroke: #00845f } .line.c3 { stroke: #b8578f }
-.line.c4 { stroke: #2a8fc7 } .line.c5 { stroke: #a87800 } .line.c6 { stroke: #4b3f92 } .line.c7 { stroke: #6b4a2b }
+.line.c4 { stroke: #17a2b8 } .line.c5 { stroke: #a87800 } .line.c6 { stroke: #4b3f92 } .line.c7 { stroke: #6b4a2b }
 .bar.c0, .label.c0 { fill: #0072b2 } .bar.c1, .label.c1 { fill: #d55e00 } .bar.c2, .label.c2 { fill: #00845f }
-.bar.c3, .label.c3 { fill: #b8578f } .bar.c4, .label.c4 { fill: #2a8fc7 } .bar.c5, .label.c5 { fill: #a87800 }
+.bar.c3, .label.c3 { fill: #b8578f } .bar.c4, .label.c4 { fill: #17a2b8 } .bar.c5, .label.c5 { fill: #a87800 }
 .bar.c6, .label.c6 { fill: #4b3f92 } .bar.c7, .label.c7 { fill: #6b4a2b }
 @media (prefers-color-scheme: dark) {
 text { fill: #a3adb8 } .title { fill: #e7eaee } .page { fill: #14171b } .grid { stroke: #2a3038 } .interval { stroke: #e7eaee }
 .line.c0 { stroke: #4aa8e0 } .line.c1 { stroke: #ff8a3d } .line.c2 { stroke: #27b98c } .line.c3 { stroke: #e08fbe }
-.line.c4 { stroke: #8fd0f2 } .line.c5 { stroke: #e6b422 } .line.c6 { stroke: #a99cf0 } .line.c7 { stroke: #c79a70 }
+.line.c4 { stroke: #7fe3ea } .line.c5 { stroke: #e6b422 } .line.c6 { stroke: #a99cf0 } .line.c7 { stroke: #c79a70 }
 .bar.c0, .label.c0 { fill: #4aa8e0 } .bar.c1, .label.c1 { fill: #ff8a3d } .bar.c2, .label.c2 { fill: #27b98c }
-.bar.c3, .label.c3 { fill: #e08fbe } .bar.c4, .label.c4 { fill: #8fd0f2 } .bar.c5, .label.c5 { fill: #e6b422 }
+.bar.c3, .label.c3 { fill: #e08fbe } .bar.c4, .label.c4 { fill: #7fe3ea } .bar.c5, .label.c5 { fill: #e6b422 }
 .bar.c6, .label.c6 { fill: #a99cf0 } .bar.c7, .label.c7 { fill: #c79a70 }
 }
 </style>
@@ -267,6 +286,54 @@ mod tests {
         assert_eq!(nice_step(0.0, 4.0), 1.0);
         assert_eq!(plain(0.30000000000000004), "0.3");
         assert_eq!(plain(150.0), "150");
+    }
+
+    /// Five lines that end at zero have their names above the axis and beside each other, and none where there is room moves.
+    #[test]
+    fn labels_stay_within_their_panel() {
+        let places = spread(&[124.0, 125.0, 126.0, 129.0, 130.0], 0.0, 130.0);
+        assert_eq!(places, [74.0, 88.0, 102.0, 116.0, 130.0]);
+        assert_eq!(spread(&[10.0, 60.0, 130.0], 0.0, 130.0), [10.0, 60.0, 130.0]);
+        let many = spread(&[130.0; 14], 0.0, 130.0);
+        assert!(many[0] >= -1e-9 && many.windows(2).all(|pair| pair[1] - pair[0] > 9.9), "{many:?}");
+        assert_eq!(spread(&[50.0], 0.0, 130.0), [50.0]);
+    }
+
+    /// Colours by CIELAB (CIE 15, for the white point D65): two that differ by less than 20 are hard to tell apart as thin
+    /// lines.
+    #[test]
+    fn colours_of_lines_differ() {
+        let lab = |hex: &str| {
+            let channel = |at: usize| {
+                let value = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
+                if value <= 0.040_45 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) }
+            };
+            let (r, g, b) = (channel(0), channel(2), channel(4));
+            let root = |t: f64| if t > 0.008_856 { libm::cbrt(t) } else { 7.787 * t + 16.0 / 116.0 };
+            let x = root((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.950_47);
+            let y = root(0.2126 * r + 0.7152 * g + 0.0722 * b);
+            let z = root((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.088_83);
+            [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+        };
+        let page = include_str!("../../assets/report/page.css");
+        let (light, dark) = SHEET.split_once("@media").unwrap();
+        for (sheet, theme) in [(light, page), (dark, &page[page.find("[data-theme=\"dark\"]").unwrap()..])] {
+            let colour = |number: usize| {
+                let begin = format!(".line.c{number} {{ stroke: #");
+                let at = sheet.find(&begin).unwrap() + begin.len();
+                let hex = &sheet[at..at + 6];
+                let in_page = theme.find(&format!("--c{number}: #")).unwrap() + 7;
+                assert_eq!(hex, &theme[in_page..in_page + 6], "pages and pictures have the same colours");
+                lab(hex)
+            };
+            let all: Vec<[f64; 3]> = (0..COLOURS).map(colour).collect();
+            for (i, a) in all.iter().enumerate() {
+                for (j, b) in all.iter().enumerate().skip(i + 1) {
+                    let distance = libm::sqrt(a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum());
+                    assert!(distance > 20.0, "colours {i} and {j} differ by {distance:.1}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -91,7 +91,8 @@ fn run_value(scheme: Option<&str>, run: &Run, most: usize) -> Value {
         "groups": groups,
         "flow_count": run.flows.len(),
         "flows": shown(&run.flows, most).map(|flow| flow_row(flow, run)).collect::<Vec<_>>(),
-        "links": run.links.iter().take(MOST_LINKS).map(link_row).collect::<Vec<_>>(),
+        "link_count": run.links.len(),
+        "links": shown_links(&run.links).map(link_row).collect::<Vec<_>>(),
     })
 }
 
@@ -106,6 +107,18 @@ fn shown(flows: &[Flow], most: usize) -> impl Iterator<Item = &Flow> {
         order[most / 2..flows.len() - most.div_ceil(2)].iter().for_each(|&index| keep[index] = false);
     }
     flows.iter().zip(keep).filter_map(|(flow, keep)| keep.then_some(flow))
+}
+
+/// At most [`MOST_LINKS`], in their order: where there are more, bottlenecks before others.
+fn shown_links(links: &[Link]) -> impl Iterator<Item = &Link> {
+    let bottlenecks = links.iter().filter(|link| link.bottleneck).count().min(MOST_LINKS);
+    let (mut left, mut others) = (bottlenecks, MOST_LINKS - bottlenecks);
+    links.iter().filter(move |link| {
+        let room = if link.bottleneck { &mut left } else { &mut others };
+        let is_shown = *room > 0;
+        *room -= usize::from(is_shown);
+        is_shown
+    })
 }
 
 /// The heading of a metric's column, for scripts.
@@ -198,6 +211,17 @@ mod tests {
         kept.sort_unstable();
         assert_eq!(kept, [0, 1, 2, 3, 4, 95, 96, 97, 98, 99]);
         assert_eq!(shown(&run.flows, 100).count(), 100);
+    }
+
+    #[test]
+    fn of_many_links_the_bottlenecks_stay() {
+        let run = Run::of(&result(1, 75));
+        let (bottleneck, other) = (run.links[0].clone(), run.links[1].clone());
+        let mut links = vec![other; 2 * MOST_LINKS];
+        links.push(bottleneck);
+        let kept: Vec<bool> = shown_links(&links).map(|link| link.bottleneck).collect();
+        assert_eq!((kept.len(), kept.last()), (MOST_LINKS, Some(&true)));
+        assert_eq!(shown_links(&links[..7]).count(), 7);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::answer::{MOST_GROUPS, capital};
 use super::html::{STYLE, escape};
-use crate::output::{Scale, direction, seconds};
+use crate::output::{Datum, Scale, direction, seconds, words};
 use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
 use std::fmt::Write as _;
 
@@ -261,9 +261,21 @@ fn groups_why(html: &mut String, runs: &[Run]) {
             0.0 => "sent nothing twice".to_owned(),
             count => format!("sent {} again", Scale::PACKETS.value(count)),
         };
-        let delay = group.get(Metric::DelayMean).map(|mean| format!("delay {} on average", seconds(mean)));
+        let (lost, sent) = (mean(Metric::Lost), mean(Metric::Sent));
+        let of = if lost > 0.0 { " of those that arrived" } else { "" };
+        let jitter = group.get(Metric::Jitter).map(|jitter| format!(", jitter {}", seconds(jitter)));
+        let delay = group
+            .get(Metric::DelayMean)
+            .map(|mean| format!("delay {} on average{of}{}", seconds(mean), jitter.unwrap_or_default()));
+        let loss = (lost > 0.0 && sent > 0.0).then(|| {
+            let share = words(Metric::Loss, Some(Datum::One(lost / sent)), STYLE);
+            format!("lost {share} of its packets ({})", Scale::PACKETS.value(lost))
+        });
+        let marked = Some(mean(Metric::Marked)).filter(|&marked| marked > 0.0);
+        let marked = marked.map(|marked| format!("{} arrived marked", Scale::PACKETS.value(marked)));
         let held = held_back(flows().filter_map(Flow::limits)).map(|held| format!("held back by: {held}"));
-        let parts: Vec<String> = delay.into_iter().chain([resent]).chain(held).collect();
+        let parts: Vec<String> =
+            delay.into_iter().chain(loss).chain(marked).chain([resent]).chain(held).collect();
         let _ = writeln!(
             html,
             "<li><strong>{}</strong> ({}): {}.</li>",
@@ -326,6 +338,24 @@ mod tests {
         let mut html = String::new();
         of_schemes(&mut html, &schemes);
         assert!(!html.contains("Most of"), "{html}");
+    }
+
+    #[test]
+    fn groups_tell_what_they_lost() {
+        let mut run = result(1, 75);
+        run.groups[1].delay.mean = thalweg_proto::units::Duration::from_millis(44);
+        run.flows[2].counts.lost_data = 223;
+        run.flows[2].jitter = Some(thalweg_proto::units::Duration::from_millis(3));
+        run.flows[0].counts.lost_data = 0;
+        run.flows[1].counts.lost_data = 0;
+        let mut html = String::new();
+        let mut run = Run::of(&run);
+        run.flows[2].values.set(Metric::Marked, Some(5.0));
+        groups_why(&mut html, &[run]);
+        let expected = "delay 44.00 ms on average of those that arrived, jitter 3.000 ms; lost 22.3 % of its packets (223 pkt); \
+                        5 pkt arrived marked;";
+        assert!(html.contains(expected), "{html}");
+        assert_eq!(html.matches("of those that arrived").count(), 1, "the other group lost nothing: {html}");
     }
 
     #[test]

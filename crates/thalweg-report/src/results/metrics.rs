@@ -117,14 +117,14 @@ metrics! {
     Timeouts = Line::new("timeouts", Unit::Count).shown("Time-outs", "", PAGE).summed()
         .of_flow(|of| count(of.flow.timeouts));
     /// Its packets, in either direction, that queues dropped.
-    Drops = Line::new("drops", Unit::Packets).shown("Dropped", "", PAGE).summed().of_flow(|of| count(of.flow.counts.drops));
+    Drops = Line::new("drops", Unit::Packets).summed().of_flow(|of| count(of.flow.counts.drops));
     /// Its data packets that queues dropped and that wires lost or damaged.
-    Lost = Line::new("lost_packets", Unit::Packets).summed().of_flow(|of| count(of.flow.counts.lost));
+    Lost = Line::new("lost_packets", Unit::Packets).summed().of_flow(|of| count(of.flow.counts.lost_data));
     /// `lost_packets` over `sent_packets`.
     Loss = Line::new("loss", Unit::Share).shown("Lost", "", TRAFFIC.and(MEANS)).rare().mean_by(Metric::Sent).of_flow(loss);
     /// Its data packets that arrived with a mark of congestion (CE).
     Marked = Line::new("marked_packets", Unit::Packets).shown("Marked", "", TRAFFIC.and(MEANS)).rare().summed()
-        .of_flow(|of| count(of.flow.counts.marked));
+        .of_flow(|of| count(of.flow.counts.marked_data));
     /// Of datagrams: the mean difference between the one-way delays of packets that arrived one after the other (|D(i-1, i)| of
     /// RFC 3550, section 6.4.1, with the same weight for each); of many flows the mean, weighted by `delay_samples`.
     Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).mean_by(Metric::DelaySamples)
@@ -258,13 +258,13 @@ metrics! {
     /// Packets dropped by the discipline, before the queue was full.
     DropsEarly = Line::new("drops_early", Unit::Packets).of_link(|of| count(of.drops_early));
     /// Packets marked.
-    Marks = Line::new("marks", Unit::Packets).shown("Marks", "", LINKS).of_link(|of| count(of.marks));
+    Marks = Line::new("marks", Unit::Packets).shown("Marks", "", LINKS).rare().of_link(|of| count(of.marks));
     /// Messages to sources that the router sent because of the queue.
     Feedback = Line::new("feedback", Unit::Packets).shown("Messages", "", LINKS).rare().of_link(|of| count(of.feedback));
     /// Their bytes.
     FeedbackBytes = Line::new("feedback_bytes", Unit::Bytes).of_link(|of| Some(of.feedback_bytes.get() as f64));
     /// Packets lost by the wire.
-    LinkLosses = Line::new("losses", Unit::Packets).shown("Lost", "", LINKS).of_link(|of| count(of.losses));
+    LinkLosses = Line::new("losses", Unit::Packets).shown("Lost", "", LINKS).rare().of_link(|of| count(of.losses));
     /// Packets damaged by the wire.
     LinkCorrupted = Line::new("corrupted", Unit::Packets).of_link(|of| count(of.corrupted));
     /// Packets duplicated by the wire.
@@ -299,7 +299,7 @@ fn of_ratios(ratios: &Ratios, ratio: fn(&Ratios) -> f64) -> Option<f64> {
 
 fn loss(of: &FlowView<'_>) -> Option<f64> {
     let sent = of.flow.sent_packets;
-    (sent > 0).then(|| of.flow.counts.lost as f64 / sent as f64)
+    (sent > 0).then(|| of.flow.counts.lost_data as f64 / sent as f64)
 }
 
 fn share(of: &FlowView<'_>) -> Option<f64> {

@@ -42,7 +42,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         sent_packets: 1000,
         retransmissions: 12,
         timeouts: 1,
-        counts: FlowCounts { drops: 12, lost: 12, marked: 0 },
+        counts: FlowCounts { drops: 12, lost_data: 12, ..FlowCounts::default() },
         delay: delays(10 + mbits / 10),
         jitter: None,
         min_rtt: Duration::from_millis(20),
