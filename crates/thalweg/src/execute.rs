@@ -256,8 +256,11 @@ pub struct TableFiles<'a> {
     folder: &'a Folder,
     csv: CsvSeries<BufWriter<File>>,
     parquet: ParquetSeries<BufWriter<File>>,
-    transfers: Option<(CsvTransfers<BufWriter<File>>, ParquetTransfers<BufWriter<File>>)>,
+    transfers: Option<TransferFiles>,
 }
+
+/// The files of transfers.
+type TransferFiles = (CsvTransfers<BufWriter<File>>, ParquetTransfers<BufWriter<File>>);
 
 impl<'a> TableFiles<'a> {
     /// Begins them in `folder`.

@@ -4,8 +4,8 @@ use super::bars::bar;
 use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why;
-use crate::output::{Certainty, Scale, Verdict, rate, seconds, verdicts};
-use crate::results::{Body, Document, Flow, Metric, Metrics, Run, SchemeResults, Summary};
+use crate::output::{Certainty, Datum, Scale, Verdict, heads_of, rate, seconds, verdicts, words};
+use crate::results::{Body, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables};
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
 
@@ -91,33 +91,18 @@ pub(super) fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// A column of the table of schemes.
-struct Score {
-    head: &'static str,
-    metric: &'static str,
-    scale: fn(f64) -> Scale,
-    /// The end of the bars' scale, where it is not the largest value.
-    most: Option<f64>,
-}
-
-const SCORES: [Score; 5] = [
-    Score { head: "Goodput", metric: "goodput_bps", scale: Scale::of_rate, most: None },
-    Score { head: "Delay mean", metric: "delay_mean_s", scale: Scale::of_time, most: None },
-    Score { head: "Delay p99", metric: "delay_p99_worst_s", scale: Scale::of_time, most: None },
-    Score { head: "Jain's index", metric: "jain", scale: |_| Scale::COUNT, most: Some(1.0) },
-    Score { head: "Resent", metric: "retransmissions", scale: |_| Scale::PACKETS, most: None },
-];
-
 /// The schemes side by side; each column has one scale.
 fn scores(html: &mut String, schemes: &[SchemeResults]) {
+    let value = |of: &SchemeResults, metric: Metric| {
+        of.summary.as_ref().and_then(|summary| summary.totals.get(metric.name(Of::Network)).copied())
+    };
+    let known = |metric: &Metric| schemes.iter().any(|of| value(of, *metric).is_some());
+    let metrics: Vec<Metric> = Metric::in_table(Tables::BARS).filter(known).collect();
     html.push_str("<div class=\"wide\"><table class=\"sortable scores\"><thead><tr><th>Scheme</th>");
-    SCORES.iter().for_each(|score| {
-        let _ = write!(html, "<th class=\"number\">{}</th>", score.head);
+    metrics.iter().for_each(|metric| {
+        let _ = write!(html, "<th class=\"number\">{}</th>", heads_of(&[*metric]).concat());
     });
     html.push_str("</tr></thead><tbody>\n");
-    let value = |of: &SchemeResults, metric: &str| {
-        of.summary.as_ref().and_then(|summary| summary.totals.get(metric).copied())
-    };
     for (position, of) in schemes.iter().enumerate() {
         let _ = write!(
             html,
@@ -125,10 +110,10 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
             position % COLOURS,
             escape(&of.scheme)
         );
-        for Score { metric, scale, most, .. } in &SCORES {
+        for &metric in &metrics {
             let all = schemes.iter().filter_map(|of| value(of, metric));
             let ends = all.map(|of| of.mean + of.ci95.unwrap_or(0.0));
-            let most = most.unwrap_or_else(|| ends.fold(0.0, f64::max));
+            let most = if metric == Metric::Jain { 1.0 } else { ends.fold(0.0, f64::max) };
             match value(of, metric) {
                 Some(estimate) => {
                     let _ = write!(
@@ -136,7 +121,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
                         "<td class=\"number s{}\" data-value=\"{}\">{}{}</td>",
                         position % COLOURS,
                         estimate.mean,
-                        escape(&scale(estimate.mean).estimate(&estimate, STYLE)),
+                        escape(&words(metric, Some(Datum::Mean(estimate)), STYLE)),
                         bar(estimate.mean, estimate.ci95, most)
                     );
                 }
@@ -160,12 +145,13 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     };
     let totals = &first.totals;
     let goodput = estimate("goodput_bps", totals.get(Metric::Goodput));
-    let mut all = vec![Card {
+    let mut all: Vec<Card> = completion_card(first, summary).into_iter().collect();
+    all.push(Card {
         subject: "Goodput".to_owned(),
         main: shown(goodput, Scale::of_rate),
         text: flows_words(first),
         sure: None,
-    }];
+    });
     if first.flows.len() > 1 {
         all.push(shares_card(
             first,
@@ -181,13 +167,39 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
         subject: "Delay, one way".to_owned(),
         main: shown(estimate("delay_mean_s", totals.get(Metric::DelayMean)), Scale::of_time),
         text: format!(
-            "on average; 99 % of the packets of the slowest group took less than {worst}{shortest}"
+            "on average, of packets that arrived; 99 % of those of the slowest group took less than {worst}{shortest}"
         ),
         sure: None,
     });
     all.push(certainty_card(runs, goodput));
     cards(html, &all, true);
     why::of_runs(html, runs);
+}
+
+/// How long transfers took, where any ended.
+fn completion_card(first: &Run, summary: Option<&Summary>) -> Option<Card> {
+    let datum = |metric: Metric| match summary {
+        Some(summary) => summary.totals.get(metric.name(Of::Network)).copied().map(Datum::Mean),
+        None => first.totals.get(metric).map(Datum::One),
+    };
+    let shown = |metric: Metric| escape(&words(metric, datum(metric), STYLE));
+    datum(Metric::CompletionMean)?;
+    let unfinished = match datum(Metric::Unfinished) {
+        Some(Datum::One(0.0)) | None => String::new(),
+        Some(Datum::Mean(estimate)) if estimate.max == 0.0 => String::new(),
+        Some(_) => format!("; not ended: {}", shown(Metric::Unfinished)),
+    };
+    Some(Card {
+        subject: "Completion time".to_owned(),
+        main: shown(Metric::CompletionMean),
+        text: format!(
+            "on average; median {}, 99th percentile {}; {} times as long as alone{unfinished}",
+            shown(Metric::CompletionP50),
+            shown(Metric::CompletionP99),
+            shown(Metric::SlowdownMean),
+        ),
+        sure: None,
+    })
 }
 
 fn flows_words(run: &Run) -> String {
@@ -314,6 +326,29 @@ mod tests {
             "{three}"
         );
         assert!(open.contains("At link left → right,") && open.contains(">98.7 %</td>"), "{open}");
+    }
+
+    #[test]
+    fn completion_times_come_first_where_transfers_end() {
+        let run = |seed: u64, millis: u64| {
+            let mut result = result(seed, 75);
+            let mean = thalweg_proto::units::Duration::from_millis(millis);
+            result.transfers.completion = thalweg_sim::Summary { count: 9, mean, ..Default::default() };
+            result.transfers.slowdown = thalweg_sim::Ratios { count: 9, mean: 2.25, ..Default::default() };
+            result.transfers.unfinished = 3;
+            Run::of(&result)
+        };
+        let one = answer(&Document::of_runs(header(&[1]), vec![run(1, 40)]));
+        let card = one.find("Completion time</h2><p class=\"main\">40.00 ms").expect("a card");
+        assert!(card < one.find("Goodput</h2>").unwrap(), "{one}");
+        assert!(one.contains("2.25 times as long as alone; not ended: 3"), "{one}");
+        let schemes = vec![
+            ("a".to_owned(), vec![run(1, 40), run(2, 41)]),
+            ("b".to_owned(), vec![run(1, 60), run(2, 62)]),
+        ];
+        let two = answer(&Document::of_comparison(header(&[1, 2]), schemes));
+        let head = two.find("<th class=\"number\">Time mean</th>").expect("a column");
+        assert!(head < two.find("<th class=\"number\">Goodput</th>").unwrap(), "{two}");
     }
 
     #[test]

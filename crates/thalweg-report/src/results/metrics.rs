@@ -49,6 +49,51 @@ metrics! {
     Completion = Line::new("completion_s", Unit::Time).shown("Took", "", FLOWS.and(PAGE))
         .of_flow(|of| of.flow.finished.map(|end| end.since(of.flow.start).as_secs_f64()));
 
+    /// Transfers that ended after the warm-up: flows that end, each transfer of Poisson arrivals, each exchange of request and
+    /// response.
+    Completions = Line::new("completions", Unit::Count).shown("Completed", "", TRANSFERS)
+        .of_transfers(|of| count(of.completion.count));
+    /// Transfers begun and not ended: of flows that end those that did not, of many transfers those under way and those whose
+    /// sender gave up.
+    Unfinished = Line::new("unfinished", Unit::Count).shown("Unfinished", "", Tables::TRANSFERS).rare()
+        .of_transfers(|of| count(of.unfinished));
+    /// The mean completion time of these transfers, from the application's write to the delivery of the last byte.
+    CompletionMean = Line::new("completion_mean_s", Unit::Time).shown("Time", "mean", TRANSFERS.and(BARS))
+        .of_transfers(|of| of_samples(&of.completion, |of| of.mean));
+    /// Their median completion time.
+    CompletionP50 = Line::new("completion_p50_s", Unit::Time).shown("Time", "p50", TRANSFERS).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p50));
+    /// The 95th percentile of their completion times.
+    CompletionP95 = Line::new("completion_p95_s", Unit::Time).shown("Time", "p95", Tables::TRANSFERS).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p95));
+    /// The 99th percentile of their completion times.
+    CompletionP99 = Line::new("completion_p99_s", Unit::Time).shown("Time", "p99", TRANSFERS.and(BARS)).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p99));
+    /// The 99.9th percentile of their completion times.
+    CompletionP999 = Line::new("completion_p999_s", Unit::Time).shown("Time", "p99.9", Tables::TRANSFERS).percentile()
+        .of_transfers(|of| of_samples(&of.completion, |of| of.p999));
+    /// The longest of their completion times.
+    CompletionMax = Line::new("completion_max_s", Unit::Time).shown("Time", "max", TRANSFERS)
+        .of_transfers(|of| of_samples(&of.completion, |of| of.max));
+    /// The mean of their completion times over their ideal ones: how long a transfer takes with the network to itself.
+    SlowdownMean = Line::new("slowdown_mean", Unit::Number).shown("Slowdown", "mean", TRANSFERS.and(BARS))
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.mean));
+    /// The median of these ratios.
+    SlowdownP50 = Line::new("slowdown_p50", Unit::Number).shown("Slowdown", "p50", Tables::SIZES).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p50));
+    /// Their 95th percentile.
+    SlowdownP95 = Line::new("slowdown_p95", Unit::Number).shown("Slowdown", "p95", Tables::NONE).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p95));
+    /// Their 99th percentile.
+    SlowdownP99 = Line::new("slowdown_p99", Unit::Number).shown("Slowdown", "p99", TRANSFERS).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p99));
+    /// Their 99.9th percentile.
+    SlowdownP999 = Line::new("slowdown_p999", Unit::Number).shown("Slowdown", "p99.9", Tables::NONE).percentile()
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p999));
+    /// The largest of them.
+    SlowdownMax = Line::new("slowdown_max", Unit::Number).shown("Slowdown", "max", Tables::NONE)
+        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.max));
+
     /// Payload delivered to the application in order, each byte once, over the time from the warm-up's end to the run's end.
     Goodput = Line::new("goodput_bps", Unit::Rate).shown("Goodput", "", TRAFFIC.and(MEANS).and(BARS)).summed()
         .of_flow(|of| Some(of.flow.goodput.as_f64()));
@@ -129,51 +174,6 @@ metrics! {
     /// RFC 3550, section 6.4.1, with the same weight for each); of many flows the mean, weighted by `delay_samples`.
     Jitter = Line::new("jitter_s", Unit::Time).shown("Jitter", "", TRAFFIC.and(MEANS)).mean_by(Metric::DelaySamples)
         .of_flow(|of| of.flow.jitter.map(Duration::as_secs_f64));
-
-    /// Transfers that ended after the warm-up: flows that end, each transfer of Poisson arrivals, each exchange of request and
-    /// response.
-    Completions = Line::new("completions", Unit::Count).shown("Completed", "", TRANSFERS)
-        .of_transfers(|of| count(of.completion.count));
-    /// Transfers begun and not ended: of flows that end those that did not, of many transfers those under way and those whose
-    /// sender gave up.
-    Unfinished = Line::new("unfinished", Unit::Count).shown("Unfinished", "", Tables::TRANSFERS).rare()
-        .of_transfers(|of| count(of.unfinished));
-    /// The mean completion time of these transfers, from the application's write to the delivery of the last byte.
-    CompletionMean = Line::new("completion_mean_s", Unit::Time).shown("Time", "mean", TRANSFERS.and(BARS))
-        .of_transfers(|of| of_samples(&of.completion, |of| of.mean));
-    /// Their median completion time.
-    CompletionP50 = Line::new("completion_p50_s", Unit::Time).shown("Time", "p50", TRANSFERS).percentile()
-        .of_transfers(|of| of_samples(&of.completion, |of| of.p50));
-    /// The 95th percentile of their completion times.
-    CompletionP95 = Line::new("completion_p95_s", Unit::Time).shown("Time", "p95", Tables::TRANSFERS).percentile()
-        .of_transfers(|of| of_samples(&of.completion, |of| of.p95));
-    /// The 99th percentile of their completion times.
-    CompletionP99 = Line::new("completion_p99_s", Unit::Time).shown("Time", "p99", TRANSFERS.and(BARS)).percentile()
-        .of_transfers(|of| of_samples(&of.completion, |of| of.p99));
-    /// The 99.9th percentile of their completion times.
-    CompletionP999 = Line::new("completion_p999_s", Unit::Time).shown("Time", "p99.9", Tables::TRANSFERS).percentile()
-        .of_transfers(|of| of_samples(&of.completion, |of| of.p999));
-    /// The longest of their completion times.
-    CompletionMax = Line::new("completion_max_s", Unit::Time).shown("Time", "max", TRANSFERS)
-        .of_transfers(|of| of_samples(&of.completion, |of| of.max));
-    /// The mean of their completion times over their ideal ones: how long a transfer takes with the network to itself.
-    SlowdownMean = Line::new("slowdown_mean", Unit::Number).shown("Slowdown", "mean", TRANSFERS.and(BARS))
-        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.mean));
-    /// The median of these ratios.
-    SlowdownP50 = Line::new("slowdown_p50", Unit::Number).shown("Slowdown", "p50", Tables::SIZES).percentile()
-        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p50));
-    /// Their 95th percentile.
-    SlowdownP95 = Line::new("slowdown_p95", Unit::Number).shown("Slowdown", "p95", Tables::NONE).percentile()
-        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p95));
-    /// Their 99th percentile.
-    SlowdownP99 = Line::new("slowdown_p99", Unit::Number).shown("Slowdown", "p99", TRANSFERS).percentile()
-        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p99));
-    /// Their 99.9th percentile.
-    SlowdownP999 = Line::new("slowdown_p999", Unit::Number).shown("Slowdown", "p99.9", Tables::NONE).percentile()
-        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.p999));
-    /// The largest of them.
-    SlowdownMax = Line::new("slowdown_max", Unit::Number).shown("Slowdown", "max", Tables::NONE)
-        .of_transfers(|of| of_ratios(&of.slowdown, |of| of.max));
 
     /// Segments of two-level flow control (`sstp`) that were accepted at the receiver.
     Segments = Line::new("segments", Unit::Count)
