@@ -50,8 +50,8 @@ impl RateSpec {
     ///
     /// # Errors
     ///
-    /// [`RateError::TooOften`] if the bursts do not fit into their period, [`RateError::Nothing`] if there is nothing to
-    /// send.
+    /// [`RateError::TooOften`] if the bursts do not fit into their period, [`RateError::Nothing`] if there is nothing
+    /// to send.
     pub fn new(peak: Rate, burst: u32, period: Duration, packet: Bytes) -> Result<Self, RateError> {
         if peak.is_zero() || burst == 0 || packet.get() == 0 {
             return Err(RateError::Nothing);
