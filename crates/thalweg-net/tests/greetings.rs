@@ -5,6 +5,7 @@ mod pair;
 use pair::{CLIENT, Channel, Pair, SERVER};
 use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointEvent};
+use thalweg_net::session::{Closed, code};
 use thalweg_net::wire::{Packet, VERSION, write_version};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
@@ -97,4 +98,39 @@ fn ends_of_different_versions_say_so() {
     }
     let text = thalweg_net::live::NetError::Connect(ConnectError::Version(9)).to_string();
     assert!(text.contains("version 9") && text.contains(&format!("version {VERSION}")), "{text}");
+}
+
+/// A path that becomes narrower than it may: small packets go on, so that no silence ends the connection.
+#[test]
+fn a_path_that_becomes_too_narrow_ends_the_connection_with_a_reason() {
+    for scheme in ["cubic", "sstp:rate=20Mbit/s", "sscop", "adaptive-ack"] {
+        let mut pair = Pair::new(76, Channel::default());
+        pair.connect(scheme);
+        pair.ends[0].write(&pair::pattern(76, 3_000_000));
+        pair.ends[1].finish = true;
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
+        pair.channel.mtu = 1000;
+        let narrowed = pair.now;
+        pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed.is_some()));
+        assert_eq!(pair.ends[0].closed, Some(Closed::Narrow), "{scheme}");
+        let told = matches!(&pair.ends[1].closed, Some(Closed::Peer { code: code::NARROW, reason }) if reason.contains("1228"));
+        assert!(told, "{scheme}: {:?}", pair.ends[1].closed);
+        // Five seconds without progress, and twenty of probes; one of them sends what is new for a while before.
+        assert!(pair.now.since(narrowed) < Duration::from_secs(50), "{scheme}: {}", pair.now.since(narrowed));
+    }
+}
+
+/// An application that does not read for minutes, behind a path that loses a tenth of all packets.
+#[test]
+fn waiting_for_a_reader_is_no_narrow_path() {
+    for scheme in ["cubic", "sstp:rate=20Mbit/s", "sscop", "adaptive-ack"] {
+        let mut pair = Pair::new(77, Channel { loss: 0.1, ..Channel::default() });
+        pair.connect(scheme);
+        pair.ends[0].write(&pair::pattern(77, 20_000_000));
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() > 30_000);
+        pair.ends[1].reads = false;
+        let until = pair.now + MINUTE * 3;
+        pair.run(MINUTE * 4, |pair| pair.now > until);
+        assert!(pair.ends.iter().all(|end| end.closed.is_none()), "{scheme}: {:?}", pair.ends[0].closed);
+    }
 }

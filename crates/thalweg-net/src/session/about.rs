@@ -34,6 +34,8 @@ pub mod code {
     pub const FAILED: u16 = 6;
     /// This end has run for so long that its clock has to start anew: the client is to connect again.
     pub const AGE: u16 = 7;
+    /// The path takes nothing as large as it has to any more.
+    pub const NARROW: u16 = 8;
     /// The first that applications may use.
     pub const APPLICATION: u16 = 256;
 }
@@ -54,6 +56,8 @@ pub enum Closed {
     Silent,
     /// The peer knows nothing of the connection: it was started anew.
     Reset,
+    /// The peer is heard, but what is as large as any path takes does not arrive there.
+    Narrow,
     /// The peer broke the protocol.
     Protocol,
     /// A flow gave up.

@@ -10,10 +10,12 @@
 mod about;
 mod budget;
 mod moving;
+mod narrow;
 mod output;
 
 pub use about::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
 use budget::Budget;
+use narrow::Progress;
 
 use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
@@ -159,6 +161,7 @@ pub struct Session {
     /// The scheme does something about the network's marks.
     heeds_marks: bool,
     budget: Budget,
+    progress: Progress,
     /// What waits for the application is no more than this, in bytes.
     memory: u64,
     /// Bytes that a stranger may still send, of schemes whose windows cannot be made smaller.
@@ -221,6 +224,7 @@ impl Session {
             ended: false,
             finished: false,
             heeds_marks,
+            progress: Progress::new(),
             budget: Budget::new(now, SAFE_CONFIRM, is_stranger),
             memory: config.memory,
             strange: None,
@@ -470,6 +474,9 @@ impl Session {
                 Frame::Pong(token) => self.on_pong(now, token),
                 Frame::Probe(size) => self.state(&Frame::ProbeAck(size), None),
                 Frame::ProbeAck(size) => {
+                    if size >= SAFE_DATAGRAM {
+                        self.progress.on_arrived(now);
+                    }
                     let change = self.path.mtu.on_answer(now, size);
                     self.on_change(now, change);
                 }

@@ -26,6 +26,9 @@ impl Session {
         if now >= self.keep_alive_at() {
             self.ping(now);
         }
+        if !self.look_at_progress(now, batch) {
+            return self.poll_draining(now, batch);
+        }
         let has_room = self.budget.check(now);
         self.hand_in_order(now);
         self.poll_confirm(now, batch);
@@ -58,6 +61,7 @@ impl Session {
                 if let Some(flow) = self.sending() {
                     flow.observe(now);
                 }
+                let next = next.min(self.progress.due().max(now + Duration::from_millis(1)));
                 if self.wants_room && self.sending().is_some_and(|flow| flow.writable() > 0) {
                     self.wants_room = false;
                     self.events.push_back(SessionEvent::Writable);
@@ -131,7 +135,7 @@ impl Session {
 
     /// Nothing is known of a server that has not answered yet, and nothing large may go to an address that is not proved, nor
     /// to a stranger.
-    fn may_probe(&self) -> bool {
+    pub(super) fn may_probe(&self) -> bool {
         self.confirm.is_none() && self.path.is_proved() && !self.is_stranger()
     }
 
@@ -242,6 +246,9 @@ impl Session {
                     return Next::At(next);
                 }
                 let is_new = slot.flow.sent_once() > before;
+                if is_new {
+                    self.progress.expect(now);
+                }
                 // Acknowledgements are never marked (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
                 // lost.
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
@@ -294,7 +301,7 @@ impl Session {
     }
 
     /// Sends one packet with the frames that `write` appends.
-    fn send(
+    pub(super) fn send(
         &mut self,
         batch: &mut Batch,
         to: SocketAddr,

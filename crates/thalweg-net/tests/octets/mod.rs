@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each fuzz target has one of them")]
 
 pub mod datagrams;
+pub mod options;
+pub mod pairing;
 pub mod session;
 pub mod transfer;
 

@@ -42,10 +42,15 @@ fn secrets() -> &'static Secrets {
 /// Runs a script. The first two octets choose the scheme and which end this is. Then each step is an octet that says what
 /// happens and, for a packet, its frames.
 pub fn run(script: &[u8]) {
-    let mut octets = script.iter().copied();
-    let (Some(scheme), Some(options)) = (octets.next(), octets.next()) else { return };
+    let Some((&scheme, rest)) = script.split_first() else { return };
     let schemes: Vec<_> = Scheme::names().collect();
-    let scheme: Scheme = schemes[usize::from(scheme) % schemes.len()].parse().unwrap();
+    run_with(schemes[usize::from(scheme) % schemes.len()].parse().unwrap(), rest);
+}
+
+/// Runs the rest of a script with this scheme.
+pub fn run_with(scheme: Scheme, script: &[u8]) {
+    let mut octets = script.iter().copied();
+    let Some(options) = octets.next() else { return };
     let side = if options & 1 == 0 { Side::Server } else { Side::Client };
     let agreed = Agreed {
         side,

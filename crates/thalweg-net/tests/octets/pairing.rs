@@ -1,0 +1,20 @@
+//! Any octets as what the other end of a pairing says: nobody is paired by them, and nobody panics.
+
+use std::io::Cursor;
+use thalweg_net::identity::Identity;
+use thalweg_net::pairing::{Ends, ask, serve};
+
+/// Runs a script: an octet for the side, and what is said to it.
+pub fn run(script: &[u8]) {
+    let Some((side, said)) = script.split_first() else { return };
+    let key = |number| Identity::from_secret([number; 32]).public();
+    let ends = Ends { client: key(1), server: key(2), binding: [3; 32] };
+    let code = "1234-5678".parse().expect("eight digits are a code");
+    let mut told = Vec::new();
+    let paired = match side % 2 {
+        0 => serve(&code, &ends, &mut Cursor::new(said), &mut told),
+        _ => ask(&code, &ends, &mut Cursor::new(said), &mut told),
+    };
+    assert!(paired.is_err(), "octets knew the code");
+    assert!(told.len() < 1000, "{} bytes", told.len());
+}
