@@ -1,7 +1,7 @@
 //! A scenario in words: its paths, links and what follows from them.
 
 use super::keys::FramingName;
-use super::lint::{about, bytes, memory};
+use super::lint::{about, bytes, memory, offered};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
@@ -84,6 +84,15 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         workload(&group.workload)
     );
     let Some(path) = path else { return };
+    if let Some(offered) = offered(group) {
+        let all = offered.as_f64() * f64::from(group.count);
+        let _ = writeln!(
+            out,
+            "    offers {} in the long run, {} % of the slowest line",
+            Rate::from_bits_per_sec(all as u64),
+            percent_of(all, path.rate)
+        );
+    }
     let mut stops = vec![name(group.from)];
     for &hop in path.forward.iter() {
         let link = &spec.links[hop as usize / 2];
@@ -326,6 +335,12 @@ fn tells(feedback: &FeedbackSpec) -> String {
             )
         }
     }
+}
+
+/// A load in percent of a rate, to three digits.
+fn percent_of(load: f64, rate: Rate) -> String {
+    let percent = load / rate.as_f64().max(1.0) * 100.0;
+    if percent < 10.0 { format!("{percent:.2}") } else { format!("{percent:.0}") }
 }
 
 /// An amount in packets.

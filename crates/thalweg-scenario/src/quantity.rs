@@ -379,11 +379,17 @@ impl Decode for Name {
         Some(Self(text))
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions.named("name", || {
-            json!({ "type": "string", "maxLength": LONGEST_NAME, "pattern": "^[\\p{L}\\p{N}_/+:#]([-\\p{L}\\p{N}_/+:# ]*[-\\p{L}\\p{N}_/+:#])?$" })
-        })
+        definitions
+            .named("name", || json!({ "type": "string", "maxLength": LONGEST_NAME, "pattern": NAME_PATTERN }))
     }
 }
+
+/// Names in the dialect of regular expressions that JavaScript and Python share, which has no classes of letters: all that is not
+/// ASCII passes here, and is looked at when the file is read.
+const NAME_PATTERN: &str = concat!(
+    r#"^[^\x00-"$-*,-.;-@\[-^`{-\x9f]"#,
+    r#"([^\x00-\x1f!-"$-*,.;-@\[-^`{-\x9f]*[^\x00-"$-*,.;-@\[-^`{-\x9f])?$"#
+);
 
 /// The most elements that a list may have.
 pub const LONGEST_LIST: usize = 1 << 20;

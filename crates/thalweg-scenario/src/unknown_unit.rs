@@ -1,16 +1,28 @@
 //! What a wrong unit is answered with.
 
 use super::diagnostic::Report;
-use super::tree::Value;
+use super::tree::{Kind, Value};
 
 /// Says that there is no such unit here, which one was probably meant, and which there are (`all`, in words).
 pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str, report: &mut Report) {
+    if let Some(text) = with_a_point(value, unit) {
+        let message = "the decimal sign is a point, not a comma";
+        report.error("scenario.unit", value.span, message).label(format!("did you mean \"{text}\"?"));
+        return;
+    }
     let found = report.error("scenario.unit", value.span, format!("unknown unit `{unit}`"));
     let found = match usual_unit(unit, known) {
         Some(meant) => found.label(format!("did you mean `{meant}`?")),
         None => found.names(unit, known.iter().copied()),
     };
     found.help(format!("units here: {all}"));
+}
+
+/// The text with a decimal point, where it has a decimal comma, before which the number seemed to end.
+fn with_a_point(value: &Value, rest: &str) -> Option<String> {
+    let digits = rest.strip_prefix(',')?;
+    let Kind::String(text) = &value.kind else { return None };
+    digits.starts_with(|first: char| first.is_ascii_digit()).then(|| text.replacen(',', ".", 1))
 }
 
 /// Units as others write them. The nearest name is often wrong by a factor of 8 here.
@@ -20,10 +32,10 @@ const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
     ("Mbit/s", &["Mbps", "mbps", "Mb/s", "mb/s", "mbit/s", "Mbits/s", "Mbit", "mbit"]),
     ("Gbit/s", &["Gbps", "gbps", "Gb/s", "gb/s", "gbit/s", "Gbits/s", "Gbit", "gbit"]),
     ("Tbit/s", &["Tbps", "tbps", "Tb/s", "tb/s", "tbit/s", "Tbits/s", "Tbit", "tbit"]),
-    ("B/s", &["Bps", "bytes/s"]),
-    ("kB/s", &["kBps", "KBps", "KB/s"]),
-    ("MB/s", &["MBps"]),
-    ("GB/s", &["GBps"]),
+    ("B/s", &["Bps", "bytes/s", "B"]),
+    ("kB/s", &["kBps", "KBps", "KB/s", "kB", "KB"]),
+    ("MB/s", &["MBps", "MB"]),
+    ("GB/s", &["GBps", "GB"]),
     ("pkt", &["pkts", "packet", "packets", "segment", "segments", "p"]),
     ("us", &["usec", "usecs", "microsecond", "microseconds"]),
     ("ns", &["nsec", "nsecs", "nanosecond", "nanoseconds"]),
@@ -41,8 +53,9 @@ const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
 
 /// The unit that is written as `unit` elsewhere, if it is among the `known` ones.
 fn usual_unit(unit: &str, known: &[&str]) -> Option<&'static str> {
-    let (meant, _) = OTHER_SPELLINGS.iter().find(|(_, spellings)| spellings.contains(&unit))?;
-    known.contains(meant).then_some(meant)
+    let found =
+        OTHER_SPELLINGS.iter().find(|(meant, spellings)| spellings.contains(&unit) && known.contains(meant));
+    found.map(|(meant, _)| *meant)
 }
 
 #[cfg(test)]
@@ -82,6 +95,8 @@ mod tests {
             ("9 bps", "bit/s"),
             ("2 MBps", "MB/s"),
             ("2 Mbitt/s", "Mbit/s"),
+            ("10 MB", "MB/s"),
+            ("10 KB", "kB/s"),
         ]);
         meant::<Duration>(&[
             ("1 sec", "s"),
@@ -100,6 +115,12 @@ mod tests {
             ("50 msec", "ms"),
             ("1 seconds", "s"),
         ]);
+    }
+
+    #[test]
+    fn a_decimal_comma_is_told() {
+        assert_eq!(told::<Duration>("0,5 ms").0, "did you mean \"0.5 ms\"?");
+        assert_eq!(told::<Rate>("1,5 Mbit/s").0, "did you mean \"1.5 Mbit/s\"?");
     }
 
     #[test]

@@ -167,3 +167,40 @@ proptest! {
         prop_assert!(thalweg_sim::Simulation::new(loaded.spec(), thalweg_sim::trace::NoTrace).is_ok());
     }
 }
+
+/// Python's `re` has no classes of letters, and refuses a schema with one as a whole; a look behind or ahead is not in all either.
+#[test]
+fn patterns_are_of_the_dialect_that_all_validators_have() {
+    fn walk(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(entries) => {
+                found.extend(entries.get("pattern").and_then(Value::as_str).map(str::to_owned));
+                entries.values().for_each(|value| walk(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
+            _ => {}
+        }
+    }
+    let mut patterns = Vec::new();
+    walk(root(), &mut patterns);
+    assert!(patterns.len() > 10);
+    for pattern in patterns {
+        for special in ["\\p", "\\P", "(?", "\\u", "[:"] {
+            assert!(!pattern.contains(special), "{special} in {pattern}");
+        }
+    }
+    let name = root()["$defs"]["name"]["pattern"].as_str().unwrap();
+    for good in ["core", "a b", "l-1", "größe", "链路", "x_/+:#9", "é", "a-"] {
+        assert!(matches(name, good), "{good}");
+    }
+    for bad in ["", " a", "a ", "-a", "a.b", "a,b", "a\"b", "a[b", "a\\b", "a\nb", "a{b", "a\u{7f}"] {
+        assert!(!matches(name, bad), "{bad:?}");
+    }
+}
+
+/// A link with one end is underlined.
+#[test]
+fn a_link_has_two_ends() {
+    let between = &root()["$defs"]["link"]["properties"]["between"];
+    assert_eq!((&between["minItems"], &between["maxItems"]), (&json!(2), &json!(2)));
+}

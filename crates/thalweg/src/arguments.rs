@@ -9,7 +9,7 @@ use crate::infer::InferArguments;
 use crate::mahimahi::MahimahiArguments;
 use crate::model::ModelArguments;
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
-use crate::values::{Span, plot, positive, share, span, time};
+use crate::values::{Span, plot, positive, seed, share, span, time};
 use crate::version::version;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -139,7 +139,7 @@ pub struct Options {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// The seed of all that is random; without, the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Run so often, with the seeds SEED, SEED + 1, ..., and give means with 95 % intervals
     #[arg(long, value_name = "R", default_value = "1", value_parser = positive::<NonZeroU32>)]
@@ -248,7 +248,7 @@ pub struct PaperArguments {
     #[arg(long)]
     pub quick: bool,
     /// The first seed; without, each scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// So many seeds for each run that has random parts; without, as the paper's plan says
     #[arg(long, value_name = "R", value_parser = positive::<NonZeroU32>)]

@@ -48,9 +48,17 @@ fn choices(console: &Console, table: &str, tag: &str) -> Vec<(String, String)> {
     kinds.iter().filter_map(kind).collect()
 }
 
+/// The first sentence in one line, without its full stop. A full stop in parentheses ("Lee et al. 1997") ends none.
 fn first_sentence(text: &str) -> String {
-    let text = text.trim();
-    text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first).to_owned()
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut open = 0_i32;
+    let ends = |word: &&str| {
+        let count = |sign: char| word.matches(sign).count() as i32;
+        open += count('(') - count(')');
+        open <= 0 && word.ends_with('.')
+    };
+    let end = words.iter().position(ends).map_or(words.len(), |last| last + 1);
+    words[..end].join(" ").trim_end_matches('.').to_owned()
 }
 
 /// What a scenario file says about itself: its title.
@@ -62,6 +70,14 @@ fn about(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_ends_at_its_own_full_stop() {
+        let text = "Adaptive acknowledgement (Lee et al. 1997): the\nreceiver reports. It has more to say.";
+        assert_eq!(first_sentence(text), "Adaptive acknowledgement (Lee et al. 1997): the receiver reports");
+        assert_eq!(first_sentence(" One. "), "One");
+        assert_eq!(first_sentence("About 1.5 packets. More"), "About 1.5 packets");
+    }
 
     #[test]
     fn everything_listed_is_described() {
@@ -76,6 +92,7 @@ mod tests {
             let choices = choices(&console, table, tag);
             assert!(choices.len() > 1, "{table}");
             assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");
+            assert!(choices.iter().all(|(_, about)| !about.contains(char::is_control)), "{choices:?}");
         }
         assert!(input::BUILT_IN.iter().all(|of| !about(of.text).is_empty()));
     }

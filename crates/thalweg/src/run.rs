@@ -73,9 +73,10 @@ fn not_a_scheme(error: Error, name: &str) -> Error {
             let of_name = diagnostics.iter().find(|diagnostic| diagnostic.file().starts_with("--set"));
             match of_name.filter(|diagnostic| diagnostic.message.contains(name)) {
                 Some(diagnostic) => {
-                    let help = diagnostic.help.as_deref().or(diagnostic.label.as_deref()).unwrap_or_default();
-                    let separator = if help.is_empty() { "" } else { "; " };
-                    Error::Usage(format!("--schemes: {}{separator}{help}", diagnostic.message))
+                    let said =
+                        [Some(&diagnostic.message), diagnostic.label.as_ref(), diagnostic.help.as_ref()];
+                    let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
+                    Error::Usage(format!("--schemes: {}", said.join("; ")))
                 }
                 None => Error::Scenario(diagnostics),
             }

@@ -12,6 +12,11 @@ pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| "expected a whole number from 1 on".to_owned())
 }
 
+/// A seed.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.trim().parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+}
+
 /// A probability, 0 and 1 included.
 pub fn probability(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.trim().parse().ok();
@@ -82,6 +87,12 @@ pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_seed_is_a_whole_number() {
+        assert_eq!(seed("7"), Ok(7));
+        assert!(seed("-1").unwrap_err().contains("whole number from 0") && seed("1.5").is_err());
+    }
 
     #[test]
     fn a_share_is_in_percent() {

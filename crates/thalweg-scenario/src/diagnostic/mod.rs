@@ -4,7 +4,7 @@ mod nearest;
 mod render;
 mod report;
 
-pub use nearest::nearest;
+pub use nearest::{is_known_elsewhere, nearest};
 pub(crate) use report::Report;
 
 use super::source::Source;

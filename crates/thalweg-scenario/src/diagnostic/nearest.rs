@@ -10,6 +10,13 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     if name.is_empty() || name.len() > LONGEST {
         return None;
     }
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let written: String = name.iter().collect();
+    let other = OTHER_NAMES.iter().find(|(_, others)| others.contains(&written.as_str()));
+    let meant = other.and_then(|(name, _)| candidates.iter().find(|candidate| *candidate == name));
+    if meant.is_some() || is_known_elsewhere(&written) {
+        return meant.copied();
+    }
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let other = simplified(candidate);
@@ -25,6 +32,24 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     best.map(|(_, candidate)| candidate)
 }
+
+/// True for the name of a scheme or discipline that others have, and that is no misspelling of one that is here.
+pub fn is_known_elsewhere(name: &str) -> bool {
+    ELSEWHERE.contains(&name.to_lowercase().as_str())
+}
+
+/// What others call schemes and disciplines.
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("newreno", &["reno", "tcp-reno", "tcp-newreno"]),
+    ("slow-start", &["tahoe", "tcp-tahoe"]),
+    ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
+];
+
+/// Schemes and disciplines that are looked for where they are not.
+const ELSEWHERE: &[&str] = &[
+    "bbr", "bbr2", "bbr3", "bbrv1", "bbrv2", "bbrv3", "dctcp", "prague", "copa", "ledbat", "pcc", "westwood",
+    "hybla", "htcp", "illinois", "bic", "yeah", "cake", "dualpi2", "fq-pie", "choke", "blue", "ared",
+];
 
 /// Lower case, with every separator the same.
 fn simplified(name: &str) -> Vec<char> {
@@ -75,8 +100,19 @@ mod tests {
     }
 
     #[test]
+    fn other_names_are_known() {
+        let schemes = ["vegas", "newreno", "cubic", "slow-start", "bbn"];
+        assert_eq!(nearest("reno", schemes), Some("newreno"));
+        assert_eq!(nearest("Tahoe", schemes), Some("slow-start"));
+        for queue in ["fifo", "droptail", "tail-drop", "drop_tail"] {
+            assert_eq!(nearest(queue, ["red", "fcfs", "fq"]), Some("fcfs"), "{queue}");
+        }
+        // It is none of those that are here.
+        assert_eq!((nearest("bbr", schemes), is_known_elsewhere("BBR")), (None, true));
+    }
+
+    #[test]
     fn a_beginning_is_enough() {
-        assert_eq!(nearest("reno", ["vegas", "newreno", "cubic"]), None);
         assert_eq!(nearest("dup", ["duplicate", "delay"]), None);
         assert_eq!(nearest("duplic", ["duplicate", "delay"]), Some("duplicate"));
     }

@@ -1,8 +1,8 @@
 //! Where diagnostics are gathered while a scenario is read.
 
-use super::{Diagnostic, Severity, nearest};
+use super::{Diagnostic, Severity, is_known_elsewhere, nearest};
 use crate::source::{Source, Sources, Span};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 
@@ -17,6 +17,8 @@ pub struct Report {
     errors: usize,
     dropped: usize,
     registry: Arc<Registry>,
+    /// Warnings like some of those that are kept, but not kept themselves, by their code.
+    alike: BTreeMap<&'static str, usize>,
 }
 
 /// A diagnostic that is being put together; it is in the report already.
@@ -39,10 +41,19 @@ impl Draft<'_> {
             return self; // Not kept, so not worth a search.
         }
         let valid: Vec<&str> = valid.into_iter().collect();
-        match nearest(name, valid.iter().copied()) {
-            Some(meant) => self.label(format!("did you mean `{meant}`?")),
-            None if valid.is_empty() => self,
-            None => self.help(format!("valid here: {}", list(&valid))),
+        // Of keys there are many; of names it helps to see what there is.
+        let is_name = self.0.as_ref().is_some_and(|found| found.code == "scenario.unknown-name");
+        let (labelled, shows_all) = match nearest(name, valid.iter().copied()) {
+            Some(meant) => (self.label(format!("did you mean `{meant}`?")), is_name),
+            None if is_name && is_known_elsewhere(name) => {
+                (self.label(format!("`{name}` is not here yet")), true)
+            }
+            None => (self, true),
+        };
+        if shows_all && !valid.is_empty() {
+            labelled.help(format!("valid here: {}", list(&valid)))
+        } else {
+            labelled
         }
     }
 
@@ -90,7 +101,11 @@ impl Report {
             self.errors += 1;
         }
         if self.found.len() >= MOST_ERRORS {
-            self.dropped += 1;
+            if severity == Severity::Warning && self.found.iter().any(|one| one.code == code) {
+                *self.alike.entry(code).or_default() += 1;
+            } else {
+                self.dropped += 1;
+            }
             return Draft(None);
         }
         let source = Arc::clone(self.sources.get(span.source));
@@ -135,6 +150,7 @@ impl Report {
         found.dedup_by(|b, a| {
             (a.code, &a.span, &a.message, a.file()) == (b.code, &b.span, &b.message, b.file())
         });
+        together(&mut found, &std::mem::take(&mut self.alike));
         if self.dropped > 0
             && let Some(last) = found.last_mut()
         {
@@ -144,6 +160,34 @@ impl Report {
         found
     }
 }
+
+/// Of many warnings of one kind the first stays, with their number and the next places.
+fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
+    let mut alike: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (position, one) in found.iter().enumerate().filter(|(_, one)| one.severity == Severity::Warning) {
+        alike.entry(one.code).or_default().push(position);
+    }
+    let many: Vec<Vec<usize>> = alike.into_values().filter(|places| places.len() > MOST_ALIKE).collect();
+    let mut gone = BTreeSet::new();
+    for places in many {
+        let lines: Vec<String> =
+            places.iter().skip(1).take(MOST_ALIKE).map(|&at| found[at].line().to_string()).collect();
+        let first = &mut found[places[0]];
+        let count = places.len() - 1 + not_kept.get(first.code).copied().unwrap_or(0);
+        let more = format!("{count} more like this, at lines {}, ...", lines.join(", "));
+        let help = first.help.take().map_or(more.clone(), |help| format!("{help}; {more}"));
+        first.help = Some(help);
+        gone.extend(places.into_iter().skip(1));
+    }
+    let mut position = 0;
+    found.retain(|_| {
+        position += 1;
+        !gone.contains(&(position - 1))
+    });
+}
+
+/// So many warnings of one kind are shown one by one.
+const MOST_ALIKE: usize = 4;
 
 /// Names for a message: all of them while they are few.
 fn list(names: &[&str]) -> String {

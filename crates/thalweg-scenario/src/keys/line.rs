@@ -1,11 +1,15 @@
 //! Links, and the keys of one direction of a line.
 
+use super::super::diagnostic::Report;
 use super::super::quantity::{Name, Probability};
-use super::super::table::{At, Fields, table};
+use super::super::schema::Definitions;
+use super::super::table::{At, Decode, Fields, table};
+use super::super::tree::Value;
 use super::loss::{Loss, Reorder};
 use super::queue::Queue;
 use super::scheme::words;
 use super::workload::Trace;
+use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::spec::Framing;
 
@@ -64,10 +68,28 @@ table! {
         /// Its name; without one it is its ends, joined by `-`.
         name: Name = "name";
         /// The nodes at its ends, two names.
-        between: Vec<At<Name>> = "between" (required);
+        between: Ends = "between" (required);
         /// What is different in the direction from the second node to the first.
         reverse: Line = "reverse";
         ..line: Line;
+    }
+}
+
+/// The names of the nodes at a link's ends. That they are two is checked when the link is resolved, where it is known what else is
+/// wrong with it.
+#[derive(Clone, Debug, Default)]
+pub struct Ends(pub Vec<At<Name>>);
+
+impl Decode for Ends {
+    fn expected() -> String {
+        Vec::<At<Name>>::expected()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        Vec::decode(value, report).map(Self)
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let items = Name::schema(definitions);
+        json!({ "type": "array", "items": items, "minItems": 2, "maxItems": 2 })
     }
 }
 

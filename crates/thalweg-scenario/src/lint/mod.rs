@@ -3,12 +3,14 @@
 mod feedback;
 mod gates;
 mod links;
+mod load;
 mod memory;
 mod random;
 mod schemes;
 mod traffic;
 
 pub(super) use links::{about, bytes};
+pub(super) use load::offered;
 pub use memory::{Memory, memory};
 pub use random::is_random;
 
@@ -33,6 +35,8 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
         return; // Round-trip times and what follows from them mean nothing.
     }
     links::queues(&checked, report);
+    load::lines(&checked, report);
+    load::overload(&checked, report);
     links::schedules(&checked, report);
     traffic::times(&checked, report);
     traffic::windows(&checked, report);

@@ -12,6 +12,8 @@ mod sscop;
 mod sstp;
 mod traffic;
 
+pub(super) use traffic::mean_size;
+
 use super::diagnostic::Report;
 use super::keys::{Document, Link, Named, ProcessingTable, Queue, SchemeTable, Schemes};
 use super::path::Paths;
@@ -232,7 +234,7 @@ impl Resolver<'_> {
     /// The nodes at a link's ends, made if they are new.
     fn ends(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
         let between = link.between.as_ref()?;
-        let [a, b] = between.value.as_slice() else {
+        let [a, b] = between.value.0.as_slice() else {
             if !link.broken {
                 self.report
                     .error("scenario.range", between.span, "a link is between two nodes")

@@ -403,7 +403,7 @@ fn merge_access(own: &mut Option<At<Access>>, common: &Option<At<Access>>) {
 }
 
 /// The mean of a distribution in bytes.
-pub(super) fn mean_size(size: &SizeSpec) -> f64 {
+pub(in super::super) fn mean_size(size: &SizeSpec) -> f64 {
     let bytes = |size: &Bytes| size.get() as f64;
     match size {
         SizeSpec::Fixed(size) | SizeSpec::Exponential { mean: size } => bytes(size),

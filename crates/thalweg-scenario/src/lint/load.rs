@@ -1,0 +1,110 @@
+//! What is offered to links and queues, against what they can take.
+
+use super::super::diagnostic::Report;
+use super::super::path::{GroupPath, direction, nominal_rate};
+use super::super::resolve::mean_size;
+use super::Checked;
+use super::links::{about, bytes};
+use std::collections::BTreeMap;
+use thalweg_proto::units::Rate;
+use thalweg_queue::{FcfsConfig, Limit, LossSpec, RedConfig, RedUnit};
+use thalweg_sim::route::DirectionId;
+use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
+
+/// A queue without management that holds more than so many bandwidth-delay products keeps packets waiting for that long.
+const DEEP_BUFFER: f64 = 10.0;
+
+/// What a flow of a group is given to carry in the long run, payload only, where its workload says so whatever the network does:
+/// `None` for flows that always have more, end, or wait for answers.
+pub(in super::super) fn offered(group: &GroupSpec) -> Option<Rate> {
+    let bits = match &group.workload {
+        WorkloadSpec::ConstantRate { rate, .. } => rate.as_f64(),
+        WorkloadSpec::OnOff { on, off, rate: Some(rate), .. } => {
+            rate.as_f64() * on.as_secs_f64() / (*on + *off).as_secs_f64()
+        }
+        WorkloadSpec::Telnet { packet, gap } => packet.get() as f64 * 8.0 / gap.as_secs_f64(),
+        WorkloadSpec::Poisson { gap, size } => mean_size(size) * 8.0 / gap.as_secs_f64(),
+        _ => return None,
+    };
+    (bits.is_finite() && bits >= 0.0).then(|| Rate::from_bits_per_sec(bits as u64))
+}
+
+/// Links to which more is offered than they can carry.
+pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    // By direction: all that is offered, and the group that offers most.
+    let mut loads: BTreeMap<DirectionId, (f64, (u64, usize))> = BTreeMap::new();
+    for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
+        let (Some(path), Some(offered)) = (path, offered(group)) else { continue };
+        let all = offered.as_f64() * f64::from(group.count);
+        for &hop in path.forward.iter() {
+            let load = loads.entry(hop).or_default();
+            *load = (load.0 + all, load.1.max((all as u64, number)));
+        }
+    }
+    let mut told = Vec::new();
+    for (hop, (offered, (_, number))) in loads {
+        let rate = nominal_rate(direction(spec, hop));
+        let slowest = checked.paths.groups[number].as_ref().and_then(GroupPath::bottleneck_hop);
+        if offered > rate.as_f64() && slowest.is_none_or(|slowest| slowest == hop) && !told.contains(&number)
+        {
+            told.push(number);
+            let link = &spec.links[hop as usize / 2].name;
+            let offered = Rate::from_bits_per_sec(offered as u64);
+            let message = format!("{offered} are offered to `{link}`, which carries {rate}");
+            report
+                .warn("scenario.load", checked.origins.groups[number].table, message)
+                .help("what is waiting grows until the run ends, and results depend on how long it is");
+        }
+    }
+}
+
+/// Wires that lose everything, queues that hold very much, and thresholds that are never reached.
+pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
+        for (line, back) in [(&link.forward, false), (&link.backward, true)] {
+            let (name, span) = (&link.name, origin.queue[usize::from(back)]);
+            if matches!(line.impairment.loss, LossSpec::Uniform { probability } if probability >= 1.0) {
+                let message = format!("`{name}` loses every packet: loss = 1 is 100 %");
+                report
+                    .warn("scenario.loss", origin.rate[usize::from(back)], message)
+                    .help("one percent is 0.01 or \"1 %\"");
+                break;
+            }
+            let packet = checked.paths.largest_packet(number, back);
+            let Some(room) = bytes(&line.queue, packet) else { continue };
+            if let Some(config) = line.queue.config::<RedConfig>() {
+                let most = match (config.unit, line.queue.limit()) {
+                    (RedUnit::Packets, Limit::Packets(packets)) => packets as f64,
+                    (RedUnit::Packets, _) => room.get() as f64 / f64::from(packet.max(1)),
+                    (RedUnit::Bytes, _) => room.get() as f64,
+                };
+                if packet > 0 && config.min_threshold >= most {
+                    let message = format!(
+                        "the queue of `{name}` holds {most:.0}, below RED's lower threshold of {}",
+                        config.min_threshold
+                    );
+                    report
+                        .warn("scenario.threshold", span, message)
+                        .help("it drops nothing early: give a larger `capacity` or lower thresholds");
+                    break;
+                }
+            }
+            let bdp = checked.paths.link_bdp(spec, number, back);
+            let is_plain = line.queue.config::<FcfsConfig>().is_some();
+            let depth = room.get() as f64 / bdp.get().max(1) as f64;
+            if is_plain && checked.paths.is_bottleneck(number, back) && depth > DEEP_BUFFER && bdp.get() > 0 {
+                let wait = nominal_rate(line).transmission_time(room);
+                let message = format!(
+                    "the queue of `{name}` holds {}, {depth:.0} bandwidth-delay products, which take {wait} to send",
+                    about(room)
+                );
+                report
+                    .warn("scenario.buffer", span, message)
+                    .help("schemes that fill queues make all packets wait for that long; usual: \"1 bdp\"");
+                break;
+            }
+        }
+    }
+}
