@@ -26,6 +26,7 @@ mod sampling;
 mod segments;
 mod simulation;
 pub mod spec;
+pub mod theory;
 pub mod trace;
 mod transfer;
 mod transmitter;

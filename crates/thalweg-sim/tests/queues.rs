@@ -8,6 +8,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
+use thalweg_sim::theory;
 
 const SECONDS: u64 = 300;
 
@@ -47,7 +48,7 @@ fn constant_sizes_wait_as_in_m_d_1() {
     for (load, tolerance) in [(30, 0.03), (50, 0.03), (70, 0.03), (90, 0.08)] {
         let result = arrivals(load, false);
         let rho = load as f64 / 100.0;
-        let wait = rho / (2.0 * (1.0 - rho));
+        let wait = theory::mg1_wait(rho, 0.0).unwrap();
         near(result.links[0].queue.mean_packets, wait * rho, tolerance);
         near(result.links[0].utilisation, rho, 0.02);
         // One-way delays: the wait and the service.
@@ -61,7 +62,7 @@ fn exponential_sizes_wait_as_in_m_m_1() {
     for (load, tolerance) in [(30, 0.04), (50, 0.04), (70, 0.06)] {
         let result = arrivals(load, true);
         let rho = load as f64 / 100.0;
-        let wait = rho / (1.0 - rho);
+        let wait = theory::mg1_wait(rho, 1.0).unwrap();
         near(result.links[0].queue.mean_packets, wait * rho, tolerance);
         near(result.flows[0].delay.mean.as_millis_f64() - 1.0, wait, tolerance);
     }
@@ -75,8 +76,7 @@ fn a_finite_queue_drops_as_in_m_m_1_k() {
         let size = SizeSpec::Exponential { mean: bytes(1000) };
         let result = run_at(WorkloadSpec::Poisson { gap: gap(load), size }, Limit::Packets(waiting));
         let (rho, k) = (load as f64 / 100.0, waiting as f64 + 1.0);
-        let blocked =
-            if load == 100 { 1.0 / (k + 1.0) } else { (1.0 - rho) * rho.powf(k) / (1.0 - rho.powf(k + 1.0)) };
+        let blocked = theory::mm1k_blocked(rho, k).unwrap();
         let link = &result.links[0];
         let offered = (link.packets + link.drops_full) as f64;
         near(link.drops_full as f64 / offered, blocked, 0.05);

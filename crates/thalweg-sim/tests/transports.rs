@@ -9,6 +9,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::spec::*;
+use thalweg_sim::theory;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
 
@@ -134,7 +135,7 @@ fn new_reno_responds_to_loss_as_mathis_says() {
     for (probability, seconds) in [(1e-4, 3000), (3e-4, 2000), (1e-3, 1500), (3e-3, 1000), (1e-2, 800)] {
         let loss = LossSpec::Uniform { probability };
         let mean = lossy_path(loss, new_reno(), Recovery::Sack, seconds);
-        near(mean, (1.5f64 / probability).sqrt(), 0.15);
+        near(mean, theory::mathis_window(probability, 1.0).unwrap(), 0.15);
     }
 }
 
@@ -150,20 +151,20 @@ fn new_reno_responds_to_periodic_loss() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
         for (period, seconds) in [(1_000, 200), (10_000, 1000)] {
             let mean = lossy_path(one_in(period), new_reno(), recovery, seconds);
-            near(mean, (1.5 * period as f64).sqrt(), 0.05);
+            near(mean, theory::mathis_window(1.0 / period as f64, 1.0).unwrap(), 0.05);
         }
     }
 }
 
 /// CUBIC's response function, RFC 9438, section 5.1, equation 5, in its model of one packet in 1/p lost: the mean window is
-/// (C (3 + beta) / (4 (1 - beta)))^(1/4) RTT^(3/4) / p^(3/4) = 1.054 RTT^(3/4) / p^(3/4). The curve is so flat near its
+/// [`theory::cubic_window`]. The curve is so flat near its
 /// maximum that CUBIC takes hundreds of losses to get there from elsewhere; so the first loss comes when the window has
 /// the maximum of the model, 4 / 3.7 of the mean. Within 7 %: each loss takes a round trip to repair, in which the window
 /// is at its lowest, and of which the model knows nothing.
 #[test]
 fn cubic_responds_to_loss_as_its_rfc_says() {
     for (period, seconds) in [(10_000u64, 500), (50_000, 600)] {
-        let mean = 1.054 * 0.1f64.powf(0.75) * (period as f64).powf(0.75);
+        let mean = theory::cubic_window(1.0 / period as f64, 0.1, 0.4, 0.7).unwrap();
         let most = mean * 4.0 / 3.7;
         let initial_threshold = 0.7 * most;
         let k = (0.3 * most / 0.4).cbrt();

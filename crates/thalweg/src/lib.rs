@@ -22,6 +22,7 @@ mod console;
 mod doctor;
 mod execute;
 mod explore;
+mod formulas;
 mod impair;
 mod infer;
 mod input;
@@ -66,7 +67,7 @@ pub fn run_with(registry: Registry) -> ExitCode {
         Command::Compare(arguments) => run::compare(&arguments, &console),
         Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
         Command::Paper(arguments) => paper::paper(&arguments, &console),
-        Command::Model(arguments) => model::model(&arguments.model, &console),
+        Command::Model(arguments) => model::model(arguments.model.as_ref(), &console),
         Command::Report(arguments) => report::report(&arguments, &console),
         Command::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, &console),
         Command::Infer(arguments) => infer::infer(&arguments, &console),

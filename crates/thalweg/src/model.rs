@@ -2,6 +2,9 @@
 
 use crate::Done;
 use crate::console::{Console, Error};
+use crate::formulas::{
+    self, BufferArguments, CubicArguments, MathisArguments, Mg1Arguments, PadhyeArguments, QueueArguments,
+};
 use crate::values::{positive, probability};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -13,9 +16,9 @@ use thalweg_studies::model::gong92::{Analysis, Form, Path};
 /// `thalweg model`.
 #[derive(Debug, Args)]
 pub struct ModelArguments {
-    /// Whose analysis
+    /// Which; without, all are listed with their sources
     #[command(subcommand)]
-    pub model: Model,
+    pub model: Option<Model>,
 }
 
 /// The analyses that can be computed.
@@ -23,7 +26,38 @@ pub struct ModelArguments {
 pub enum Model {
     /// Two-level flow control (Gong and Parulkar 1992): delays and throughput efficiency
     Gong92(Gong92Arguments),
+    /// Reno through random loss, without time-outs (Mathis et al. 1997)
+    Mathis(MathisArguments),
+    /// Reno through random loss, time-outs included (Padhye et al. 1998)
+    Padhye(PadhyeArguments),
+    /// CUBIC through periodic loss (RFC 9438, section 5.1)
+    Cubic(CubicArguments),
+    /// The wait in a queue of packets of one size that arrive at random (M/D/1)
+    Md1(QueueArguments),
+    /// The wait in a queue of packets of random sizes that arrive at random (M/G/1)
+    Mg1(Mg1Arguments),
+    /// How much fills a path, and how large a buffer suffices for n flows
+    Buffer(BufferArguments),
 }
+
+/// Each analysis with what it computes and where it is from.
+const MODELS: [(&str, &str, &str); 7] = [
+    (
+        "gong92",
+        "delays and throughput efficiency of two-level flow control",
+        "Gong and Parulkar 1992, section 4.1",
+    ),
+    ("mathis", "W = sqrt(3 / (2 b p))", "Mathis, Semke, Mahdavi and Ott 1997"),
+    (
+        "padhye",
+        "Reno's rate with time-outs and a largest window",
+        "Padhye, Firoiu, Towsley and Kurose 1998, eq. 32",
+    ),
+    ("cubic", "W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)", "RFC 9438, section 5.1, eq. 5"),
+    ("md1", "wait = s rho / (2 (1 - rho))", "Pollaczek 1930, Khinchine 1932"),
+    ("mg1", "wait = s rho (1 + v) / (2 (1 - rho))", "Pollaczek 1930, Khinchine 1932"),
+    ("buffer", "rate RTT / sqrt(n)", "Villamizar and Song 1994; Appenzeller et al. 2004"),
+];
 
 /// `thalweg model gong92`.
 #[derive(Debug, Args)]
@@ -82,10 +116,24 @@ fn window(text: &str) -> Result<Segments, String> {
 }
 
 /// Computes an analysis and prints it.
-pub fn model(of: &Model, console: &Console) -> Done {
+pub fn model(of: Option<&Model>, console: &Console) -> Done {
     match of {
-        Model::Gong92(arguments) => gong92(arguments, console),
+        None => list(console),
+        Some(Model::Gong92(arguments)) => gong92(arguments, console),
+        Some(Model::Mathis(arguments)) => formulas::mathis(arguments, console),
+        Some(Model::Padhye(arguments)) => formulas::padhye(arguments, console),
+        Some(Model::Cubic(arguments)) => formulas::cubic(arguments, console),
+        Some(Model::Md1(arguments)) => formulas::md1(arguments, console),
+        Some(Model::Mg1(arguments)) => formulas::mg1(arguments, console),
+        Some(Model::Buffer(arguments)) => formulas::buffer(arguments, console),
     }
+}
+
+fn list(console: &Console) -> Done {
+    let heads = ["Model", "What it computes", "Source"];
+    let mut table = Table::new(heads.map(|head| (head, Align::Left)));
+    MODELS.iter().for_each(|(name, what, source)| table.row([*name, *what, *source].map(str::to_owned)));
+    console.print(&table.render(console.style))
 }
 
 fn gong92(arguments: &Gong92Arguments, console: &Console) -> Done {

@@ -1,0 +1,249 @@
+//! `thalweg model` for closed formulas: how fast TCP goes through loss, how long packets wait, how much fills a path.
+
+use crate::Done;
+use crate::console::{Console, Error};
+use crate::values::probability;
+use clap::Args;
+use serde_json::{Map, Value, json};
+use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_report::output::{Align, Table, rate, seconds};
+use thalweg_sim::theory;
+
+/// What the formulas of TCP's response to loss have in common.
+#[derive(Debug, Args)]
+pub struct LossyPath {
+    /// p: the probabilities of the loss of a segment
+    #[arg(long = "p", value_name = "P,..", value_delimiter = ',', default_value = "1e-4,1e-3,1e-2", value_parser = probability)]
+    pub loss: Vec<f64>,
+    /// The round trip, time in queues included
+    #[arg(long, value_name = "TIME", default_value = "100 ms")]
+    pub rtt: Duration,
+    /// The payload of a segment
+    #[arg(long, value_name = "SIZE", default_value = "1448 B")]
+    pub segment: Bytes,
+    /// Print one JSON document in place of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `thalweg model mathis`.
+#[derive(Debug, Args)]
+pub struct MathisArguments {
+    /// The path.
+    #[command(flatten)]
+    pub path: LossyPath,
+    /// b: segments that an acknowledgement answers (2 with delayed acknowledgements)
+    #[arg(long = "b", value_name = "N", default_value = "1")]
+    pub per_ack: f64,
+}
+
+/// `thalweg model padhye`.
+#[derive(Debug, Args)]
+pub struct PadhyeArguments {
+    /// The path.
+    #[command(flatten)]
+    pub path: LossyPath,
+    /// b: segments that an acknowledgement answers (2 with delayed acknowledgements)
+    #[arg(long = "b", value_name = "N", default_value = "1")]
+    pub per_ack: f64,
+    /// T0: the first retransmission time-out; without, the round trip and 200 ms
+    #[arg(long, value_name = "TIME")]
+    pub timeout: Option<Duration>,
+    /// Wm: the largest window in segments; without, none
+    #[arg(long, value_name = "N")]
+    pub most: Option<f64>,
+}
+
+/// `thalweg model cubic`.
+#[derive(Debug, Args)]
+pub struct CubicArguments {
+    /// The path.
+    #[command(flatten)]
+    pub path: LossyPath,
+    /// C: how fast windows grow, in segments/s³
+    #[arg(long = "c", value_name = "C", default_value = "0.4")]
+    pub c: f64,
+    /// beta: what a window is multiplied by at a loss
+    #[arg(long, value_name = "BETA", default_value = "0.7", value_parser = probability)]
+    pub beta: f64,
+}
+
+/// `thalweg model md1` and `thalweg model mg1`.
+#[derive(Debug, Args)]
+pub struct QueueArguments {
+    /// rho: the shares of the rate that are offered
+    #[arg(long = "load", value_name = "RHO,..", value_delimiter = ',', default_value = "0.5,0.8,0.9", value_parser = probability)]
+    pub loads: Vec<f64>,
+    /// The rate of the line
+    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s")]
+    pub rate: Rate,
+    /// The mean size of a packet on the wire
+    #[arg(long, value_name = "SIZE", default_value = "1500 B")]
+    pub packet: Bytes,
+    /// Print one JSON document in place of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `thalweg model mg1`.
+#[derive(Debug, Args)]
+pub struct Mg1Arguments {
+    /// The queue.
+    #[command(flatten)]
+    pub queue: QueueArguments,
+    /// The squared coefficient of variation of sizes: 0 for equal ones, 1/3 for uniform ones from nothing, 1 for exponential ones
+    #[arg(long = "variation", value_name = "V", default_value = "1")]
+    pub variation: f64,
+}
+
+/// `thalweg model buffer`.
+#[derive(Debug, Args)]
+pub struct BufferArguments {
+    /// The rate of the line
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
+    pub rate: Rate,
+    /// The round trip without waiting
+    #[arg(long, value_name = "TIME", default_value = "50 ms")]
+    pub rtt: Duration,
+    /// n: numbers of flows
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000")]
+    pub flows: Vec<f64>,
+    /// The size of a packet on the wire
+    #[arg(long, value_name = "SIZE", default_value = "1500 B")]
+    pub packet: Bytes,
+    /// Print one JSON document in place of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub fn mathis(of: &MathisArguments, console: &Console) -> Done {
+    response("mathis", &of.path, console, |p, _| theory::mathis_window(p, of.per_ack))
+}
+
+pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
+    let timeout = of.timeout.unwrap_or(of.path.rtt + Duration::from_millis(200)).as_secs_f64();
+    let most = of.most.unwrap_or(f64::INFINITY);
+    response("padhye", &of.path, console, |p, rtt| {
+        theory::padhye_rate(p, rtt, timeout, of.per_ack, most).map(|segments| segments * rtt)
+    })
+}
+
+pub fn cubic(of: &CubicArguments, console: &Console) -> Done {
+    response("cubic", &of.path, console, |p, rtt| theory::cubic_window(p, rtt, of.c, of.beta))
+}
+
+/// A table of windows and rates by loss; `window` is in segments.
+fn response(
+    name: &str,
+    path: &LossyPath,
+    console: &Console,
+    window: impl Fn(f64, f64) -> Option<f64>,
+) -> Done {
+    let rtt = path.rtt.as_secs_f64();
+    let mut rows = Rows::new(["p", "Window, segments", "Goodput"]);
+    for &p in &path.loss {
+        let window = in_domain(window(p, rtt))?;
+        let bps = window * path.segment.get() as f64 * 8.0 / rtt;
+        let shown = if p < 1e-3 { format!("{p:e}") } else { p.to_string() };
+        rows.add(
+            [shown, format!("{window:.2}"), rate(bps)],
+            json!({ "p": p, "window_segments": window, "goodput_bps": bps }),
+        );
+    }
+    let inputs = json!({ "rtt_s": rtt, "segment_bytes": path.segment.get() });
+    rows.print(name, &inputs, path.json, console)
+}
+
+pub fn md1(of: &QueueArguments, console: &Console) -> Done {
+    queue("md1", of, 0.0, console)
+}
+
+pub fn mg1(of: &Mg1Arguments, console: &Console) -> Done {
+    queue("mg1", &of.queue, of.variation, console)
+}
+
+fn queue(name: &str, of: &QueueArguments, variation: f64, console: &Console) -> Done {
+    if of.rate.is_zero() {
+        return Err(Error::Usage("the rate is above 0".to_owned()));
+    }
+    let service = of.packet.get() as f64 * 8.0 / of.rate.as_f64();
+    let mut rows = Rows::new(["Load", "Wait", "Wait and service", "Queue, packets"]);
+    for &load in &of.loads {
+        let wait = in_domain(theory::mg1_wait(load, variation))?;
+        rows.add(
+            [
+                load.to_string(),
+                seconds(wait * service),
+                seconds((wait + 1.0) * service),
+                format!("{:.3}", wait * load),
+            ],
+            json!({
+                "load": load,
+                "wait_s": wait * service,
+                "sojourn_s": (wait + 1.0) * service,
+                "queue_packets": wait * load,
+            }),
+        );
+    }
+    let inputs = json!({ "rate_bps": of.rate.as_bits_per_sec(), "packet_bytes": of.packet.get(), "variation": variation });
+    rows.print(name, &inputs, of.json, console)
+}
+
+pub fn buffer(of: &BufferArguments, console: &Console) -> Done {
+    let (rate, rtt, packet) = (of.rate.as_f64(), of.rtt.as_secs_f64(), of.packet.get().max(1) as f64);
+    let mut rows = Rows::new(["Flows", "Bytes", "Packets", "Time"]);
+    for &flows in &of.flows {
+        let bytes = in_domain(theory::small_buffer_bytes(rate, rtt, flows))?;
+        let time = if rate > 0.0 { bytes * 8.0 / rate } else { 0.0 };
+        rows.add(
+            [flows.to_string(), format!("{bytes:.0}"), format!("{:.1}", bytes / packet), seconds(time)],
+            json!({ "flows": flows, "bytes": bytes, "packets": bytes / packet, "time_s": time }),
+        );
+    }
+    let bdp = in_domain(theory::bdp_bytes(rate, rtt))?;
+    let inputs = json!({
+        "rate_bps": of.rate.as_bits_per_sec(),
+        "rtt_s": rtt,
+        "packet_bytes": of.packet.get(),
+        "bdp_bytes": bdp,
+    });
+    rows.print("buffer", &inputs, of.json, console)
+}
+
+fn in_domain(value: Option<f64>) -> Result<f64, Error> {
+    value.filter(|value| value.is_finite()).ok_or_else(|| {
+        Error::Usage(
+            "the formula has no value there: losses, loads and times are above 0, loads below 1".to_owned(),
+        )
+    })
+}
+
+/// What a formula gives, for people and for programs.
+struct Rows<const N: usize> {
+    table: Table,
+    results: Vec<Value>,
+}
+
+impl<const N: usize> Rows<N> {
+    fn new(heads: [&str; N]) -> Self {
+        Self { table: Table::with_columns(heads.map(|head| (head, Align::Right))), results: Vec::new() }
+    }
+
+    fn add(&mut self, cells: [String; N], result: Value) {
+        self.table.row(cells);
+        self.results.push(result);
+    }
+
+    fn print(self, name: &str, inputs: &Value, as_json: bool, console: &Console) -> Done {
+        if !as_json {
+            return console.print(&self.table.render(console.style));
+        }
+        let mut document = Map::new();
+        document.insert("model".to_owned(), json!(name));
+        document.extend(inputs.as_object().cloned().unwrap_or_default());
+        document.insert("results".to_owned(), Value::Array(self.results));
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
+        console.print(&format!("{text}\n"))
+    }
+}
