@@ -9,7 +9,7 @@ pub fn mathis_window(p: f64, b: f64) -> Option<f64> {
     (is_loss(p) && b > 0.0).then(|| libm::sqrt(1.5 / (b * p)))
 }
 
-/// The rate of Reno in segments a second, time-outs included: Padhye, Firoiu, Towsley and Kurose 1998, "Modeling TCP Throughput",
+/// The rate of Reno in segments sent a second, of which 1 - p arrive, time-outs included: Padhye, Firoiu, Towsley and Kurose 1998, "Modeling TCP Throughput",
 /// equation 32. `rtt` and the first time-out `t0` are in seconds, `b` segments are answered at once, and the receiver takes
 /// `most` segments at most.
 pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, most: f64) -> Option<f64> {

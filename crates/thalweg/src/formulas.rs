@@ -124,7 +124,7 @@ pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
     let timeout = of.timeout.unwrap_or(of.path.rtt + Duration::from_millis(200)).as_secs_f64();
     let most = of.most.unwrap_or(f64::INFINITY);
     response("padhye", &of.path, console, |p, rtt| {
-        theory::padhye_rate(p, rtt, timeout, of.per_ack, most).map(|segments| segments * rtt)
+        theory::padhye_rate(p, rtt, timeout, of.per_ack, most).map(|sent| sent * rtt * (1.0 - p))
     })
 }
 
