@@ -35,6 +35,21 @@ pub fn tag_of(owner: &str) -> String {
     blake3::hash(owner.as_bytes()).to_hex()[..16].to_owned()
 }
 
+/// The longest path that is shown or kept, in bytes.
+const LONGEST_SHOWN: usize = 4096;
+
+/// A path as it can be shown, of names that can: cut in its middle where it is long.
+pub fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let path = names.collect::<Vec<_>>().join("/");
+    if path.len() <= LONGEST_SHOWN {
+        return path;
+    }
+    const CUT: &str = "[...]";
+    let half = (LONGEST_SHOWN - CUT.len()) / 2;
+    let (head, tail) = (path.floor_char_boundary(half), path.ceil_char_boundary(path.len() - half));
+    [&path[..head], CUT, &path[tail..]].concat()
+}
+
 /// The name of the unfinished file that becomes `name`, of the sender that a [`Destination`](super::Destination) calls `owner`.
 pub fn unfinished(name: &[u8], owner: &str) -> OsString {
     of_part(name, &tag_of(owner))
@@ -107,6 +122,16 @@ mod tests {
         ] {
             assert!(!stays_inside(target.as_bytes(), depth), "{target}");
         }
+    }
+
+    #[test]
+    fn a_long_path_is_cut_in_its_middle() {
+        let names = vec!["ü".repeat(100); 50];
+        let whole = shown(names.iter().take(20).map(String::as_str));
+        assert_eq!(whole.len(), 20 * 200 + 19);
+        let cut = shown(["top"].into_iter().chain(names.iter().map(String::as_str)).chain(["file"]));
+        assert!((4090..=4096).contains(&cut.len()), "{}", cut.len());
+        assert!(cut.starts_with("top/ü") && cut.contains("[...]") && cut.ends_with("ü/file"));
     }
 
     #[test]

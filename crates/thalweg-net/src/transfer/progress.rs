@@ -18,6 +18,7 @@ pub struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
     moved: AtomicU64,
+    heard: AtomicU64,
     held: Mutex<Held>,
     current: Mutex<String>,
 }
@@ -68,6 +69,11 @@ impl Progress {
         Bytes::new(self.moved.load(Relaxed))
     }
 
+    /// At the receiver, what was heard of the sender: frames and pieces of contents. One that stays the same is silent.
+    pub fn heard(&self) -> u64 {
+        self.heard.load(Relaxed)
+    }
+
     /// The receiver holds it back, because others are more urgent.
     pub fn is_held(&self) -> bool {
         self.lock_held().since.is_some()
@@ -96,6 +102,10 @@ impl Progress {
         self.total_files.store(files, Relaxed);
         self.total_bytes.store(bytes, Relaxed);
         self.is_total.store(true, std::sync::atomic::Ordering::Release);
+    }
+
+    pub(super) fn hear(&self) {
+        self.heard.fetch_add(1, Relaxed);
     }
 
     pub(super) fn file_done(&self) {
@@ -167,6 +177,8 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// A stream that has not come to its end.
     pub cut: Option<Cut>,
+    /// Bytes of names and reasons that are kept.
+    kept: usize,
 }
 
 /// What cannot be resumed: a stream that is not complete, or a file that went to an output.
@@ -195,6 +207,8 @@ impl Report {
 
     /// How many failures are kept.
     pub const MOST_FAILURES: usize = 1000;
+    /// Names and reasons that are kept, in bytes. A peer chooses them.
+    pub const MOST_KEPT: usize = 64 << 10;
 
     /// Something is not sent, because it is not meant to be or cannot be.
     pub(super) fn miss(&mut self, name: &str, fault: Fault) {
@@ -202,15 +216,23 @@ impl Report {
             return self.fail(name, fault);
         }
         self.passed_by += 1;
-        if self.passed.len() < Self::MOST_FAILURES {
+        if self.has_room(self.passed.len(), name, &fault) {
             self.passed.push(Failure { name: name.to_owned(), fault });
         }
+    }
+
+    /// One more of so many is kept.
+    fn has_room(&mut self, count: usize, name: &str, fault: &Fault) -> bool {
+        let size = name.len() + fault.text.len();
+        let has_room = count < Self::MOST_FAILURES && self.kept + size <= Self::MOST_KEPT;
+        self.kept += if has_room { size } else { 0 };
+        has_room
     }
 
     pub(super) fn fail(&mut self, name: &str, fault: Fault) {
         self.failed += 1;
         // What is below a folder that could not be made is counted; the folder is named.
-        if self.failures.len() < Self::MOST_FAILURES && fault.kind != FaultKind::Folder {
+        if fault.kind != FaultKind::Folder && self.has_room(self.failures.len(), name, &fault) {
             self.failures.push(Failure { name: name.to_owned(), fault });
         }
     }

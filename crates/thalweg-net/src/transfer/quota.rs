@@ -4,6 +4,7 @@ use super::fault::{Fault, FaultKind};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use thalweg_proto::units::Bytes;
 
@@ -22,6 +23,8 @@ pub struct Quota {
     limits: Limits,
     bytes: AtomicU64,
     entries: AtomicU64,
+    /// What all senders may have together.
+    total: Option<Arc<Quota>>,
 }
 
 impl Quota {
@@ -48,7 +51,13 @@ impl Quota {
                 }
             }
         }
-        Ok(Self { limits, bytes: AtomicU64::new(bytes), entries: AtomicU64::new(entries) })
+        Ok(Self { limits, bytes: AtomicU64::new(bytes), entries: AtomicU64::new(entries), total: None })
+    }
+
+    /// With a limit to what it and others have together: that of a folder that theirs are in.
+    #[must_use]
+    pub fn within(self, total: Arc<Quota>) -> Self {
+        Self { total: Some(total), ..self }
     }
 
     /// What the folder holds.
@@ -59,18 +68,26 @@ impl Quota {
     /// Looks whether so many more bytes have room now, before anybody sends them.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), Fault> {
         let used = self.bytes.load(Relaxed);
-        if used.saturating_add(bytes) <= self.limits.bytes.get() { Ok(()) } else { Err(self.full()) }
+        if used.saturating_add(bytes) > self.limits.bytes.get() {
+            return Err(self.full());
+        }
+        self.total.as_ref().map_or(Ok(()), |total| total.has_room(bytes)).map_err(of_all)
     }
 
     /// Takes room for bytes that are about to be written.
     pub(super) fn take(&self, bytes: u64) -> Result<(), Fault> {
         let limit = self.limits.bytes.get();
         let more = |used: u64| used.checked_add(bytes).filter(|used| *used <= limit);
-        self.bytes.fetch_update(Relaxed, Relaxed, more).map(|_| ()).map_err(|_| self.full())
+        self.total.as_ref().map_or(Ok(()), |total| total.take(bytes)).map_err(of_all)?;
+        self.bytes.fetch_update(Relaxed, Relaxed, more).map(|_| ()).map_err(|_| {
+            self.total.iter().for_each(|total| total.give_back(bytes));
+            self.full()
+        })
     }
 
     /// Gives room back.
     pub(super) fn give_back(&self, bytes: u64) {
+        self.total.iter().for_each(|total| total.give_back(bytes));
         let _ = self.bytes.fetch_update(Relaxed, Relaxed, |used| Some(used.saturating_sub(bytes)));
     }
 
@@ -95,6 +112,11 @@ impl Quota {
     }
 }
 
+/// Others have the room.
+fn of_all(fault: Fault) -> Fault {
+    Fault { text: format!("all senders together: {}", fault.text), ..fault }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,7 +124,7 @@ mod tests {
     #[test]
     fn room_is_taken_and_given_back() {
         let limits = Limits { bytes: Bytes::new(100), entries: 1 };
-        let quota = Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0) };
+        let quota = Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0), total: None };
         assert!(quota.take(60).is_ok() && quota.has_room(40).is_ok());
         assert_eq!(quota.has_room(41).unwrap_err().kind, FaultKind::Quota);
         assert_eq!(quota.take(41).unwrap_err().kind, FaultKind::Quota);
@@ -113,5 +135,26 @@ mod tests {
         assert_eq!(quota.take_entry().unwrap_err().kind, FaultKind::Quota);
         quota.give_back_entry();
         assert!(quota.take_entry().is_ok());
+    }
+
+    #[test]
+    fn what_two_have_together_is_bounded_too() {
+        let new = |bytes, total| {
+            let limits = Limits { bytes: Bytes::new(bytes), entries: 9 };
+            Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0), total }
+        };
+        let total = Arc::new(new(100, None));
+        let [a, b] = [60, 80].map(|bytes| new(bytes, Some(Arc::clone(&total))));
+        assert!(a.take(50).is_ok());
+        // Its own limit holds, and takes nothing of the others' room.
+        assert!(a.take(20).is_err());
+        assert_eq!(total.used().get(), 50);
+        assert!(b.has_room(50).is_ok());
+        let fault = b.has_room(51).unwrap_err();
+        assert!(fault.text.starts_with("all senders together: it has 50 B of 100 B"), "{}", fault.text);
+        assert!(b.take(51).is_err() && b.take(50).is_ok());
+        a.give_back(10);
+        assert!(b.take(10).is_ok());
+        assert_eq!((a.used().get(), b.used().get(), total.used().get()), (40, 60, 100));
     }
 }

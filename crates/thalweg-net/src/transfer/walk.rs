@@ -111,7 +111,7 @@ impl Roots {
     /// Walks through everything and finds what a receiver would not have of it in the end, but for what it refuses itself.
     pub fn audit(&self) -> Report {
         let mut report = Report::default();
-        let mut names: Vec<String> = Vec::new();
+        let mut path: Vec<String> = Vec::new();
         let mut walk = self.walk();
         for met in walk.by_ref() {
             let (depth, name, fault) = match met {
@@ -124,10 +124,10 @@ impl Roots {
                 }
                 Met::Item(Item { depth, name, .. }) => (depth, name, None),
             };
-            names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
-            names.push(printable(&name));
+            path.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
+            path.push(printable(&name));
             if let Some(fault) = fault {
-                report.miss(&names.join("/"), fault);
+                report.miss(&names::shown(path.iter().map(String::as_str)), fault);
             }
         }
         report.lost = walk.lost();

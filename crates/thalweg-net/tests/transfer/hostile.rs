@@ -9,8 +9,8 @@ use thalweg_net::transfer::Frame;
 use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use thalweg_net::transfer::tree::BLOCK;
 use thalweg_net::transfer::{
-    Claims, Destination, Error, FaultKind, Options, Outcome, Priority, Progress, Roots, Source, Target,
-    Turns, receive, send, unfinished_name,
+    Claims, Destination, Error, Fault, FaultKind, Options, Outcome, Priority, Progress, Report, Roots,
+    Source, Target, Turns, receive, send, unfinished_name,
 };
 
 fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
@@ -190,6 +190,31 @@ fn strangers_and_other_versions_are_told() {
         }
         assert!(to.names().is_empty());
     }
+}
+
+/// Folders in each other with the longest names, and things in the innermost that are not sent.
+#[test]
+fn names_that_a_sender_makes_up_are_kept_within_bounds() {
+    let to = Place::new("to");
+    let long = |byte: u8| vec![byte; 255];
+    let mut frames = vec![hello()];
+    let modified = Modified { seconds: 0, nanoseconds: 0 };
+    for depth in 0..256 {
+        let kind = OfferKind::Folder { modified };
+        frames.push(ToReceiver::Offer(Offer { depth, name: long(0xff), alike: false, mode: 0o755, kind }));
+    }
+    for number in 0..2000_u32 {
+        let name = [&number.to_be_bytes()[..], &long(0xfe)[4..]].concat();
+        let kind = if number % 2 == 0 { FaultKind::Special } else { FaultKind::Permission };
+        frames.push(ToReceiver::Missing { depth: 256, name, fault: Fault::new(kind, "x".repeat(512)) });
+    }
+    let outcome = receives(&to, bytes(&frames));
+    let report = outcome.report;
+    assert_eq!((report.passed_by, report.failed), (1000, 1000));
+    let kept = report.failures.iter().chain(&report.passed);
+    let kept: usize = kept.map(|failure| failure.name.len() + failure.fault.text.len()).sum();
+    assert!((50_000..=Report::MOST_KEPT).contains(&kept), "{kept}");
+    assert!(report.failures.iter().all(|failure| failure.name.len() <= 4096));
 }
 
 /// What a sender does with a receiver that says this.

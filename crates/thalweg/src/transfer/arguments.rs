@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::pairing::Code;
 use thalweg_net::transfer::{Existing, Priority};
-use thalweg_proto::units::{Bytes, Rate};
+use thalweg_proto::units::{Bytes, Duration as Span, Rate};
 
 /// The scheme that files are sent by where none is said.
 pub const SCHEME: &str = "cubic";
@@ -165,10 +166,16 @@ pub struct ServeArguments {
     /// What each sender may have in its folder, unfinished files included
     #[arg(long, value_name = "SIZE", default_value = "100 GB", value_parser = quota)]
     pub quota: Bytes,
+    /// What all senders may have together in the folder
+    #[arg(long, value_name = "SIZE", value_parser = quota)]
+    pub total: Option<Bytes>,
     /// How many files and folders each sender may have
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = positive::<NonZeroU64>)]
     pub files: NonZeroU64,
-    /// Transfers at a time
+    /// A transfer that has said nothing for so long gives way where another sender finds no place
+    #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = idle)]
+    pub idle: Duration,
+    /// Transfers at a time, of one sender two
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive::<NonZeroU32>)]
     pub transfers: NonZeroU32,
     /// Print one JSON document a line for each transfer that ended
@@ -248,6 +255,11 @@ fn rate(text: &str) -> Result<Rate, String> {
 fn quota(text: &str) -> Result<Bytes, String> {
     let quota: Bytes = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
     if quota.get() > 0 { Ok(quota) } else { Err("nobody could send anything".to_owned()) }
+}
+
+fn idle(text: &str) -> Result<Duration, String> {
+    let idle: Span = text.parse().map_err(|error: thalweg_proto::units::UnitError| error.to_string())?;
+    Ok(Duration::from_nanos(idle.as_picos() / 1000))
 }
 
 fn priority(text: &str) -> Result<Priority, String> {

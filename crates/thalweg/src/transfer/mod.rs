@@ -1,8 +1,10 @@
 //! `thalweg send`, `thalweg recv` and `thalweg serve`: files over the deployed engines.
 
 pub mod arguments;
+mod crowd;
 mod meter;
 mod metrics;
+mod newcomer;
 mod pairing;
 mod peers;
 mod reach;

@@ -1,8 +1,10 @@
 //! `thalweg recv` and `thalweg serve`.
 
 use super::arguments::{Listen, ListenArguments, RecvArguments, ServeArguments, Trusted};
+use super::crowd::Crowd;
 use super::meter::{Meter, Watched};
 use super::metrics::{Counted, Metrics};
+use super::newcomer::{Newcomer, Turn};
 use super::pairing::{Invitation, News, PAIRING};
 use super::peers::{self, Keys, Peers, ask, name_for};
 use super::stopped::Stopped;
@@ -16,7 +18,7 @@ use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -54,17 +56,29 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
     let (claims, turns) = (Claims::default(), Turns::default());
     let mut open: Option<Open> = None;
     let mut lost = None;
+    let mut newcomer: Option<Newcomer> = None;
     loop {
-        if let Some((connection, key)) = door.next()? {
-            // An output cannot be begun anew.
-            if is_output && open.is_some() {
-                connection.close(code::BUSY, "another transfer is being received");
-                continue;
+        let mut arrived = door.next()?;
+        if let Some((connection, key)) = arrived.take_if(|_| open.is_some() || newcomer.is_some()) {
+            match &open {
+                // An output cannot be begun anew.
+                Some(_) if is_output => connection.close(code::BUSY, "another transfer is being received"),
+                Some(open) if newcomer.is_none() => {
+                    let earlier = open.connection.another();
+                    newcomer = Some(Newcomer::new(Instant::now(), connection, key, earlier));
+                }
+                _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
             }
-            // Whoever comes again has lost the connection that it had, also where this end does not know it yet.
-            if let Some(earlier) = open.take() {
-                earlier.connection.close(ENDED, "the same sender has begun another transfer");
+        }
+        match newcomer.as_mut().map(|newcomer| newcomer.look(Instant::now())) {
+            Some(Turn::Enter(connection, key)) => {
+                (newcomer, open) = (None, None);
+                arrived = Some((connection, key));
             }
+            Some(Turn::Gone) => newcomer = None,
+            Some(Turn::Wait) | None => {}
+        }
+        if let Some((connection, key)) = arrived {
             door.owner = Some(key);
             let target = if is_output {
                 Target::Output(Box::new(io::stdout()))
@@ -137,17 +151,17 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
     let mut quotas: HashMap<PathBuf, Weak<Quota>> = HashMap::new();
-    let open = Arc::new(AtomicU32::new(0));
+    let total = total_quota(arguments)?;
+    let mut crowd = Crowd::new(arguments);
     loop {
         if let Some((connection, key)) = door.next()? {
-            if open.load(Ordering::Relaxed) >= arguments.transfers.get() {
-                connection.close(code::BUSY, "there are too many transfers; try again later");
-                continue;
-            }
+            crowd.meet(Instant::now(), connection, key);
+        }
+        if let Some((connection, key)) = crowd.next(Instant::now()) {
             let name = door.folder_name(&key);
             let folder = arguments.folder.join(&name);
             let quota = quotas.get(&folder).and_then(Weak::upgrade);
-            let target = sender_folder(&folder, limits, quota, || {
+            let target = sender_folder(&folder, limits, quota, total.as_ref(), || {
                 destination(&folder, &arguments.common, &claims, &key)
             });
             let (target, quota) = match target {
@@ -160,16 +174,17 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             };
             quotas.retain(|_, quota| quota.strong_count() > 0);
             quotas.insert(folder, Arc::downgrade(&quota));
-            open.fetch_add(1, Ordering::Relaxed);
             let peer = door.name(&key, &connection);
             console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
             let turns = turns.clone();
+            let watch = connection.another();
             let session = Session { connection, target, turns, peer, command: "serve", counted, stop };
-            session.begin(console, &ended, false);
+            let progress = session.begin(console, &ended, false);
+            crowd.enter(Instant::now(), watch, key, &progress);
         }
+        let is_empty = crowd.is_empty();
         for end in ends.try_iter() {
-            open.fetch_sub(1, Ordering::Relaxed);
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
             let summary = Summary::new(end, false);
             if arguments.json_lines {
@@ -180,11 +195,19 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
         }
         if door.is_stopped() {
             turns.end();
-            if open.load(Ordering::Relaxed) == 0 {
+            if is_empty {
                 return Ok(());
             }
         }
     }
+}
+
+/// What all senders may have together, if that is limited.
+fn total_quota(arguments: &ServeArguments) -> Result<Option<Arc<Quota>>, Error> {
+    let Some(bytes) = arguments.total else { return Ok(None) };
+    let limits = Limits { bytes, entries: u64::MAX };
+    let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
+    Quota::of(&arguments.folder, limits).map(Arc::new).map(Some).map_err(cannot)
 }
 
 /// The folder of one sender, with what it may have there.
@@ -192,6 +215,7 @@ fn sender_folder(
     folder: &Path,
     limits: Limits,
     quota: Option<Arc<Quota>>,
+    total: Option<&Arc<Quota>>,
     destination: impl FnOnce() -> io::Result<Destination>,
 ) -> io::Result<(Target, Arc<Quota>)> {
     match fs::symlink_metadata(folder) {
@@ -201,7 +225,13 @@ fn sender_folder(
     }
     let quota = match quota {
         Some(quota) => quota,
-        None => Arc::new(Quota::of(folder, limits)?),
+        None => {
+            let quota = Quota::of(folder, limits)?;
+            Arc::new(match total {
+                Some(total) => quota.within(Arc::clone(total)),
+                None => quota,
+            })
+        }
     };
     // Nothing else is in it.
     let target = destination()?.with_hidden().with_quota(Arc::clone(&quota));
@@ -451,9 +481,10 @@ struct Session {
 }
 
 impl Session {
-    /// Receives in a thread of its own, which tells how it ended.
-    fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) {
+    /// Receives in a thread of its own, which tells how it ended. Until then it holds what this gives.
+    fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
+        let given = Arc::clone(&progress);
         let Self { connection, target, turns, peer, command, counted, stop } = self;
         let watch = connection.another();
         let watched = Watched {
@@ -480,6 +511,7 @@ impl Session {
                 Facts { command, peer, outcome, span, connections: 1, stats: Some(stats), scheme: None };
             drop((from_peer, watch));
             let _ = at_end.send(facts);
+            drop(progress);
         };
         let spawned = std::thread::Builder::new().name("transfer".to_owned()).spawn(receive);
         if let Err(error) = spawned {
@@ -497,5 +529,6 @@ impl Session {
             };
             let _ = ended.send(facts);
         }
+        given
     }
 }

@@ -249,6 +249,7 @@ fn read<R: Read>(
             Some(frame) => frame,
             None => return Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
         };
+        progress.hear();
         let is_last = frame == ToReceiver::Finish;
         if let ToReceiver::Total { files, bytes } = frame {
             progress.set_total(files, bytes);
@@ -259,6 +260,7 @@ fn read<R: Read>(
                 turn.wait();
                 let mut buffer = buffers.take();
                 let count = frames.contents(&mut buffer)?;
+                progress.hear();
                 if jobs.send(Job::Contents(buffer, count)).is_err() {
                     return Ok(());
                 }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// How often the sender hears how far the receiver is.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// How often it hears at least: what it acknowledges shows that it is alive.
+const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Replies that wait for the stream.
 const WAITING: usize = 4096;
 
@@ -61,7 +63,7 @@ fn write<W: Write>(
             stream.frame(&ToSender::Held { held })?;
         }
         let bytes = progress.bytes().get();
-        if bytes != told && when.elapsed() >= INTERVAL {
+        if (bytes != told && when.elapsed() >= INTERVAL) || when.elapsed() >= HEARTBEAT {
             stream.frame(&ToSender::Progress { bytes })?;
             (told, when) = (bytes, Instant::now());
         }

@@ -13,6 +13,7 @@ use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
     DEEPEST, MOST_DIGESTS, MOST_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
 };
+use crate::transfer::names;
 use crate::transfer::progress::Cut;
 use crate::transfer::tree::{Digest, Pieces, TreeHasher};
 use std::collections::{HashMap, VecDeque};
@@ -232,7 +233,7 @@ impl Store {
     /// A name in the folder of this depth, with those of all folders that it is in.
     fn shown(&self, depth: usize, name: &[u8]) -> String {
         let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
-        folders.chain([&*printable(name)]).collect::<Vec<_>>().join("/")
+        names::shown(folders.chain([&*printable(name)]))
     }
 
     fn make_folder(

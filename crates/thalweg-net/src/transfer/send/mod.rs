@@ -7,6 +7,7 @@ use super::Outcome;
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
 use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION, WINDOW};
+use super::names;
 use super::progress::{Cut, Progress, Report};
 use super::receive::Priority;
 use super::walk::{Item, Met, Missing, Roots, Source, Walk};
@@ -186,7 +187,7 @@ impl<W: Write> Sending<'_, W> {
     fn enter(&mut self, depth: u64, name: &[u8]) -> String {
         self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         self.names.push(printable(name));
-        self.names.join("/")
+        names::shown(self.names.iter().map(String::as_str))
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {
