@@ -39,9 +39,16 @@ pub struct SendArguments {
     /// Trust this key, or `new`: any key of a receiver that is not known yet. Known ones are trusted
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
-    /// Get to know the receiver by the code that it shows (`thalweg recv --pair`)
-    #[arg(long, value_name = "CODE", conflicts_with = "trust")]
-    pub pair: Option<Code>,
+    /// Get to know the receiver by the code that it shows (`thalweg recv --pair`), which is asked for, or taken from the
+    /// environment variable THALWEG_PAIR. With --pair=CODE other users of this host can see it
+    #[arg(
+        long,
+        value_name = "CODE",
+        num_args = 0..=1,
+        require_equals = true,
+        conflicts_with_all = ["trust", "keep_trying"]
+    )]
+    pub pair: Option<Option<Code>>,
     /// Compare contents to find unchanged files; without, size and time
     #[arg(long)]
     pub checksum: bool,

@@ -1,6 +1,6 @@
 //! `--pair`: a sender and a receiver that do not know each other yet learn each other's keys by a code.
 
-use super::close;
+use super::{close, peers};
 use crate::console::Error;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
@@ -124,6 +124,30 @@ impl Invitation {
             }
         }
     }
+}
+
+/// The variable that may hold a code.
+const VARIABLE: &str = "THALWEG_PAIR";
+
+/// The code that the user gives: on the command line, in the environment, or when asked.
+pub fn given(code: Option<&Code>) -> Result<Code, Error> {
+    let from_variable = std::env::var(VARIABLE).ok();
+    let text = match (code, from_variable) {
+        (Some(code), _) => return Ok(code.clone()),
+        (None, Some(text)) => text,
+        (None, None) if peers::can_ask() => {
+            eprint!("The code that the receiver shows: ");
+            let mut text = String::new();
+            io::stdin().read_line(&mut text).map_err(|error| Error::Usage(format!("--pair: {error}")))?;
+            text
+        }
+        (None, None) => {
+            return Err(Error::Usage(format!(
+                "--pair: there is no terminal to ask for the code; {VARIABLE} or --pair=CODE give it"
+            )));
+        }
+    };
+    text.trim().parse().map_err(|error| Error::Usage(format!("--pair: {error}")))
 }
 
 /// Shows the one who answered as `name` that this end, which has the key `own`, knows the code.

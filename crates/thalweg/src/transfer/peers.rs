@@ -5,7 +5,8 @@
 
 use crate::console::Error;
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
 
@@ -40,7 +41,7 @@ impl Keys {
         if !path.exists() {
             self.make_identity(&path).map_err(cannot)?;
         }
-        let text = fs::read_to_string(&path).map_err(cannot)?;
+        let text = read_private(&path, 0o077, "others may read it").map_err(cannot)?;
         Identity::from_text(&text).ok_or_else(|| Error::Failed(format!("{} holds no key", path.display())))
     }
 
@@ -51,7 +52,7 @@ impl Keys {
         let draft = self.folder.join(format!("identity.{}", std::process::id()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.mode(0o600);
         let written = options.open(&draft).and_then(|mut file| {
             writeln!(file, "{}", identity.to_text())?;
             file.sync_all()
@@ -75,9 +76,27 @@ impl Keys {
     }
 }
 
+/// Reads a file of this user's, which gives others none of the permissions in `forbidden`.
+fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
+    let mut file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    let owner = metadata.uid();
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    if metadata.mode() & forbidden != 0 {
+        let mode = metadata.mode() & 0o777;
+        let right = mode & !forbidden;
+        return Err(io::Error::other(format!("{why} (mode {mode:03o}): chmod {right:03o} mends it")));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
 impl Peers {
     fn read(path: PathBuf) -> Result<Self, Error> {
-        let text = match fs::read_to_string(&path) {
+        let text = match read_private(&path, 0o022, "others may write it") {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Error::Failed(format!("{}: {error}", path.display()))),
@@ -128,6 +147,7 @@ impl Peers {
             OpenOptions::new()
                 .append(true)
                 .create(true)
+                .mode(0o600)
                 .open(&self.path)?
                 .write_all(format!("{name} {key}\n").as_bytes())
         };
@@ -137,9 +157,9 @@ impl Peers {
     }
 }
 
-/// What a sender is called that nobody gave a name.
+/// What a sender is called that nobody gave a name: by 128 bits of its key, so that nobody makes one for another's name.
 pub fn name_for(key: &PublicKey) -> String {
-    format!("sender-{}", &key.to_string()[..16])
+    format!("sender-{}", &key.to_string()[..32])
 }
 
 /// Somebody can be asked.

@@ -338,7 +338,7 @@ impl<'a> Door<'a> {
         if let Some(invitation) = &invitation {
             let code = invitation.code();
             console.say(&format!(
-                "The code is {code}, for ten minutes: thalweg send --pair {code} FILES... HOST"
+                "The code is {code}, for ten minutes: thalweg send --pair FILES... HOST asks for it"
             ));
         }
         Ok(Self {

@@ -24,6 +24,7 @@ use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Socket};
+use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionStats, code};
 use thalweg_net::transfer::{self, Options, Outcome, Progress, Report, Roots, Source};
 
@@ -71,7 +72,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
         name,
         scheme,
         metrics: Metrics::begin(arguments.metrics, console)?,
-        paired: false,
+        code: arguments.pair.as_ref().map(|code| pairing::given(code.as_ref())).transpose()?,
         recorder,
         arguments,
         console,
@@ -195,8 +196,8 @@ struct Sender<'a> {
     name: String,
     scheme: Scheme,
     metrics: Option<Arc<Metrics>>,
-    /// The code has been used.
-    paired: bool,
+    /// The code by which the receiver becomes known, until it is used: each use lets somebody in between guess once.
+    code: Option<Code>,
     recorder: Option<Recorder>,
     arguments: &'a SendArguments,
     console: &'a Console,
@@ -247,17 +248,16 @@ impl Sender<'_> {
     fn connect(&mut self) -> Result<(Socket, Connection), Stopped> {
         let lost = |error: io::Error| Stopped::unreachable(format!("{}: {error}", self.name));
         let addresses: Vec<SocketAddr> = self.name.to_socket_addrs().map_err(lost)?.collect();
-        if let Some(code) = self.arguments.pair.as_ref().filter(|_| !self.paired) {
+        if let Some(code) = self.code.take() {
             let (_socket, connection) = self.reach(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
-            let asked = pairing::ask(&self.name, self.identity.public(), code, connection);
+            let asked = pairing::ask(&self.name, self.identity.public(), &code, connection);
             asked.map_err(|error| match error {
                 Error::Failed(why) => Stopped::untrusted(why),
                 Error::Lost(why) => Stopped::unreachable(why),
                 error => error.into(),
             })?;
             self.receivers.remember(&self.name, key)?;
-            self.paired = true;
             self.console.say(&format!("Paired. From now on {} is known by the key {key}", self.name));
         }
         let (socket, connection) = self.reach(&addresses, &self.trust()?, SERVICE)?;

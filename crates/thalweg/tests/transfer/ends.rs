@@ -266,24 +266,76 @@ fn who_comes_in_and_sends_nothing_keeps_nobody_out() {
     assert_eq!(exit(&receiver.end()), 0);
 }
 
+/// As long as the earlier one lives: it does not lose its place every second to one that keeps trying.
 #[test]
-fn a_sender_that_begins_anew_ends_its_earlier_transfer() {
+fn a_second_transfer_of_a_sender_waits_for_the_first() {
     let place = Place::new("two-of-one");
     place.write("slow", &noise(4, 2_500_000));
     place.write("two", b"2");
-    let receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
-    let arguments = ["slow", &receiver.address, "--trust", "new", "--rate", "5 Mbit/s"];
+    let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
+    let arguments =
+        ["slow", &receiver.address, "--trust", "new", "--rate", "3 Mbit/s", "--keep-trying", "--json"];
     let earlier = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     wait_until("some of the file has come", || place.part_length("to/slow") > 100_000);
     let later = sends(&place, &["two", &receiver.address]);
-    assert_eq!(exit(&later), 0, "{}", later.stderr);
+    assert_eq!(exit(&later), 3, "{}", later.stderr);
+    assert!(later.stderr.contains("the same sender are going on"), "{}", later.stderr);
     let earlier = processes::end(earlier);
-    assert_eq!(exit(&earlier), 3, "{}", earlier.stderr);
-    assert!(earlier.stderr.contains("the same sender has begun another transfer"), "{}", earlier.stderr);
+    assert_eq!(exit(&earlier), 0, "{}", earlier.stderr);
+    assert_eq!(json(&earlier.stdout)["connections"], 1);
     assert_eq!(exit(&receiver.end()), 0);
-    assert!(
-        place.part("to/slow").is_some() && !place.join("to/slow").exists() && place.join("to/two").exists()
-    );
+    assert_eq!(place.names("to"), ["slow"]);
+}
+
+/// Connections that are let in and say nothing.
+fn silent(address: &str, secret: u8, count: usize) -> (Socket, Vec<thalweg_net::live::Connection>) {
+    let endpoint = EndpointConfig::client(Identity::from_secret([secret; 32]));
+    let socket = Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap();
+    let connect = |_| {
+        let request = Connect {
+            remote: address.parse().unwrap(),
+            trust: Trust::Anyone,
+            service: "transfer".into(),
+            scheme: "cubic".parse().unwrap(),
+            recorder: None,
+        };
+        socket.connect(request).unwrap()
+    };
+    let connections = (0..count).map(connect).collect();
+    (socket, connections)
+}
+
+#[test]
+fn those_who_say_nothing_keep_nobody_out_of_a_server() {
+    let place = Place::new("silent-server");
+    place.write("file", b"file");
+    let arguments = ["to", "--transfers", "3", "--idle", "1 s"];
+    let server = Receiver::begin(&place, "serve", &arguments, &NEW);
+    // One key takes two places at most, so two keys are needed to take three.
+    let (_first, of_one) = silent(&server.address, 1, 4);
+    wait_until("two of four were turned away", || {
+        of_one.iter().filter(|connection| connection.closed().is_some()).count() == 2
+    });
+    let (_second, _of_another) = silent(&server.address, 2, 1);
+    let sent = sends(&place, &["file", &server.address, "--trust", "new", "--keep-trying"]);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit(&server.interrupt()), 0);
+}
+
+#[test]
+fn all_senders_together_have_a_quota() {
+    let place = Place::new("total");
+    place.write("file", &noise(1, 600_000));
+    let server = Receiver::begin(&place, "serve", &["to", "--total", "1 MB"], &NEW);
+    let send = |who: &str| {
+        let call = ["file", &server.address, "--trust", "new"];
+        processes::end(thalweg(&place, who, "send", &call).spawn().unwrap())
+    };
+    assert_eq!(exit(&send("anna")), 0);
+    let over = send("bert");
+    assert_eq!(exit(&over), 1, "{}", over.stderr);
+    assert!(over.stderr.contains("all senders together: it has 600.00 kB of 1 MB"), "{}", over.stderr);
+    assert_eq!(exit(&server.interrupt()), 0);
 }
 
 #[test]

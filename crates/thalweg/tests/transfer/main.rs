@@ -379,6 +379,23 @@ fn keys_are_for_their_user_only() {
     let identity = place.join("keys/sender/thalweg/identity");
     assert_eq!(fs::metadata(&identity).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!fs::read_to_string(&identity).unwrap().contains(key.trim()));
+    // Like those of ssh.
+    let mode = |name: &str, mode| {
+        let path = place.join(&format!("keys/sender/thalweg/{name}"));
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let fails = |command: &str, arguments: &[&str], says: &str| {
+        let output = processes::thalweg(&place, "sender", command, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(says), "{output:?}");
+    };
+    mode("identity", 0o640);
+    fails("key", &[], "others may read it (mode 640): chmod 600 mends it");
+    mode("identity", 0o600);
+    place.write("keys/sender/thalweg/known-senders", b"");
+    mode("known-senders", 0o666);
+    let arguments = ["to", "--trust", "new", "--listen", "127.0.0.1:0"];
+    fails("recv", &arguments, "others may write it (mode 666): chmod 644 mends it");
     fs::write(&identity, "nonsense").unwrap();
     let output = processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -1,6 +1,6 @@
 //! Two users that do not know each other, and a code.
 
-use crate::processes::{Place, Receiver, exit, sends};
+use crate::processes::{Place, Receiver, end, exit, sends, thalweg};
 
 /// A receiver that shows a code, and the code.
 fn inviting(place: &Place) -> (Receiver, String) {
@@ -17,7 +17,7 @@ fn who_knows_the_code_is_let_in_and_known_from_then_on() {
     place.write("file", b"secret");
     let (receiver, code) = inviting(&place);
     let (address, key) = (receiver.address.clone(), receiver.key.clone());
-    let sent = sends(&place, &["file", &address, "--pair", &code]);
+    let sent = sends(&place, &["file", &address, &format!("--pair={code}")]);
     assert_eq!(exit(&sent), 0, "{}", sent.stderr);
     assert!(sent.stderr.contains(&format!("is known by the key {key}")), "{}", sent.stderr);
     let received = receiver.end();
@@ -41,7 +41,7 @@ fn three_wrong_guesses_end_the_code_and_strangers_need_one() {
     assert!(stranger.stderr.contains("takes nothing from this key"), "{}", stranger.stderr);
     let wrong = if code == "0000-0000" { "0000-0001" } else { "0000-0000" };
     for _ in 0..3 {
-        let guess = sends(&place, &["file", &receiver.address, "--pair", wrong]);
+        let guess = sends(&place, &["file", &receiver.address, &format!("--pair={wrong}")]);
         assert_eq!(exit(&guess), 1, "{}", guess.stderr);
         assert!(guess.stderr.contains("says that the code is wrong"), "{}", guess.stderr);
     }
@@ -56,8 +56,37 @@ fn a_receiver_that_shows_no_code_pairs_with_nobody() {
     let place = Place::new("no-code");
     place.write("file", b"secret");
     let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", "new"]);
-    let sent = sends(&place, &["file", &receiver.address, "--pair", "1234-5678"]);
+    let sent = sends(&place, &["file", &receiver.address, "--pair=1234-5678"]);
     assert_eq!(exit(&sent), 1, "{}", sent.stderr);
     assert!(sent.stderr.contains("waits for nobody to be paired"), "{}", sent.stderr);
     assert_eq!(exit(&receiver.interrupt()), 3);
+}
+
+#[test]
+fn a_code_need_not_be_seen_in_the_list_of_processes() {
+    let place = Place::new("code-in-environment");
+    place.write("file", b"secret");
+    let (receiver, code) = inviting(&place);
+    let mut call = thalweg(&place, "sender", "send", &["file", &receiver.address, "--pair"]);
+    let sent = end(call.env("THALWEG_PAIR", &code).spawn().unwrap());
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    assert_eq!(exit(&receiver.end()), 0);
+    // Without a terminal nobody can be asked.
+    for (variable, says) in [(None, "no terminal"), (Some("12"), "--pair: ")] {
+        let mut call = thalweg(&place, "sender", "send", &["file", "127.0.0.1:9", "--pair"]);
+        variable.iter().for_each(|code| drop(call.env("THALWEG_PAIR", code)));
+        let refused = end(call.spawn().unwrap());
+        assert_eq!(exit(&refused), 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
+}
+
+/// Whoever answers in the receiver's place would get a guess with each connection.
+#[test]
+fn a_pairing_is_never_repeated() {
+    let place = Place::new("pair-once");
+    place.write("file", b"secret");
+    let refused = sends(&place, &["file", "127.0.0.1:9", "--pair=1234-5678", "--keep-trying"]);
+    assert_eq!(exit(&refused), 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("--keep-trying"), "{}", refused.stderr);
 }
