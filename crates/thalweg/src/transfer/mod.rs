@@ -1,6 +1,7 @@
 //! `thalweg send`, `thalweg recv` and `thalweg serve`: files over the deployed engines.
 
 pub mod arguments;
+mod confine;
 mod crowd;
 mod meter;
 mod metrics;

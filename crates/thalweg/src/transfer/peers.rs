@@ -34,6 +34,11 @@ impl Keys {
         Ok(Self { folder: config.join("thalweg") })
     }
 
+    /// Where they are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// This user's key pair, made when first needed.
     pub fn identity(&self) -> Result<Identity, Error> {
         let path = self.folder.join("identity");

@@ -1,6 +1,7 @@
 //! `thalweg recv` and `thalweg serve`.
 
 use super::arguments::{Listen, ListenArguments, RecvArguments, ServeArguments, Trusted};
+use super::confine::confine;
 use super::crowd::Crowd;
 use super::meter::{Meter, Watched};
 use super::metrics::{Counted, Metrics};
@@ -52,7 +53,8 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
         make_folder(&arguments.folder)?;
         warn_of_home(&arguments.folder, console);
     }
-    let mut door = Door::open(&arguments.common, console)?;
+    let folder = (!is_output).then_some(&*arguments.folder);
+    let mut door = Door::open(&arguments.common, folder, console)?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let mut open: Option<Open> = None;
     let mut lost = None;
@@ -146,7 +148,7 @@ impl Open {
 /// Receives from many.
 pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     make_folder(&arguments.folder)?;
-    let mut door = Door::open(&arguments.common, console)?;
+    let mut door = Door::open(&arguments.common, Some(&arguments.folder), console)?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
@@ -292,10 +294,18 @@ struct Door<'a> {
 }
 
 impl<'a> Door<'a> {
-    fn open(arguments: &'a ListenArguments, console: &'a Console) -> Result<Self, Error> {
+    /// Listens. What is received goes to `folder`, if to one; nothing else is written from now on, but whom one knows.
+    fn open(
+        arguments: &'a ListenArguments,
+        folder: Option<&Path>,
+        console: &'a Console,
+    ) -> Result<Self, Error> {
         let stop = interruptible()?;
         let keys = Keys::find()?;
         let (identity, senders) = (keys.identity()?, keys.senders()?);
+        // Before the threads begin that hear from others. Where the kernel cannot, the checks of names must do.
+        let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
+        confine(&folders);
         let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::can_ask();
         let known = arguments.trust.iter().filter_map(|trusted| match trusted {
             Trusted::Key(key) => Some(*key),
