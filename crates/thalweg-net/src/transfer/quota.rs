@@ -113,8 +113,9 @@ impl Quota {
 }
 
 /// Others have the room.
-fn of_all(fault: Fault) -> Fault {
-    Fault { text: format!("all senders together: {}", fault.text), ..fault }
+fn of_all(mut fault: Fault) -> Fault {
+    fault.text.insert_str(0, "all senders together: ");
+    fault
 }
 
 #[cfg(test)]

@@ -74,8 +74,7 @@ fn a_code_need_not_be_seen_in_the_list_of_processes() {
     // Without a terminal nobody can be asked.
     for (variable, says) in [(None, "no terminal"), (Some("12"), "--pair: ")] {
         let mut call = thalweg(&place, "sender", "send", &["file", "127.0.0.1:9", "--pair"]);
-        variable.iter().for_each(|code| drop(call.env("THALWEG_PAIR", code)));
-        let refused = end(call.spawn().unwrap());
+        let refused = end(call.envs(variable.map(|code| ("THALWEG_PAIR", code))).spawn().unwrap());
         assert_eq!(exit(&refused), 2, "{}", refused.stderr);
         assert!(refused.stderr.contains(says), "{}", refused.stderr);
     }
