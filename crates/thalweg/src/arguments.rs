@@ -1,87 +1,12 @@
-//! What can be said on the command line: the commands, and how simulations are run and shown. Commands with options of
-//! their own say them beside what they do.
+//! The arguments of commands that simulate: what is run, and how it is run and shown. Other commands have theirs beside what
+//! they do.
 
-use crate::bench::Bench;
-use crate::doctor::DoctorArguments;
-use crate::explore::ExploreArguments;
-use crate::impair::ImpairArguments;
-use crate::infer::InferArguments;
-use crate::mahimahi::MahimahiArguments;
-use crate::model::ModelArguments;
-use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::values::{Span, plot, positive, seed, share, span, time};
-use crate::version::version;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use thalweg_proto::units::Duration;
 use thalweg_report::report::Plot;
-
-/// A transport-protocol laboratory: which scheme wins on this path, and why?
-#[derive(Debug, Parser)]
-#[command(name = "thalweg", version = version(), max_term_width = 100, after_help = EXAMPLES)]
-pub struct Arguments {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  thalweg run dumbbell
-  thalweg compare dumbbell --schemes newreno,vegas,cubic --reps 5
-  thalweg run my.toml --set link.core.rate=\"50 Mbit/s\" --out results
-
-Results go to standard output, everything else to standard error. The exit code is 0 for success,
-1 when a run, check or file failed or was interrupted, 2 when the call or the scenario is wrong,
-3 when a peer was not reached or was lost: the same call, made again, goes on.";
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Run a scenario and show what happened
-    Run(RunArguments),
-    /// Run a scenario with each of several schemes and tell who won
-    Compare(CompareArguments),
-    /// Run what a results folder holds again and check that every number is the same
-    Rerun(RerunArguments),
-    /// Run the experiments of a published study and compare with its values
-    Paper(PaperArguments),
-    /// Compute what a published analysis says
-    Model(ModelArguments),
-    /// Write the page of a results folder: plots, tables and who won, in one file for the browser
-    Report(ReportArguments),
-    /// Print when a link can send, as a trace for mahimahi's mm-link
-    Mahimahi(MahimahiArguments),
-    /// Tell the path from a recording of a real transfer, and simulate the same transfer on it
-    Infer(InferArguments),
-    /// Check a scenario and explain it in words
-    Validate(ValidateArguments),
-    /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
-    Explore(ExploreArguments),
-    /// Measure how fast a path is: bytes from memory to memory, as with iperf3, by any scheme, encrypted
-    #[command(subcommand)]
-    Bench(Bench),
-    /// Relay datagrams between clients and a server, and do to them what paths do
-    Impair(ImpairArguments),
-    /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
-    Doctor(DoctorArguments),
-    /// List what scenarios can use
-    List {
-        /// Of what
-        what: Kind,
-    },
-    /// Print the JSON Schema of scenario files, for editors
-    Schema,
-    /// Send files and folders to a receiver, encrypted; what was interrupted goes on
-    Send(SendArguments),
-    /// Receive files into a folder from one sender, then end
-    Recv(RecvArguments),
-    /// Receive files from several senders, each into a folder of its own
-    Serve(ServeArguments),
-    /// Print the key by which others know this user's `send`, `recv` and `serve`
-    Key,
-}
 
 /// What can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -297,43 +222,4 @@ pub struct ValidateArguments {
 pub enum Trace {
     /// A sequence diagram: who sends what, and when it arrives
     Sequence,
-}
-
-impl Arguments {
-    /// Nothing but results and errors was asked for.
-    pub fn quiet(&self) -> bool {
-        match &self.command {
-            Command::Run(run) => run.options.quiet,
-            Command::Compare(compare) => compare.options.quiet,
-            Command::Rerun(rerun) => rerun.quiet,
-            Command::Explore(explore) => explore.quiet,
-            Command::Paper(paper) => paper.quiet,
-            Command::Report(report) => report.quiet,
-            Command::Bench(Bench::Server(server)) => server.quiet,
-            Command::Bench(Bench::Client(client)) => client.quiet,
-            Command::Impair(impair) => impair.quiet,
-            Command::Mahimahi(mahimahi) => mahimahi.quiet,
-            Command::Infer(infer) => infer.quiet,
-            Command::Send(send) => send.quiet,
-            Command::Recv(recv) => recv.common.quiet,
-            Command::Serve(serve) => serve.common.quiet,
-            Command::Doctor(_)
-            | Command::Validate(_)
-            | Command::Model(_)
-            | Command::List { .. }
-            | Command::Schema
-            | Command::Key => false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory as _;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
-    }
 }

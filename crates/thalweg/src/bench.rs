@@ -3,8 +3,7 @@
 //! A client's stream begins with a [`Request`]. The stream of data, whichever end sends it, is finished when the time is
 //! over; the server's stream ends with what the server has counted, as JSON, and its length in 4 bytes.
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::record::Record;
 use crate::values::{bytes, resolve, time};
 use clap::{Args, Subcommand};

@@ -1,8 +1,9 @@
 //! What scenarios can use, as their schema tells it.
 
 use crate::arguments::Kind;
-use crate::console::{Console, Error};
-use crate::{Done, input};
+
+use crate::console::{Console, Done, Error};
+use crate::input;
 use serde_json::Value;
 use thalweg_explore::SCHEMES;
 use thalweg_report::output::{Align, Table};

@@ -19,6 +19,9 @@ pub struct Console {
     quiet: bool,
 }
 
+/// The end of a command.
+pub type Done = Result<(), Error>;
+
 /// Why a command ends without success.
 #[derive(Debug)]
 pub enum Error {

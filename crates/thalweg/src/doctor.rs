@@ -1,7 +1,6 @@
 //! `thalweg doctor`: what this host gives to UDP.
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::values::resolve;
 use clap::Args;
 use serde_json::json;

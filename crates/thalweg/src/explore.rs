@@ -1,8 +1,7 @@
 //! `thalweg explore`.
 
-use crate::Done;
-use crate::console::{Console, Error};
-use crate::run::interruptible;
+use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible;
 use crate::values::bytes;
 use clap::Args;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget};

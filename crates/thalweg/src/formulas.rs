@@ -1,7 +1,6 @@
 //! `thalweg model` for closed formulas: how fast TCP goes through loss, how long packets wait, how much fills a path.
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::values::probability;
 use clap::Args;
 use serde_json::{Map, Value, json};

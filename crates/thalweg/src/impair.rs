@@ -1,8 +1,7 @@
 //! `thalweg impair`: a path for datagrams of any program.
 
-use crate::Done;
-use crate::console::{Console, Error};
-use crate::run::interruptible;
+use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible;
 use crate::values::{resolve, time};
 use clap::Args;
 use serde_json::{Value, json};
@@ -202,15 +201,18 @@ fn table(stats: &RelayStats) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::{Arguments, Command};
     use clap::Parser as _;
 
+    /// The command alone.
+    #[derive(Debug, clap::Parser)]
+    struct Only {
+        #[command(flatten)]
+        arguments: ImpairArguments,
+    }
+
     fn parsed(line: &str) -> ImpairArguments {
-        let words = format!("thalweg impair --listen 127.0.0.1:0 --to 127.0.0.1:9 {line}");
-        match Arguments::try_parse_from(words.split_whitespace()).unwrap().command {
-            Command::Impair(arguments) => arguments,
-            other => panic!("{other:?}"),
-        }
+        let words = format!("impair --listen 127.0.0.1:0 --to 127.0.0.1:9 {line}");
+        Only::try_parse_from(words.split_whitespace()).unwrap().arguments
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `thalweg infer`: the path of a recording, and the same run in the simulator.
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs;

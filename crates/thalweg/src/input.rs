@@ -1,8 +1,7 @@
 //! Scenarios: files, and those that are built in.
 
-use crate::Done;
 use crate::arguments::ValidateArguments;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

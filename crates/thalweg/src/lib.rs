@@ -18,6 +18,7 @@ mod arguments;
 mod bench;
 mod capture;
 mod catalog;
+mod commands;
 mod console;
 mod doctor;
 mod execute;
@@ -26,6 +27,7 @@ mod formulas;
 mod impair;
 mod infer;
 mod input;
+mod interrupt;
 mod lines;
 mod mahimahi;
 mod model;
@@ -42,9 +44,9 @@ mod transfer;
 mod values;
 mod version;
 
-use arguments::{Arguments, Command};
 use clap::Parser as _;
-use console::{Console, Error};
+use commands::Arguments;
+use console::Console;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -62,29 +64,6 @@ pub fn run_with(registry: Registry) -> ExitCode {
         }
     };
     let console = Console::new(arguments.quiet(), Arc::new(registry));
-    let done = match arguments.command {
-        Command::Run(arguments) => run::run(&arguments, &console),
-        Command::Compare(arguments) => run::compare(&arguments, &console),
-        Command::Rerun(arguments) => rerun::rerun(&arguments, &console),
-        Command::Paper(arguments) => paper::paper(&arguments, &console),
-        Command::Model(arguments) => model::model(arguments.model.as_ref(), &console),
-        Command::Report(arguments) => report::report(&arguments, &console),
-        Command::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, &console),
-        Command::Infer(arguments) => infer::infer(&arguments, &console),
-        Command::Validate(arguments) => input::validate(&arguments, &console),
-        Command::Explore(arguments) => explore::explore(&arguments, &console),
-        Command::Doctor(arguments) => doctor::doctor(&arguments, &console),
-        Command::Bench(arguments) => bench::bench(&arguments, &console),
-        Command::Impair(arguments) => impair::impair(&arguments, &console),
-        Command::List { what } => catalog::list(what, &console),
-        Command::Schema => catalog::schema(&console),
-        Command::Send(arguments) => transfer::send(&arguments, &console),
-        Command::Recv(arguments) => transfer::recv(&arguments, &console),
-        Command::Serve(arguments) => transfer::serve(&arguments, &console),
-        Command::Key => transfer::key(&console),
-    };
+    let done = arguments.command.execute(&console);
     done.map_or_else(|error| console.report(&error), |()| ExitCode::SUCCESS)
 }
-
-/// What a command ends with.
-type Done = Result<(), Error>;

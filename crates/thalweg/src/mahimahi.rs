@@ -1,7 +1,6 @@
 //! `thalweg mahimahi`: a link's capacity for another emulator.
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::input::Source;
 use clap::Args;
 use std::io::{self, IsTerminal as _};

@@ -1,7 +1,6 @@
 //! `thalweg model`: what published analyses say.
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::formulas::{
     self, BufferArguments, CubicArguments, MathisArguments, Mg1Arguments, PadhyeArguments, QueueArguments,
 };

@@ -1,12 +1,11 @@
 //! `thalweg paper`: published studies, reproduced.
 
-use crate::Done;
 use crate::arguments::PaperArguments;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::execute::TableFiles;
+use crate::interrupt::interruptible;
 use crate::progress::Bar;
 use crate::report::Place;
-use crate::run::interruptible;
 use crate::version::version;
 use std::num::NonZeroUsize;
 use std::sync::Arc;

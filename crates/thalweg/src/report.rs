@@ -1,8 +1,7 @@
 //! `thalweg report`, and `--report` of commands that run something.
 
-use crate::Done;
 use crate::arguments::ReportArguments;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::version::version;
 use std::fs;
 use std::io;

@@ -1,10 +1,9 @@
 //! `thalweg rerun`: the same numbers again.
 
-use crate::Done;
 use crate::arguments::RerunArguments;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::execute::{Execution, Scheme};
-use crate::run::interruptible;
+use crate::interrupt::interruptible;
 use crate::version::version;
 use serde_json::Value;
 use std::path::Path;

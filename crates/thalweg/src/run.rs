@@ -1,11 +1,11 @@
 //! `thalweg run` and `thalweg compare`.
 
-use crate::Done;
 use crate::arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::capture::Captures;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
+use crate::interrupt::interruptible;
 use crate::lines::Lines;
 use crate::qlogs::Qlogs;
 use crate::replays::Replays;
@@ -15,7 +15,6 @@ use crate::version::version;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
 use thalweg_report::report::{View, figure, report};
 use thalweg_report::results::{Document, Header, MARGIN, Scenario};
@@ -250,21 +249,6 @@ fn sequences(
     Sequences::new(options, loaded.spec(), &loaded.scenario.title, &path, several)
 }
 
-/// A flag that the first Ctrl-C sets. The second one ends the process at once.
-pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    use signal_hook::flag;
-    let stop = Arc::new(AtomicBool::new(false));
-    let register = |signal| {
-        flag::register_conditional_shutdown(signal, KILLED, Arc::clone(&stop))?;
-        flag::register(signal, Arc::clone(&stop))
-    };
-    for signal in [SIGINT, SIGTERM] {
-        register(signal).map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
-    }
-    Ok(stop)
-}
-
 /// Whether the results can be trusted and are whole.
 fn judge(document: &Document) -> Done {
     if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
@@ -279,6 +263,3 @@ fn judge(document: &Document) -> Done {
         Err(Error::Failed("interrupted: the results are partial".to_owned()))
     }
 }
-
-/// The exit code of a process that a signal ended, as shells have it.
-const KILLED: i32 = 130;

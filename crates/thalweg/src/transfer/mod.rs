@@ -15,8 +15,7 @@ mod stopped;
 mod summary;
 mod throttle;
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use peers::Keys;
 pub use receive::{recv, serve};
 pub use send::send;

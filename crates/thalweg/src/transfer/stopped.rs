@@ -1,7 +1,6 @@
 //! Transfers that end before anything is transferred: why, for people and programs.
 
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use serde::Serialize;
 
 /// Why there was no transfer.

@@ -1,8 +1,7 @@
 //! What came of a transfer: a sentence for people, a document for programs, an exit code.
 
 use super::meter::rate;
-use crate::Done;
-use crate::console::{Console, Error};
+use crate::console::{Console, Done, Error};
 use serde::Serialize;
 use std::time::Duration;
 use thalweg_net::session::SessionStats;

@@ -1,0 +1,153 @@
+//! The commands of the command line, and what each of them calls.
+
+use crate::arguments::{
+    CompareArguments, Kind, PaperArguments, ReportArguments, RerunArguments, RunArguments, ValidateArguments,
+};
+use crate::bench::{self, Bench};
+use crate::console::{Console, Done};
+use crate::doctor::{self, DoctorArguments};
+use crate::explore::{self, ExploreArguments};
+use crate::impair::{self, ImpairArguments};
+use crate::infer::{self, InferArguments};
+use crate::mahimahi::{self, MahimahiArguments};
+use crate::model::{self, ModelArguments};
+use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
+use crate::version::version;
+use crate::{catalog, input, paper, report, rerun, run, transfer};
+use clap::{Parser, Subcommand};
+
+/// A transport-protocol laboratory: which scheme wins on this path, and why?
+#[derive(Debug, Parser)]
+#[command(name = "thalweg", version = version(), max_term_width = 100, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  thalweg run dumbbell
+  thalweg compare dumbbell --schemes newreno,vegas,cubic --reps 5
+  thalweg run my.toml --set link.core.rate=\"50 Mbit/s\" --out results
+
+Results go to standard output, everything else to standard error. The exit code is 0 for success,
+1 when a run, check or file failed or was interrupted, 2 when the call or the scenario is wrong,
+3 when a peer was not reached or was lost: the same call, made again, goes on.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario and show what happened
+    Run(RunArguments),
+    /// Run a scenario with each of several schemes and tell who won
+    Compare(CompareArguments),
+    /// Run what a results folder holds again and check that every number is the same
+    Rerun(RerunArguments),
+    /// Run the experiments of a published study and compare with its values
+    Paper(PaperArguments),
+    /// Compute what a published analysis says
+    Model(ModelArguments),
+    /// Write the page of a results folder: plots, tables and who won, in one file for the browser
+    Report(ReportArguments),
+    /// Print when a link can send, as a trace for mahimahi's mm-link
+    Mahimahi(MahimahiArguments),
+    /// Tell the path from a recording of a real transfer, and simulate the same transfer on it
+    Infer(InferArguments),
+    /// Check a scenario and explain it in words
+    Validate(ValidateArguments),
+    /// Visit every state of a protocol over a channel that misbehaves within bounds, and look for mistakes
+    Explore(ExploreArguments),
+    /// Measure how fast a path is: bytes from memory to memory, as with iperf3, by any scheme, encrypted
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Relay datagrams between clients and a server, and do to them what paths do
+    Impair(ImpairArguments),
+    /// Tell what this host gives to UDP (buffers, offloads, timers), and how to get more
+    Doctor(DoctorArguments),
+    /// List what scenarios can use
+    List {
+        /// Of what
+        what: Kind,
+    },
+    /// Print the JSON Schema of scenario files, for editors
+    Schema,
+    /// Send files and folders to a receiver, encrypted; what was interrupted goes on
+    Send(SendArguments),
+    /// Receive files into a folder from one sender, then end
+    Recv(RecvArguments),
+    /// Receive files from several senders, each into a folder of its own
+    Serve(ServeArguments),
+    /// Print the key by which others know this user's `send`, `recv` and `serve`
+    Key,
+}
+
+impl Arguments {
+    /// Nothing but results and errors was asked for.
+    pub fn quiet(&self) -> bool {
+        match &self.command {
+            Command::Run(run) => run.options.quiet,
+            Command::Compare(compare) => compare.options.quiet,
+            Command::Rerun(rerun) => rerun.quiet,
+            Command::Explore(explore) => explore.quiet,
+            Command::Paper(paper) => paper.quiet,
+            Command::Report(report) => report.quiet,
+            Command::Bench(Bench::Server(server)) => server.quiet,
+            Command::Bench(Bench::Client(client)) => client.quiet,
+            Command::Impair(impair) => impair.quiet,
+            Command::Mahimahi(mahimahi) => mahimahi.quiet,
+            Command::Infer(infer) => infer.quiet,
+            Command::Send(send) => send.quiet,
+            Command::Recv(recv) => recv.common.quiet,
+            Command::Serve(serve) => serve.common.quiet,
+            Command::Doctor(_)
+            | Command::Validate(_)
+            | Command::Model(_)
+            | Command::List { .. }
+            | Command::Schema
+            | Command::Key => false,
+        }
+    }
+}
+
+impl Command {
+    /// Does what the command asks for.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, with its exit code.
+    pub fn execute(self, console: &Console) -> Done {
+        match self {
+            Self::Run(arguments) => run::run(&arguments, console),
+            Self::Compare(arguments) => run::compare(&arguments, console),
+            Self::Rerun(arguments) => rerun::rerun(&arguments, console),
+            Self::Paper(arguments) => paper::paper(&arguments, console),
+            Self::Model(arguments) => model::model(arguments.model.as_ref(), console),
+            Self::Report(arguments) => report::report(&arguments, console),
+            Self::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, console),
+            Self::Infer(arguments) => infer::infer(&arguments, console),
+            Self::Validate(arguments) => input::validate(&arguments, console),
+            Self::Explore(arguments) => explore::explore(&arguments, console),
+            Self::Doctor(arguments) => doctor::doctor(&arguments, console),
+            Self::Bench(arguments) => bench::bench(&arguments, console),
+            Self::Impair(arguments) => impair::impair(&arguments, console),
+            Self::List { what } => catalog::list(what, console),
+            Self::Schema => catalog::schema(console),
+            Self::Send(arguments) => transfer::send(&arguments, console),
+            Self::Recv(arguments) => transfer::recv(&arguments, console),
+            Self::Serve(arguments) => transfer::serve(&arguments, console),
+            Self::Key => transfer::key(console),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}
