@@ -28,7 +28,7 @@ pub struct BbnConfig {
     pub header: u32,
 }
 
-/// What a queue grants.
+/// The ration that a queue grants.
 #[derive(Clone, Copy, Debug)]
 struct Ration {
     queue: u32,

@@ -53,8 +53,8 @@ impl ControllerConfig {
         }
     }
 
-    /// Whether it takes a mark for a loss ([`LossKind::Mark`](super::LossKind::Mark)), as RFC 3168 asks: those of TCP. The DEC
-    /// bit's source has an answer of its own; others know of no marks.
+    /// True if the controller takes a mark for a loss ([`LossKind::Mark`](super::LossKind::Mark)), as RFC 3168 asks:
+    /// those of TCP. The DEC bit's source has an answer of its own; others know of no marks.
     pub fn answers_marks(&self) -> bool {
         match self {
             Self::SlowStart(_) | Self::NewReno(_) | Self::Vegas(_) | Self::Cubic(_) => true,
@@ -63,7 +63,7 @@ impl ControllerConfig {
         }
     }
 
-    /// What routers should tell flows of this controller; `None` where they would not be understood.
+    /// The messages that routers should send to flows of this controller; `None` where they would not be understood.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         match self {
             Self::Fixed(_)

@@ -45,11 +45,11 @@ pub struct Cubic {
     w_max: f64,
     /// The window just before the last loss.
     prior: f64,
-    /// When the current growth began; `None` until the first acknowledgement in congestion avoidance.
+    /// The time at which the current growth began; `None` until the first acknowledgement in congestion avoidance.
     epoch: Option<Time>,
     /// Seconds from the epoch until the window is back at `w_max`.
     k: f64,
-    /// What NewReno with the same average would have (section 4.3).
+    /// The window that NewReno with the same average would have (section 4.3).
     reno: f64,
 }
 

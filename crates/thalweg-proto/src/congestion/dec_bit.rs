@@ -21,9 +21,9 @@ pub struct DecBitConfig {
     pub initial_window: f64,
     /// The largest window in segments.
     pub max_window: f64,
-    /// What is added when fewer bits are set, in segments (1 in the paper).
+    /// The amount that is added when fewer bits are set, in segments (1 in the paper).
     pub increase: f64,
-    /// What the window is multiplied by when more are set, from 0 to 1 (0.875 in the paper).
+    /// The factor that the window is multiplied by when more are set, from 0 to 1 (0.875 in the paper).
     pub decrease: f64,
     /// The share of bits from which on they are more, from 0 to 1 (0.5 in the paper).
     pub share: f64,
@@ -36,7 +36,7 @@ pub struct DecBit {
     window: f64,
     /// Acknowledgements since the last decision.
     acks: u32,
-    /// How many of those that count had the bit set.
+    /// The number of those that count that had the bit set.
     set: u32,
 }
 

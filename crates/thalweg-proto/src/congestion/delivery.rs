@@ -54,7 +54,7 @@
 use super::{AckSample, LostSample, Path, SentSample};
 use crate::units::{Duration, Time};
 
-/// What a sampler remembers of a packet: the state of the connection when it left.
+/// The state of the connection when a packet left, as a sampler remembers it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// The bytes delivered before (P.delivered).

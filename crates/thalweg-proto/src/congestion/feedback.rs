@@ -1,4 +1,4 @@
-//! What routers can tell sources.
+//! The messages that routers can send to sources.
 
 /// A kind of feedback from routers, by the scheme that it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -40,14 +40,14 @@ pub use vegas::{Vegas, VegasConfig};
 use crate::transport::Feedback;
 use crate::units::{Duration, Rate, Time};
 
-/// What a controller allows.
+/// The permission that a controller gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
     /// The congestion window in segments, at least 1.
     pub window: f64,
     /// Spread transmissions at this rate of payload; `None` sends as soon as the window allows.
     pub pacing_rate: Option<Rate>,
-    /// How many segments may leave back to back when pacing, at least 1.
+    /// The number of segments that may leave back to back when pacing, at least 1.
     pub burst: u32,
 }
 
@@ -61,7 +61,7 @@ impl Decision {
 /// The state of the path and the connection when something happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
-    /// When it happened.
+    /// The time at which it happened.
     pub now: Time,
     /// Segments sent and not yet cumulatively acknowledged: RFC 5681's FlightSize.
     pub outstanding: u32,
@@ -100,8 +100,8 @@ pub struct AckSample {
     pub acked: u32,
     /// Bytes newly known to have arrived.
     pub acked_bytes: u64,
-    /// How many segments this acknowledgement counts for where a window grows: one, or all of `acked` up to the limit of the
-    /// sender's [byte counting](crate::window::SenderConfig::byte_counting).
+    /// The number of segments that this acknowledgement counts for where a window grows: one, or all of `acked` up to
+    /// the limit of the sender's [byte counting](crate::window::SenderConfig::byte_counting).
     pub counted: u32,
     /// The cumulative acknowledgement: every byte below it has arrived.
     pub cumulative: u64,
@@ -119,7 +119,7 @@ pub struct AckSample {
     pub app_limited: bool,
 }
 
-/// How a loss was noticed, or that one was spared.
+/// The way in which a loss was noticed, or that one was spared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossKind {
     /// The third duplicate acknowledgement, or three segments selectively acknowledged above it.
@@ -137,9 +137,9 @@ pub enum LossKind {
 pub struct LossSample {
     /// The state when the loss was noticed.
     pub path: Path,
-    /// How it was noticed.
+    /// The way in which the loss was noticed.
     pub kind: LossKind,
-    /// When the lost segment had been sent last; of a mark, when the newest acknowledged segment had.
+    /// The time at which the lost segment had been sent last; of a mark, that of the newest acknowledged segment.
     pub sent_at: Time,
     /// The timer expired before for the same segment (RFC 5681, section 3.1, keeps the threshold then).
     pub repeated: bool,
@@ -170,8 +170,8 @@ pub struct FeedbackSample {
 
 /// A congestion controller.
 pub trait Controller: Clone {
-    /// What the controller wants to remember with each packet; handed back when it is acknowledged or lost. Senders keep
-    /// room for it with each segment, so that `()` costs nothing.
+    /// The data that the controller wants to remember with each packet; handed back when it is acknowledged or lost.
+    /// Senders keep room for it with each segment, so that `()` costs nothing.
     type PacketInfo: Copy + core::fmt::Debug + Default;
 
     /// A packet leaves.
@@ -229,7 +229,7 @@ pub trait Controller: Clone {
         let _ = path;
     }
 
-    /// What is allowed now.
+    /// The decision on what is allowed now.
     fn decision(&self) -> Decision;
 
     /// The slow-start threshold in segments, where there is one.

@@ -34,7 +34,7 @@ const MAX_QUEUES: usize = 32;
 /// After so many messages the counts are halved, so that a queue that has fallen silent is overtaken in time.
 const MEMORY: u32 = 64;
 
-/// Which routers a source listens to.
+/// The choice of the routers that a source listens to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Follow {
     /// Every message counts.
@@ -45,7 +45,7 @@ pub enum Follow {
     Loudest,
 }
 
-/// Where a source is.
+/// The phase that a source is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Before the first signal, below the threshold.
@@ -65,11 +65,11 @@ pub struct SeifConfig {
     pub initial_threshold: f64,
     /// The largest window in segments.
     pub max_window: f64,
-    /// What a signal multiplies the window by, from 0 to 1 (0.5 in the thesis).
+    /// The factor that a signal multiplies the window by, from 0 to 1 (0.5 in the thesis).
     pub cut_back: f64,
     /// Windows of acknowledgements for each further segment when stable, at least 1.
     pub growth_windows: u32,
-    /// Which routers count.
+    /// The choice of the routers that count.
     pub follow: Follow,
 }
 
@@ -87,7 +87,7 @@ pub struct Seif {
     heard: Option<Box<Heard>>,
 }
 
-/// How many messages each queue has sent.
+/// The number of messages that each queue has sent.
 #[derive(Clone, Debug, Default)]
 struct Heard {
     counts: Vec<(u32, u32)>,
@@ -138,7 +138,7 @@ impl Seif {
         }
     }
 
-    /// Where it is.
+    /// The phase that the source is in.
     pub fn state(&self) -> State {
         if self.window >= self.threshold {
             State::Stable

@@ -9,7 +9,7 @@
 
 use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
 
-/// How the window grows in congestion avoidance.
+/// The way in which the window grows in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Growth {
     /// By a fraction of a segment for each acknowledgement, while the window is used (Jacobson 1988, section 3).

@@ -42,7 +42,7 @@ pub struct TriSConfig {
     pub increase_above: f64,
 }
 
-/// What the source does with its window.
+/// The source's dealings with its window at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TriSMode {
     /// Opens it to the maximum.
@@ -84,7 +84,7 @@ impl TriS {
         }
     }
 
-    /// What it does.
+    /// The mode that the source is in.
     pub const fn mode(&self) -> TriSMode {
         self.mode
     }

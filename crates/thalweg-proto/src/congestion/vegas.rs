@@ -19,9 +19,9 @@ use crate::units::{Duration, Time};
 
 /// The least window in segments, also after a time-out.
 const MIN_WINDOW: f64 = 2.0;
-/// What is left of the window after a loss found by duplicate acknowledgements (section 3.1 of the paper).
+/// The part of the window that is left after a loss found by duplicate acknowledgements (section 3.1 of the paper).
 const LOSS_FACTOR: f64 = 0.75;
-/// What is left of the window when slow start ends because a queue builds up.
+/// The part of the window that is left when slow start ends because a queue builds up.
 const LEAVE_SLOW_START_FACTOR: f64 = 0.875;
 
 /// The configuration of [`Vegas`].
@@ -51,7 +51,7 @@ pub struct Vegas {
     round_end: u64,
     rtt_sum: Duration,
     rtt_count: u32,
-    /// When a loss last cut the window.
+    /// The time at which a loss last cut the window.
     cut_at: Time,
     /// Slow start grows in every other round only, so that the comparison sees an unchanged window.
     growing: bool,

@@ -1,8 +1,8 @@
-//! What a window sender and receiver can be told.
+//! The settings of a window sender and a window receiver.
 
 use crate::units::Duration;
 
-/// How a sender repairs losses.
+/// The way in which a sender repairs losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
     /// After a loss everything from the oldest unacknowledged segment on is sent again (Tahoe, and the plain
@@ -24,7 +24,7 @@ impl Recovery {
     pub const ALL: [Self; 4] = [Self::GoBackN, Self::FastRetransmit, Self::NewReno, Self::Sack];
 }
 
-/// What a window is counted in.
+/// The unit that a window is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counting {
     /// Packets of any size.
@@ -33,7 +33,7 @@ pub enum Counting {
     Bytes,
 }
 
-/// How the retransmission time-out follows the round-trip time (RFC 6298).
+/// The rules by which the retransmission time-out follows the round-trip time (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RttConfig {
     /// The time-out before the first sample.
@@ -47,7 +47,7 @@ pub struct RttConfig {
     /// At least this is added to the smoothed time. On a path whose round-trip time hardly varies the deviations
     /// come to nothing, and a time-out of one round trip expires before any loss can be repaired without it.
     pub margin: Duration,
-    /// How many mean deviations are added to the smoothed time (4 in RFC 6298, 2 in 1988).
+    /// The number of mean deviations that are added to the smoothed time (4 in RFC 6298, 2 in 1988).
     pub deviations: u32,
 }
 
@@ -65,15 +65,15 @@ impl Default for RttConfig {
     }
 }
 
-/// How losses are found by time (RACK-TLP, RFC 8985).
+/// The settings of the detection of losses by time (RACK-TLP, RFC 8985).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RackConfig {
     /// A cut of the window is undone when everything that was taken for lost turns out to have been late only (RFC 3522, RFC
     /// 4015).
     pub undo: bool,
-    /// When nothing is heard for two round trips, the last segment goes again, or a new one (RFC 8985, section 7).
+    /// The last segment goes again, or a new one, when nothing is heard for two round trips (RFC 8985, section 7).
     pub tail_probe: bool,
-    /// How long the receiver may wait before it acknowledges a single segment.
+    /// The longest that the receiver may wait before it acknowledges a single segment.
     pub max_ack_delay: Duration,
 }
 
@@ -84,9 +84,9 @@ pub struct SenderConfig {
     pub segment: u32,
     /// The largest window in segments, whatever the controller allows, at least 1.
     pub max_window: u32,
-    /// What windows are counted in.
+    /// The unit that windows are counted in.
     pub counting: Counting,
-    /// How losses are repaired.
+    /// The way in which losses are repaired.
     pub recovery: Recovery,
     /// Windows grow by what is acknowledged (appropriate byte counting, RFC 3465), but by no more than this many segments
     /// for one acknowledgement, at least 1. With 1 each acknowledgement counts once, whatever it acknowledges (RFC 5681).
@@ -94,7 +94,7 @@ pub struct SenderConfig {
     /// between hosts that batch, the window then grows slower than twofold in a round trip; RFC 9406, section 4.2, has 8,
     /// or no limit for senders that pace.
     pub byte_counting: u32,
-    /// How many duplicate acknowledgements mean a loss (3 in RFC 5681).
+    /// The number of duplicate acknowledgements that mean a loss (3 in RFC 5681).
     pub duplicate_threshold: u32,
     /// Losses are found by time instead, which takes what comes late for lost only where it comes very late. Only with
     /// [`Recovery::Sack`], and where the receiver [reports arrivals](ReceiverConfig::report_arrivals).
@@ -115,11 +115,12 @@ pub struct SenderConfig {
     pub ecn: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
-    /// What a pause does to the retransmission timer.
+    /// The effect of a pause on the retransmission timer.
     pub pause: PauseConfig,
 }
 
-/// What [`Pause`](crate::transport::Input::Pause) and [`Resume`](crate::transport::Input::Resume) do beside stopping data.
+/// The effects of [`Pause`](crate::transport::Input::Pause) and [`Resume`](crate::transport::Input::Resume) beside
+/// stopping data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseConfig {
     /// The retransmission timer stands still during the pause; otherwise it runs on, and may expire.
@@ -150,7 +151,7 @@ impl Default for SenderConfig {
     }
 }
 
-/// When a receiver acknowledges.
+/// The rules by which a receiver delays its acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     /// Acknowledge at the latest after this time.
@@ -162,7 +163,7 @@ pub struct DelayedAck {
 /// The settings of a [`Receiver`](super::Receiver).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReceiverConfig {
-    /// How many bytes beyond the next one expected are accepted and advertised.
+    /// The number of bytes beyond the next one expected that are accepted and advertised.
     pub window: u64,
     /// Delay acknowledgements; `None` acknowledges every packet at once. Out-of-order data is always acknowledged
     /// at once.

@@ -50,7 +50,8 @@ pub trait ConfigureController: Clone + fmt::Debug + PartialEq + Send + Sync + 's
     /// The controller of a new connection, which has seen nothing.
     fn make(&self) -> Self::Controller;
 
-    /// Whether it takes a mark for a loss, as RFC 3168 asks ([`LossKind::Mark`](crate::congestion::LossKind::Mark)).
+    /// True if the controller takes a mark for a loss, as RFC 3168 asks
+    /// ([`LossKind::Mark`](crate::congestion::LossKind::Mark)).
     fn answers_marks(&self) -> bool {
         false
     }
@@ -93,12 +94,12 @@ impl CustomController {
         self.0.name()
     }
 
-    /// Whether it takes a mark for a loss.
+    /// True if the controller takes a mark for a loss.
     pub fn answers_marks(&self) -> bool {
         self.0.answers_marks()
     }
 
-    /// What routers should tell its flows.
+    /// The messages that routers should send to flows of this controller.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         self.0.feedback()
     }
@@ -162,7 +163,7 @@ impl<C: ConfigureController> Configured for C {
     }
 }
 
-/// Why no sender can follow a decision; `None` for one that it can.
+/// The reason for which no sender can follow a decision; `None` for one that can be followed.
 fn fault(decision: &Decision) -> Option<BreachKind> {
     match *decision {
         Decision { window, .. } if window.is_nan() => Some(BreachKind::WindowNotANumber),

@@ -7,7 +7,7 @@ use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
-/// What the sender believes of a segment.
+/// The sender's belief about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fate {
     /// In the network.
@@ -23,13 +23,13 @@ const LEAST_ROOM: usize = 4;
 /// Room is given back after so many acknowledgements that did not need it.
 const ROOMY: u32 = 16;
 
-/// What made the sender send a segment again, or will. What comes later about the same drop is then no news.
+/// The cause for which the sender sent a segment again, or will. What comes later about the same drop is then no news.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Repair {
     /// Nothing yet.
     #[default]
     None,
-    /// What the sender found out for itself: the timer, or acknowledgements.
+    /// The sender found it out for itself: by the timer, or by acknowledgements.
     Implicit,
     /// A router's message.
     Explicit,
@@ -44,7 +44,7 @@ pub(super) struct Record<P, I> {
     pub info: I,
     pub fate: Fate,
     pub repair: Repair,
-    /// How often it was sent again, saturating.
+    /// The number of times that the segment was sent again, saturating.
     pub retransmissions: u8,
 }
 
@@ -54,14 +54,14 @@ impl<P: Payload, I> Record<P, I> {
     }
 }
 
-/// What an acknowledgement newly told.
+/// The news that an acknowledgement brought.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News<I> {
     /// Segments newly known to have arrived.
     pub segments: u32,
     /// Their bytes.
     pub bytes: u64,
-    /// When the newest of them was sent last and what the controller kept with it.
+    /// The time at which the newest of them was sent last, and what the controller kept with it.
     pub newest: Option<(Time, I)>,
     /// Some are selectively acknowledged retransmissions, which tell no round-trip time. Then `original` has when the newest
     /// of the others was sent.
@@ -106,7 +106,7 @@ impl<P: Payload + Hash, I: Hash> Outstanding<P, I> {
 }
 
 impl<P, I> Outstanding<P, I> {
-    /// When the one that was sent longest ago left.
+    /// The time at which the segment that was sent longest ago left.
     pub fn oldest(&self) -> Option<Time> {
         self.records.iter().map(|record| record.sent_at).min()
     }
@@ -130,7 +130,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         self.records.is_empty()
     }
 
-    /// How many segments there are.
+    /// The number of segments.
     pub fn len(&self) -> u32 {
         u32::try_from(self.records.len()).unwrap_or(u32::MAX)
     }
@@ -179,7 +179,8 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         Some(last)
     }
 
-    /// Where the first record and the next new one are in memory, unless the latter goes to the start of the ring.
+    /// The addresses in memory of the first record and of the next new one, unless the latter goes to the start of the
+    /// ring.
     pub fn ends(&self) -> Option<[*const u8; 2]> {
         let (first, last) = (self.records.front()?, self.records.back()?);
         Some([core::ptr::from_ref(first).cast(), core::ptr::from_ref(last).wrapping_add(1).cast()])
@@ -487,12 +488,12 @@ impl<I: Copy + Default> News<I> {
         self.take_newest(record);
     }
 
-    /// When the newest segment was sent, but for selectively acknowledged retransmissions.
+    /// The time at which the newest segment was sent, but for selectively acknowledged retransmissions.
     pub fn original(&self) -> Option<Time> {
         if self.mixed { self.original } else { self.newest.map(|(sent_at, _)| sent_at) }
     }
 
-    /// When the newest segment was sent, if that tells a round-trip time.
+    /// The time at which the newest segment was sent, if that tells a round-trip time.
     pub fn measurable(&self) -> Option<Time> {
         self.original().filter(|_| !self.ambiguous)
     }

@@ -1,16 +1,16 @@
-//! Where a sender stands with a gate.
+//! The state of a sender that a gate may hold.
 
 use super::PauseConfig;
 use crate::digest::{Digest, feed};
 use crate::units::Time;
 use core::hash::Hasher;
 
-/// Whether a gate holds the sender, and what that means for its retransmission timer.
+/// The state of the gate, and what it means for the sender's retransmission timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause {
     config: PauseConfig,
     is_on: bool,
-    /// When the timer stopped or was last started anew, while it stands still.
+    /// The time at which the timer stopped or was last started anew, while it stands still.
     since: Time,
     /// The pause is over, but nothing is sent until something is heard.
     waits: bool,

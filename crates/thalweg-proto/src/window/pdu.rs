@@ -1,4 +1,4 @@
-//! What a window sender and receiver say to each other.
+//! The messages between a window sender and its receiver.
 
 use crate::payload::Payload;
 
@@ -34,28 +34,28 @@ impl<P: Payload> Segment<P> {
 pub struct Ack {
     /// Every byte below this position has arrived.
     pub cumulative: u64,
-    /// How many bytes beyond `cumulative` the receiver accepts.
+    /// The number of bytes beyond `cumulative` that the receiver accepts.
     pub window: u64,
     /// Data held out of order, as positions after `cumulative`, the block with the newest arrival first (RFC 2018);
     /// empty blocks are unused.
     pub sack: [SackBlock; 3],
     /// One of the acknowledged packets carried the network's congestion mark.
     pub marked: bool,
-    /// What the segment that brought it about tells, where the receiver [reports
+    /// The news told by the segment that brought the acknowledgement about, where the receiver [reports
     /// that](super::ReceiverConfig::report_arrivals).
     pub arrival: Arrival,
-    /// Where that segment starts, counted from `cumulative`.
+    /// The start of that segment in the stream, counted from `cumulative`.
     pub arrival_at: i32,
 }
 
 impl Ack {
-    /// Where the segment of `arrival` starts in the stream.
+    /// The start in the stream of the segment of `arrival`.
     pub const fn arrival_start(&self) -> u64 {
         self.cumulative.wrapping_add_signed(self.arrival_at as i64)
     }
 }
 
-/// What the arrival of a segment tells of losses.
+/// The news of losses that the arrival of a segment tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Arrival {
     /// Nothing.

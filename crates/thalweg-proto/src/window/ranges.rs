@@ -12,7 +12,7 @@ impl Ranges {
         self.0.is_empty()
     }
 
-    /// How many ranges there are.
+    /// The number of ranges.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// cannot make it hold a range for each.
 const MAX_RANGES: usize = 1 << 10;
 
-/// Why a receiver wants to be polled.
+/// The reason for which a receiver wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
     /// A delayed acknowledgement is due.
     DelayedAck,
 }
 
-/// What a receiver has counted.
+/// The counts that a receiver keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
     /// Segments that brought something new.
@@ -44,10 +44,10 @@ pub struct Receiver<P: Payload> {
     consumed: u64,
     /// In-order data that goes to the application without passing through the store.
     ready: Option<P>,
-    /// What is held out of order.
+    /// The ranges of bytes that are held out of order.
     held: Ranges,
     store: P::Store,
-    /// How many segments are held out of order, and their bytes.
+    /// The number of segments that are held out of order, and their bytes.
     ahead: (u32, u64),
     /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4).
     recent: [u64; 3],
@@ -58,7 +58,7 @@ pub struct Receiver<P: Payload> {
     delayed: u32,
     ack_deadline: Time,
     marked: bool,
-    /// What the next acknowledgement tells of an arrival, and the lower half of where that segment starts.
+    /// The arrival that the next acknowledgement tells of, and the lower half of where that segment starts.
     arrival: Arrival,
     arrival_at: u32,
     /// The first byte beyond the window last advertised.
@@ -104,7 +104,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// What has been taken in order.
+    /// The counts of what has been taken in order.
     pub fn counts(&self) -> ReceiverCounts {
         let packets = self.new_segments - u64::from(self.ahead.0);
         ReceiverCounts { packets, payload: self.expected, framing: 0 }
@@ -115,7 +115,7 @@ impl<P: Payload> Receiver<P> {
         self.expected
     }
 
-    /// How many bytes beyond the next one expected are accepted and advertised.
+    /// The number of bytes beyond the next one expected that are accepted and advertised.
     pub fn window(&self) -> u64 {
         self.config.window
     }
@@ -135,9 +135,9 @@ impl<P: Payload> Receiver<P> {
         base.saturating_add(self.config.window)
     }
 
-    /// Whether the window has opened so far that the sender should hear of it although nothing came: it waits for that and
-    /// would not ask (RFC 9293, section 3.8.6). A window that was not closed opens in steps of a quarter, so that small
-    /// reads do not make small segments (the same document, section 3.8.6.2.2).
+    /// True if the window has opened so far that the sender should hear of it although nothing came: it waits for that
+    /// and would not ask (RFC 9293, section 3.8.6). A window that was not closed opens in steps of a quarter, so that
+    /// small reads do not make small segments (the same document, section 3.8.6.2.2).
     fn is_worth_telling(&self) -> bool {
         let opened = self.limit().saturating_sub(self.advertised.max(self.expected));
         let was_closed = self.advertised <= self.expected;
@@ -185,7 +185,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Whether one more hole can be kept track of. What fills the first hole needs no room.
+    /// True if one more hole can be kept track of. What fills the first hole needs no room.
     fn has_room(&self) -> bool {
         self.held.len() < MAX_RANGES
     }

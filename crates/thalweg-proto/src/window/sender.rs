@@ -25,7 +25,7 @@ use crate::transport::{Event, Failure, Input, Limit, LimitClock, SenderStats, Si
 use crate::units::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// Why a sender wants to be polled.
+/// The reason for which a sender wants to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
     /// The retransmission timer: nothing was acknowledged for the retransmission time-out, or the peer's window has
@@ -33,16 +33,16 @@ pub enum SenderReason {
     Retransmission,
     /// The pacing rate lets the next segment go.
     Pacing,
-    /// What has not come by then counts as lost, where losses are found by time.
+    /// The time by which a segment that has not come counts as lost, where losses are found by time.
     Reordering,
     /// A probe asks for the end of a burst.
     TailProbe,
 }
 
-/// What a sender has counted and believes.
+/// The counts and beliefs of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowStats {
-    /// What all senders have; the window is the congestion window.
+    /// The statistics that all senders have; the window is the congestion window.
     pub common: SenderStats,
     /// The slow-start threshold in segments, where the controller has one.
     pub threshold: Option<f64>,
@@ -70,7 +70,7 @@ enum Phase {
     Loss { until: u64 },
 }
 
-/// What to do next.
+/// The sender's next action.
 enum Action {
     Resend,
     SendNew { length: u32 },
@@ -204,7 +204,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.queue.len()
     }
 
-    /// What holds the sender back since the last poll; `None` before the first, and when all is done.
+    /// The limit that has held the sender back since the last poll; `None` before the first, and when all is done.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
@@ -219,8 +219,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Where the sender remembers the oldest and the newest of its outstanding segments, which the next acknowledgement
-    /// will change: for a driver of so many senders that it pays to ask memory ahead.
+    /// The addresses in memory of the oldest and the newest of the outstanding segments, which the next
+    /// acknowledgement will change: for a driver of so many senders that it pays to ask memory ahead.
     pub fn next_needed(&self) -> Option<[*const u8; 2]> {
         self.outstanding.ends()
     }
@@ -342,7 +342,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.outstanding.first().is_some_and(|first| sequence < first.end())
     }
 
-    /// Whether a segment of this length may go, new or again.
+    /// True if the window allows a segment of this length to go, new or again.
     fn window_allows(&self, window: f64, length: u32, again: bool) -> bool {
         // At least one segment: a controller's window is at least 1.
         let window = (window as u32).max(1);
@@ -359,7 +359,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// How much new data may go, as far as the receiver is concerned.
+    /// The length of new data that may go, as far as the receiver is concerned.
     fn new_length(&self) -> Option<u32> {
         let length = self.queue.len().min(u64::from(self.config.segment));
         let room = self.peer_limit.saturating_sub(self.next);

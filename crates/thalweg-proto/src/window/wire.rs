@@ -34,7 +34,7 @@ const ARRIVAL: u8 = 8;
 /// Bytes of what an acknowledgement tells of an arrival.
 pub const ARRIVAL_LENGTH: usize = 5;
 
-/// Why bytes are not a PDU.
+/// The reason for which bytes are not a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
     /// Fewer bytes than the PDU has.
@@ -169,7 +169,7 @@ fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
     Ok(ack)
 }
 
-/// What an acknowledgement tells of an arrival.
+/// Reads what an acknowledgement tells of an arrival.
 fn decode_arrival([kind, at @ ..]: [u8; ARRIVAL_LENGTH], ack: &mut Ack) -> Result<(), DecodeError> {
     ack.arrival = match kind {
         1 => Arrival::Late,
@@ -284,7 +284,7 @@ mod tests {
         prop_oneof![data, ack]
     }
 
-    /// What is left of a PDU on the wire: its SACK blocks without the empty ones.
+    /// The part of a PDU that is left on the wire: its SACK blocks without the empty ones.
     fn normal(pdu: Pdu<Slice>) -> Pdu<Slice> {
         let Pdu::Ack(mut ack) = pdu else { return pdu };
         let blocks: Vec<_> = ack.sack.into_iter().filter(|block| !block.is_empty()).collect();

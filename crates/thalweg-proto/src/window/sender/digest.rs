@@ -1,4 +1,4 @@
-//! What decides what a sender does next.
+//! The digest of all that decides what a sender does next.
 
 use super::Sender;
 use crate::congestion::Controller;

@@ -13,10 +13,10 @@ use crate::congestion::{Controller, LossKind, LossSample, Path};
 use crate::payload::Payload;
 use crate::units::Time;
 
-/// Which window of data was answered last.
+/// The window of data whose marks were answered last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
-    /// What was sent below this left before the last cut.
+    /// Everything below this position in the stream left before the last cut.
     until: u64,
     /// A mark was the reason of that cut.
     by_mark: bool,
@@ -28,7 +28,7 @@ impl Marks {
         self.cuts
     }
 
-    /// What decides the future.
+    /// The part of the state that decides the future.
     pub fn state(&self) -> (u64, bool) {
         (self.until, self.by_mark)
     }

@@ -26,7 +26,7 @@ const UNMEASURED: Duration = Duration::from_secs(1);
 /// A probe, under way or to come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TailProbe {
-    /// When one leaves, if nothing is heard until then.
+    /// The time at which a probe leaves, if nothing is heard until then.
     at: Time,
     /// The one that is under way.
     flight: Option<Flight>,
@@ -47,12 +47,12 @@ impl TailProbe {
         Self { at: Time::MAX, flight: None }
     }
 
-    /// When one leaves.
+    /// The time at which a probe leaves.
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// What is under way will not be waited for.
+    /// Forgets the probe that is due or under way: it will not be waited for.
     pub fn forget(&mut self) {
         *self = Self::new();
     }
@@ -106,7 +106,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(segment)
     }
 
-    /// What an acknowledgement says of the probe that is under way (section 7.4.2).
+    /// Takes from an acknowledgement what it says of the probe that is under way (section 7.4.2).
     pub(super) fn answer_probe(&mut self, now: Time, ack: &Ack) {
         let Some(rack) = self.rack() else { return };
         let Some(flight) = rack.probe.flight.filter(|flight| ack.cumulative >= flight.end) else { return };

@@ -30,11 +30,11 @@ const PERSISTENCE: u8 = 16;
 /// So many transmissions are remembered whatever is outstanding.
 const LEAST_SENT: usize = 16;
 
-/// What RACK knows of a connection (section 5.3).
+/// The state that RACK keeps of a connection (section 5.3).
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub config: RackConfig,
-    /// When the newest segment that has arrived was sent, and where it ends (RACK.xmit_ts, RACK.end_seq).
+    /// The time at which the newest segment that has arrived was sent, and where it ends (RACK.xmit_ts, RACK.end_seq).
     newest: (Time, u64),
     /// Its round trip (RACK.rtt).
     rtt: Duration,
@@ -51,23 +51,23 @@ pub(super) struct Rack {
     /// Transmissions in their order: when, and where the segment starts. Those that are decided are dropped when they come
     /// to the front.
     sent: VecDeque<(Time, u64)>,
-    /// When the oldest transmission that may be lost will be.
+    /// The time at which the oldest transmission that may be lost will count as lost.
     due: Time,
-    /// When the window was cut last.
+    /// The time at which the window was cut last.
     cut_at: Time,
     pub probe: TailProbe,
 }
 
-/// What was found to be lost.
+/// The transmissions that were found to be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// When the first of it had been sent.
+    /// The time at which the first of them had been sent.
     pub sent_at: Time,
-    /// When the newest transmission of it that was none of new data had been sent.
+    /// The time at which the newest of them that carried no new data had been sent.
     pub again: Option<Time>,
 }
 
-/// What the sender is doing about losses, for the size of the reordering window.
+/// The sender's dealings with losses, for the size of the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     /// Losses are being repaired.
@@ -112,7 +112,7 @@ impl Rack {
         }
     }
 
-    /// When the next segment will count as lost.
+    /// The time at which the next segment will count as lost.
     pub fn due(&self) -> Time {
         self.due
     }
@@ -127,7 +127,7 @@ impl Rack {
         self.cut_at = now;
     }
 
-    /// When the window was cut last.
+    /// The time at which the window was cut last.
     pub fn cut_at(&self) -> Time {
         self.cut_at
     }
@@ -281,7 +281,7 @@ impl Rack {
     }
 }
 
-/// Whether what left at `at` is the segment's last transmission and nothing is known of it.
+/// True if the transmission that left at `at` is the segment's last one and nothing is known of it.
 fn is_last<P, I>(record: &Record<P, I>, at: Time) -> bool {
     record.fate == Fate::InFlight && record.sent_at == at
 }

@@ -23,12 +23,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// When the path of today was first used.
+    /// The time at which the path of today was first used.
     pub(super) fn renewed(&self) -> Time {
         self.extensions.as_ref().map_or(Time::ZERO, |extensions| extensions.renewed)
     }
 
-    /// Whether what was sent then took the path of today.
+    /// True if the data that was sent at `sent_at` took the path of today.
     pub(super) fn is_of_path(&self, sent_at: Time) -> bool {
         sent_at >= self.renewed()
     }

@@ -1,4 +1,4 @@
-//! How losses are found and which phase of their repair it is.
+//! The detection of losses, and the phases of their repair.
 
 use super::{Fate, Path, Phase, Recovery, Sender};
 use crate::congestion::{Controller, LossKind, LossSample};

@@ -13,17 +13,17 @@ use crate::window::Segment;
 use crate::window::{Ack, Arrival, Recovery, SackBlock, SenderConfig};
 use core::hash::Hasher;
 
-/// What only some senders have, beside those that have it.
+/// The state that only some senders have, beside those that have it.
 #[derive(Clone, Debug)]
 pub(super) struct Extensions<C> {
-    /// When the present path was first used.
+    /// The time at which the present path was first used.
     pub renewed: Time,
     pub rack: Option<Rack>,
     pub undo: Option<Undo<C>>,
 }
 
 impl<C> Extensions<C> {
-    /// What `config` asks for; nothing for most senders.
+    /// The extensions that `config` asks for; `None` for most senders.
     pub fn new(config: &SenderConfig) -> Option<Box<Self>> {
         let config = config.rack.filter(|_| config.recovery == Recovery::Sack)?;
         Some(Box::new(Self {
@@ -54,7 +54,7 @@ impl<C> Extensions<C> {
         self.undo.as_ref().map_or(0, |undo| u64::from(undo.count()))
     }
 
-    /// When something will be due that is not the retransmission timer.
+    /// The time at which something will be due that is not the retransmission timer.
     pub fn due(&self) -> Time {
         self.rack.as_ref().map_or(Time::MAX, |rack| rack.due().min(rack.probe.at()))
     }
@@ -85,13 +85,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.extensions.as_deref().is_some_and(|extensions| extensions.rack.is_some())
     }
 
-    /// Whether what is out of order is no sign of loss: the path is known to reorder.
+    /// True if disorder is no sign of loss: the path is known to reorder.
     pub(super) fn tolerates_disorder(&self) -> bool {
         let rack = self.extensions.as_deref().and_then(|extensions| extensions.rack.as_ref());
         rack.is_some_and(Rack::has_seen_reordering)
     }
 
-    /// When something is due that is not the retransmission timer or pacing.
+    /// The time at which something is due that is not the retransmission timer or pacing.
     pub(super) fn due(&self) -> Time {
         self.extensions.as_deref().map_or(Time::MAX, Extensions::due)
     }

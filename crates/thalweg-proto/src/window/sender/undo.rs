@@ -22,12 +22,12 @@ use std::collections::BTreeSet;
 /// An episode in which more is taken for lost is not undone: what is remembered is bounded.
 const MOST_SUSPECTS: usize = 1 << 16;
 
-/// What a cut may turn out to be mistaken by.
+/// The record by which a cut may turn out to be mistaken.
 #[derive(Clone, Debug)]
 pub(super) struct Undo<C> {
     /// The controller before the first cut of the episode.
     before: Option<C>,
-    /// Where segments start that were taken for lost, and may have been.
+    /// The starts of the segments that were taken for lost, and may have been.
     suspects: BTreeSet<u64>,
     /// Episodes that were undone.
     count: u32,
