@@ -3,7 +3,7 @@
 use std::fmt;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
-/// When how much may leave a transmitter, as the trace files of mahimahi tell it.
+/// The times at which so much may leave a transmitter, as the trace files of mahimahi tell them.
 ///
 /// Each opportunity lets up to a fixed number of bytes go; what is not used is lost. The trace repeats when it ends:
 /// opportunity i of repetition k, both from 0, is at `k * period + opportunities[i]`.
@@ -20,7 +20,7 @@ pub struct CapacityTrace {
 }
 
 impl CapacityTrace {
-    /// Whether a transmitter can run by it.
+    /// Checks that a transmitter can run by the trace.
     ///
     /// # Errors
     /// [`CapacityError`] tells the first thing that is wrong.
@@ -53,7 +53,7 @@ impl CapacityTrace {
     }
 }
 
-/// Why a trace cannot be used.
+/// The reason for which a trace cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CapacityError {
     /// There is no opportunity.

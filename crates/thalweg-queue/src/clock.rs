@@ -20,7 +20,7 @@ pub struct CapacityClock {
     next: (u64, u64),
     /// Bytes left of the opportunity at `last`.
     left: u64,
-    /// When the last packet left.
+    /// The time at which the last packet left.
     last: Time,
 }
 
@@ -46,7 +46,8 @@ impl CapacityClock {
         self.time_of(self.first_after(after))
     }
 
-    /// When a packet of `size` bytes that is ready at `now` will have left completely, if it is the next one sent.
+    /// The time at which a packet of `size` bytes that is ready at `now` will have left completely, if it is the next
+    /// one sent.
     ///
     /// Answers never go back. A packet that was ready before or at the moment of the answer before has waited, so
     /// that it follows on at once; callers may therefore ask when the line is free, or for a whole queue in advance.

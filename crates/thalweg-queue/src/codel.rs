@@ -96,9 +96,9 @@ impl Backlog for Stamped {
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: CoDelConfig,
-    /// When waits will have been above the target for an interval; `None` while they are not.
+    /// The time at which waits will have been above the target for an interval; `None` while they are not.
     first_above: Option<Time>,
-    /// When the next packet is to be dropped, while dropping.
+    /// The time at which the next packet is to be dropped, while dropping.
     drop_next: Time,
     /// Drops since this dropping began.
     count: u32,
@@ -185,7 +185,7 @@ impl Control {
         marks
     }
 
-    /// When to drop next after a drop at `at`: section 5.4 of the RFC.
+    /// The time of the next drop after one at `at`: section 5.4 of the RFC.
     fn law(&self, at: Time) -> Time {
         at + self.config.interval.mul_f64(1.0 / f64::from(self.count).sqrt())
     }

@@ -15,7 +15,7 @@ pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The discipline.
     type Queue: Discipline + Debug + Send + 'static;
 
-    /// Whether a queue can be made of it. Any limit will do, be it zero, which holds nothing.
+    /// Checks that a queue can be made of the configuration. Any limit will do, be it zero, which holds nothing.
     ///
     /// # Errors
     /// [`SpecError`] names the first parameter that is out of its range.
@@ -26,14 +26,14 @@ pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// An empty queue. `streams` is called only by a discipline that draws.
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Self::Queue;
 
-    /// What others rely on.
+    /// The properties of the discipline that others rely on.
     fn traits(&self) -> Traits;
 
     /// The discipline in words, with what shapes its behaviour most.
     fn words(&self) -> String;
 }
 
-/// What others rely on of a discipline.
+/// The properties of a discipline that others rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     /// Ordinary packets leave in the order in which they came.
@@ -110,7 +110,7 @@ impl DisciplineSpec {
         self.config.as_any().downcast_ref()
     }
 
-    /// Whether a queue can be made of it. Any limit will do, be it zero, which holds nothing.
+    /// Checks that a queue can be made of the configuration. Any limit will do, be it zero, which holds nothing.
     ///
     /// # Errors
     /// [`SpecError`] names the first parameter that is out of its range.
@@ -118,7 +118,7 @@ impl DisciplineSpec {
         self.config.check()
     }
 
-    /// How much is held.
+    /// The most that is held.
     pub const fn limit(&self) -> Limit {
         self.limit
     }
@@ -133,28 +133,28 @@ impl DisciplineSpec {
         self.config.words()
     }
 
-    /// Whether ordinary packets leave in the order in which they came.
+    /// True if ordinary packets leave in the order in which they came.
     pub const fn keeps_order(&self) -> bool {
         self.traits.keeps_order
     }
 
-    /// Whether it drops packets for which there is room, or marks them in place of that.
+    /// True if the discipline drops packets for which there is room, or marks them in place of that.
     pub const fn drops_early(&self) -> bool {
         self.traits.drops_early
     }
 
-    /// Whether it draws random numbers.
+    /// True if the discipline draws random numbers.
     pub const fn is_random(&self) -> bool {
         self.traits.is_random
     }
 
-    /// Whether it must be shown the packets that find the line free too, as its state depends on them.
+    /// True if the discipline must be shown the packets that find the line free too, as its state depends on them.
     #[inline]
     pub const fn sees_all(&self) -> bool {
         self.traits.sees_all
     }
 
-    /// Whether the priority of a flow decides which of its packets leave first.
+    /// True if the priority of a flow decides which of its packets leave first.
     pub const fn heeds_priority(&self) -> bool {
         self.traits.heeds_priority
     }

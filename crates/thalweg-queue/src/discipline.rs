@@ -21,7 +21,7 @@ pub struct Entry {
     pub marked: bool,
 }
 
-/// How much a queue holds, not counting the packet in service.
+/// The most that a queue holds, not counting the packet in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// This many packets of any size.
@@ -32,7 +32,7 @@ pub enum Limit {
     Unlimited,
 }
 
-/// Why a queue dropped a packet.
+/// The reason for which a queue dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DropReason {
     /// There was no room.
@@ -46,7 +46,7 @@ pub enum DropReason {
 pub struct Dropped {
     /// The packet.
     pub entry: Entry,
-    /// Why.
+    /// The reason for which it was dropped.
     pub reason: DropReason,
 }
 
@@ -69,10 +69,10 @@ pub trait Discipline {
         None
     }
 
-    /// How many packets wait.
+    /// The number of packets that wait.
     fn packets(&self) -> u64;
 
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     fn bytes(&self) -> u64;
 
     /// The line sends at `rate` from now on: for disciplines whose rules need to know. Those that were never told take

@@ -12,12 +12,12 @@ use thalweg_proto::units::{Bytes, Time};
 /// The parameters of [`Drr`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrrConfig {
-    /// What a queue may send more in each round, above zero. With at least the largest packet, every queue sends in
-    /// every round.
+    /// The bytes that a queue may send more in each round, above zero. With at least the largest packet, every queue
+    /// sends in every round.
     pub quantum: Bytes,
-    /// How many queues flows are hashed to, at least 1. `None` gives every flow a queue of its own.
+    /// The number of queues that flows are hashed to, at least 1. `None` gives every flow a queue of its own.
     pub buckets: Option<u32>,
-    /// Who loses a packet when there is no room.
+    /// The rule for whose packet is lost when there is no room.
     pub overflow: Overflow,
 }
 
@@ -50,10 +50,10 @@ pub struct Drr {
     buckets: Option<Buckets>,
 }
 
-/// What is noted of a queue.
+/// The notes on a queue.
 #[derive(Clone, Debug, Default)]
 struct Turn {
-    /// What it may send still, in bytes.
+    /// The bytes that the queue may send still.
     deficit: u64,
     /// Its turn has begun: its quantum has been added.
     has_begun: bool,

@@ -51,14 +51,14 @@ pub struct FairQueueing {
     arrivals: u64,
 }
 
-/// What is noted of a flow.
+/// The notes on a flow.
 #[derive(Clone, Debug, Default)]
 struct Conversation {
     /// The finish number of its last packet.
     finish: Round,
 }
 
-/// What is noted of a packet.
+/// The notes on a packet.
 #[derive(Clone, Copy, Debug)]
 struct Tag {
     /// The flow's finish number before it.

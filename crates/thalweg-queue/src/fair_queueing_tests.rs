@@ -122,7 +122,8 @@ fn no_packet_is_later_than_bit_by_bit_by_more_than_one_packet() {
     }
 }
 
-/// When each packet would have left a line that gives every flow with packets the same rate at any moment.
+/// The times at which the packets would have left a line that gives every flow with packets the same rate at any
+/// moment.
 fn fluid_departures(arrivals: &[(u64, Entry)]) -> Vec<f64> {
     let mut left: Vec<VecDeque<(u32, f64)>> = vec![VecDeque::new(); 8];
     let mut departures = vec![0.0; arrivals.len()];

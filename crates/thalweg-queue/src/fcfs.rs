@@ -18,7 +18,7 @@ pub struct FcfsConfig;
 pub struct Fcfs {
     /// The urgent entries, then the ordinary ones. One deque rather than two keeps the value within a cache line.
     queue: VecDeque<Entry>,
-    /// How many entries at the front are urgent.
+    /// The number of entries at the front that are urgent.
     urgent: usize,
     bytes: u64,
     limit: Limit,
@@ -30,12 +30,12 @@ impl Fcfs {
         Self { queue: VecDeque::new(), urgent: 0, bytes: 0, limit }
     }
 
-    /// How much is held.
+    /// The most that is held.
     pub const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// Whether an arrival of `size` bytes finds room.
+    /// True if an arrival of `size` bytes finds room.
     #[inline]
     pub(crate) fn has_room(&self, size: u32) -> bool {
         match self.limit {

@@ -13,11 +13,11 @@ use thalweg_proto::units::{Bytes, Time};
 /// The parameters of [`FqCoDel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FqCoDelConfig {
-    /// What each queue does to its packets.
+    /// The CoDel by which each queue drops its packets, or marks them.
     pub codel: CoDelConfig,
-    /// How many queues flows are hashed to, 1 to 65 536.
+    /// The number of queues that flows are hashed to, 1 to 65 536.
     pub flows: u32,
-    /// What a queue may send in each round, above zero.
+    /// The bytes that a queue may send in each round, above zero.
     pub quantum: Bytes,
     /// At most this many packets are dropped at once from the largest queue when there is no room, at least 1.
     pub drop_batch: u32,
@@ -48,17 +48,17 @@ pub struct FqCoDel {
     config: FqCoDelConfig,
     room: Room,
     urgent: VecDeque<Entry>,
-    /// What is noted of a packet is when it came.
+    /// The packets, each noted with the time at which it came.
     lanes: Lanes<Flow, Time>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     buckets: Buckets,
 }
 
-/// What is noted of a queue.
+/// The notes on a queue.
 #[derive(Clone, Debug, Default)]
 struct Flow {
-    /// What it may send still, in bytes; below zero after a packet larger than that.
+    /// The bytes that the queue may send still; below zero after a packet larger than that.
     credits: i64,
     control: Option<Control>,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! What a wire does to packets beyond delay.
+//! The treatment of packets by a wire beyond delay.
 
 use crate::loss::LossProcess;
 use crate::trials::Trials;
@@ -6,7 +6,7 @@ use crate::{ImpairmentSpec, LossSpec};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
 
-/// What becomes of one packet that enters a wire.
+/// The fate of one packet that enters a wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     /// It does not arrive. The other fields then say that nothing else happened to it.
@@ -15,7 +15,7 @@ pub struct Fate {
     pub corrupted: bool,
     /// A copy of it arrives as well, damaged and held back like itself.
     pub duplicated: bool,
-    /// How long it is held back beyond the wire's delay; packets behind it may pass.
+    /// The time for which the packet is held back beyond the wire's delay; packets behind it may pass.
     pub extra_delay: Duration,
 }
 
@@ -93,7 +93,7 @@ impl Impairment {
         !self.active
     }
 
-    /// What becomes of the next packet.
+    /// The fate of the next packet.
     #[inline]
     pub fn fate(&mut self) -> Fate {
         match &mut self.parts {

@@ -24,7 +24,7 @@ impl<S, T> Lane<S, T> {
         self.queue.is_empty()
     }
 
-    /// How much of the limit its packets take.
+    /// The part of the limit that the lane's packets take.
     pub(crate) const fn used(&self) -> u64 {
         self.used
     }
@@ -82,7 +82,7 @@ impl<S: Default, T> Lanes<S, T> {
         &self.lanes[lane as usize]
     }
 
-    /// What the discipline notes of the lane's flow.
+    /// The notes of the discipline on the lane's flow.
     pub(crate) fn state(&mut self, lane: u32) -> &mut S {
         &mut self.lanes[lane as usize].state
     }
@@ -130,12 +130,12 @@ impl<S: Default, T> Lanes<S, T> {
         Some(if mine.used == most && !mine.is_empty() { preferred } else { lane })
     }
 
-    /// How many lanes hold packets.
+    /// The number of lanes that hold packets.
     pub(crate) fn busy(&self) -> usize {
         self.by_use.len()
     }
 
-    /// How many places there are, in use or not.
+    /// The number of places that there are, in use or not.
     #[cfg(test)]
     pub(crate) fn places(&self) -> usize {
         self.lanes.len()

@@ -1,4 +1,4 @@
-//! What a router or a wire does to packets: queue disciplines, loss and impairment processes, capacity traces.
+//! The treatment of packets by a router or a wire: queue disciplines, loss and impairment processes, capacity traces.
 //!
 //! Nothing here knows what a packet is: a queue holds [`Entry`]s, small values that name a packet which its owner
 //! keeps. The simulator and live emulation use the same code.

@@ -1,4 +1,4 @@
-//! Which packets a wire loses.
+//! The choice of the packets that a wire loses.
 
 use crate::LossSpec;
 use crate::trials::Trials;
@@ -38,7 +38,7 @@ impl LossProcess {
         Self { spec: spec.clone(), stream, kind }
     }
 
-    /// What it does.
+    /// The specification that the process follows.
     pub const fn spec(&self) -> &LossSpec {
         &self.spec
     }
@@ -52,7 +52,7 @@ impl LossProcess {
         }
     }
 
-    /// Whether the next packet is lost.
+    /// True if the next packet is lost.
     #[inline]
     pub fn lose(&mut self) -> bool {
         match &mut self.kind {

@@ -110,14 +110,14 @@ fn millis(text: &[u8], line: u64) -> Result<u64, TraceError> {
         .ok_or(TraceError::TooLarge { line })
 }
 
-/// Why a file is not a trace.
+/// The reason for which a file is not a trace.
 #[derive(Debug)]
 pub enum TraceError {
     /// A line is not a whole number, or is empty.
     NotAnInteger {
         /// The line, from 1.
         line: u64,
-        /// What stands there; its beginning, if it is long.
+        /// The text that stands there; its beginning, if it is long.
         found: String,
     },
     /// A time is later than 213 days, the largest that can be told.
@@ -140,14 +140,14 @@ pub enum TraceError {
     NoPeriod,
     /// The file has more lines than are read.
     TooMany {
-        /// How many are.
+        /// The most lines that are read.
         max: usize,
     },
     /// Reading failed.
     Io {
         /// The line that was to be read, from 1.
         line: u64,
-        /// What the system says.
+        /// The error that the system reports.
         error: io::Error,
     },
 }
@@ -191,7 +191,7 @@ impl std::error::Error for TraceError {
     }
 }
 
-/// Why a trace was not written.
+/// The reason for which a trace was not written.
 #[derive(Debug)]
 pub enum TraceWriteError {
     /// The trace itself is wrong.

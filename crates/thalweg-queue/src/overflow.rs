@@ -1,24 +1,24 @@
-//! Who loses a packet when flows share a buffer that is full.
+//! The rule for whose packet is lost when flows share a buffer that is full.
 
 use crate::lanes::Lanes;
 use crate::room::Room;
 use crate::{Entry, Limit};
 
-/// Who loses a packet when a buffer that several queues share is full.
+/// The rule for whose packet is lost when a buffer that several queues share is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// The longest queue its last packet (McKenney 1991).
+    /// The longest queue loses its last packet (McKenney 1991).
     #[default]
     LongestTail,
-    /// The longest queue its first packet, which tells its sender earlier.
+    /// The longest queue loses its first packet, which tells its sender earlier.
     LongestHead,
-    /// The arrival, once its queue holds the limit divided by the number of queues with packets, even if there is
-    /// room; and otherwise the longest queue its last packet.
+    /// The arrival is lost once its queue holds the limit divided by the number of queues with packets, even if there is
+    /// room; otherwise the longest queue loses its last packet.
     Share,
 }
 
 impl Overflow {
-    /// Whether an arrival for the lane of `key` is dropped without regard to how much room there is.
+    /// True if an arrival for the lane of `key` is dropped without regard to how much room there is.
     pub(crate) fn refuses<S: Default, T>(
         self,
         lanes: &Lanes<S, T>,

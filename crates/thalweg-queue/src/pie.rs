@@ -11,11 +11,11 @@ use thalweg_proto::units::{Bytes, Duration, Time};
 pub struct PieConfig {
     /// The wait that is aimed at.
     pub target: Duration,
-    /// How often the probability is computed anew, above zero.
+    /// The time after which the probability is computed anew, again and again, above zero.
     pub update: Duration,
-    /// How much a second above the target adds to the probability at each update, 0 or more.
+    /// The amount that a second above the target adds to the probability at each update, 0 or more.
     pub alpha: f64,
-    /// How much a second more than at the last update adds to it, 0 or more.
+    /// The amount that a second more than at the last update adds to the probability, 0 or more.
     pub beta: f64,
     /// A burst as long as this passes a queue that was short before.
     pub max_burst: Duration,
@@ -60,9 +60,9 @@ pub struct Pie {
     queue: Stamped,
     stream: Stream,
     probability: f64,
-    /// What has accumulated since the last drop.
+    /// The sum of the probabilities since the last drop.
     accumulated: f64,
-    /// How long the last packet waited.
+    /// The time for which the last packet waited.
     wait: Duration,
     /// That, at the last update.
     last_wait: Duration,
@@ -141,7 +141,7 @@ impl Pie {
         self.last_wait = wait;
     }
 
-    /// Whether an arrival is to be dropped: sections 4.1 and 5.4 of the RFC.
+    /// True if an arrival is to be dropped: sections 4.1 and 5.4 of the RFC.
     fn drops(&mut self) -> bool {
         if self.probability <= 0.0 {
             self.accumulated = 0.0;

@@ -29,7 +29,7 @@ impl RandomDrop {
         Self { queue: Fcfs::new(limit), stream }
     }
 
-    /// How much is held.
+    /// The most that is held.
     pub const fn limit(&self) -> Limit {
         self.queue.limit()
     }

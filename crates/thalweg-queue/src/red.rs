@@ -5,7 +5,7 @@ use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, Spec
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
 
-/// What [`Red`] measures a queue in.
+/// The unit that [`Red`] measures a queue in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedUnit {
     /// Packets of any size: thresholds are numbers of packets.
@@ -18,7 +18,7 @@ pub enum RedUnit {
 /// The parameters of [`Red`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// What lengths and thresholds are measured in.
+    /// The unit that lengths and thresholds are measured in.
     pub unit: RedUnit,
     /// Below this average length nothing is dropped. 0 or more, in `unit`.
     pub min_threshold: f64,
@@ -76,14 +76,14 @@ pub struct Red {
     average: f64,
     /// Packets spared since the last drop; `None` while the average is below the minimum.
     count: Option<u64>,
-    /// When the packet last taken from the queue has left the line.
+    /// The time at which the packet last taken from the queue has left the line.
     line_free: Time,
-    /// When the average was last brought up to date.
+    /// The time at which the average was last brought up to date.
     observed: Time,
     rate: Rate,
 }
 
-/// What the average says about an arrival.
+/// The verdict of the average on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Keep,

@@ -1,9 +1,9 @@
-//! What is left of a queue's limit.
+//! The room that is left of a queue's limit.
 
 use crate::{DropReason, Dropped, Entry, Limit};
 use std::collections::VecDeque;
 
-/// How much of a limit is taken, for disciplines that keep several queues under one limit.
+/// The room under a limit, taken and left, for disciplines that keep several queues under one limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     limit: Limit,
@@ -17,12 +17,12 @@ impl Room {
         Self { limit, packets: 0, bytes: 0 }
     }
 
-    /// How much is held at most.
+    /// The most that is held.
     pub(crate) const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// Whether a packet of `size` bytes fits into what is left.
+    /// True if a packet of `size` bytes fits into what is left.
     pub(crate) const fn fits(&self, size: u32) -> bool {
         match self.limit {
             Limit::Packets(limit) => self.packets < limit,
@@ -40,7 +40,7 @@ impl Room {
         }
     }
 
-    /// What `entry` takes, in the unit of the limit: packets or bytes.
+    /// The room that `entry` takes, in the unit of the limit: packets or bytes.
     pub(crate) const fn cost(&self, entry: &Entry) -> u64 {
         match self.limit {
             Limit::Packets(_) => 1,

@@ -12,11 +12,12 @@ use thalweg_proto::units::{Duration, Time};
 /// The parameters of [`Sfq`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SfqConfig {
-    /// How many queues flows are hashed to, at least 1. McKenney advises several times the number of flows.
+    /// The number of queues that flows are hashed to, at least 1. McKenney advises several times the number of flows.
     pub buckets: u32,
-    /// How often the hash is drawn anew, so that flows that share a queue do not share it for long. `None` never does.
+    /// The time after which the hash is drawn anew, again and again, so that flows that share a queue do not share it
+    /// for long. `None` never does.
     pub perturbation: Option<Duration>,
-    /// Who loses a packet when there is no room.
+    /// The rule for whose packet is lost when there is no room.
     pub overflow: Overflow,
 }
 
@@ -45,7 +46,7 @@ pub struct Sfq {
     config: SfqConfig,
     room: Room,
     urgent: VecDeque<Entry>,
-    /// What is noted of a packet is the number of its arrival.
+    /// The packets, each noted with the number of its arrival.
     lanes: Lanes<(), u64>,
     /// The queues with packets, the one to send next first.
     turns: VecDeque<u32>,

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use thalweg_proto::units::Duration;
 
-/// What a wire does to packets beyond delay.
+/// The treatment of packets by a wire beyond delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImpairmentSpec {
-    /// Which packets are lost.
+    /// The packets that are lost.
     pub loss: LossSpec,
     /// The probability that a packet arrives twice, 0 to 1.
     pub duplicate: f64,
@@ -22,11 +22,11 @@ pub struct ImpairmentSpec {
 pub struct ReorderSpec {
     /// The probability for each packet, 0 to 1.
     pub probability: f64,
-    /// How long it is held, uniform between zero and this.
+    /// The time for which the packet is held, uniform between zero and this.
     pub delay: Duration,
 }
 
-/// Which packets a wire loses.
+/// The choice of the packets that a wire loses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum LossSpec {
     /// None.
@@ -54,7 +54,7 @@ pub enum LossSpec {
 }
 
 impl ImpairmentSpec {
-    /// Whether all values are in their ranges.
+    /// Checks that all values are in their ranges.
     ///
     /// # Errors
     /// [`SpecError`] names the first value that is not.
@@ -75,7 +75,7 @@ impl ImpairmentSpec {
 }
 
 impl ReorderSpec {
-    /// Whether the probability is one. Any delay will do.
+    /// Checks that the probability lies within 0 and 1. Any delay will do.
     ///
     /// # Errors
     /// [`SpecError::Probability`].
@@ -85,7 +85,7 @@ impl ReorderSpec {
 }
 
 impl LossSpec {
-    /// Whether probabilities lie within 0 and 1, and a list counts upwards from 1 or more.
+    /// Checks that probabilities lie within 0 and 1, and that a list counts upwards from 1 or more.
     ///
     /// # Errors
     /// [`SpecError`] names the first value that is wrong.
@@ -122,7 +122,7 @@ pub(crate) fn above_zero(what: &'static str, value: f64) -> Result<(), SpecError
     if value > 0.0 && value.is_finite() { Ok(()) } else { Err(SpecError::NotAboveZero { what, value }) }
 }
 
-/// Why a description of a queue or of impairments is refused.
+/// The reason for which a description of a queue or of impairments is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpecError {
     /// A probability is not between 0 and 1.
@@ -150,7 +150,7 @@ pub enum SpecError {
     TooMany {
         /// The parameter's name.
         what: &'static str,
-        /// What is possible.
+        /// The most that is possible.
         most: u32,
         /// The value.
         found: u32,
@@ -171,7 +171,7 @@ pub enum SpecError {
     },
     /// A list of lost packets is not strictly ascending, or holds a zero.
     LossList {
-        /// Where in the list, from 0.
+        /// The position in the list, from 0.
         position: usize,
         /// The number that stands there.
         found: u64,

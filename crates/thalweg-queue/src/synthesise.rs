@@ -61,7 +61,7 @@ impl CapacityTrace {
     }
 }
 
-/// How the rate goes over the period: how much has passed by the end of each step, up to a factor.
+/// The course of the rate over the period: how much has passed by the end of each step, up to a factor.
 struct Profile {
     passed: Vec<f64>,
     millis: u64,
@@ -97,12 +97,12 @@ impl Profile {
     }
 }
 
-/// How many milliseconds a step lasts: the last one may be cut short by the period's end.
+/// The length of a step in milliseconds: the last one may be cut short by the period's end.
 fn step_length(step: u64, millis: u64) -> u64 {
     STEP_MILLIS.min(millis - step * STEP_MILLIS)
 }
 
-/// Why no trace was made.
+/// The reason for which no trace was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SynthesisError {
     /// The variability is not within 0 and 10.

@@ -1,4 +1,4 @@
-//! What the tests of disciplines share.
+//! The helpers that the tests of disciplines share.
 
 use crate::discipline::{Discipline, Entry};
 use thalweg_proto::units::Time;

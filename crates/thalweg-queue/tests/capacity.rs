@@ -7,8 +7,8 @@ use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{CapacityClock, CapacityTrace};
 
-/// When packets of (ready, size), in the order of their arrival, have left: opportunity by opportunity, each with
-/// its own budget, as mahimahi's `mm-link` goes. A budget ends when nothing is ready before the opportunity.
+/// The times at which packets of (ready, size), in the order of their arrival, have left: opportunity by opportunity,
+/// each with its own budget, as mahimahi's `mm-link` goes. A budget ends when nothing is ready before the opportunity.
 fn replay(trace: &CapacityTrace, packets: &[(Time, u32)]) -> Vec<Time> {
     let mut waiting: VecDeque<(Time, u32)> = packets.iter().copied().collect();
     let mut departures = Vec::new();

@@ -136,7 +136,7 @@ fn make(spec: &DisciplineSpec, rate: Option<Rate>, seed: u64) -> Any {
     queue
 }
 
-/// What waits, kept in the plainest way: one list.
+/// The packets that wait, kept in the plainest way: one list.
 #[derive(Default)]
 struct Waiting(Vec<Entry>);
 
@@ -146,7 +146,7 @@ impl Waiting {
         self.0.remove(at);
     }
 
-    /// What must leave before `entry`, if anything.
+    /// The entry that must leave before `entry`, if there is one.
     fn before(&self, entry: Entry, keeps_order: bool) -> Option<Entry> {
         let urgent = self.0.iter().find(|waiting| waiting.urgent);
         let first = self.0.iter().find(|waiting| keeps_order || waiting.flow == entry.flow);

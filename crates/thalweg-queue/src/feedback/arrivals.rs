@@ -1,4 +1,4 @@
-//! How fast packets come.
+//! The rate at which packets come.
 
 use thalweg_proto::units::{Duration, Time};
 

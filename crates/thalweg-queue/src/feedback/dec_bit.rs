@@ -14,7 +14,7 @@ pub struct DecBit {
     spec: DecBitSpec,
     /// Up to when the sums go.
     now: Time,
-    /// When the last cycle and the current one began.
+    /// The times at which the last cycle and the current one began.
     began: [Time; 2],
     /// Packets times picoseconds in each of them.
     area: [u128; 2],

@@ -1,4 +1,4 @@
-//! What routers tell sources: policies that watch an output queue.
+//! The messages of routers to sources: policies that watch an output queue.
 //!
 //! A [`Policy`] sees every packet that comes to the line and every packet that leaves for it, after the queue's
 //! discipline has done its work, and says which messages the router sends and which packets it marks. It has no
@@ -43,7 +43,7 @@ pub struct FlowId(pub u64);
 pub struct Source {
     /// Its flow.
     pub flow: FlowId,
-    /// How many links a message to it crosses.
+    /// The number of links that a message to it crosses.
     pub hops: u32,
     /// The packet carries the mark of a router that has sent its source a message.
     pub told: bool,
@@ -62,7 +62,7 @@ pub struct Passing {
     pub message: bool,
 }
 
-/// What became of an arrival.
+/// The fate of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The line was free: it is in service.
@@ -76,7 +76,7 @@ pub enum Outcome {
 /// A queue, after what happened, and its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// When it happened.
+    /// The time at which it happened.
     pub now: Time,
     /// Packets that wait, without the one in service.
     pub packets: u64,
@@ -84,15 +84,15 @@ pub struct View {
     pub bytes: u64,
     /// The line's rate now.
     pub rate: Rate,
-    /// When the packet that was in service before will have left, or has left: not after `now` if the line was idle or
-    /// has just become free.
+    /// The time at which the packet that was in service before will have left, or has left: not after `now` if the
+    /// line was idle or has just become free.
     pub busy_until: Time,
 }
 
 /// A router's message to the source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Whose.
+    /// The flow that the message is for.
     pub flow: FlowId,
     /// The sequence number of a packet of the flow that was dropped; `None` is a warning (-1 in Liang 1991).
     pub dropped: Option<u64>,

@@ -33,7 +33,7 @@ pub struct Rations {
     ration: f64,
     /// Bytes that entered service in this interval.
     bytes: u64,
-    /// When it began.
+    /// The time at which this interval began.
     since: Time,
 }
 

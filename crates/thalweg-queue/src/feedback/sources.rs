@@ -11,12 +11,12 @@ use thalweg_proto::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     interval: Duration,
-    /// When the current interval ends.
+    /// The time at which the current interval ends.
     ends: Time,
     table: BTreeMap<FlowId, Known>,
 }
 
-/// What is known of a source.
+/// The entry of a source in the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// Its packets that wait.
@@ -60,7 +60,7 @@ impl Sources {
         }
     }
 
-    /// What is known of a flow's source.
+    /// The entry of a flow's source, if the table has one.
     pub fn get(&self, flow: FlowId) -> Option<&Known> {
         self.table.get(&flow)
     }

@@ -4,18 +4,18 @@ use crate::SpecError;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 
-/// How a router tells sources of the congestion of a queue.
+/// The way in which a router tells sources of the congestion of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackSpec {
-    /// When it tells whom what.
+    /// The policy that decides when a message is sent, to which sources, and what it says.
     pub policy: PolicySpec,
-    /// Which flows it tells.
+    /// The flows that are told.
     pub audience: Audience,
     /// The size of a message on the wire in bytes.
     pub message: u32,
 }
 
-/// Which flows a router sends messages to.
+/// The flows that a router sends messages to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// Those whose scheme listens to feedback of this kind.
@@ -41,14 +41,14 @@ pub enum PolicySpec {
 /// SEIF's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeifSpec {
-    /// When all sources are told.
+    /// The occasion on which all sources are told.
     pub policy: SeifPolicy,
     /// The share of the buffer above which a static policy sends, and below which static and reacting policies are
     /// ready again, 0 to 1.
     pub threshold: f64,
     /// Once sources were told, they are not told again before the queue was all right again.
     pub filter: bool,
-    /// How often the table of sources is emptied; never if zero.
+    /// The time after which the table of sources is emptied, again and again; never if zero.
     pub routing_interval: Duration,
     /// Only sources within so many links of the router are told.
     pub reach: Option<u32>,
@@ -57,14 +57,14 @@ pub struct SeifSpec {
     pub mark: bool,
 }
 
-/// When SEIF tells all sources.
+/// The occasion on which SEIF tells all sources.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SeifPolicy {
-    /// When a packet is dropped: congestion control.
+    /// A packet is dropped: congestion control.
     Reacting,
-    /// When the queue is above the threshold: congestion avoidance.
+    /// The queue is above the threshold: congestion avoidance.
     Static,
-    /// When more is about to come than there is room for.
+    /// More is about to come than there is room for.
     Dynamic {
         /// The part of the free buffer that may fill until sources react, above 0 up to 1.
         alpha: f64,
@@ -109,9 +109,9 @@ pub struct DecBitSpec {
 pub struct RationsSpec {
     /// The share of the line's rate that is to be used, above 0 up to 1.
     pub target: f64,
-    /// How often rations are renewed; not zero.
+    /// The time after which rations are renewed, again and again; not zero.
     pub interval: Duration,
-    /// How often the table of sources is emptied; never if zero.
+    /// The time after which the table of sources is emptied, again and again; never if zero.
     pub routing_interval: Duration,
 }
 
@@ -134,12 +134,12 @@ impl Default for RationsSpec {
 }
 
 impl FeedbackSpec {
-    /// What a policy sends by default: messages of 50 bytes to those who listen.
+    /// The default messages of a policy: of 50 bytes, to those who listen.
     pub const fn new(policy: PolicySpec) -> Self {
         Self { policy, audience: Audience::Listening, message: 50 }
     }
 
-    /// Whether a policy can be made of it.
+    /// Checks that a policy can be made of the specification.
     ///
     /// # Errors
     /// [`SpecError`] names the first value that is out of range.
@@ -160,7 +160,7 @@ impl FeedbackSpec {
 }
 
 impl PolicySpec {
-    /// How often the policy acts of its own accord.
+    /// The time after which the policy acts of its own accord, again and again; `None` if it never does.
     pub const fn interval(&self) -> Option<Duration> {
         match self {
             Self::Rations(spec) => Some(spec.interval),
@@ -168,7 +168,7 @@ impl PolicySpec {
         }
     }
 
-    /// What a scheme must listen to, to hear it.
+    /// The kind of feedback that a scheme must listen to, to hear the policy.
     pub const fn kind(&self) -> FeedbackKind {
         match self {
             Self::Seif(_) => FeedbackKind::Seif,

@@ -6,7 +6,7 @@ use thalweg_proto::units::{Rate, Time};
 /// A rate at which a byte takes a millisecond.
 pub(super) const RATE: Rate = Rate::from_bits_per_sec(8_000);
 
-/// What nobody is told about.
+/// A packet that nobody is told about.
 pub(super) const ACK: Passing = Passing { source: None, size: 50, sequence: None, message: false };
 
 pub(super) const fn at(millis: u64) -> Time {
