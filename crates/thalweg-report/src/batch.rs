@@ -13,7 +13,7 @@ use thalweg_sim::{RunResult, Simulation, SpecError, Status};
 /// One simulation of a batch.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What is simulated.
+    /// The network and traffic to simulate.
     pub spec: Arc<Spec>,
     /// Replaces the specification's seed.
     pub seed: u64,
@@ -21,7 +21,7 @@ pub struct Job {
     pub events: Option<u64>,
 }
 
-/// How far a batch is, and the wish to end it; shared with whoever shows the one or has the other.
+/// The progress of a batch, and the wish to end it; shared with whatever shows the progress or has the wish.
 #[derive(Debug)]
 pub struct Progress {
     /// Set to end early: running simulations stop where they are, others do not begin.
@@ -66,7 +66,7 @@ impl Progress {
 pub struct Failed {
     /// The job's position.
     pub job: usize,
-    /// Why.
+    /// The reason for which it cannot be simulated.
     pub error: SpecError,
 }
 
@@ -131,7 +131,7 @@ pub fn run<T: Tracer + Send>(
     })
 }
 
-/// What a simulation measured, in both forms, with its tracer.
+/// The measurements of a simulation, in both forms, with its tracer.
 type Outcome<T> = Result<(RunResult, Run, T), SpecError>;
 
 fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T) -> Outcome<T> {
@@ -163,12 +163,12 @@ const MOST_STRIDE: u64 = 1 << 10;
 /// Longer than this nobody should wait for a run to stop.
 const PATIENCE: WallTime = WallTime::from_millis(200);
 
-/// How many events go before the next look, when the last `stride` took so long: with one event a window of a million
-/// packets may leave.
+/// The number of events before the next look, when the last `stride` took so long: with one event a window of a
+/// million packets may leave.
 fn next_stride(stride: u64, took: WallTime) -> u64 {
     if took > PATIENCE { (stride / 16).max(1) } else { (stride * 2).min(MOST_STRIDE) }
 }
-/// How often progress is shown.
+/// The time between two showings of the progress.
 const TICK: WallTime = WallTime::from_millis(100);
 
 #[cfg(test)]

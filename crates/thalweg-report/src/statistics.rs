@@ -20,7 +20,7 @@ pub struct Estimate {
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// How many values.
+    /// The number of values.
     pub n: u64,
 }
 
@@ -36,7 +36,7 @@ impl Estimate {
         Some(Self { mean, ci95, std_dev, min, max, n })
     }
 
-    /// Whether zero lies outside the interval; `None` without an interval.
+    /// True if zero lies outside the interval; `None` without an interval.
     pub fn excludes_zero(&self) -> Option<bool> {
         self.ci95.map(|half| self.mean.abs() > half)
     }
@@ -178,7 +178,7 @@ fn normal_quantile(p: f64) -> f64 {
     bisect(0.0, 40.0, |z| libm::erfc(z * core::f64::consts::FRAC_1_SQRT_2) > 2.0 * (1.0 - p))
 }
 
-/// Where `below` turns from true to false between `low` and `high`, as exactly as doubles allow.
+/// The point between `low` and `high` at which `below` turns from true to false, as exactly as doubles allow.
 fn bisect(mut low: f64, mut high: f64, below: impl Fn(f64) -> bool) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;

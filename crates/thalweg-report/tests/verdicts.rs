@@ -1,4 +1,5 @@
-//! What is said of schemes that were simulated: who won where it is known who should, and nobody where all are alike.
+//! Verdicts on schemes that were simulated: the right scheme wins where it is known which should, and none where all
+//! are alike.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ fn judged(schemes: Vec<(String, Vec<Run>)>) -> Vec<Verdict> {
     verdicts(&schemes, MARGIN)
 }
 
-/// What is said of schemes under the same seeds; `text` gives the scenario of each.
+/// The verdicts on schemes under the same seeds; `text` gives the scenario of each.
 fn compared(schemes: &[&str], seeds: u64, text: impl Fn(&str) -> String) -> Vec<Verdict> {
     let seeds: Vec<u64> = (1..=seeds).collect();
     judged(schemes.iter().map(|scheme| ((*scheme).to_owned(), runs(&text(scheme), &seeds))).collect())
@@ -80,7 +81,7 @@ fn a_larger_initial_window_wins_where_transfers_end() {
     );
 }
 
-/// 64 senders of 256 KiB each that start together: who loses a whole window waits for its timer.
+/// 64 senders of 256 KiB each that start together: one that loses a whole window waits for its timer.
 #[test]
 fn an_incast_tells_tenfold_times_apart() {
     let incast = |scheme: &str| {

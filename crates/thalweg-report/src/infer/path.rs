@@ -1,4 +1,4 @@
-//! What can be told of a path.
+//! The path that a recording tells of: its rate, round trip, queue and losses.
 
 use super::{Packet, Recording};
 use core::fmt;
@@ -16,7 +16,7 @@ pub struct Path {
     pub trace: Option<CapacityTrace>,
     /// The shortest round trip.
     pub round_trip: Duration,
-    /// What waits at the bottleneck at most.
+    /// The most that waits at the bottleneck.
     pub queue: Bytes,
     /// Packets were lost while round trips were long: the queue was full.
     pub queue_was_full: bool,
@@ -26,7 +26,7 @@ pub struct Path {
     pub overflows: u64,
 }
 
-/// How packets were lost.
+/// The pattern in which packets were lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Losses {
     /// Each by itself, with this probability; maybe 0.
@@ -40,7 +40,7 @@ pub enum Losses {
     },
 }
 
-/// Why nothing can be told.
+/// The error of a recording from which nothing can be told, because too little was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPath;
 
@@ -66,7 +66,7 @@ const FULL: f64 = 0.7;
 /// Runs that are so much longer than by chance make a Gilbert channel, if there are enough of them.
 const RUNS: (f64, usize) = (1.2, 10);
 
-/// What was acknowledged within a span.
+/// The data acknowledged within a span of time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     bytes: u64,
@@ -75,11 +75,11 @@ struct Span {
 }
 
 impl Path {
-    /// What `recording` tells.
+    /// The path that `recording` tells of.
     ///
     /// # Errors
     ///
-    /// Where there is too little of it.
+    /// [`NoPath`] if too few of its packets were acknowledged.
     pub fn infer(recording: &Recording) -> Result<Self, NoPath> {
         let trips = recording.round_trips();
         if trips.len() < LEAST {
@@ -140,7 +140,7 @@ impl Path {
     }
 }
 
-/// What was acknowledged in each span of `length` seconds.
+/// The data acknowledged in each span of `length` seconds.
 fn spans(recording: &Recording, trips: &[(f64, f64)], length: f64) -> Vec<Span> {
     // The last, which is not complete, does not count.
     let mut spans = vec![Span::default(); (recording.seconds / length) as usize];

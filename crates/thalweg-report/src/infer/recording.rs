@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use serde_json::Value;
 
-/// What a sender did and what became of it.
+/// A sender's packets with what became of them, and its round-trip times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// The scheme with its options.
@@ -20,13 +20,13 @@ pub struct Recording {
 /// A data packet. Times are in seconds since the first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Packet {
-    /// When it was sent.
+    /// The time at which the packet was sent.
     pub sent: f64,
     /// Bytes on the wire.
     pub size: u32,
     /// Bytes of payload.
     pub length: u32,
-    /// When it was acknowledged, if it was.
+    /// The time at which the packet was acknowledged; `None` if it was not.
     pub acknowledged: Option<f64>,
     /// The sender counted it as lost.
     pub lost: bool,
@@ -34,7 +34,7 @@ pub struct Packet {
     pub again: bool,
 }
 
-/// Why a file is no recording.
+/// The reason for which a file is no recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingError {
     /// It is not JSON.

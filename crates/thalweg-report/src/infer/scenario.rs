@@ -77,7 +77,7 @@ pub fn scenario(recording: &Recording, path: &Path, trace: &str) -> String {
     text
 }
 
-/// What SSCOP does on real paths unless it is told otherwise, and in scenarios only if it is told.
+/// The options that SSCOP has on real paths unless it is told otherwise, and in scenarios only if it is told.
 const SSCOP: [(&str, &str); 4] = [
     ("poll-after-retransmission", "true"),
     ("ignore-old-data", "true"),
@@ -85,7 +85,7 @@ const SSCOP: [(&str, &str); 4] = [
     ("max-cc", "600"),
 ];
 
-/// What receivers of window transports do on real paths unless they are told otherwise.
+/// The options that receivers of window transports have on real paths unless they are told otherwise.
 const WINDOW: [(&str, &str); 2] = [("delayed-ack.delay", "25 ms"), ("delayed-ack.every", "2")];
 
 /// The way back has a rate of its own where the way there has a trace.

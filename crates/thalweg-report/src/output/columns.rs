@@ -141,8 +141,8 @@ fn scale(metric: Metric, size: f64) -> Scale {
     }
 }
 
-/// What a text is wide at most.
+/// The width of a text at most, in characters.
 pub(super) const COLUMNS: usize = 100;
 
-/// How exact the percentiles of the simulator's histograms are.
+/// The relative exactness of the percentiles of the simulator's histograms.
 const RESOLUTION: f64 = 0.016;

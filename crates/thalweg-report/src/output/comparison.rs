@@ -1,4 +1,4 @@
-//! What several schemes did side by side, and who won.
+//! The text of a comparison: the results of several schemes side by side, and which scheme won.
 
 use super::columns::{self, COLUMNS, Datum, Row};
 use super::summary::{direction, has_transfers, mean_row, section, size_words};
@@ -167,7 +167,7 @@ fn wrapped(sentence: &str) -> String {
     text
 }
 
-/// Where transfers end, what they took comes first.
+/// The tables of means, in order: where transfers end, the time that they took comes first.
 const PLACES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
 /// Room for names of schemes within 100 columns.
 const NAME_COLUMNS: usize = 20;

@@ -1,21 +1,21 @@
-//! What schemes compete in, and their values in it.
+//! The things that schemes compete in, and the schemes' values in them.
 
 use super::text::Scale;
 use crate::results::{Group, Metric, Run, SchemeResults};
 use crate::statistics;
 
-/// One thing that schemes compete in, with what each did and the words to tell who won.
+/// One thing that schemes compete in, with what each did and the words to tell which won.
 pub(super) struct Contest<'a> {
     /// The thing itself, as in "no clear winner in goodput".
     pub subject: &'static str,
-    /// What the best one did.
+    /// The feat of the best scheme, as in "carried most".
     pub won: &'static str,
-    /// How the best one's value relates to the next one's.
+    /// The words between the best scheme's value and the next one's, as in "more than".
     pub than: &'static str,
     pub scale: fn(f64) -> Scale,
-    /// What the values are of, where that is not the whole network.
+    /// The part of the network that the values are of; empty where they are of all of it.
     pub of: String,
-    /// What else has to be said for the values to be understood.
+    /// A remark without which the values would be misunderstood; empty where there is none.
     pub note: String,
     /// The schemes that have values; the best first.
     pub rivals: Vec<Rival<'a>>,
@@ -193,7 +193,8 @@ fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize
     (0..wanting.len()).filter(|&flow| enough(wanting[flow])).collect()
 }
 
-/// Whose transfers did not all end, where that is more than a few: times are of those that did.
+/// A remark on the schemes whose transfers did not all end, where that is more than a few: times are of those that
+/// did.
 fn unfinished(schemes: &[SchemeResults], groups: &[usize]) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);

@@ -19,7 +19,7 @@ pub struct Folder {
     is_part: bool,
 }
 
-/// Why a folder cannot be written or read.
+/// The reason for which a folder cannot be written or read.
 #[derive(Debug)]
 pub enum FolderError {
     /// The target is not a folder.
@@ -95,7 +95,7 @@ impl Folder {
         File::create(&path).map(BufWriter::new).map_err(|error| FolderError::Io(path, error))
     }
 
-    /// Where a file of the folder is while the folder is being written.
+    /// The path of a file of the folder while the folder is being written.
     pub fn path(&self, name: &str) -> PathBuf {
         self.staging.join(name)
     }
@@ -227,7 +227,7 @@ impl Drop for Folder {
     }
 }
 
-/// What tells the results of a paper from others.
+/// The part of a document that tells the results of a paper from others.
 #[derive(Default, serde::Deserialize)]
 struct Head {
     paper: Option<String>,
@@ -314,7 +314,7 @@ fn is_capture(name: &str) -> bool {
     name.starts_with("trace") && name.ends_with(".pcap")
 }
 
-/// Where the folder of a paper has its runs.
+/// The name of the folder that holds the runs within the folder of a paper.
 const RUNS: &str = "runs";
 const RESULTS: &str = "results.json";
 /// The picture of a folder.
@@ -327,7 +327,7 @@ const SCENARIO: &str = "scenario.toml";
 const README: &str = "README.txt";
 const SCHEMES: &str = "scenario-*.toml";
 
-/// How the explanation of a folder begins; a folder without it is not ours.
+/// The beginning of the explanation of a folder; a folder without it is not ours.
 const MARK: &str = "Thalweg results";
 
 const FILES: &[(&str, &str)] = &[

@@ -15,14 +15,14 @@ const MOST_LINES: u128 = 50_000_000;
 const PICOS_PER_MILLI: u64 = 1_000_000_000;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// Why a direction of a link has no trace.
+/// The reason for which a direction of a link has no trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTrace {
     /// Not one packet of 1500 bytes could leave in this time.
     Nothing(Duration),
     /// The trace would have more lines than can be read again.
     TooLong {
-        /// How many it would have.
+        /// The number of lines that it would have.
         lines: u64,
     },
 }
@@ -43,9 +43,9 @@ impl fmt::Display for NoTrace {
 
 impl core::error::Error for NoTrace {}
 
-/// When a direction of a link can send 1500 bytes from the start of a run for `duration`: an opportunity stands at the
-/// first whole millisecond at which the link could have sent that much since the one before, so that the trace never
-/// lets more go than the link.
+/// The times at which a direction of a link can send 1500 bytes from the start of a run for `duration`: an opportunity
+/// stands at the first whole millisecond at which the link could have sent that much since the one before, so that the
+/// trace never lets more go than the link.
 ///
 /// The link's own trace comes out as it went in, if it is one of mahimahi's and no longer than `duration`. Otherwise the
 /// rate and its scheduled changes count, outages included; what the line puts around packets does not. mahimahi repeats
@@ -93,7 +93,7 @@ fn rates(direction: &DirectionSpec, end: Time) -> Vec<(core::ops::Range<Time>, R
     rates
 }
 
-/// When a direction that a trace rules stands still all the same.
+/// The spans in which a direction that a trace rules stands still all the same.
 fn outages(direction: &DirectionSpec) -> Vec<core::ops::Range<Time>> {
     let stopped = rates(direction, Time::MAX).into_iter().filter(|(_, rate)| rate.is_zero());
     stopped.map(|(span, _)| span).collect()

@@ -8,7 +8,7 @@ use core::fmt;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
-/// Why a picture cannot be drawn in pixels.
+/// The reason for which a picture cannot be drawn in pixels.
 #[derive(Debug)]
 pub enum PngError {
     /// It would be too large: its width and height in units of the SVG.
@@ -36,7 +36,7 @@ impl core::error::Error for PngError {}
 /// no more than some 33 million pixels in all.
 ///
 /// # Errors
-/// Where one pixel a unit is too many, and where `svg` is none.
+/// [`PngError::TooLarge`] where one pixel a unit is too many, [`PngError::Picture`] where `svg` is no picture.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
     let tree = Tree::from_str(svg, &options()).map_err(|error| picture(&error))?;
@@ -59,7 +59,7 @@ fn scale(width: f32, height: f32) -> Option<f32> {
     (fits >= 1.0).then_some(fits.min(SCALE))
 }
 
-/// What is used for all text, whatever font it asks for.
+/// The options of drawing, with the one font that is used for all text, whatever font it asks for.
 fn options() -> Options<'static> {
     let mut options = Options { font_family: FAMILY.to_owned(), ..Options::default() };
     let fonts = options.fontdb_mut();

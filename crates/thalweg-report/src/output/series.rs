@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use thalweg_proto::units::Time;
 use thalweg_sim::{RunResult, Series};
 
-/// Which run a series belongs to.
+/// The run that a series belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKey<'a> {
     /// The scheme where schemes are compared; empty otherwise.
@@ -13,7 +13,7 @@ pub struct RunKey<'a> {
     pub seed: u64,
 }
 
-/// What a series is of: the flow's name, or the link's with its ends.
+/// The subject of a series: the flow's name, or the link's with its ends.
 pub(crate) fn subject(result: &RunResult, series: &Series) -> String {
     let position = series.subject as usize;
     if series.quantity.is_of_flow() {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::results::samples::result;
 
-    /// What is written by hand is what the library writes.
+    /// Numbers written by hand are those that the library writes.
     #[test]
     fn numbers_are_written_as_floats_are() {
         let text = |write: &dyn Fn(&mut Vec<u8>)| {

@@ -1,4 +1,4 @@
-//! What a run or several replications did, at a glance.
+//! The text of a run or of several replications: the results at a glance.
 
 use super::columns::{self, Datum, Row};
 use super::comparison;
@@ -53,7 +53,7 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
     (style.clean(title), format!("{} simulated{warmup}; {seeds}", plain_seconds(document.duration_s)))
 }
 
-/// How much is missing.
+/// The line that says how much of an interrupted document is missing.
 fn partial(document: &Document) -> String {
     let (complete, begun) = document
         .runs()
@@ -138,7 +138,7 @@ fn groups_table(groups: &[Group], style: Style) -> Table {
     table
 }
 
-/// How long transfers took, where any ended.
+/// The table of the times that transfers took, of the groups that have transfers.
 fn completions_table(groups: &[Group], style: Style) -> Table {
     let has = |group: &&Group| group.or_zero(Metric::Completions) + group.or_zero(Metric::Unfinished) > 0.0;
     let some: Vec<&Group> = groups.iter().filter(has).collect();
@@ -168,7 +168,8 @@ pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
     }
 }
 
-/// How long segments took to the sink, and what waited there to be read, of flows that have either.
+/// The table of the times that segments took to the sink, and of the data that waited there to be read, of flows that
+/// have either.
 fn sinks_table(flows: &[Flow], style: Style) -> Table {
     let has = |flow: &&Flow| flow.get(Metric::Segments).is_some() || flow.get(Metric::UnreadMax).is_some();
     of_flows(Tables::SINKS, "Sink", &flows.iter().filter(has).collect::<Vec<_>>(), style)
@@ -271,18 +272,19 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
-/// Whether transfers were begun.
+/// True if transfers were begun.
 pub(super) fn has_transfers(metrics: &Metrics) -> bool {
     let begun = |metric: Metric| metrics.get(metric.line().name).is_some_and(|of| of.max > 0.0);
     begun(Metric::Completions) || begun(Metric::Unfinished)
 }
 
-/// What a scheme, a group or a link did, with intervals.
+/// The row of a scheme, a group or a link: its means with intervals.
 pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
     Row::new(name, move |metric| metrics.get(metric.name(of)).copied().map(Datum::Mean))
 }
 
-/// What two-level flow control did with segments, and what waited to be read, of groups that have either.
+/// The table of the segments of two-level flow control, and of the data that waited to be read, of groups that have
+/// either.
 fn mean_sinks_table(summary: &Summary, style: Style) -> Table {
     let sinks = [Metric::Segments, Metric::UnreadMax];
     let has =

@@ -92,7 +92,7 @@ fn with_transfers(means: &[u64]) -> Vec<Run> {
     means.iter().zip(1..).map(run).collect()
 }
 
-/// Where transfers end, how long they took is the first thing said, and by size.
+/// The times that transfers took are the first thing said where transfers end, and are given by size.
 #[test]
 fn completion_times_come_first() {
     let first_table =

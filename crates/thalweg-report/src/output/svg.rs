@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 /// Panels one above the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figure {
-    /// What it shows.
+    /// The title of the picture.
     pub title: String,
-    /// What is on top: bars.
+    /// The bars on top.
     pub bars: Vec<BarPanel>,
     /// Lines over time.
     pub panels: Vec<LinePanel>,
@@ -25,7 +25,7 @@ pub(crate) struct Figure {
 /// Lines over time.
 #[derive(Clone, Debug)]
 pub(crate) struct LinePanel {
-    /// What the values are, with their unit.
+    /// The name of the values, with their unit.
     pub title: String,
     /// One unit of the axis in units of the values.
     pub factor: f64,
@@ -40,7 +40,7 @@ pub(crate) struct LinePanel {
 pub(crate) struct Line {
     /// Its name.
     pub label: String,
-    /// Which colour it has, from 0.
+    /// The number of its colour, from 0.
     pub colour: usize,
     /// Seconds, in order.
     pub times: Vec<f64>,
@@ -51,7 +51,7 @@ pub(crate) struct Line {
 /// Values of one quantity, each as a bar from zero.
 #[derive(Clone, Debug)]
 pub(crate) struct BarPanel {
-    /// What the values are.
+    /// The name of the values.
     pub title: String,
     /// The bars.
     pub bars: Vec<Bar>,
@@ -60,9 +60,9 @@ pub(crate) struct BarPanel {
 /// A bar.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
-    /// Whose it is.
+    /// The name of what the bar is of.
     pub label: String,
-    /// Which colour it has, from 0.
+    /// The number of its colour, from 0.
     pub colour: usize,
     /// Its length.
     pub mean: f64,

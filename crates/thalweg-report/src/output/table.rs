@@ -2,7 +2,7 @@
 
 use super::text::Style;
 
-/// Where a column's text stands.
+/// The side on which a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Names.
@@ -24,7 +24,7 @@ pub struct Table {
 #[derive(Clone, Debug)]
 struct Head {
     text: String,
-    /// What it says where it does not stand beside the column before it.
+    /// The heading's text where it does not stand beside the column before it.
     alone: String,
     align: Align,
 }
@@ -154,7 +154,7 @@ impl Table {
     }
 }
 
-/// What stands between columns.
+/// The text between columns.
 const GAP: &str = "  ";
 
 /// `text` in at most `widest` characters. The end is kept: it is what tells `bulk.17` from `bulk.18`.

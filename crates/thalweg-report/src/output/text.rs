@@ -2,7 +2,7 @@
 
 use crate::statistics::Estimate;
 
-/// What the reader's terminal can show.
+/// The abilities of the reader's terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Characters beyond ASCII.
@@ -12,7 +12,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// What can be shown everywhere; the style of files.
+    /// The style that can be shown everywhere; that of files.
     pub const PLAIN: Self = Self { unicode: false, colour: false };
 
     /// `text` set off as a heading.
@@ -25,7 +25,7 @@ impl Style {
         if self.unicode { "±" } else { "+/-" }
     }
 
-    /// What stands where there is no value.
+    /// The sign that stands where there is no value.
     pub const fn nothing(self) -> &'static str {
         if self.unicode { "–" } else { "-" }
     }
@@ -133,7 +133,7 @@ fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
-/// How many decimals show `value` with so many significant `digits`; at most 6.
+/// The number of decimals that show `value` with so many significant `digits`; at most 6.
 fn decimals_for(value: f64, digits: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;

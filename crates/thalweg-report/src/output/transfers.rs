@@ -35,7 +35,7 @@ impl<W: Write> CsvTransfers<W> {
     ///
     /// # Errors
     ///
-    /// Those of `to`.
+    /// The I/O errors of `to`.
     pub fn new(mut to: W) -> io::Result<Self> {
         to.write_all(b"scheme,seed,flow,size_bytes,start_s,end_s,ideal_s\n")?;
         Ok(Self { to })
@@ -45,7 +45,7 @@ impl<W: Write> CsvTransfers<W> {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// The I/O errors of the writer.
     pub fn add(&mut self, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
         let prefix = format!("{},{},", field(key.scheme), key.seed);
         let mut line = Vec::new();
@@ -73,7 +73,7 @@ impl<W: Write> CsvTransfers<W> {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// The I/O errors of the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;
         Ok(self.to)
@@ -94,7 +94,7 @@ impl<W: Write + Send> ParquetTransfers<W> {
     ///
     /// # Errors
     ///
-    /// Those of `to`.
+    /// The I/O errors of `to`.
     pub fn new(to: W) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_created_by("thalweg".to_owned()).build();
         let schema = parse_message_type(SCHEMA).map_err(other)?;
@@ -106,7 +106,7 @@ impl<W: Write + Send> ParquetTransfers<W> {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// The I/O errors of the writer.
     pub fn add(&mut self, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
         if result.transfer_list.is_empty() {
             return Ok(());
@@ -134,7 +134,7 @@ impl<W: Write + Send> ParquetTransfers<W> {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// The I/O errors of the writer.
     pub fn finish(self) -> io::Result<W> {
         self.writer.into_inner().map_err(other)
     }

@@ -1,30 +1,30 @@
-//! Who won, by how much, and how sure that is.
+//! Verdicts on schemes: which won, by how much, and how sure that is.
 
 use super::contest::{Contest, contests};
 use super::text::Scale;
 use crate::results::SchemeResults;
 use crate::statistics::{self, Estimate};
 
-/// Who is first in one thing that schemes compete in.
+/// The judgement of which scheme is first in one thing that schemes compete in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What it is about.
+    /// The thing that the schemes compete in.
     pub subject: &'static str,
-    /// Who leads; none where the first ones are equal.
+    /// The scheme that leads; none where the first ones are equal.
     pub leader: Option<String>,
-    /// How sure it is.
+    /// The certainty of the verdict.
     pub certainty: Certainty,
-    /// Who may be first: the leader, those equal to it, and those whose distance from it may be chance.
+    /// The schemes that may be first: the leader, those equal to it, and those whose distance from it may be chance.
     pub first: Vec<String>,
-    /// Whose distance from the leader matters and is more than chance.
+    /// The schemes whose distance from the leader matters and is more than chance.
     pub behind: Vec<String>,
-    /// How many comparisons its certainty is corrected for.
+    /// The number of comparisons that its certainty is corrected for.
     pub comparisons: usize,
     /// All of it in words.
     pub sentence: String,
 }
 
-/// How sure a verdict is.
+/// The certainty of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     /// The difference between the first two is less than matters.
@@ -48,7 +48,7 @@ pub fn verdicts(schemes: &[SchemeResults], margin: f64) -> Vec<Verdict> {
 }
 
 /// The p-values of all pairs of schemes in all contests, corrected for their number. All pairs count, although each contest only
-/// tells of those with its leader: who leads is known only after the runs.
+/// tells of those with its leader: which leads is known only after the runs.
 struct Tests {
     /// By contest and the positions of the two rivals, the better one first.
     p: Vec<((usize, usize, usize), f64)>,
@@ -86,7 +86,7 @@ struct Judge<'a> {
     margin: f64,
 }
 
-/// How the best one of a contest stands to another.
+/// The lead of the best scheme of a contest over another one.
 struct Lead {
     /// By how much it is better, seed by seed.
     by: Estimate,
@@ -98,7 +98,7 @@ struct Lead {
 }
 
 impl Judge<'_> {
-    /// Who won, by how much over the next one, and whether that may be chance.
+    /// The verdict: which scheme won, by how much over the next one, and whether that may be chance.
     fn verdict(&self) -> Option<Verdict> {
         let rivals = &self.contest.rivals;
         let leads: Vec<Lead> = (1..rivals.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
@@ -211,7 +211,7 @@ impl Judge<'_> {
         format!(" {} is last with {value}{ratio}.", last.scheme)
     }
 
-    /// How large a lead is.
+    /// The size of a lead, with its unit.
     fn size(&self, lead: &Lead) -> String {
         (self.contest.scale)(lead.by.mean).value(lead.by.mean.abs())
     }

@@ -4,7 +4,7 @@ use crate::results::{Body, Document, MARGIN, Metric, Run};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::{RunResult, Summary};
 
-/// What is said of schemes, each with the result of each seed.
+/// The verdicts on schemes, each given with the result of each seed.
 fn judged(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> {
     let seeds: Vec<u64> = (1..=schemes[0].1.len() as u64).collect();
     let runs = |results: &[RunResult]| results.iter().map(Run::of).collect();

@@ -176,7 +176,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     why::of_runs(html, runs);
 }
 
-/// How long transfers took, where any ended.
+/// The card of the times that transfers took; `None` where none ended.
 fn completion_card(first: &Run, summary: Option<&Summary>) -> Option<Card> {
     let datum = |metric: Metric| match summary {
         Some(summary) => summary.totals.get(metric.name(Of::Network)).copied().map(Datum::Mean),
@@ -217,7 +217,7 @@ fn flows_words(run: &Run) -> String {
     )
 }
 
-/// Who got most and who got least.
+/// The card of shares: the flows or groups that got most and least.
 fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
     let share =
         |of: &Flow| of.get(Metric::Share).map_or("–".to_owned(), |share| Scale::PERCENT.fixed(share, 1));

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 /// A card: all of it is HTML.
 pub struct Card {
-    /// What it is about.
+    /// The subject of the card.
     pub subject: String,
     /// The most important words.
     pub main: String,
-    /// What there is to say about them.
+    /// The explanation of the main words.
     pub text: String,
-    /// How sure it is: a class of style (`yes`, `no`, `unknown`) and words.
+    /// The certainty of the main words: a class of style (`yes`, `no`, `unknown`) and words.
     pub sure: Option<(&'static str, &'static str)>,
 }
 

@@ -103,7 +103,7 @@ impl Numbers {
         Some(Self { first: 0.0, step: 1.0, count: values.len(), table, text: base64(&bytes) })
     }
 
-    /// How large it is within a page, in bytes, or nearly so.
+    /// The size of the numbers within a page, in bytes, or nearly so.
     pub(super) fn size(&self) -> usize {
         self.text.len() + self.table.len() * DIGITS
     }

@@ -6,10 +6,10 @@ use crate::output::svg::{Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, direction, heads_of, title_lines, words};
 use crate::results::{Body, Document, Link, Metric, Of, Run, SchemeResults, Tables};
 
-/// What a picture shows of a document.
+/// The part of a document that a picture shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// Which plots, and nothing else; without, what [`figure`] chooses.
+    /// The plots to show, and nothing else; without, those that [`figure`] chooses.
     pub plots: Option<Vec<Plot>>,
     /// The part of the run to show, in seconds; without, all of it.
     pub span: Option<(f64, f64)>,
@@ -18,7 +18,7 @@ pub struct View {
 /// A quantity over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plot {
-    /// What receivers could read.
+    /// Data that receivers could read.
     Goodput,
     /// Packets that wait at bottlenecks.
     Queue,
@@ -26,7 +26,7 @@ pub enum Plot {
     RoundTrip,
     /// Congestion windows.
     Window,
-    /// What was delivered and not yet read.
+    /// Data that was delivered and not yet read.
     Unread,
 }
 
@@ -84,7 +84,7 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
     Figure { title, bars, panels, from, to }.render()
 }
 
-/// Where lines come from, and the part of them that is shown.
+/// The source of lines, and the part of them that is shown.
 struct Sight<'a> {
     document: &'a Document,
     series: &'a AllSeries,
@@ -163,7 +163,7 @@ fn bottlenecks(document: &Document) -> Vec<(String, String)> {
     document.runs().map(of_run).find(|names| !names.is_empty()).unwrap_or_default()
 }
 
-/// What series of a link are of.
+/// The name under which a link has its series.
 fn series_name(Link { name, from, to, .. }: &Link) -> String {
     format!("{name} {from}->{to}")
 }

@@ -2,7 +2,7 @@
 
 use crate::output::Style;
 
-/// What a page can show.
+/// The style of texts in a page.
 pub const STYLE: Style = Style { unicode: true, colour: false };
 
 /// `text` as text of a page, also within quotes.
@@ -25,7 +25,7 @@ pub fn escape(text: &str) -> String {
 pub struct Page<'a> {
     /// Plain text.
     pub title: &'a str,
-    /// What is below the title: plain text.
+    /// The line below the title: plain text.
     pub subtitle: &'a str,
     /// HTML.
     pub body: &'a str,

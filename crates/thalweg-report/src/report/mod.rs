@@ -1,6 +1,6 @@
 //! Reports: results as one page of HTML that needs nothing else.
 //!
-//! A page begins with the answer (who won, by how much, how sure, why), which is plain HTML. Below it scripts draw
+//! A page begins with the answer (which won, by how much, how sure, why), which is plain HTML. Below it scripts draw
 //! linked plots, tables that sort and the network, from one JSON document in the page (`model.rs`). The scripts are in
 //! `assets/report`, plain and readable, and are put into the page as they are, after the plotting library in
 //! `assets/report/vendor`. The page loads nothing: it has a policy that forbids it.
@@ -39,7 +39,7 @@ pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, repl
     Page { title: &title, subtitle: &subtitle, body: &body, data: Some(&data), version }.render()
 }
 
-/// What scripts fill.
+/// The empty sections of a page, which scripts fill.
 const SECTIONS: &str = "\
 <noscript><p class=\"warning\">Plots, tables and the network need JavaScript.</p></noscript>
 <section id=\"plots\" aria-label=\"Plots\"></section>

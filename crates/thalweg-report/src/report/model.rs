@@ -1,4 +1,4 @@
-//! What the scripts of a page work with: one JSON document.
+//! The data that the scripts of a page work with: one JSON document.
 
 use super::encode::Numbers;
 use super::replay::Replay;
@@ -21,11 +21,11 @@ pub(super) struct Model<'a> {
     runs: Vec<Value>,
     flow_columns: Vec<&'static str>,
     link_columns: Vec<&'static str>,
-    /// What tables of the page show of metrics.
+    /// The headings of the metrics in the page's table of flows; those of the other tables follow.
     flow_heads: Vec<Head>,
     sink_heads: Vec<Head>,
     link_heads: Vec<Head>,
-    /// What may hold senders back, in the order of the shares in rows of flows.
+    /// The limits that may hold senders back, in the order of the shares in rows of flows.
     limits: Vec<String>,
     topology: Option<&'a Topology>,
     /// Picoseconds from the start of a run.
@@ -183,7 +183,7 @@ fn number(metric: Metric, value: Option<f64>) -> Value {
     }
 }
 
-/// What the series of a page may take before they are thinned, in bytes, so that it stays below 5 MB.
+/// The most that the series of a page may take before they are thinned, in bytes, so that it stays below 5 MB.
 const SERIES_BYTES: usize = 4_500_000;
 
 /// Rows of flows in a page, over all runs.

@@ -17,7 +17,7 @@ pub struct Recorder {
     /// Transmitters from here on are of access links.
     transmitters: u32,
     most: usize,
-    /// When there was no more room.
+    /// The time from which there was no more room; `None` while there is some.
     cut: Option<Time>,
     /// Packets at links, where they came from and how; copies of a packet are one behind the other.
     open: BTreeMap<(PacketId, u32), Vec<Hop>>,
@@ -63,7 +63,7 @@ impl Recorder {
         Self { span, transmitters, most, cut: None, open, hops: Vec::new(), numbers }
     }
 
-    /// What was kept of a run, named by its scheme if several are compared.
+    /// The replay of what was kept of a run, named by its scheme if several are compared.
     pub fn finish(mut self, scheme: &str, result: &RunResult) -> Replay {
         let until = self.cut.unwrap_or(self.span.end).min(result.ended);
         // What is still under way stays where it is until the end.

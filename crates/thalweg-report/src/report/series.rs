@@ -37,7 +37,7 @@ pub(super) struct Embedded<'a> {
     /// Its times, by position among the arrays of times.
     times: usize,
     values: Numbers,
-    /// How many points there were, where the page has fewer.
+    /// The number of points before thinning, where the page has fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<usize>,
 }
@@ -88,7 +88,7 @@ impl AllSeries {
         Ok(Self { all })
     }
 
-    /// How many points they have together.
+    /// The number of points of all series together.
     pub fn points(&self) -> usize {
         self.all.iter().map(|series| series.times.len()).sum()
     }
@@ -204,7 +204,7 @@ fn fields(line: &str) -> Result<Vec<String>, &'static str> {
     }
 }
 
-/// What stands before the closing quote, and what follows it.
+/// The field before the closing quote, and the text that follows the quote.
 fn unquoted(text: &str) -> Result<(String, &str), &'static str> {
     let (mut field, mut rest) = (String::new(), text);
     loop {
@@ -221,7 +221,7 @@ fn unquoted(text: &str) -> Result<(String, &str), &'static str> {
     }
 }
 
-/// What the table begins with.
+/// The first line of the table.
 const HEAD: &str = "scheme,seed,quantity,unit,subject,time_s,value";
 
 /// Series are not thinned below so many points: more than a screen has columns.

@@ -23,7 +23,7 @@ pub(super) fn thin(times: &[f64], values: &[f64], bound: usize) -> (Vec<f64>, Ve
     (kept.iter().map(|&index| times[index]).collect(), kept.iter().map(|&index| values[index]).collect())
 }
 
-/// Where the smallest and the largest value are; `None` without any.
+/// The positions of the smallest and the largest value; `None` without any.
 fn extremes(values: &[f64]) -> Option<(usize, usize)> {
     let mut found: Option<(usize, usize)> = None;
     for (index, value) in values.iter().enumerate() {

@@ -1,17 +1,17 @@
-//! The network of a report: nodes, links, and who sends what from where to where.
+//! The network of a report: nodes, links, and the groups of flows with their ends.
 
 use crate::output::{rate, seconds};
 use serde::Serialize;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec};
 
-/// What is drawn of a scenario's network.
+/// The drawn parts of a scenario's network.
 #[derive(Debug, Serialize)]
 pub(super) struct Topology {
     /// Their names.
     nodes: Vec<String>,
     links: Vec<Link>,
     groups: Vec<Group>,
-    /// How many nodes and links there are, where they are too many to be drawn.
+    /// The numbers of nodes and links, where they are too many to be drawn.
     too_large: Option<(usize, usize)>,
 }
 
@@ -21,7 +21,7 @@ struct Link {
     /// Its ends, by position.
     a: u32,
     b: u32,
-    /// What it is like in each direction, in words.
+    /// The properties of each direction, in words.
     forward: String,
     backward: String,
 }

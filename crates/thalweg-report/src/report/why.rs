@@ -1,4 +1,4 @@
-//! Why it came out as it did: the queue at the bottleneck, losses, and what held senders back.
+//! The reasons of a result: the queue at the bottleneck, losses, and the limits that held senders back.
 
 use super::answer::{MOST_GROUPS, capital};
 use super::html::{STYLE, escape};
@@ -84,12 +84,12 @@ fn ends<'a>(
     (least.1.name == most.1.name && least.0.scheme != most.0.scheme).then_some([least, most])
 }
 
-/// Whether a difference is most of another one, and no more than that.
+/// True if a difference is most of another one, and no more than that.
 fn is_most(part: f64, of: f64) -> bool {
     of > 0.0 && (0.5..=1.2).contains(&(part / of))
 }
 
-/// What a packet waits at the bottleneck, if that is most of the difference in delay.
+/// The sentence on the time that a packet waits at the bottleneck, if that is most of the difference in delay.
 fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, _, short), (more, _, long)] = ends(all, |at| at.waiting_s)?;
     let delay = |of: &SchemeResults| {
@@ -106,7 +106,7 @@ fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     })
 }
 
-/// How long the bottleneck stood idle, if that is most of the difference in goodput.
+/// The sentence on the time in which the bottleneck stood idle, if that is most of the difference in goodput.
 fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, at, low), (more, _, high)] = ends(all, |at| Some(at.used))?;
     let goodput = |of: &SchemeResults| {
@@ -140,7 +140,7 @@ fn of_links(runs: &[Run], metrics: &[Metric]) -> f64 {
     of_each(runs, |run| run.links.iter().map(sum).sum())
 }
 
-/// What held a sender back, with the shares of its time.
+/// The limits that held a sender back, with the shares of its time.
 type Limits = Vec<(Metric, f64)>;
 
 fn limits(runs: &[Run]) -> impl Iterator<Item = Limits> + '_ {
@@ -168,7 +168,7 @@ struct Bottleneck {
     name: String,
     used: f64,
     waiting_packets: f64,
-    /// How long what waits takes to be sent; none where the rate varies or is not known.
+    /// The time in seconds that sending the waiting packets takes; none where the rate varies or is not known.
     waiting_s: Option<f64>,
     most: f64,
     rate_bps: Option<f64>,
@@ -196,7 +196,7 @@ impl Bottleneck {
     }
 }
 
-/// How full the busiest bottleneck was.
+/// The clause on the busiest bottleneck: the share of time in which it sent, and its queue.
 fn queue(runs: &[Run]) -> Option<String> {
     let Bottleneck { name, used, waiting_packets, most, .. } = Bottleneck::of(runs)?;
     let used = Scale::PERCENT.fixed(used, 1);
@@ -231,7 +231,7 @@ fn losses(runs: &[Run]) -> Option<String> {
     Some(format!("{}{each}", parts.join(", ")))
 }
 
-/// What held senders back, by the mean of their shares of time.
+/// The clause on the limits that held senders back, by the mean of their shares of time.
 fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
     let all: Vec<Limits> = limits.collect();
     let mut sums: Limits = all.first()?.iter().map(|(limit, _)| (*limit, 0.0)).collect();

@@ -1,4 +1,4 @@
-//! What a metric is, and the values of metrics of one subject.
+//! The parts of a metric's definition, and the values of metrics of one subject.
 
 use super::metrics::{COLUMNS, LINES, Metric};
 use core::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thalweg_proto::units::Rate;
 use thalweg_sim::{FlowResult, GroupResult, LinkResult, RunResult, Transfers};
 
-/// What values are of.
+/// The kind of subject that values are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// A flow.
@@ -24,7 +24,7 @@ pub enum Of {
     SizeClass,
 }
 
-/// How many kinds of subjects there are.
+/// The number of kinds of subjects.
 pub(super) const SUBJECTS: usize = 5;
 
 /// The unit of a metric's values, which decides how they are shown.
@@ -67,7 +67,7 @@ impl Unit {
     }
 }
 
-/// How a value of many comes from the values of each.
+/// The way in which a value of many comes from the values of each.
 #[derive(Debug)]
 pub enum Joined<T> {
     /// The many have no such value.
@@ -93,13 +93,13 @@ impl<T> Copy for Joined<T> {}
 /// A flow as the table of metrics sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowView<'a> {
-    /// What the simulator measured of it.
+    /// The simulator's measurements of the flow.
     pub flow: &'a FlowResult,
     /// The goodput of all flows of the run.
     pub goodput_of_all: Rate,
 }
 
-/// Where a metric has a column: a set of tables.
+/// A set of tables: those in which a metric has a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables(u16);
 
@@ -325,7 +325,7 @@ impl Metric {
     }
 }
 
-/// Where a metric has no column.
+/// The mark of a metric that has no column.
 const ABSENT: u8 = u8::MAX;
 
 /// The position of each metric among those of each kind of subject.
@@ -435,7 +435,7 @@ impl<S: Subject> Values<S> {
         Metric::all_of(S::OF).map(|metric| (metric.name(S::OF), self.get(metric)))
     }
 
-    /// What these values are for many, each with its own.
+    /// The values of many together, from those of each.
     pub(super) fn joined<M: Subject, T>(
         each: &[&Values<M>],
         whole: &T,

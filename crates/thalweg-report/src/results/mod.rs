@@ -28,7 +28,7 @@ fn default_margin() -> f64 {
     MARGIN
 }
 
-/// What [`Document::format`] says.
+/// The value of [`Document::format`].
 pub const FORMAT: &str = "thalweg-results";
 
 /// The version of the document's layout. It grows when a name is removed or changes its meaning; new names may be
@@ -42,9 +42,9 @@ pub struct Document {
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// What made it.
+    /// The program that made the document.
     pub tool: Tool,
-    /// Which scenario was run.
+    /// The scenario that was run.
     pub scenario: Scenario,
     /// The scenario's duration.
     pub duration_s: f64,
@@ -54,7 +54,7 @@ pub struct Document {
     pub seeds: Vec<u64>,
     /// False when it was interrupted: runs are missing, or the last ones are partial.
     pub complete: bool,
-    /// What was run.
+    /// The runs, of one scheme or several, and their means.
     #[serde(flatten)]
     pub body: Body,
 }
@@ -77,7 +77,7 @@ pub struct Scenario {
     pub file: String,
 }
 
-/// What was run.
+/// The runs of a document, by its kind: one run, replications or a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Body {
@@ -106,7 +106,7 @@ pub enum Body {
     },
 }
 
-/// What one scheme of a comparison did.
+/// The results of one scheme of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchemeResults {
     /// The scheme's name.
@@ -118,7 +118,7 @@ pub struct SchemeResults {
     pub summary: Option<Summary>,
 }
 
-/// What a document says about its making, known before anything is run.
+/// The facts about a document's making that are known before anything is run.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// The version of the tool.
@@ -195,7 +195,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// The I/O errors of `out`.
     pub fn write_json(&self, out: impl io::Write) -> io::Result<()> {
         let mut out = io::BufWriter::new(out);
         serde_json::to_writer_pretty(&mut out, self)?;
@@ -218,21 +218,21 @@ fn is_complete(header: &Header, runs: &[Run]) -> bool {
     runs.len() == header.seeds.len() && runs.iter().all(|run| run.complete)
 }
 
-/// What every version of the document begins with.
+/// The beginning of every version of the document.
 #[derive(Deserialize)]
 struct Head {
     format: String,
     version: u32,
 }
 
-/// Why a text is not a results document.
+/// The reason for which a text is not a results document.
 #[derive(Debug)]
 pub enum ReadError {
     /// It is not JSON, or lacks what a document has.
     Json(serde_json::Error),
     /// It is a document of another kind or version.
     Format {
-        /// What it says it is.
+        /// The format that it says it has.
         format: String,
         /// Its version.
         version: u32,

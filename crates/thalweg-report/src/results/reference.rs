@@ -36,7 +36,7 @@ fn mark(has: bool) -> &'static str {
     if has { "yes" } else { "" }
 }
 
-/// How the value of many comes about.
+/// The words for the way in which the value of many comes about.
 fn how<T>(joined: &Joined<T>, line: &Line) -> String {
     match joined {
         Joined::Not if line.transfers.is_some() => "yes".to_owned(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_sim as sim;
 
-/// What one run measured. Counts are of the time after the warm-up, except where a name or its description says
+/// The measurements of one run. Counts are of the time after the warm-up, except where a name or its description says
 /// otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -14,7 +14,7 @@ pub struct Run {
     pub seed: u64,
     /// False when the run was interrupted.
     pub complete: bool,
-    /// Where it stopped.
+    /// The simulated time at which the run stopped, in seconds.
     pub ended_s: f64,
     /// A hash over all deliveries and drops: 16 hexadecimal digits, equal for equal runs.
     pub fingerprint: String,
@@ -22,7 +22,7 @@ pub struct Run {
     pub events: u64,
     /// Packets that left a transmitter, over the whole run.
     pub hops: u64,
-    /// Where packets went, over the whole run.
+    /// The fates of packets, over the whole run.
     pub conservation: Conservation,
     /// The network as a whole.
     pub totals: Values<OfNetwork>,
@@ -37,7 +37,7 @@ pub struct Run {
     pub flows: Vec<Flow>,
 }
 
-/// Where packets went, over the whole run: sent + duplicated = delivered + dropped + lost + in_network.
+/// The fates of packets, over the whole run: sent + duplicated = delivered + dropped + lost + in_network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conservation {
     /// The equation holds.
@@ -56,14 +56,14 @@ pub struct Conservation {
     pub in_network: u64,
 }
 
-/// What a group of flows did together.
+/// The results of a group of flows taken together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Its name.
     pub name: String,
     /// The scheme's name.
     pub scheme: String,
-    /// How many flows.
+    /// The number of flows.
     pub flows: u32,
     /// Its metrics.
     #[serde(flatten)]
@@ -78,7 +78,7 @@ pub struct Group {
 pub struct SizeClass {
     /// The least size.
     pub from_bytes: u64,
-    /// Where the next class begins; missing for the last one.
+    /// The least size of the next class; missing for the last one.
     pub below_bytes: Option<u64>,
     /// Their metrics.
     #[serde(flatten)]
@@ -95,7 +95,7 @@ impl SizeClass {
     }
 }
 
-/// What one direction of a link did.
+/// The results of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// The link's name.
@@ -111,7 +111,7 @@ pub struct Link {
     pub values: Values<OfLink>,
 }
 
-/// What one flow did.
+/// The results of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// Its name.
@@ -221,7 +221,8 @@ impl Flow {
         }
     }
 
-    /// What may have held the sender back, with the share of time in which each did; none where that is not known.
+    /// The limits that may have held the sender back, with the share of time in which each did; none where that is not
+    /// known.
     pub fn limits(&self) -> Option<Vec<(Metric, f64)>> {
         // Documents of earlier versions lack some.
         let shares: Vec<_> = Metric::limits().map(|limit| (limit, self.or_zero(limit))).collect();

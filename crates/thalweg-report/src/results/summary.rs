@@ -11,10 +11,10 @@ pub type Metrics<T = Estimate> = BTreeMap<String, T>;
 /// Means over the complete runs of one scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many runs are complete.
+    /// The number of complete runs.
     pub runs: u64,
-    /// How many of them differ in anything that was delivered or dropped. Where it is 1, all runs are one run: it counts once,
-    /// and nothing is known of chance. Otherwise the means are over all of them.
+    /// The number of complete runs that differ in anything that was delivered or dropped. Where it is 1, all runs are
+    /// one run: it counts once, and nothing is known of chance. Otherwise the means are over all of them.
     #[serde(default = "one")]
     pub different: u64,
     /// The network as a whole.
@@ -33,7 +33,7 @@ pub struct Summary {
 pub struct SizeMetrics<T = Estimate> {
     /// The least size.
     pub from_bytes: u64,
-    /// Where the next class begins; missing for the last one.
+    /// The least size of the next class; missing for the last one.
     pub below_bytes: Option<u64>,
     /// Its metrics.
     pub metrics: Metrics<T>,
@@ -66,7 +66,7 @@ pub struct LinkMetrics<T = Estimate> {
 pub struct Difference {
     /// The scheme.
     pub scheme: String,
-    /// What it is compared with: the first scheme.
+    /// The scheme that it is compared with: the first one.
     pub against: String,
     /// The network as a whole.
     pub totals: Metrics<Paired>,
@@ -84,8 +84,8 @@ pub struct Paired {
     pub difference: Estimate,
     /// The mean difference over the other scheme's mean; missing where that is zero.
     pub relative: Option<f64>,
-    /// Whether the interval excludes zero, that is whether the difference is significant at the 5 % level; missing
-    /// for a single pair.
+    /// True if the interval excludes zero, that is if the difference is significant at the 5 % level; missing for a
+    /// single pair.
     pub excludes_zero: Option<bool>,
 }
 
@@ -155,8 +155,8 @@ fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
 }
 
 impl Difference {
-    /// How `other` differs from `base` (each a scheme and its runs), over the seeds of which both have a complete
-    /// run; `None` without any.
+    /// The difference of `other` from `base` (each a scheme and its runs), over the seeds of which both have a
+    /// complete run; `None` without any.
     pub(super) fn between(
         base: &(String, Vec<Run>),
         other: &(String, Vec<Run>),

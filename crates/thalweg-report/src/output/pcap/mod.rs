@@ -27,7 +27,7 @@ mod packet;
 use std::io::{self, Write};
 use thalweg_sim::trace::{Record, Step, Tracer};
 
-/// Where packets are captured.
+/// The place where packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Point {
     /// At the flows' sources: what they send when they send it, and what they receive.
@@ -39,7 +39,7 @@ pub enum Point {
 }
 
 impl Point {
-    /// Whether a packet is captured here.
+    /// True if a packet is captured at this point.
     fn sees(&self, record: &Record<'_>) -> bool {
         let from_source = record.packet.backward == record.reply;
         match (self, record.step) {
@@ -79,7 +79,7 @@ impl<W: Write> Capture<W> {
         self
     }
 
-    /// How many packets were written.
+    /// The number of packets written.
     pub fn packets(&self) -> u64 {
         self.packets
     }

@@ -13,13 +13,13 @@ use thalweg_sim::trace::{PacketId, Record};
 pub(super) struct Headers {
     bytes: [u8; LONGEST],
     length: usize,
-    /// What is stored behind the headers.
+    /// The bytes that are stored behind the headers.
     pub(super) body: Vec<u8>,
     /// The length of headers, body, payload and trailer.
     pub(super) total: u32,
-    /// What comes after the payload.
+    /// The bytes that come after the payload.
     pub(super) trailer: [u8; 2],
-    /// Where it begins, if there is one.
+    /// The position of the trailer in the packet; `None` without one.
     pub(super) trailer_at: Option<u32>,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
     }
 }
 
-/// Where a packet comes from and goes to.
+/// The addresses and ports that a packet comes from and goes to.
 fn ends(record: &Record<'_>) -> Ends {
     let reply = record.reply;
     let host = |net: u32| Ipv4Addr::from(net | (record.flow.wrapping_add(1) & HOST_MASK));
@@ -114,7 +114,7 @@ fn stream(position: u64) -> u32 {
     position.wrapping_add(1) as u32
 }
 
-/// What follows the IP header: bytes to write, and how much payload comes after them.
+/// The part of a packet that follows the IP header: bytes to write, and the length of the payload after them.
 struct Part {
     bytes: [u8; LONGEST],
     length: usize,
@@ -309,7 +309,7 @@ const TWO_LEVEL_ANSWER_PORT: u16 = 5004;
 /// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
 const WINDOW_SCALE: u32 = 14;
 
-/// What may be marked: ECT(0) (RFC 3168, section 5).
+/// The codepoint of packets that may be marked: ECT(0) (RFC 3168, section 5).
 const ECN_CAPABLE: u8 = 2;
 
 /// The mark of the network: CE (RFC 3168, section 5).

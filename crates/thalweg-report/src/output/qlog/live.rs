@@ -4,7 +4,7 @@ use super::{Act, Event, Frame, begin_trace, quoted, write_events};
 use std::io::{self, Write};
 use thalweg_proto::units::{Duration, Rate, Time};
 
-/// What a sender did, event by event, to be written as qlog.
+/// The events of a sender, one by one, to be written as qlog.
 ///
 /// Packets are numbered from 0 in the order in which they are [sent](LiveLog::sent), data packets only.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +15,7 @@ pub struct LiveLog {
     sent: Vec<(u32, Frame)>,
 }
 
-/// What a sender believes of its path.
+/// The state of the path as a sender believes it to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
     /// Bytes of payload that may be outstanding; `None` where there is no bound.
@@ -56,7 +56,7 @@ impl LiveLog {
         self.events.push(Event { time, act: Act::Received, number: None, size: 0, frame });
     }
 
-    /// What the sender believes at `time`.
+    /// Adds the sender's beliefs about the path at `time`.
     pub fn metrics(&mut self, time: Time, metrics: &Metrics) {
         let mut text = format!("\"bytes_in_flight\":{:.0}", metrics.in_flight);
         if let Some(window) = metrics.window {
@@ -75,7 +75,7 @@ impl LiveLog {
     ///
     /// # Errors
     ///
-    /// When `to` cannot be written.
+    /// The I/O errors of `to`.
     pub fn write<W: Write>(&self, mut to: W, title: &str, scheme: &str) -> io::Result<()> {
         write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{},", quoted(title)?)?;
         to.write_all(b"\"description\":\"thalweg, recorded live\",\"traces\":[\n")?;

@@ -1,4 +1,4 @@
-//! What senders did as qlog, which qvis and other tools for QUIC open.
+//! The events of senders as qlog, which qvis and other tools for QUIC open.
 //!
 //! The file follows draft-ietf-quic-qlog-main-schema-02 (a JSON file with `qlog_version` 0.3) and has events of
 //! draft-ietf-quic-qlog-quic-events-01: `recovery:metrics_updated` (section 5.4.2 there) of flows that have series, and

@@ -10,7 +10,7 @@ use thalweg_proto::window;
 use thalweg_sim::Pdu;
 use thalweg_sim::trace::{Record, Step, Tracer};
 
-/// What a sender did with a packet.
+/// The kind of an event of a packet, as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Sent,
@@ -19,7 +19,7 @@ pub(super) enum Act {
     Lost,
 }
 
-/// What a packet carries, in the terms of QUIC.
+/// The content of a packet, in the terms of QUIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// A piece of the stream.
@@ -87,7 +87,7 @@ struct Copy {
 pub struct QlogPackets {
     most: usize,
     kept: usize,
-    /// When there was no more room.
+    /// The time from which there was no more room; `None` while there is some.
     until: Option<Time>,
     /// By flow, and whether it is of the answers.
     senders: BTreeMap<(u32, bool), Sender>,
@@ -193,7 +193,7 @@ fn connection<'a>(all: &'a mut BTreeMap<u32, Connection>, record: &Record<'_>) -
     connection
 }
 
-/// What a packet that is not an acknowledgement carries.
+/// The content of a packet that is not an acknowledgement.
 fn frame(pdu: &Pdu) -> Frame {
     match pdu {
         Pdu::Window(window::Pdu::Segment(segment)) => {

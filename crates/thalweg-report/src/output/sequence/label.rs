@@ -1,4 +1,4 @@
-//! What a packet is called in a diagram.
+//! The labels of packets in a diagram.
 
 use thalweg_proto::payload::{Length, Payload as _};
 use thalweg_proto::{aack, sscop, sstp, window};

@@ -14,7 +14,7 @@ use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
 /// So many packets fit into a picture in pixels, however far apart in time they are.
 pub const MOST_IN_PIXELS: u32 = svg::MOST_IN_PIXELS;
 
-/// What is drawn.
+/// The part of a run that a diagram shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The flow, by its number.
@@ -45,7 +45,7 @@ struct Message {
     fate: Fate,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Not known yet.
@@ -60,7 +60,7 @@ enum Fate {
 pub struct Sequence {
     view: View,
     messages: Vec<Message>,
-    /// Where those are that have neither arrived nor been lost.
+    /// The positions in `messages` of those that have neither arrived nor been lost.
     open: BTreeMap<PacketId, usize>,
     /// Data that was sent, to tell repetitions.
     seen: BTreeSet<String>,

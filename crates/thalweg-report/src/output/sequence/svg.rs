@@ -8,7 +8,7 @@ const WIDTH: u32 = 760;
 const LEFT: u32 = 150;
 const RIGHT: u32 = WIDTH - LEFT;
 const TOP: f64 = 84.0;
-/// What is below the last moment.
+/// The height of the page below the last moment.
 const BELOW: f64 = 64.0;
 
 /// Moments are at least so far apart on the page, and at most.
@@ -62,7 +62,7 @@ fn add(svg: &mut String, part: &str) {
     svg.push_str(part);
 }
 
-/// Where moments are on the page.
+/// The places of moments on the page.
 struct Places {
     moments: Vec<(Time, f64)>,
 }

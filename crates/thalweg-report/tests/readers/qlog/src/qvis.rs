@@ -1,6 +1,6 @@
-//! What qvis needs in order to open a file and to draw it, beyond what the drafts say. The rules are those of its loader
-//! (`FileLoader.ts`, `QlogLoaderV2.ts`) and of its congestion diagram, in our words; qvis itself is a web site, which
-//! cannot be installed for a test.
+//! The needs of qvis in order to open a file and to draw it, beyond what the drafts say. The rules are those of its
+//! loader (`FileLoader.ts`, `QlogLoaderV2.ts`) and of its congestion diagram, in our words; qvis itself is a web site,
+//! which cannot be installed for a test.
 
 use serde_json::Value;
 
@@ -125,7 +125,7 @@ fn packet(data: &Value, sized: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// What its second loader takes; older ones are read as tables.
+/// The versions that its second loader takes; older ones are read as tables.
 const VERSIONS: [&str; 4] = ["draft-02", "draft-02-RC1", "qlog-03-WIP", "0.3"];
 
 #[cfg(test)]
