@@ -13,7 +13,7 @@ pub struct Parcel {
     pub bytes: Vec<u8>,
     /// Bytes of the headers around it.
     pub header: u32,
-    /// Whose it is: queues that keep flows apart go by that.
+    /// The flow that it belongs to: queues that keep flows apart go by that.
     pub flow: u64,
     /// The sender says that it may be marked in place of being dropped (ECN).
     pub markable: bool,
@@ -21,7 +21,7 @@ pub struct Parcel {
     pub marked: bool,
 }
 
-/// What a line has counted, in datagrams.
+/// The counts of a line, in datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineStats {
     /// They arrived at the line.
@@ -71,17 +71,17 @@ pub struct Line {
     /// Parcels that wait in the queue, by the numbers that it knows them by.
     waiting: Vec<Option<Parcel>>,
     free: Vec<u32>,
-    /// When the transmitter has sent what it began last.
+    /// The time at which the transmitter has sent what it began last.
     busy_until: Time,
     impairment: Impairment,
-    /// Which byte is damaged, and how.
+    /// The random numbers for the byte that is damaged and its bit.
     damage: Stream,
     /// Parcels by when they arrive, and in which order they left.
     wire: BTreeMap<(Time, u64), Parcel>,
     launched: u64,
     held_bytes: usize,
     dropped: Vec<Dropped>,
-    /// When the first datagram of all came, from which blackouts are counted.
+    /// The arrival of the first datagram of all, from which blackouts are counted.
     first: Option<Time>,
     stats: LineStats,
 }
@@ -160,7 +160,7 @@ impl Line {
         Some(parcel)
     }
 
-    /// When there is something to do next; `None` when nothing is on its way.
+    /// The time of the next thing to do; `None` when nothing is on its way.
     pub fn next(&self) -> Option<Time> {
         let arrival = self.wire.first_key_value().map(|(&(at, _), _)| at);
         let service = (self.queue.packets() > 0).then_some(self.busy_until);

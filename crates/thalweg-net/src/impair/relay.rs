@@ -12,27 +12,27 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::units::{Duration, Time};
 
-/// What a relay does.
+/// The configuration of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayConfig {
-    /// Where clients send to.
+    /// The address that clients send to.
     pub listen: SocketAddr,
-    /// Where the server is.
+    /// The address of the server.
     pub to: SocketAddr,
-    /// What happens on the way to the server.
+    /// The impairment of the way to the server.
     pub up: DirectionSpec,
-    /// What happens on the way back.
+    /// The impairment of the way back.
     pub down: DirectionSpec,
     /// Names every random stream.
     pub seed: u64,
-    /// When clients come to have new addresses, counted from the first datagram: the relay then speaks to the server from
-    /// other ports, as a translator of addresses that lost its memory does.
+    /// The times at which clients come to have new addresses, counted from the first datagram: the relay then speaks to
+    /// the server from other ports, as a translator of addresses that lost its memory does.
     pub rebinds: Vec<Duration>,
-    /// When the relay ends by itself, counted from its start; never without.
+    /// The time after which the relay ends by itself, counted from its start; never without.
     pub duration: Option<Duration>,
 }
 
-/// What a relay has counted.
+/// The counts of a relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayStats {
     /// To the server.
@@ -89,7 +89,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 const BUFFERS: usize = 8;
 /// Their size.
 const BUFFER: usize = 1 << 16;
-/// What is asked for as socket buffers: bursts wait there while the relay does other things.
+/// The bytes that are asked for as socket buffers: bursts wait there while the relay does other things.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// A stop is noticed after this time at the latest.
 const ATTENTION: Duration = Duration::from_millis(50);
@@ -118,7 +118,7 @@ impl Relay {
         })
     }
 
-    /// Where clients send to.
+    /// The address that clients send to.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a direction does to datagrams, read from options.
+//! The specification of what a direction does to datagrams, read from options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +9,9 @@ use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec, ReorderSpec
 /// A span of time between two moments: `10s..20s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// When it begins.
+    /// The time at which it begins.
     pub from: Duration,
-    /// When it is over.
+    /// The time at which it is over.
     pub until: Duration,
 }
 
@@ -29,7 +29,7 @@ impl FromStr for Span {
 /// A change of the largest packet: `10s:1300B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Narrowing {
-    /// When.
+    /// The time of the change.
     pub at: Duration,
     /// The largest packet from then on, headers of IP and UDP counted.
     pub mtu: Bytes,
@@ -44,13 +44,13 @@ impl FromStr for Narrowing {
     }
 }
 
-/// What happens to the datagrams of one direction, in this order: a blackout or a size above the MTU drops them, the queue
+/// The path of the datagrams of one direction, in this order: a blackout or a size above the MTU drops them, the queue
 /// takes or drops them, the transmitter sends them at its rate, the wire does the rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectionSpec {
     /// The transmitter's rate, headers of IP and UDP counted; as fast as the host without, and then there is no queue.
     pub rate: Option<Rate>,
-    /// How long the wire takes.
+    /// The time that the wire takes.
     pub delay: Duration,
     /// The share of datagrams that is lost, 0 to 1.
     pub loss: f64,
@@ -68,9 +68,9 @@ pub struct DirectionSpec {
     pub queue: DisciplineSpec,
     /// The largest packet, headers of IP and UDP counted.
     pub mtu: Option<Bytes>,
-    /// When the largest packet changes, counted from the first datagram of all: the last change counts.
+    /// The changes of the largest packet, at times counted from the first datagram of all: the last change counts.
     pub narrowings: Vec<Narrowing>,
-    /// When nothing gets in, counted from the first datagram of all.
+    /// The spans in which nothing gets in, counted from the first datagram of all.
     pub blackouts: Vec<Span>,
 }
 
@@ -94,7 +94,7 @@ impl Default for DirectionSpec {
     }
 }
 
-/// Why an option of a direction is refused.
+/// The reason for which an option of a direction is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirectionError {
     /// There is no such option.
@@ -107,7 +107,7 @@ pub enum DirectionError {
         key: &'static str,
         /// The value as given.
         given: String,
-        /// What is wrong or expected.
+        /// The words for what is wrong or expected.
         reason: String,
     },
     /// Losses of that share cannot come in bursts of that length: between two bursts at least one datagram arrives.
@@ -203,7 +203,7 @@ impl DirectionSpec {
         Ok(())
     }
 
-    /// Whether a line can be made of it.
+    /// Checks that a line can be made of it.
     ///
     /// # Errors
     ///
@@ -217,9 +217,9 @@ impl DirectionSpec {
         }
     }
 
-    /// What the wire does. Bursts are those of a chain that loses nothing in its good state and everything in its bad one:
-    /// with a mean burst of b the chain leaves the bad state with probability 1/b, and it is there for a share p of all
-    /// datagrams when it enters it with p / (b (1 - p)).
+    /// The impairment of the wire. Bursts are those of a chain that loses nothing in its good state and everything in
+    /// its bad one: with a mean burst of b the chain leaves the bad state with probability 1/b, and it is there for a
+    /// share p of all datagrams when it enters it with p / (b (1 - p)).
     pub(super) fn impairment(&self) -> ImpairmentSpec {
         let loss = match self.burst {
             Some(burst) if self.loss > 0.0 && self.loss < 1.0 => LossSpec::GilbertElliott {
@@ -246,7 +246,7 @@ impl DirectionSpec {
         last.map(|last| last.mtu).or(self.mtu)
     }
 
-    /// Whether nothing gets in at `now`, `first` being when the first datagram came.
+    /// True if nothing gets in at `now`, `first` being when the first datagram came.
     pub(super) fn is_dark(&self, first: Time, now: Time) -> bool {
         let since = now.since(first);
         self.blackouts.iter().any(|span| span.from <= since && since < span.until)
@@ -282,7 +282,7 @@ fn packets(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What a queue holds: `100pkt` or `500kB`.
+/// The size of a queue: `100pkt` or `500kB`.
 fn buffer(text: &str) -> Result<Limit, String> {
     if text.ends_with("pkt") {
         return packets(text).map(|number| Limit::Packets(number as u64));

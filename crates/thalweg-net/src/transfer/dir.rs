@@ -18,16 +18,16 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 pub struct Dir(File);
 
-/// What a name stands for; of a symbolic link, the link itself.
+/// The thing that a name stands for; of a symbolic link, the link itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// The kind of thing.
     pub kind: EntryKind,
     /// Bytes in it.
     pub size: u64,
     /// Permission bits, all twelve.
     pub mode: u32,
-    /// When it was changed last.
+    /// The time of its last change.
     pub modified: Modified,
     /// It has no second name.
     pub is_single: bool,
@@ -49,7 +49,7 @@ pub enum EntryKind {
 }
 
 impl Entry {
-    /// What is open.
+    /// The entry of an open file or folder.
     pub fn of(file: &File) -> io::Result<Self> {
         Ok(Self::from(rustix::fs::fstat(file)?))
     }
@@ -115,7 +115,7 @@ impl Dir {
         Ok(rustix::fs::mkdirat(&self.0, one(name)?, Mode::from_raw_mode(mode & 0o777))?)
     }
 
-    /// What is here by this name, if anything is.
+    /// The entry of this name here; `None` if there is none.
     pub fn look(&self, name: &OsStr) -> io::Result<Option<Entry>> {
         match rustix::fs::statat(&self.0, one(name)?, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat.into())),
@@ -170,7 +170,7 @@ impl Dir {
         Ok(())
     }
 
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     pub fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
         Ok(OsString::from_vec(rustix::fs::readlinkat(&self.0, one(name)?, Vec::new())?.into_bytes()))
     }

@@ -1,4 +1,4 @@
-//! What file systems know about files.
+//! The properties of files that file systems know.
 
 use super::messages::{Lost, Modified};
 use std::fs::{File, FileTimes, Metadata, Permissions};
@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What shows that a file was written to, or is another: one differs when its content may.
+/// A stamp that shows that a file was written to, or is another: one differs when its content may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     size: u64,
@@ -27,13 +27,13 @@ impl Stamp {
         self.size
     }
 
-    /// When it was changed last.
+    /// The time of the last change of the contents.
     pub fn modified(&self) -> Modified {
         self.modified
     }
 }
 
-/// When a file was changed last; 1970 where that is not known.
+/// The time of a file's last change; 1970 where that is not known.
 pub fn modified(metadata: &Metadata) -> Modified {
     let time = metadata.modified().unwrap_or(UNIX_EPOCH);
     match time.duration_since(UNIX_EPOCH) {
@@ -119,7 +119,7 @@ pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
     lost.attributes += u64::from(has_attribute);
 }
 
-/// The attribute of a file that has come, which says who sent it.
+/// The attribute of a file that has come, which names its sender.
 pub const MARK: &str = "user.thalweg";
 
 fn identity(metadata: &Metadata) -> [i64; 4] {

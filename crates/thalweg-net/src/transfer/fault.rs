@@ -1,13 +1,13 @@
-//! What can go wrong with one file, and with a whole transfer.
+//! The things that can go wrong with one file, and with a whole transfer.
 
 pub use crate::text::printable;
 use std::fmt;
 use std::io;
 
-/// Why a file was not transferred.
+/// The reason for which a file was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of thing it is.
+    /// The kind of fault.
     pub kind: FaultKind,
     /// More about it, for people; at most [`Fault::LONGEST`] bytes.
     pub text: String,
@@ -35,7 +35,7 @@ pub enum FaultKind {
     Folder = 8,
     /// Another transfer is writing this file.
     Busy = 9,
-    /// What was stored is not what was sent.
+    /// The stored bytes are not those that were sent.
     Mismatch = 10,
     /// Any other error of a disk or an operating system.
     Storage = 11,
@@ -51,7 +51,7 @@ pub enum FaultKind {
     Link = 16,
     /// Neither a file nor a folder, which is not sent.
     Special = 17,
-    /// What an unfinished transfer has left, which is not sent.
+    /// A file that an unfinished transfer has left, which is not sent.
     Unfinished = 18,
     /// A file is there that this sender did not send, or that was changed since.
     Foreign = 19,
@@ -123,7 +123,7 @@ impl FaultKind {
         matches!(self, Self::Special | Self::Unfinished)
     }
 
-    /// What happened, in words.
+    /// The words for what happened.
     pub fn message(self) -> &'static str {
         match self {
             Self::Changed => "it changed while it was sent; send it again when it is at rest",
@@ -172,7 +172,7 @@ impl Fault {
         Self { kind, text }
     }
 
-    /// What an operating system's error means for a file.
+    /// The fault of a file that an operating system's error means.
     pub fn of(error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => FaultKind::Vanished,
@@ -202,7 +202,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Why a transfer ended before its end. Everything under a final name is whole all the same.
+/// The reason for which a transfer ended before its end. Everything under a final name is whole all the same.
 #[derive(Debug)]
 pub enum Error {
     /// The connection ended. The same transfer, begun again, goes on where this one stopped.

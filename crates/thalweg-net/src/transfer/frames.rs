@@ -5,9 +5,9 @@ use super::messages::LONGEST_BODY;
 use super::wire::{Frame, WireError, length_from};
 use std::io::{self, Read, Write};
 
-/// What is collected before it is written, in bytes.
+/// The bytes that are collected before they are written.
 const BATCH: usize = 32 << 10;
-/// What is read at a time, in bytes.
+/// The most bytes that are read at a time.
 const AHEAD: usize = 64 << 10;
 
 /// Writes frames.
@@ -60,7 +60,7 @@ impl<W: Write> FrameWriter<W> {
 pub struct FrameReader<R> {
     stream: R,
     buffer: Box<[u8]>,
-    /// What of the buffer is filled and not used.
+    /// The part of the buffer that is filled and not used, from `begin` to `end`.
     begin: usize,
     end: usize,
     /// Contents that follow the header that was read last.

@@ -1,4 +1,4 @@
-//! What the two sides say to each other.
+//! The messages that the two sides of a transfer send each other.
 
 use super::fault::Fault;
 use super::receive::Priority;
@@ -10,7 +10,7 @@ pub const VERSION: u64 = 2;
 pub const WINDOW: usize = 1024;
 /// The longest name of a file or folder, in bytes.
 pub const LONGEST_NAME: usize = 255;
-/// How deep folders may be in each other.
+/// The greatest depth of folders in each other.
 pub const DEEPEST: usize = 256;
 /// Digests that may be asked for before they are used.
 pub const MOST_DIGESTS: u64 = 64;
@@ -34,7 +34,7 @@ pub struct Modified {
     pub nanoseconds: u32,
 }
 
-/// What a sender has, as the receiver is told of it.
+/// The description of something that a sender has, for the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// The number of folders that it is in: its folder is the last one offered with one less.
@@ -45,18 +45,18 @@ pub struct Offer {
     pub alike: bool,
     /// The permission bits of Unix: nine of them, and of folders the sticky bit.
     pub mode: u32,
-    /// What it is.
+    /// The kind of thing.
     pub kind: OfferKind,
 }
 
-/// What is offered.
+/// The kind of thing that is offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OfferKind {
     /// A file.
     File {
         /// Bytes in it.
         size: u64,
-        /// When it was changed last.
+        /// The time of its last change.
         modified: Modified,
         /// Further names of it may be offered later.
         shared: bool,
@@ -68,14 +68,14 @@ pub enum OfferKind {
     },
     /// A symbolic link.
     Link {
-        /// When it was changed last.
+        /// The time of its last change.
         modified: Modified,
-        /// Where it leads: 1 to [`LONGEST_TARGET`] bytes without a zero.
+        /// The path that it leads to: 1 to [`LONGEST_TARGET`] bytes without a zero.
         target: Vec<u8>,
     },
     /// A folder. What is in it follows.
     Folder {
-        /// When it was changed last.
+        /// The time of its last change.
         modified: Modified,
     },
     /// Bytes whose number is known when they end. They cannot be resumed.
@@ -89,7 +89,7 @@ impl OfferKind {
     }
 }
 
-/// How many files and folders have something that is not carried.
+/// The numbers of files and folders that have something that is not carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// Another owner than the user who sends.
@@ -98,7 +98,7 @@ pub struct Lost {
     pub attributes: u64,
     /// Access control lists.
     pub lists: u64,
-    /// Bits that change who a program runs as (setuid, setgid).
+    /// Bits that change the user that a program runs as (setuid, setgid).
     pub bits: u64,
     /// Further names that came as files of their own, because there are more than [`MOST_SHARED`] files with some.
     pub names: u64,
@@ -131,12 +131,12 @@ pub enum ToReceiver {
         version: u64,
         /// Files are the same when their contents are; without, when size and time of change are.
         checksum: bool,
-        /// How urgent it is.
+        /// The urgency: 1, the most, to 6, the least.
         priority: Priority,
     },
     /// Something to be transferred. Names of a folder come in ascending order of their bytes.
     Offer(Offer),
-    /// How much there will be, for those who watch.
+    /// The amount that there will be, for those who watch.
     Total {
         /// Files.
         files: u64,
@@ -145,28 +145,28 @@ pub enum ToReceiver {
     },
     /// The receiver's file has the sender's contents.
     Same {
-        /// Which.
+        /// The number of the offer.
         id: u64,
     },
     /// Asks for digests of pieces of an unfinished file.
     Verify {
-        /// Which.
+        /// The number of the offer.
         id: u64,
         /// The first piece.
         first: u64,
-        /// How many.
+        /// The number of pieces.
         count: u64,
     },
-    /// What follows, until `End` or `Abandon`, is of this file, from its first byte on.
+    /// The contents that follow, until `End` or `Abandon`, are of this file, from its first byte on.
     Begin {
-        /// Which.
+        /// The number of the offer.
         id: u64,
     },
     /// The next piece of the unfinished file is right; contents go on behind it.
     Keep,
     /// The next bytes of the file follow.
     Data {
-        /// How many: 1 to [`MOST_DATA`].
+        /// The number of bytes: 1 to [`MOST_DATA`].
         length: u64,
     },
     /// The file is complete.
@@ -176,9 +176,9 @@ pub enum ToReceiver {
     },
     /// The file will not come after all.
     Abandon {
-        /// Which.
+        /// The number of the offer.
         id: u64,
-        /// Why.
+        /// The reason.
         fault: Fault,
     },
     /// Something that is not offered, and what keeps it back.
@@ -187,15 +187,15 @@ pub enum ToReceiver {
         depth: u64,
         /// Its name there. It may be that of a folder that was offered and cannot be looked into.
         name: Vec<u8>,
-        /// Why.
+        /// The reason.
         fault: Fault,
     },
     /// So many zeros of the file follow, which are not stored: full blocks of [`BLOCK`] bytes each, never its last.
     Hole {
-        /// How many: a multiple of [`BLOCK`], at most [`MOST_HOLE`].
+        /// The number of zeros: a multiple of [`BLOCK`], at most [`MOST_HOLE`].
         length: u64,
     },
-    /// What files and folders have at the sender, and is not carried.
+    /// The properties that files and folders have at the sender, and that are not carried.
     Lost(Lost),
     /// There are no more offers.
     Finish,
@@ -211,24 +211,24 @@ pub enum ToSender {
     },
     /// Answer to an offer: all of it, please.
     Want {
-        /// Which.
+        /// The number of the offer.
         id: u64,
     },
     /// Answer to an offer: it is here already.
     Skip {
-        /// Which.
+        /// The number of the offer.
         id: u64,
     },
     /// Answer to an offer: so much of it may be here.
     Part {
-        /// Which.
+        /// The number of the offer.
         id: u64,
         /// Bytes, at most its size.
         length: u64,
     },
     /// Answer to an offer: a file of its name and size has this hash.
     Hash {
-        /// Which.
+        /// The number of the offer.
         id: u64,
         /// The hash of the receiver's file.
         hash: Digest,
@@ -244,14 +244,14 @@ pub enum ToSender {
     },
     /// It is under its final name and safe from loss of power, but for its name.
     Stored {
-        /// Which.
+        /// The number of the offer.
         id: u64,
     },
     /// It will not be stored. Nothing of it is under its final name.
     Failed {
-        /// Which.
+        /// The number of the offer.
         id: u64,
-        /// Why.
+        /// The reason.
         fault: Fault,
     },
     /// So many bytes of files are at the receiver, counted from the beginning.
@@ -268,7 +268,7 @@ pub enum ToSender {
     Done,
     /// The transfer ends here.
     Refuse {
-        /// Why.
+        /// The reason.
         fault: Fault,
     },
 }

@@ -52,11 +52,11 @@ pub use send::{Options, send};
 pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};
 
-/// How a transfer ended.
+/// The end of a transfer.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was transferred and what was not.
+    /// The report of what was transferred and what was not.
     pub report: Report,
-    /// It came to its end, or why it did not. Files that failed are in the report.
+    /// Success if it came to its end, else the reason for which it did not. Files that failed are in the report.
     pub result: Result<(), Error>,
 }

@@ -5,7 +5,7 @@ use super::messages::LONGEST_NAME;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-/// What the name of an unfinished file ends with.
+/// The end of the name of an unfinished file.
 pub const PART: &str = ".thalweg.part";
 
 /// The name under which a peer's file can be stored in a folder: one component of a path, never one that leads elsewhere,
@@ -30,7 +30,7 @@ pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
     Ok(OsString::from_vec(name.to_vec()))
 }
 
-/// What stands for a sender in the names of its unfinished files, so that nobody goes on with those of another.
+/// The tag of a sender in the names of its unfinished files, so that nobody goes on with those of another.
 pub fn tag_of(owner: &str) -> String {
     blake3::hash(owner.as_bytes()).to_hex()[..16].to_owned()
 }

@@ -1,4 +1,4 @@
-//! How far a transfer is, and what came of it.
+//! The progress of a transfer, and the report of what came of it.
 
 use super::fault::{Fault, FaultKind, printable};
 use super::messages::Lost;
@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_proto::units::Bytes;
 
-/// How far a transfer is: written by it, read by whoever watches. Both sides count the same things: what is at the
-/// receiver.
+/// The progress of a transfer: written by the transfer, read by whoever watches. Both sides count the same things: what
+/// is at the receiver.
 #[derive(Debug, Default)]
 pub struct Progress {
     total_files: AtomicU64,
@@ -23,19 +23,19 @@ pub struct Progress {
     current: Mutex<String>,
 }
 
-/// How long it was held back: until the present time, and since when it is again.
+/// The time for which a transfer was held back until now, and the moment since which it is again.
 #[derive(Debug, Default)]
 struct Held {
     before: Duration,
     since: Option<Instant>,
 }
 
-/// What there is to transfer.
+/// The amount that there is to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Total {
     /// Files.
     pub files: u64,
-    /// What is in them.
+    /// Bytes in them.
     pub bytes: Bytes,
 }
 
@@ -45,7 +45,7 @@ impl Progress {
         Self::default()
     }
 
-    /// What there will be, once somebody has counted.
+    /// The amount that there will be, once somebody has counted.
     pub fn total(&self) -> Option<Total> {
         let total = || Total {
             files: self.total_files.load(Relaxed),
@@ -79,7 +79,7 @@ impl Progress {
         self.lock_held().since.is_some()
     }
 
-    /// How long the receiver has held it back.
+    /// The time for which the receiver has held the transfer back.
     pub fn held(&self) -> Duration {
         self.held_at(Instant::now())
     }
@@ -142,7 +142,7 @@ impl Progress {
     }
 }
 
-/// What came of a transfer.
+/// The report of what came of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Files that were transferred.
@@ -157,7 +157,7 @@ pub struct Report {
     pub links: u64,
     /// Zeros in files that are not stored.
     pub holes: Bytes,
-    /// What files have at the sender, and is not carried.
+    /// The properties that files have at the sender, and that are not carried.
     pub lost: Lost,
     /// Contents that went through the connection.
     pub moved: Bytes,
@@ -165,13 +165,13 @@ pub struct Report {
     pub resumed: Bytes,
     /// Contents of files that were at the receiver before.
     pub skipped: Bytes,
-    /// How long the receiver held it back, because others were more urgent.
+    /// The time for which the receiver held it back, because others were more urgent.
     pub held: Duration,
     /// Things that are not sent: what is neither a file nor a folder nor a link, what unfinished transfers have left.
     pub passed_by: u64,
     /// The first of them.
     pub passed: Vec<Failure>,
-    /// How many files and folders failed.
+    /// The number of files and folders that failed.
     pub failed: u64,
     /// The first of them, but for what is in a folder that could not be made.
     pub failures: Vec<Failure>,
@@ -181,7 +181,7 @@ pub struct Report {
     kept: usize,
 }
 
-/// What cannot be resumed: a stream that is not complete, or a file that went to an output.
+/// Something that cannot be resumed: a stream that is not complete, or a file that went to an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Its name, as it can be shown.
@@ -195,7 +195,7 @@ pub struct Cut {
 pub struct Failure {
     /// Its name, as it can be shown.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub fault: Fault,
 }
 
@@ -205,7 +205,7 @@ impl Report {
         self.failed == 0 && self.passed_by == 0 && self.lost.is_none()
     }
 
-    /// How many failures are kept.
+    /// The most failures that are kept.
     pub const MOST_FAILURES: usize = 1000;
     /// Names and reasons that are kept, in bytes. A peer chooses them.
     pub const MOST_KEPT: usize = 64 << 10;

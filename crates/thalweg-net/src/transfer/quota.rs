@@ -1,4 +1,4 @@
-//! How much a sender may store.
+//! The limits of what a sender may store.
 
 use super::fault::{Fault, FaultKind};
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use thalweg_proto::units::Bytes;
 
-/// What a sender may have in its folder.
+/// The most that a sender may have in its folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Contents of files, unfinished ones included.
@@ -17,13 +17,13 @@ pub struct Limits {
     pub entries: u64,
 }
 
-/// What a sender has in its folder and may have, shared by all of its transfers.
+/// The usage and the limits of a sender's folder, shared by all of its transfers.
 #[derive(Debug)]
 pub struct Quota {
     limits: Limits,
     bytes: AtomicU64,
     entries: AtomicU64,
-    /// What all senders may have together.
+    /// The quota that all senders share.
     total: Option<Arc<Quota>>,
 }
 
@@ -60,7 +60,7 @@ impl Quota {
         Self { total: Some(total), ..self }
     }
 
-    /// What the folder holds.
+    /// The bytes of contents that the folder holds.
     pub fn used(&self) -> Bytes {
         Bytes::new(self.bytes.load(Relaxed))
     }

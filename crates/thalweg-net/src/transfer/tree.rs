@@ -6,7 +6,7 @@
 
 use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
-/// What a resumed transfer compares at a time, in bytes: a power of two.
+/// The size of the blocks that a resumed transfer compares, in bytes: a power of two.
 pub const BLOCK: u64 = 1 << 20;
 
 /// A BLAKE3 hash, or the chaining value of a block.
@@ -110,8 +110,8 @@ impl TreeHasher {
     }
 }
 
-/// What stands for a full block that is a hole: the BLAKE3 hash of nothing, which is the chaining value of no block that
-/// anybody could find.
+/// The digest that stands for a full block that is a hole: the BLAKE3 hash of nothing, which is the chaining value of
+/// no block that anybody could find.
 const HOLE: Digest = [
     0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6, 0xa0, 0x40, 0x4d, 0xea, 0x36, 0xdc, 0xc9, 0x49, 0x9b,
     0xcb, 0x25, 0xc9, 0xad, 0xc1, 0x12, 0xb7, 0xcc, 0x9a, 0x93, 0xca, 0xe4, 0x1f, 0x32, 0x62,
@@ -136,7 +136,7 @@ pub struct Pieces {
 pub struct Piece {
     /// Its number, from 0.
     pub number: u64,
-    /// Where it begins, in bytes.
+    /// The position at which it begins, in bytes.
     pub start: u64,
     /// Bytes in it, at most [`BLOCK`].
     pub length: u64,
@@ -152,7 +152,7 @@ impl Pieces {
         Self { blocks, rest: length - blocks * BLOCK }
     }
 
-    /// How many there are.
+    /// The number of pieces.
     pub fn count(self) -> u64 {
         self.blocks + u64::from(self.rest > 0)
     }
@@ -174,7 +174,7 @@ impl Pieces {
 }
 
 impl Piece {
-    /// What is compared, of the piece's bytes.
+    /// The digest that is compared, of the piece's bytes.
     pub fn digest(self, bytes: &[u8]) -> Digest {
         if self.is_block { block_digest(self.number, bytes) } else { *blake3::hash(bytes).as_bytes() }
     }

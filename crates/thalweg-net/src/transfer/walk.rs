@@ -1,4 +1,4 @@
-//! What a sender offers: files and folders, in the order that the protocol wants.
+//! The walk over what a sender offers: files and folders, in the order that the protocol wants.
 
 use super::disk::{self, Stamp};
 use super::fault::{Fault, FaultKind, printable};
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// What is sent.
+/// The source of what is sent.
 pub enum Source {
     /// Files and folders.
     Paths(Roots),
@@ -20,7 +20,7 @@ pub enum Source {
     Stream {
         /// The name.
         name: Vec<u8>,
-        /// Where they come from.
+        /// The reader that they come from.
         bytes: Box<dyn Read + Send>,
     },
 }
@@ -46,17 +46,17 @@ pub struct Item {
     pub name: Vec<u8>,
     /// Another name in its folder differs from it only by case.
     pub alike: bool,
-    /// Where it is.
+    /// The path of it.
     pub path: PathBuf,
     /// Permission bits.
     pub mode: u32,
     /// Its kind, with size and time.
     pub kind: OfferKind,
-    /// How it looked.
+    /// The stamp that it had.
     pub stamp: Stamp,
 }
 
-/// What a walk meets.
+/// A thing that a walk meets.
 #[derive(Debug)]
 pub enum Met {
     /// Something to offer.
@@ -72,7 +72,7 @@ pub struct Missing {
     pub depth: u64,
     /// Its name.
     pub name: Vec<u8>,
-    /// Why.
+    /// The reason.
     pub fault: Fault,
 }
 
@@ -200,7 +200,7 @@ impl Iterator for Walk {
 }
 
 impl Walk {
-    /// What the things that were met so far have and is not carried.
+    /// The numbers of things met so far that have something that is not carried.
     pub fn lost(&self) -> Lost {
         self.lost
     }
@@ -280,7 +280,7 @@ impl Walk {
     }
 }
 
-/// Why something cannot be read here. Names that the receiver does not take are another matter.
+/// The reason for which something cannot be read here. Names that the receiver does not take are another matter.
 fn unreadable(error: &io::Error) -> Fault {
     let fault = Fault::of(error);
     let kind = if fault.kind == FaultKind::Name { FaultKind::Storage } else { fault.kind };
@@ -349,7 +349,7 @@ impl SourceFile {
         Ok(())
     }
 
-    /// Where the hole ends that the file has at `position`, or nothing if there is none; reading goes on at `position`.
+    /// The end of the hole that the file has at `position`, or nothing if there is none; reading goes on at `position`.
     pub fn hole(&mut self, position: u64) -> Option<u64> {
         if !self.is_sparse {
             return None;

@@ -16,7 +16,7 @@ use std::fmt;
 /// The first bytes of either direction, so that a stranger is recognised at once.
 const MAGIC: &[u8; 8] = b"thalwegt";
 
-/// Why bytes are not a frame.
+/// The reason for which bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {
     /// There is no frame of this kind.
@@ -98,7 +98,7 @@ mod kind {
     pub const HELD: u8 = 139;
 }
 
-/// What an offer is, and whether its name has a double.
+/// The flags that say what an offer is, and whether its name has a double.
 mod flag {
     pub const FILE: u8 = 0;
     pub const FOLDER: u8 = 1;
@@ -409,7 +409,7 @@ pub fn length_from(first: u8) -> usize {
     1 << (first >> 6)
 }
 
-/// What is left of a body.
+/// The fields that are left of a body.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

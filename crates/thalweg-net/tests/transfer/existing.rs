@@ -1,4 +1,4 @@
-//! What becomes of files that are at the receiver already.
+//! Files that are at the receiver already.
 
 use crate::Transfer;
 use crate::places::Place;

@@ -1,4 +1,4 @@
-//! What a transfer brings across, and what it need not.
+//! The things that a transfer brings across, and those that it need not.
 
 use crate::places::{Place, noise};
 use crate::{Break, Transfer, part};

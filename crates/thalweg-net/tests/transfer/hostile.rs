@@ -62,7 +62,7 @@ fn missing(depth: u64, name: &str) -> ToReceiver {
     ToReceiver::Missing { depth, name: name.into(), fault: FaultKind::Permission.into() }
 }
 
-/// What a receiver does with these bytes.
+/// The outcome of a receiver that is sent these bytes.
 fn receives(to: &Place, bytes: Vec<u8>) -> Outcome {
     let destination = Destination::new(to.path(), Claims::default(), "mallory").unwrap();
     let target = Target::Folder(destination);
@@ -217,7 +217,7 @@ fn names_that_a_sender_makes_up_are_kept_within_bounds() {
     assert!(report.failures.iter().all(|failure| failure.name.len() <= 4096));
 }
 
-/// What a sender does with a receiver that says this.
+/// The outcome of a sender whose receiver says this.
 fn sends_to(replies: &[ToSender], is_open: bool) -> Outcome {
     let from = Place::new("from");
     from.write("set/a", b"12345");

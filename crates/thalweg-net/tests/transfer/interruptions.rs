@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::tree::BLOCK;
 use thalweg_net::transfer::{Error, Existing};
 
-/// What happens to an unfinished file between two attempts.
+/// The damage to an unfinished file between two attempts.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     None,
@@ -55,7 +55,7 @@ fn apply(damage: Damage, path: &Path) {
     }
 }
 
-/// What stands under a final name is what the sender has, or what was there before.
+/// A file under a final name is what the sender has, or what was there before.
 #[track_caller]
 fn holds_nothing_wrong(from: &Place, to: &Place, before: Option<&[u8]>) {
     let source = from.tree();

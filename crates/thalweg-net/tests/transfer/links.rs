@@ -177,7 +177,7 @@ fn holes_stay_holes() {
     }
 }
 
-/// What an earlier transfer has left where there is a hole now is not taken for zeros.
+/// Contents that an earlier transfer has left where there is a hole now are not taken for zeros.
 #[test]
 fn a_hole_takes_the_place_of_what_was_left() {
     let (from, to) = (Place::new("from"), Place::new("to"));

@@ -40,7 +40,7 @@ impl Default for Transfer {
     }
 }
 
-/// What an unfinished file of "anna" is called.
+/// The name of an unfinished file of "anna".
 fn part(name: &str) -> String {
     thalweg_net::transfer::unfinished_name(name.as_bytes(), "anna").into_string().unwrap()
 }

@@ -26,13 +26,13 @@ struct Connection {
 
 struct Direction {
     bytes: VecDeque<u8>,
-    /// What may still be written before everything breaks.
+    /// The bytes that may still be written before everything breaks.
     left: u64,
     is_closed: bool,
     is_broken: bool,
 }
 
-/// What waits in a direction, at most.
+/// The most bytes that wait in a direction.
 const CAPACITY: usize = 48 << 10;
 
 /// One end of a direction.

@@ -52,7 +52,7 @@ impl Running {
         Self { progress, ends: [sender, receiver] }
     }
 
-    /// When the sender knew that all is stored.
+    /// The time at which the sender knew that all is stored.
     fn end(self) -> Instant {
         let [sender, receiver] = self.ends.map(|end| end.join().unwrap());
         receiver.0.result.unwrap();

@@ -1,4 +1,4 @@
-//! Who may write which unfinished file.
+//! The claims of transfers to unfinished files: each is written by one transfer at a time.
 //!
 //! A sender that was killed may come back before its old connection is known to be dead. Its new transfer then takes the
 //! file away from the old one, which is told so at its next write. Others have unfinished files of their own.

@@ -1,7 +1,8 @@
-//! What becomes of a file that stands where one is to go.
+//! The treatment of a file that stands where one is to go.
 //!
-//! A file that has come carries a mark, an extended attribute with who sent it and the time that it was given. So a receiver
-//! knows, without a list of its own, what it may replace for whom: what that sender brought and nobody has changed since.
+//! A file that has come carries a mark, an extended attribute with its sender and the time that it was given. So a
+//! receiver knows, without a list of its own, what it may replace for whom: what that sender brought and nobody has
+//! changed since.
 
 use super::folder::Place;
 use crate::transfer::dir::{Dir, Entry};
@@ -13,7 +14,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 
-/// What becomes of a file that stands where one is to go and is not the same.
+/// The treatment of a file that stands where one is to go and is not the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// It is replaced if this sender has sent it and it was not changed since; others are left alone.
@@ -46,7 +47,7 @@ impl Existing {
         }
     }
 
-    /// What is replaced has another name then.
+    /// True if a file that is replaced keeps its contents under another name.
     pub fn keeps_copies(self) -> bool {
         self == Self::Backup
     }
@@ -81,7 +82,7 @@ pub fn mark(file: &File, tag: &str) -> io::Result<()> {
     }
 }
 
-/// Who sent a file, and the time that it had then.
+/// The tag of a file's sender, and the time that the file had then.
 fn mark_of(file: &File) -> Option<(String, Modified)> {
     let mut value = [0; 128];
     let length = rustix::fs::fgetxattr(file, MARK, &mut value[..]).ok()?;

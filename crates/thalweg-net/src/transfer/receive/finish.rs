@@ -17,13 +17,13 @@ const WAITING: usize = 64;
 /// A complete file.
 #[derive(Debug)]
 pub struct Finished {
-    /// Of which offer.
+    /// The number of its offer.
     pub id: u64,
     /// As it can be shown.
     pub name: String,
     /// Its bytes.
     pub part: Part,
-    /// How many.
+    /// The number of bytes.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
@@ -31,7 +31,7 @@ pub struct Finished {
     pub modified: Option<Modified>,
 }
 
-/// Where results go.
+/// The ways that results go.
 #[derive(Clone, Debug)]
 pub struct Results {
     /// To the sender.

@@ -20,7 +20,7 @@ pub struct Folder {
     /// The folder that it is in, which closes after this one, and its name there; nothing for the one that everything goes
     /// to.
     above: Option<(Arc<Folder>, OsString)>,
-    /// What it was when the transfer came to it.
+    /// The device and the number that it had when the transfer came to it.
     id: (u64, u64),
     /// Held open while the transfer is in it.
     open: Mutex<Option<Arc<Dir>>>,
@@ -28,7 +28,7 @@ pub struct Folder {
     is_left: AtomicBool,
 }
 
-/// What a folder gets in the end.
+/// The permissions and the time that a folder gets in the end.
 #[derive(Clone, Copy, Debug)]
 struct Dress {
     /// Permission bits; nothing where they are left as they are.
@@ -36,7 +36,7 @@ struct Dress {
     modified: Modified,
 }
 
-/// Where one thing goes.
+/// The place of one thing that comes.
 #[derive(Debug)]
 pub struct Place {
     /// Its final name.
@@ -45,7 +45,7 @@ pub struct Place {
     pub part: OsString,
     /// Names that differ only by case must not meet.
     pub alike: bool,
-    /// What it is in.
+    /// The folder that it is in.
     pub folder: Arc<Folder>,
 }
 
@@ -66,7 +66,7 @@ impl Folder {
         self.rest();
     }
 
-    /// It is not held open any more; who needs it opens it anew. The one that everything goes to always is.
+    /// It is not held open any more; what needs it opens it anew. The one that everything goes to always is.
     pub fn rest(&self) {
         if self.above.is_some() {
             *self.lock() = None;
@@ -100,15 +100,15 @@ impl Folder {
         self.above.as_ref().map_or_else(PathBuf::new, |(above, name)| above.path().join(name))
     }
 
-    /// What tells it from all other folders.
+    /// The device and the number, which tell it from all other folders.
     pub fn id(&self) -> (u64, u64) {
         self.id
     }
 
-    /// Where `name` goes in this folder, which must not lead elsewhere.
+    /// The place of `name` in this folder, which must not lead elsewhere.
     ///
     /// # Errors
-    /// It does, or the receiver does not want it here.
+    /// The name leads elsewhere, or the receiver does not want it here.
     pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<Place, Fault> {
         let checked = names::checked(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
@@ -136,7 +136,7 @@ impl Drop for Folder {
 }
 
 impl Place {
-    /// What is here under the final name, if anything is. Links are not followed.
+    /// The entry under the final name, if there is one. Links are not followed.
     ///
     /// # Errors
     /// Nobody can look, or it is there under another name that this file system takes for the same.

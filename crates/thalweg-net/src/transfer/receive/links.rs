@@ -18,7 +18,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What came of a link.
+/// The outcome of making a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
     /// It was here.
@@ -61,9 +61,9 @@ pub struct Further {
     pub id: u64,
     /// As it can be shown.
     pub name: String,
-    /// Where it goes.
+    /// The place that it goes to.
     pub place: Place,
-    /// What the receiver takes.
+    /// The destination, which knows what the receiver takes.
     pub to: Destination,
 }
 
@@ -77,12 +77,12 @@ impl Shared {
         self.lock().states.insert(id, State::Coming(Vec::new()));
     }
 
-    /// How many may have further names.
+    /// The number of files that may have further names.
     pub fn count(&self) -> usize {
         self.lock().states.len()
     }
 
-    /// How many further names wait for their files.
+    /// The number of further names that wait for their files.
     pub fn waiting(&self) -> usize {
         self.lock().waiting
     }
@@ -210,7 +210,7 @@ fn give_back(quota: Option<&Quota>, entry: &Entry) {
 }
 
 impl Results {
-    /// What came of a link is said and counted.
+    /// Says and counts what came of a link.
     pub fn link(&self, id: u64, name: &str, made: Result<Made, Fault>) {
         match made {
             Ok(Made::Same) => {

@@ -41,7 +41,7 @@ const CHUNK: usize = 256 << 10;
 /// Buffers of that size that a transfer uses at most.
 const BUFFERS: usize = 16;
 
-/// Where files go.
+/// The target that files go to.
 pub enum Target {
     /// Below a folder.
     Folder(Destination),
@@ -56,7 +56,7 @@ pub struct Destination {
     /// Of the top, for people.
     path: PathBuf,
     claims: Claims,
-    /// What stands for the sender.
+    /// The tag that stands for the sender.
     tag: String,
     existing: Existing,
     hidden: bool,
@@ -201,7 +201,7 @@ fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error
     }
 }
 
-/// What the reading thread hands to the one that stores.
+/// A job that the reading thread hands to the one that stores.
 enum Job {
     Frame(ToReceiver),
     /// So many bytes of the buffer are contents.

@@ -24,12 +24,12 @@ pub struct Part {
     dir: Arc<Dir>,
     claim: Claim,
     existing: Existing,
-    /// What stands for the sender.
+    /// The tag that stands for the sender.
     tag: String,
     quota: Option<Arc<Quota>>,
     /// Bytes in it, which the quota has been charged for.
     length: u64,
-    /// Where the next write goes without being told.
+    /// The position of the next write without a seek, in bytes; `None` where it is not known.
     cursor: Option<u64>,
 }
 
@@ -137,7 +137,7 @@ impl Part {
         Ok(replaced.is_some())
     }
 
-    /// Where it will be.
+    /// The folder and the name that it will have.
     pub fn first(&self) -> First {
         (Arc::clone(&self.place.folder), self.place.name.clone())
     }
@@ -181,7 +181,7 @@ fn punch(file: &mut File, position: u64, length: u64) -> io::Result<()> {
     }
 }
 
-/// What an unfinished file has, or nothing if there is none.
+/// The bytes that an unfinished file has, or nothing if there is none.
 ///
 /// # Errors
 /// Something else has its name.

@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often the sender hears how far the receiver is.
+/// The interval at which the sender hears how far the receiver is.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How often it hears at least: what it acknowledges shows that it is alive.
+/// The longest time between two replies: what the sender acknowledges shows that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Replies that wait for the stream.
 const WAITING: usize = 4096;

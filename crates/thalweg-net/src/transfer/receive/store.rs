@@ -1,4 +1,4 @@
-//! What a receiver does with what it is told: answers offers, keeps what is right, writes what comes.
+//! The receiver's answers to what it is told: it answers offers, keeps what is right, writes what comes.
 
 use super::current::{Current, Sink, fail, protocol};
 use super::existing;
@@ -60,7 +60,7 @@ struct Pending {
     /// Size and time, but for streams.
     file: Option<(u64, Modified)>,
     mode: u32,
-    /// What of an unfinished file may be right.
+    /// The pieces of an unfinished file that may be right.
     pieces: Pieces,
 }
 
@@ -380,7 +380,7 @@ impl Store {
         Ok(())
     }
 
-    /// Where the unfinished file of a place is, for people.
+    /// The path of the unfinished file of a place, for people.
     fn left(&self, place: &Place) -> Option<PathBuf> {
         self.destination.as_ref().map(|destination| destination.path.join(place.part_path()))
     }

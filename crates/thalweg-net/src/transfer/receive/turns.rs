@@ -1,9 +1,9 @@
-//! Who may go on: transfers that arrive at the same time give way to each other by their priorities.
+//! The turns of transfers that arrive at the same time: they give way to each other by their priorities.
 //!
-//! A transfer that is held back is not read, so that its receive window closes and its sender stops. The gate of the engines
-//! decides ([`CongestionGate`](thalweg_proto::gate::CongestionGate)), driven by the clock of this host. Where it runs at a node that
-//! sends it hears of losses and marks. A receiver sees none, and takes its own line to be the bottleneck: that transfers of
-//! several priorities want to go on at the same time is the sign of congestion.
+//! A transfer that is held back is not read, so that its receive window closes and its sender stops. The gate of the
+//! engines decides ([`CongestionGate`](thalweg_proto::gate::CongestionGate)), driven by the clock of this host. Where
+//! it runs at a node that sends it hears of losses and marks. A receiver sees none, and takes its own line to be the
+//! bottleneck: that transfers of several priorities want to go on at the same time is the sign of congestion.
 
 use crate::live::Clock;
 use crate::transfer::progress::Progress;
@@ -16,7 +16,7 @@ use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine as _, Output};
 
-/// How urgent a transfer is: 1, the most, to 6, the least, which is usual.
+/// The urgency of a transfer: 1, the most, to 6, the least, which is usual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Priority(u8);
 
@@ -38,15 +38,15 @@ impl Default for Priority {
     }
 }
 
-/// How often is decided, and for how long a transfer goes on, at least, that has waited for long enough.
+/// The time between decisions; a transfer that has waited for long enough goes on for so long at least.
 const CHECK: Duration = Duration::from_millis(500);
 /// A transfer that has been held back for so long stands one priority higher, until it has gone on.
 const AGEING: Duration = Duration::from_secs(5);
 /// A transfer of which nothing comes for so long holds nobody back.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// What the transfers into a host share, to give way to each other. One that is alone, or whose priority is that of all
-/// others, is never held back.
+/// The state that the transfers into a host share, to give way to each other. One that is alone, or whose priority is
+/// that of all others, is never held back.
 #[derive(Clone, Debug)]
 pub struct Turns(Arc<Shared>);
 
@@ -69,7 +69,7 @@ struct State {
 #[derive(Debug)]
 struct Flow {
     priority: Priority,
-    /// When contents came last.
+    /// The time at which contents came last.
     seen: Time,
     /// The gate knows it.
     is_present: bool,

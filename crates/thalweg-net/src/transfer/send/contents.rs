@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use thalweg_proto::units::Bytes;
 
-/// How much is read and sent at a time, in bytes.
+/// The bytes that are read and sent at a time.
 const CHUNK: usize = 256 << 10;
-/// How many digests are asked for at a time.
+/// The number of digests that are asked for at a time.
 const ASK: u64 = MOST_DIGESTS / 4;
 
-/// How sending a file ended.
+/// The end of sending a file.
 enum End {
     /// All is sent; this is its hash.
     Sent(Digest),

@@ -1,4 +1,5 @@
-//! What the receiver says, read by a thread of its own so that the receiver never waits for a sender that is writing.
+//! The inbox of a sender: the receiver's messages, read by a thread of its own so that the receiver never waits for a
+//! sender that is writing.
 
 use crate::transfer::fault::{Error, Fault, FaultKind};
 use crate::transfer::frames::FrameReader;
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// than this before the sender listens is out of order.
 const MOST_UNHEARD: usize = 2 * WINDOW + MOST_DIGESTS as usize + 16;
 
-/// How long a sender that cannot write listens for the reason.
+/// The time for which a sender that cannot write listens for the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Digests of the receiver's pieces from `first` on.
@@ -24,10 +25,10 @@ pub struct Told {
     pub digests: Vec<Digest>,
 }
 
-/// What the receiver said, in order.
+/// The messages of the receiver, in order.
 pub struct Inbox {
     frames: Receiver<Result<ToSender, Error>>,
-    /// What was looked at before its time.
+    /// The messages that were looked at before their time.
     later: VecDeque<ToSender>,
 }
 
@@ -58,7 +59,7 @@ impl Inbox {
         }
     }
 
-    /// Whether the receiver has given up on an offer. All that it said so far stays to be heard.
+    /// True if the receiver has given up on an offer. All that it said so far stays to be heard.
     pub fn has_failed(&mut self, id: u64) -> Result<bool, Error> {
         while self.later.len() < MOST_UNHEARD
             && let Some(frame) = self.arrived()?
@@ -93,7 +94,7 @@ impl Inbox {
         }
     }
 
-    /// Why the receiver may have stopped listening: its refusal if it sent one, else `error`.
+    /// The reason for which the receiver may have stopped listening: its refusal if it sent one, else `error`.
     pub fn reason(&mut self, error: Error) -> Error {
         loop {
             match self.frames.recv_timeout(LAST_WORDS) {

@@ -18,12 +18,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::units::Bytes;
 
-/// How to send.
+/// The options of sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Take files for unchanged when their contents are the same; without, when size and time of change are.
     pub checksum: bool,
-    /// How urgent it is among the transfers to the same receiver.
+    /// The urgency among the transfers to the same receiver: 1, the most, to 6, the least.
     pub priority: Priority,
 }
 
@@ -74,7 +74,7 @@ where
     Outcome { report: sending.report, result }
 }
 
-/// What is to be offered.
+/// The things that are to be offered.
 enum Offers {
     Walk(Walk),
     Stream(Option<Vec<u8>>),
@@ -82,7 +82,7 @@ enum Offers {
 
 /// An offer that the receiver has not done with.
 struct Outstanding {
-    /// What it is; nothing for a stream.
+    /// The file or other thing; nothing for a stream.
     item: Option<Item>,
     /// As it can be shown.
     name: String,
@@ -138,7 +138,7 @@ impl<W: Write> Sending<'_, W> {
         if self.report.lost.is_none() { Ok(()) } else { self.frame(&ToReceiver::Lost(self.report.lost)) }
     }
 
-    /// What the receiver says next; what was written is on its way before anybody waits.
+    /// The next message of the receiver; what was written is on its way before anybody waits.
     fn hear(&mut self) -> Result<ToSender, Error> {
         match self.inbox.look()? {
             Some(frame) => Ok(frame),
@@ -346,7 +346,7 @@ impl Drop for Counting {
     }
 }
 
-/// What a fault at the sender's own side means to whoever waits for the file.
+/// The fault for whoever waits for the file, where the one that happened is the sender's own.
 fn given_up() -> Fault {
     FaultKind::Stopped.into()
 }
