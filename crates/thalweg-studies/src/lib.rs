@@ -1,4 +1,4 @@
-//! What is known from elsewhere, beside what the simulator says.
+//! The knowledge from elsewhere that the simulator is compared with.
 //!
 //! - [`paper`]: published studies, reproduced.
 //! - [`model`]: closed formulas, and simulations that are only as large as their model.

@@ -5,7 +5,7 @@ use thalweg_report::batch::{self, Progress};
 use thalweg_sim::trace::NoTrace;
 use thalweg_studies::paper::{Choice, Results, find, prepare};
 
-/// What the claims need.
+/// The experiments that the claims need.
 const EXPERIMENTS: [&str; 4] = ["table-2/parking-lot", "ours/variants", "ours/30-s", "ours/late-start"];
 
 static RESULTS: LazyLock<Results> = LazyLock::new(|| {

@@ -87,7 +87,8 @@ fn figures_and_further_tables_name_their_experiments() {
     assert!(error.contains("did you mean `figure-4."), "{error}");
 }
 
-/// How near the network throughputs are, in percent: the mean of the absolute differences, and the largest.
+/// The distance of the network throughputs from the published ones, in percent: the mean of the absolute differences,
+/// and the largest.
 fn nearness(schemes: &[&str], tables: &[&str]) -> (f64, f64) {
     let is_chosen = |id: &str| tables.iter().any(|table| id.starts_with(table));
     let rows = RESULTS.experiments.iter().filter(|of| is_chosen(&of.id)).flat_map(|of| &of.rows);

@@ -1,4 +1,4 @@
-//! What holds for the reproduction of every paper.
+//! The rules that hold for the reproduction of every paper.
 
 use serde_json::{Map, Value};
 use thalweg_scenario::load_text;
@@ -8,7 +8,7 @@ fn all(paper: &'static Paper) -> thalweg_studies::paper::Prepared {
     prepare(paper, &Choice::default()).unwrap_or_else(|error| panic!("{}: {error}", paper.name))
 }
 
-/// What a result is of: all its keys but the values.
+/// The identity of a result: all its keys but the values.
 fn keys(result: &Value, values: &[&str]) -> Map<String, Value> {
     let mut keys = result.as_object().unwrap().clone();
     values.iter().for_each(|name| drop(keys.shift_remove(*name)));
@@ -41,7 +41,7 @@ fn every_published_value_has_its_place_exactly_once() {
     }
 }
 
-/// What takes long is not in the way of those who want the rest: only its full name runs it.
+/// An experiment that takes long is not in the way of those who want the rest: only its full name runs it.
 #[test]
 fn long_experiments_run_only_when_they_are_named() {
     let gong = thalweg_studies::paper::find("gong92").unwrap();
@@ -84,7 +84,7 @@ fn every_case_has_a_name_of_its_own_and_a_scenario_that_stands_alone() {
     }
 }
 
-/// What several figures show is simulated once: in lee97 the window of 400 with T_normal 40 and T_error 5 ms.
+/// A case that several figures show is simulated once: in lee97 the window of 400 with T_normal 40 and T_error 5 ms.
 #[test]
 fn cases_that_simulate_the_same_share_their_runs() {
     for paper in PAPERS {
@@ -145,8 +145,8 @@ fn experiments_are_chosen_by_id_or_by_what_it_begins_with() {
     assert_eq!(error, "there is no experiment `table-5.7/exp2`; did you mean `table-5.7/exp-2`?");
 }
 
-/// What a run prints and `--list` shows can be asked for, in every paper: ids, and ids behind the `ours/` under which
-/// results stand that were not published.
+/// An id that a run prints or `--list` shows can be asked for, in every paper: ids, and ids behind the `ours/` under
+/// which results stand that were not published.
 #[test]
 fn whatever_id_is_shown_can_be_asked_for() {
     for paper in PAPERS {

@@ -140,8 +140,8 @@ fn soft_acknowledgement_never_recovers_from_one_loss() {
     assert!(efficiency(file, &["scheme.sstp.acknowledgement=firm"]) > 0.999);
 }
 
-/// What docs/gallery.md says of the scenario: withheld windows keep a whole window unread, W1 = F1/F·W0 a fifth of it, of
-/// which a part is under way; the rate is that of the application, and nothing is sent twice.
+/// The scenario does as docs/gallery.md says: withheld windows keep a whole window unread, W1 = F1/F·W0 a fifth of it,
+/// of which a part is under way; the rate is that of the application, and nothing is sent twice.
 #[test]
 fn a_slow_reader_gets_a_smaller_window() {
     let (result, _) = simulate("slow-reader.toml", &[], NoTrace);
@@ -173,8 +173,8 @@ fn a_slow_reader_gets_a_smaller_window() {
     assert!((5.5..8.0).contains(&held), "{held}");
 }
 
-/// What is missing is counted packet by packet: with 1000 segments of 16 packets, of which up to two may be missing, what is
-/// delivered and the holes are all that was written. Tolerance spares most retransmissions.
+/// The missing packets are counted one by one: with 1000 segments of 16 packets, of which up to two may be missing,
+/// what is delivered and the holes are all that was written. Tolerance spares most retransmissions.
 #[test]
 fn holes_are_counted_and_make_up_what_was_not_delivered() {
     let sets = [
@@ -269,7 +269,7 @@ fn firm_acknowledgement_recovers_where_hard_does_not() {
     }
 }
 
-/// What tshark finds in a capture with a dissector of the folder `contrib`.
+/// The fields that tshark finds in a capture with a dissector of the folder `contrib`.
 fn dissected(name: &str, capture: &[u8], options: &[&str], fields: &[&str]) -> Option<Vec<String>> {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("skipped: tshark is not installed");

@@ -11,7 +11,7 @@ use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
 use thalweg_sim::{SegmentDelay, SegmentTimes};
 
-/// What is lost on the way to the receiver. Reports are never lost, nor are keep-alive packets.
+/// The losses on the way to the receiver. Reports are never lost, nor are keep-alive packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Losses {
     /// Each data packet with this probability.
@@ -37,11 +37,11 @@ pub struct BlackBox {
     pub seed: u64,
     /// The run ends when so many data packets have been sent.
     pub packets: u64,
-    /// What happens before is not counted.
+    /// The time at the beginning that is not counted.
     pub warmup: Duration,
 }
 
-/// What a run of a [`BlackBox`] measured, after the warm-up but for the engines' own counters.
+/// The measurements of a run of a [`BlackBox`], of the time after the warm-up but for the engines' own counters.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Throughput efficiency: the time that a segment takes on the wire, over the mean time to deliver one.
@@ -62,7 +62,7 @@ pub struct Measured {
     pub receiver: ReceiverStats,
 }
 
-/// How many parts a run's course has.
+/// The number of parts of a run's course.
 const PARTS: u64 = 20;
 
 impl BlackBox {

@@ -26,7 +26,7 @@ pub struct Path {
     pub segment: u32,
 }
 
-/// How the third regime of the efficiency is written.
+/// The form in which the third regime of the efficiency is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// With p·m in the denominator, and never above 1 - p.
@@ -59,7 +59,7 @@ impl core::fmt::Display for DomainError {
 
 impl core::error::Error for DomainError {}
 
-/// What the analysis says of a path with a window and a loss probability.
+/// The results of the analysis of a path with a window and a loss probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Analysis {
     /// t_p: the time of a packet at rate A, in seconds.
@@ -115,7 +115,7 @@ impl Path {
     ///
     /// # Errors
     ///
-    /// When the path is empty, or `p` or `window` is outside its range.
+    /// [`DomainError`] when the path is empty, or `p` or `window` is outside its range.
     pub fn analyse(&self, p: f64, window: f64, form: Form) -> Result<Analysis, DomainError> {
         self.check()?;
         if !(0.0..=1.0).contains(&p) {

@@ -166,8 +166,8 @@ fn what_is_outside_is_refused() {
     }
 }
 
-/// Where nearly everything is lost the delays are still found at once, and join those that are summed up. For segments of
-/// one packet the number of rounds is 1/(1 - p).
+/// The delays are still found at once where nearly everything is lost, and join those that are summed up. For segments
+/// of one packet the number of rounds is 1/(1 - p).
 #[test]
 fn hardly_anything_arrives() {
     for segment in [1, 2, 16, 1000, 100_000] {

@@ -1,4 +1,4 @@
-//! What decides a claim.
+//! The evidence that decides a claim.
 
 use super::{Claim, Row};
 
@@ -22,7 +22,7 @@ impl Evidence {
         }
     }
 
-    /// How many steps do not hold so far.
+    /// The number of steps that do not hold so far.
     pub(super) fn failures(&self) -> usize {
         self.failures.len()
     }

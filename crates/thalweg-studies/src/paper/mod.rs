@@ -51,13 +51,13 @@ pub struct Paper {
     pub name: &'static str,
     /// Author, year and title.
     pub title: &'static str,
-    /// What it reads.
+    /// The files of the paper.
     pub files: Files,
     /// The value of a cell: one number for each replication, or a single one where nothing is random. `None` where
     /// the experiment has no run for it.
     pub values: fn(&Cell, &Runs<'_>) -> Option<Vec<f64>>,
-    /// What the runs of an experiment show beyond the published cells. It is reported under an id that begins with
-    /// `ours/`.
+    /// The values that the runs of an experiment have beyond the published cells. They are reported under an id that
+    /// begins with `ours/`.
     pub further: fn(&Runs<'_>) -> Vec<Measured>,
     /// The claims that the results can decide. A claim whose experiments were not run is left out.
     pub claims: fn(&Results) -> Vec<Claim>,
@@ -69,7 +69,7 @@ pub struct Files {
     /// The published values: JSON with `experiments`, each with an `id` and `results`; a result has `scheme`,
     /// `metric`, `value` (null where none was published) and further keys.
     pub published: &'static str,
-    /// Which runs each experiment consists of: TOML in the format that `plan.rs` describes.
+    /// The runs that each experiment consists of: TOML in the format that `plan.rs` describes.
     pub plan: &'static str,
     /// The scenario files that the plan and these files themselves name, with their texts.
     pub scenarios: &'static [(&'static str, &'static str)],

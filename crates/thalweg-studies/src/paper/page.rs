@@ -13,7 +13,7 @@ use thalweg_report::report::html::{Page, escape};
 ///
 /// # Errors
 ///
-/// Says what is wrong where the text is not such a document.
+/// A text that says what is wrong, where `json` is not such a document.
 pub fn paper_report(title: &str, version: &str, json: &str) -> Result<String, String> {
     let document: Document = serde_json::from_str(json).map_err(|error| error.to_string())?;
     let mut body = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
@@ -125,7 +125,7 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     cards
 }
 
-/// How far chance moves our values.
+/// The card of the certainty of our values: how far chance moves them.
 fn certainty(document: &Document) -> Card {
     let rows = || document.experiments.iter().flat_map(|of| &of.results);
     let half = |row: &Row| Some(row.ci95.filter(|half| *half > 0.0)? / row.value?.abs());
@@ -222,7 +222,7 @@ fn overview(html: &mut String, experiments: &[Experiment]) {
     html.push_str("</div>\n</section>\n");
 }
 
-/// What the line of an experiment shows, for those who cannot see it.
+/// The line of an experiment in words, for those who cannot see it.
 fn words(of: &Experiment) -> String {
     let differences = || of.results.iter().filter_map(|row| row.relative_difference);
     let (low, high) = differences().fold((f64::MAX, f64::MIN), |(low, high), of| (low.min(of), high.max(of)));

@@ -52,7 +52,7 @@ pub struct Plan {
     pub experiment: Vec<Planned>,
 }
 
-/// What `--quick` changes.
+/// The changes that `--quick` makes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quick {
@@ -85,7 +85,7 @@ pub struct Planned {
     pub only_named: bool,
 }
 
-/// What is varied.
+/// The keys that are varied, with their values.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Vary {
@@ -112,7 +112,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A text that says what is wrong with the plan.
     pub fn read(text: &str) -> Result<Self, String> {
         let value = toml_as_json("the plan", text)?;
         serde_json::from_value(value).map_err(|error| format!("the plan: {error}"))
@@ -121,7 +121,7 @@ impl Plan {
     /// The runs of an experiment: the keys of each, and the changes to its scenario.
     ///
     /// # Errors
-    /// A value of a varied key that no choice describes.
+    /// A text that names the value of a varied key that no choice describes.
     pub fn runs(&self, of: &Planned, quick: bool) -> Result<Vec<PlannedRun>, String> {
         let sets = match &of.vary {
             Vary::One(one) => core::slice::from_ref(one),

@@ -15,7 +15,7 @@ use thalweg_scenario::{Diagnostic, Scenario, is_random, nearest};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 
-/// What of a paper is run, and how.
+/// The part of a paper to run, and how to run it.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Ids of experiments, also with the `ours/` under which what was not published of them is shown, what ids begin with
@@ -30,12 +30,12 @@ pub struct Choice {
     pub replications: Option<u32>,
 }
 
-/// Why a paper cannot be run.
+/// The reason for which a paper cannot be run.
 #[derive(Debug)]
 pub enum PaperError {
     /// The paper has no experiment of this name.
     NoExperiment {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The most similar one.
         nearest: Option<String>,
@@ -48,9 +48,9 @@ pub enum PaperError {
     Plan(String),
     /// A scenario is wrong.
     Scenario {
-        /// Of which case.
+        /// The name of the case.
         case: String,
-        /// What is wrong.
+        /// The faults of the scenario.
         diagnostics: Vec<Diagnostic>,
     },
 }
@@ -91,7 +91,7 @@ pub struct Case {
     pub keys: Map<String, Value>,
     /// The scenario.
     pub scenario: Scenario,
-    /// What is simulated.
+    /// The network and traffic to simulate.
     pub spec: Arc<Spec>,
     /// Its seeds.
     pub seeds: Vec<u64>,
@@ -278,7 +278,7 @@ impl Prepared {
         self.cases.iter().find(|case| case.jobs.contains(&job))
     }
 
-    /// What the runs say. `runs` are the results of the jobs in order; fewer, or an incomplete one, after an
+    /// The results of the paper. `runs` are the results of the jobs in order; fewer, or an incomplete one, after an
     /// interruption: then what lacks its runs has no value.
     pub fn results(&self, mut runs: Vec<RunResult>) -> Results {
         runs.truncate(runs.iter().position(|run| !run.complete).unwrap_or(runs.len()));
@@ -318,5 +318,5 @@ impl Prepared {
 }
 
 const MOST_REPLICATIONS: u32 = 10_000;
-/// How the ids of what was not published begin.
+/// The beginning of the ids of what was not published.
 pub(super) const OURS: &str = "ours/";

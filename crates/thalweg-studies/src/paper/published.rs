@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What a paper published.
+/// The published values of a paper.
 #[derive(Clone, Debug)]
 pub struct Published {
     /// Its experiments, in the order of the file.
@@ -23,9 +23,9 @@ pub struct Experiment {
 pub struct Cell {
     /// The scheme.
     pub scheme: String,
-    /// What was measured, with its unit at the end.
+    /// The name of the quantity that was measured, with its unit at the end.
     pub metric: String,
-    /// What else tells it from others: the source, a parameter that was varied.
+    /// The other keys that tell the value from others: the source, a parameter that was varied.
     pub keys: Map<String, Value>,
     /// The published value: a number, or a text such as `> 70`.
     pub published: Option<Value>,
@@ -101,7 +101,7 @@ impl Published {
     /// Reads the file of a paper.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A text that says what is wrong with the file.
     pub fn read(text: &str) -> Result<Self, String> {
         let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let experiments = document["experiments"].as_array().ok_or("there are no `experiments`")?;

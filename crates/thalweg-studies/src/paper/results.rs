@@ -1,4 +1,4 @@
-//! What a paper's runs say, beside what was published.
+//! The results of a paper's runs, beside what was published.
 
 use super::published::{Cell, same};
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub struct Results {
     pub complete: bool,
     /// Each experiment.
     pub experiments: Vec<ExperimentResults>,
-    /// What the results decide.
+    /// The claims that the results decide.
     pub claims: Vec<Claim>,
 }
 
@@ -24,7 +24,7 @@ pub struct Results {
 pub struct ExperimentResults {
     /// Its name.
     pub id: String,
-    /// What it shows.
+    /// The subject of the experiment; empty where it has no title.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// Its values.
@@ -35,7 +35,7 @@ pub struct ExperimentResults {
 /// A value of ours beside the published one.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it is of, and what was published.
+    /// The subject of the value, and what was published.
     pub cell: Cell,
     /// The mean over the replications; none where no run was made for it.
     pub value: Option<f64>,
@@ -48,9 +48,9 @@ pub struct Row {
 pub struct Claim {
     /// Its name.
     pub id: String,
-    /// What is claimed.
+    /// The statement that is claimed.
     pub text: String,
-    /// Whether it holds.
+    /// True if our runs bear the claim out.
     pub holds: bool,
     /// The numbers that decide it.
     pub evidence: String,

@@ -1,4 +1,4 @@
-//! What the runs of an experiment measured.
+//! The runs of an experiment, with their measurements.
 
 use super::prepare::Case;
 use super::published::Cell;
@@ -17,7 +17,7 @@ pub struct Runs<'a> {
 /// The replications of a case.
 #[derive(Debug)]
 pub struct CaseRuns<'a> {
-    /// What was run.
+    /// The case that was run.
     pub case: &'a Case,
     /// One for each seed, in order; a single one where all are alike to the last packet. Never empty.
     pub results: &'a [RunResult],

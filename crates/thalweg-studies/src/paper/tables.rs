@@ -39,7 +39,7 @@ pub fn tables(results: &Results, style: Style) -> String {
     text
 }
 
-/// What ours shows of an experiment without published values.
+/// The results under `ours/` of an experiment without published values.
 fn of_ours<'a>(results: &'a Results, of: &ExperimentResults) -> Option<&'a ExperimentResults> {
     let id = format!("{OURS}{}", of.id);
     results.experiment(&id).filter(|_| of.rows.is_empty())

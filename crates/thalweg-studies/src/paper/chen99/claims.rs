@@ -1,4 +1,4 @@
-//! What the paper claims, decided by our runs.
+//! The claims of the paper, decided by our runs.
 
 use super::super::{Claim, Results};
 use super::metrics::{SOURCES, STEADY};

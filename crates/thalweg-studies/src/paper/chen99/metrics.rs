@@ -85,7 +85,7 @@ struct Span {
     to: f64,
 }
 
-/// What the bottleneck can carry in a span, in bits: 100 Mbit/s, and 50 from 1 s to 2 s.
+/// The capacity of the bottleneck in a span, in bits: 100 Mbit/s, and 50 from 1 s to 2 s.
 fn capacity(span: Span) -> f64 {
     let reduced = (span.to.min(2.0) - span.from.max(1.0)).max(0.0);
     1e8 * (span.to - span.from) - 5e7 * reduced
@@ -158,7 +158,8 @@ impl<'a> View<'a> {
         Some(at(span.to)? - at(span.from)?)
     }
 
-    /// How long after the drop to 50 Mbit/s the queue is above so many PDUs: twice what five sources aim at.
+    /// The time in seconds after the drop to 50 Mbit/s until the queue is no longer above so many PDUs: twice what
+    /// five sources aim at. `None` for runs of less than 2 s.
     fn recovery(&self, high: f64) -> Option<f64> {
         if self.end() < 2.0 {
             return None;
@@ -169,7 +170,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What is measured over the whole run; of the experiment that was published, the first ones are its own cells.
+/// The metrics of the whole run; of the experiment that was published, the first ones are its own cells.
 const WHOLE: [&str; 5] =
     ["throughput_percent", "fairness_index", "goodput_percent", "losses_pdus", "queue_recovery_s"];
 const PUBLISHED: usize = 2;

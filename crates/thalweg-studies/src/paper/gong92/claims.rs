@@ -1,4 +1,4 @@
-//! What the report claims, decided by our runs. A claim whose experiments were not run is left out.
+//! The claims of the report, decided by our runs. A claim whose experiments were not run is left out.
 
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
@@ -11,11 +11,12 @@ const LOSSES: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 const BUFFERS: [f64; 3] = [0.25, 0.5, 1.0];
 /// "Close to the maximum" and "nearly ideal", as shares.
 const CLOSE: f64 = 0.95;
-/// How far above the simulation the analysis may lie, and how far below it where both are all but ideal and the ends of a run
-/// blur its efficiency.
+/// The most by which the analysis may lie above the simulation, in efficiency.
 const TRACKS: f64 = 0.05;
+/// The most by which the analysis may lie below the simulation, where both are all but ideal and the ends of a run blur
+/// the simulation's efficiency.
 const NOISE: f64 = 0.005;
-/// What a comparison of two simulated efficiencies allows for chance.
+/// The difference that a comparison of two simulated efficiencies allows for chance.
 const CHANCE: f64 = 0.01;
 
 /// The claims that the results decide.
@@ -215,7 +216,7 @@ fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
     decide("9", &text, &parts)
 }
 
-/// How far the first two claims go with larger products. Not the paper's words, so each says what is found.
+/// Claims on how far the first two go with larger products. Not the paper's words, so each says what is found.
 fn larger_products(study: &Study<'_>) -> Vec<Claim> {
     let settings = [
         ("ours/155-mbps-60-ms", "155 Mbit/s, 60 ms", 73, 178),

@@ -1,4 +1,4 @@
-//! What the metrics mean.
+//! The metrics of the report.
 //!
 //! Throughput efficiency is the time that a segment takes on the wire over the mean time to deliver one, which is the
 //! share of the connection's rate that delivered packets have. Delays are from the start of a segment's first
@@ -48,7 +48,7 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     }
 }
 
-/// What the runs show beyond the published cells: all points of the figures, and the analysis beside them.
+/// The values of the runs beyond the published cells: all points of the figures, and the analysis beside them.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let mut rows = Vec::new();
     for case in &runs.cases {

@@ -1,4 +1,4 @@
-//! What the thesis claims, decided by our runs.
+//! The claims of the thesis, decided by our runs.
 //!
 //! A claim asks for values by experiment, scheme and metric; where one of them is missing, because its experiment was
 //! not run, the claim is left out.
@@ -348,9 +348,9 @@ const COUNTED_SECONDS: f64 = 60.0;
 const PACKET_BITS: f64 = 4096.0;
 /// The cut-back parameters of tables 4.7, 4.8 and 4.10.
 const CUTS: [f64; 7] = [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9];
-/// Where 0.5 is among them.
+/// The position of 0.5 in [`CUTS`].
 const HALF: usize = 2;
-/// Where the thesis has SEIF below Slow Start: three against two sources and the small buffer.
+/// The experiment in which the thesis has SEIF below Slow Start: three against two sources and the small buffer.
 const MOST_USERS: &str = "5.9/exp-8";
 
 #[cfg(test)]
@@ -362,7 +362,7 @@ mod tests {
     use super::super::PAPER;
     use super::*;
 
-    /// What was published, and numbers that fit it where nothing was.
+    /// The published values, and numbers that fit them where nothing was published.
     fn results() -> Results {
         let prepared = prepare(&PAPER, &Choice::default()).unwrap();
         let mut results = prepared.results(Vec::new());

@@ -36,7 +36,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     }
 }
 
-/// What the runs show beside the published cells: of each case the throughputs, drops and messages that were not
+/// The values of the runs beside the published cells: of each case the throughputs, drops and messages that were not
 /// published, and whether the windows of competing sources move together.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let of_case = |case: &CaseRuns<'_>| {
@@ -75,7 +75,7 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     runs.cases.iter().flat_map(measured).collect()
 }
 
-/// How much higher the throughput is than without what the scheme's name tells, in percent.
+/// The gain in throughput from what the scheme's name tells, in percent of the throughput without it.
 fn improvement(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     let (better, base) = match cell.scheme.as_str() {
         "seif-over-reacting" => ("seif", "reacting-feedback"),
@@ -164,7 +164,7 @@ fn window(run: &RunResult, flow: usize) -> Option<Vec<(Time, f64)>> {
     Some(series.points[begin.saturating_sub(1)..].to_vec())
 }
 
-/// How often a window fell after it had grown.
+/// The number of times that a window fell after it had grown.
 fn peaks(window: &[(Time, f64)]) -> f64 {
     let (mut peaks, mut grew) = (0, false);
     for pair in window.windows(2) {

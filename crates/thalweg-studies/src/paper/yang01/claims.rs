@@ -1,5 +1,5 @@
-//! What the paper claims, decided by our runs. A claim whose values are missing, because its experiments were not run, is
-//! left out.
+//! The claims of the paper, decided by our runs. A claim whose values are missing, because its experiments were not
+//! run, is left out.
 
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Row};
@@ -291,7 +291,8 @@ fn the_ratio_has_no_effect(study: &Study<'_>) -> Option<Claim> {
     )
 }
 
-/// How near our times are to the published ones: not a claim of the paper but of this reproduction.
+/// The claim that our times are as near to the published ones as promised: not a claim of the paper but of this
+/// reproduction.
 fn as_near_as_promised(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for (scheme, most, disciplines) in [

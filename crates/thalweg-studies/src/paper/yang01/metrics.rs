@@ -11,13 +11,15 @@ use thalweg_sim::{FlowResult, RunResult};
 pub const TIME: &str = "mean_transfer_time_s";
 /// Data packets that were sent again, of all flows of the first source, of a hundred sent.
 pub const RESENT: &str = "resent_percent";
-/// How well the order in which flows end follows that in which they begin: Spearman's rank correlation.
+/// The likeness of the order in which flows end to that in which they begin: Spearman's rank correlation, from -1 to
+/// 1.
 pub const FIRST_COME: &str = "start_order_correlation";
-/// How much of the 1 MB of each flow of a class has arrived by the end of the run, of a hundred.
+/// The share of the 1 MB of each flow of a class that has arrived by the end of the run, in percent.
 pub const DELIVERED: &str = "delivered_percent";
-/// How much more that is than in the run with the same seed and without ageing: the seeds differ far more than ageing does.
+/// The gain in that share over the run with the same seed and without ageing: the seeds differ far more than ageing
+/// does.
 pub const GAIN: &str = "gained_percent";
-/// Of a hundred runs, those in which it is less than a hundredth.
+/// The share of runs in which less than a hundredth of that 1 MB of each flow of a class has arrived, in percent.
 pub const STARVED: &str = "starved_percent";
 
 /// The classes of the paper.
@@ -45,7 +47,7 @@ pub fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     }
 }
 
-/// What is measured of runs of which nothing was published.
+/// The measurements of runs of which nothing was published.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
     let is_table = runs.id.starts_with("table-II/");
     let mut cells = Vec::new();
@@ -78,7 +80,7 @@ fn delivered(run: &RunResult, class: &str) -> Option<f64> {
     mean(&shares.collect::<Vec<f64>>())
 }
 
-/// What ageing has brought to the patient flows in each replication.
+/// The gain that ageing has brought to the patient flows in each replication.
 fn gained(runs: &Runs<'_>, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let patience = |case: &CaseRuns<'_>| case.keys().get("patience").and_then(Value::as_str) == Some("off");
     let without = runs.cases.iter().find(|case| patience(case)).filter(|_| !patience(case))?;

@@ -103,7 +103,8 @@ fn each_claim_can_fail() {
     assert_eq!(holds(&flat), [true, false, true, true]);
 }
 
-/// What chance may explain speaks neither for a claim nor against it, and is counted; what it cannot explain decides.
+/// A step that chance may explain speaks neither for a claim nor against it, and is counted; one that it cannot
+/// explain decides.
 #[test]
 fn steps_within_chance_are_named_and_decide_nothing() {
     let uncertain = |half: f64| {
