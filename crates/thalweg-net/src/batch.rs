@@ -13,7 +13,7 @@ const MOST_SEGMENTS: usize = 64;
 /// The most bytes of a run: one datagram, as far as the network layer is concerned, less the headers of IPv6.
 const MOST_BYTES: usize = 65_487;
 
-/// What a datagram is sent for.
+/// The purpose that a datagram is sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Anything.
@@ -24,7 +24,7 @@ pub enum Purpose {
     Probe,
 }
 
-/// What one system call can send.
+/// The datagrams that one system call can send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// To where.
@@ -38,7 +38,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// How many datagrams it is.
+    /// The number of datagrams in the run.
     pub fn segments(&self) -> usize {
         self.range.len().div_ceil(self.segment.max(1))
     }
@@ -68,7 +68,7 @@ impl Batch {
         self.runs.is_empty()
     }
 
-    /// What is to be sent.
+    /// The runs that are to be sent.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -85,13 +85,13 @@ impl Batch {
             .flat_map(|run| self.bytes(run).chunks(run.segment.max(1)).map(move |bytes| (run, bytes)))
     }
 
-    /// Whether a datagram of this size has room. An empty batch has room for any.
+    /// True if a datagram of this size has room. An empty batch has room for any.
     #[inline]
     pub fn has_room(&self, size: usize) -> bool {
         self.bytes.is_empty() || self.bytes.len() + size <= MOST_BYTES
     }
 
-    /// Where the next datagram starts.
+    /// The place in the batch at which the next datagram starts.
     #[inline]
     pub fn start(&self) -> usize {
         self.bytes.len()

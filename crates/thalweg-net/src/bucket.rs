@@ -24,19 +24,19 @@ impl Bucket {
         self.tokens = self.tokens.saturating_add(come).min(u64::from(self.rate) * BILLION);
     }
 
-    /// Whether there is one to take.
+    /// True if there is a token to take.
     pub fn has_one(&mut self, now: Time) -> bool {
         self.fill(now);
         self.tokens >= BILLION
     }
 
-    /// Whether at least half of a second's worth is there.
+    /// True if at least half of a second's worth is there.
     pub fn is_half_full(&mut self, now: Time) -> bool {
         self.fill(now);
         self.tokens * 2 >= u64::from(self.rate) * BILLION
     }
 
-    /// Whether a second's worth is there.
+    /// True if a second's worth is there.
     pub fn is_full(&mut self, now: Time) -> bool {
         self.fill(now);
         self.tokens >= u64::from(self.rate) * BILLION

@@ -11,7 +11,7 @@ use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::units::{Duration, Time};
 
-/// How long a cookie is good for: longer than any path's round trip, and short for a thief.
+/// The time for which a cookie is good: longer than any path's round trip, and short for a thief.
 const LIFE: Duration = Duration::from_secs(10);
 
 /// Makes and checks cookies.
@@ -78,7 +78,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Whether this one has made a handshake.
+    /// True if this cookie has made a handshake.
     pub fn contains(&self, cookie: &[u8]) -> bool {
         self.cookies.contains(cookie)
     }

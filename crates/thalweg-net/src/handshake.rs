@@ -32,7 +32,7 @@ pub const LONGEST_SERVICE: usize = 64;
 /// The longest encoded scheme, in bytes.
 pub const LONGEST_SCHEME: usize = 256;
 
-/// Why a handshake message was not taken.
+/// The refusal of a handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed;
 
@@ -42,10 +42,10 @@ impl From<snow::Error> for Failed {
     }
 }
 
-/// What a server tells its client under cover of the response.
+/// The parameters that a server tells its client under cover of the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerParameters {
-    /// What the client is to put on its packets.
+    /// The connection id that the client is to put on its packets.
     pub id: ConnectionId,
     /// A reset with this token comes from the server.
     pub token: [u8; TOKEN],
@@ -53,14 +53,14 @@ pub struct ServerParameters {
     pub largest: u16,
 }
 
-/// What a client tells its server under cover of the confirm.
+/// The parameters that a client tells its server under cover of the confirm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientParameters {
     /// A reset with this token comes from the client.
     pub token: [u8; TOKEN],
     /// The largest datagram that the client takes.
     pub largest: u16,
-    /// What the client wants of the server.
+    /// The service that the client wants of the server.
     pub service: String,
     /// The scheme of the streams, as a flow's scheme encodes it.
     pub scheme: Vec<u8>,
@@ -73,8 +73,8 @@ pub struct Secrets {
     pub client: Secret,
     /// Of packets from the server.
     pub server: Secret,
-    /// What only these two ends of this handshake have in common: the hash of all that was said in it (Noise, section 11.2,
-    /// channel binding). It is no secret.
+    /// The bytes that only these two ends of this handshake have in common: the hash of all that was said in it
+    /// (Noise, section 11.2, channel binding). They are no secret.
     pub binding: [u8; 32],
 }
 
@@ -151,7 +151,7 @@ pub struct Responder {
     start: Start,
 }
 
-/// What a responder was made from.
+/// The material that a responder was made from.
 #[derive(Clone, Debug)]
 struct Start {
     identity: Identity,

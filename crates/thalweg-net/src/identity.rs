@@ -1,9 +1,9 @@
-//! Who an end is: a static key pair of X25519.
+//! The identity of an end: a static key pair of X25519.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Where random bytes come from. Keys, connection ids and tokens are made from them.
+/// The source of random bytes. Keys, connection ids and tokens are made from them.
 pub trait Entropy: Send {
     /// Fills `bytes` with random bytes that nobody else can guess.
     fn fill(&mut self, bytes: &mut [u8]);
@@ -105,7 +105,7 @@ impl Identity {
         PublicKey(self.secret).to_string()
     }
 
-    /// What others know it by.
+    /// The public key that others know this end by.
     pub fn public(&self) -> PublicKey {
         self.public
     }

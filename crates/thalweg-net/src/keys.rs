@@ -80,7 +80,7 @@ pub struct Sealer {
     next: u64,
 }
 
-/// Why a packet could not be sealed: all numbers are used up.
+/// The error of a packet that could not be sealed: all numbers are used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
@@ -141,7 +141,7 @@ pub struct Opener {
     window: ReplayWindow,
 }
 
-/// Why a packet was not opened.
+/// The reason for which a packet was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It came before, or too late to tell.

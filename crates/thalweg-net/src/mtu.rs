@@ -1,4 +1,5 @@
-//! How large a datagram the path takes: packetization layer path MTU discovery for datagram transports (RFC 8899).
+//! The size of the datagrams that the path takes: packetization layer path MTU discovery for datagram transports (RFC
+//! 8899).
 //!
 //! A path starts with what every path takes ([`SAFE_DATAGRAM`]). Probes of other sizes are sent, and only what a probe has
 //! shown to arrive is used. What is used is confirmed from time to time while data is sent, and at once when a flow's
@@ -12,7 +13,7 @@ use thalweg_proto::units::{Duration, Time};
 /// and PPPoE likewise; jumbo frames likewise.
 const COMMON: [u16; 6] = [1444, 1452, 1464, 1472, 8952, 8972];
 
-/// What most paths take at most.
+/// The largest datagram that most paths take.
 const ETHERNET: u16 = 1472;
 
 /// A size is given up after so many probes (MAX_PROBES of RFC 8899, section 5.1.2).
@@ -35,11 +36,11 @@ const CONFIRM: Duration = Duration::from_secs(2);
 struct Probe {
     size: u16,
     tries: u8,
-    /// When it counts as lost.
+    /// The time at which the probe counts as lost.
     deadline: Time,
 }
 
-/// What happened to the size in use.
+/// The change of the size in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Larger datagrams may be sent.
@@ -59,9 +60,9 @@ pub struct Discovery {
     /// The search is on.
     searching: bool,
     probe: Option<Probe>,
-    /// When the next search begins, while none is on.
+    /// The time at which the next search begins, while none is on.
     next_search: Time,
-    /// When the size in use is confirmed, if it was used until then.
+    /// The time at which the size in use is confirmed, if it was used until then.
     next_confirm: Time,
     used: bool,
 }
@@ -137,7 +138,7 @@ impl Discovery {
         (Some(size), change)
     }
 
-    /// When [`Discovery::poll`] has something to do; [`Time::ZERO`] for at once.
+    /// The time at which [`Discovery::poll`] has something to do; [`Time::ZERO`] for at once.
     pub fn deadline(&self) -> Time {
         if let Some(probe) = self.probe {
             return probe.deadline;

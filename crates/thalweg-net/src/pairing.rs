@@ -13,7 +13,7 @@
 //!
 //! The keys of both ends and the connection's [binding](crate::live::Connection::binding) are part of what SPAKE2 makes its
 //! key of. Somebody in between has two connections, with two bindings and a key of its own, so that what one end says is of
-//! no use to the other. Who does not know the code learns with each run only whether one guess was right; the server, which
+//! no use to the other. Whoever does not know it learns with each run only whether one guess was right; the server, which
 //! may be asked often, counts them. The client proves first: whoever guesses cannot leave before the server knows.
 
 use crate::cookie::constant_time_eq;
@@ -94,16 +94,16 @@ pub struct Ends {
     pub client: PublicKey,
     /// The server's key.
     pub server: PublicKey,
-    /// What only these two have in common.
+    /// The bytes that only these two ends have in common.
     pub binding: [u8; 32],
 }
 
-/// Why two ends are not paired.
+/// The reason for which two ends are not paired.
 #[derive(Debug)]
 pub enum PairingError {
     /// The connection ended. Before [`serve`] has read the peer's half this is no guess.
     Stream {
-        /// What happened.
+        /// The error of the stream.
         error: io::Error,
         /// The peer can have learnt whether its guess was right.
         guessed: bool,
@@ -170,7 +170,7 @@ impl Ends {
     }
 }
 
-/// What each end shows to have SPAKE2's key.
+/// The proofs by which each end shows to have SPAKE2's key.
 struct Proofs {
     client: [u8; 32],
     server: [u8; 32],

@@ -29,7 +29,7 @@ const SILENT_EXPIRIES: u8 = 3;
 pub struct Path {
     /// The peer's address.
     pub remote: SocketAddr,
-    /// What it carries.
+    /// The search for the largest datagram that the path carries.
     pub mtu: Discovery,
     /// Datagrams that may be marked are not known to be lost here.
     takes_ecn: bool,
@@ -50,7 +50,7 @@ struct Challenge {
     due: Time,
 }
 
-/// What a path that is not proved wants.
+/// The action that a path that is not proved wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Nothing now.
@@ -84,17 +84,17 @@ impl Path {
         Self { challenge: Some(challenge), ..Self::proved(remote, limit) }
     }
 
-    /// Whether the peer has shown that it receives here.
+    /// True if the peer has shown that it receives here.
     pub fn is_proved(&self) -> bool {
         self.challenge.is_none()
     }
 
-    /// Whether what may be marked is sent as such.
+    /// True if data that may be marked is sent as such.
     pub fn takes_ecn(&self) -> bool {
         self.takes_ecn
     }
 
-    /// What is known of marks on this path, for flows that heed them.
+    /// The state of the network's marks on this path, for flows that heed them.
     pub fn ecn(&self) -> Ecn {
         match (self.takes_ecn, self.answered) {
             (false, _) => Ecn::Failed,
@@ -130,7 +130,7 @@ impl Path {
         self.sent += bytes as u64;
     }
 
-    /// How many bytes may be sent now.
+    /// The number of bytes that may be sent now.
     #[inline]
     pub fn allowance(&self) -> u64 {
         if self.is_proved() { u64::MAX } else { (self.received * AMPLIFICATION).saturating_sub(self.sent) }
@@ -151,7 +151,7 @@ impl Path {
         Ask::Challenge(challenge.token)
     }
 
-    /// When [`Path::poll`] has something to do.
+    /// The time at which [`Path::poll`] has something to do.
     pub fn deadline(&self) -> Time {
         self.challenge.map_or(Time::MAX, |challenge| challenge.due)
     }

@@ -45,7 +45,7 @@ impl Default for Tolerance {
     }
 }
 
-/// What a resequencer gives out.
+/// The items and losses that a resequencer gives out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Release<T> {
     /// The next item in order.
@@ -54,7 +54,7 @@ pub enum Release<T> {
     Lost(u64),
 }
 
-/// What a resequencer has counted.
+/// The counts that a resequencer keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResequencerStats {
     /// Items given out.
@@ -88,7 +88,7 @@ pub struct Resequencer<T> {
 #[derive(Clone, Debug)]
 struct Held<T> {
     number: u64,
-    /// When the first of this item and those beyond it came: since then any gap before it is known.
+    /// The time at which the first of this item and those beyond it came: since then any gap before it is known.
     since: Time,
     /// A gap lay before it when it came.
     waited: bool,
@@ -140,7 +140,7 @@ impl<T> Resequencer<T> {
         self.next
     }
 
-    /// How many items wait.
+    /// The number of items that wait.
     pub fn len(&self) -> usize {
         self.held.len()
     }
@@ -150,7 +150,7 @@ impl<T> Resequencer<T> {
         self.held.is_empty()
     }
 
-    /// How long a gap is waited for at `now`.
+    /// The time for which a gap is waited for at `now`.
     pub fn tolerance(&self, now: Time) -> Duration {
         let seen = self.lateness.longest(now, self.bounds.memory);
         (seen + seen / 4).max(self.bounds.least).min(self.bounds.most)
@@ -177,7 +177,7 @@ impl<T> Resequencer<T> {
         self.held.insert(at, Held { number, since, waited, item });
     }
 
-    /// What is to be given out at `now`, if anything. Ask until there is nothing.
+    /// The next item or loss to be given out at `now`, if there is one. Ask until there is nothing.
     pub fn poll(&mut self, now: Time) -> Option<Release<T>> {
         let first = self.held.front()?;
         let (number, since) = (first.number, first.since);
@@ -199,8 +199,8 @@ impl<T> Resequencer<T> {
         Some(Release::Lost(lost))
     }
 
-    /// When the first gap is given up, if nothing comes before; `None` without a gap. Later than the `now` of a poll that
-    /// gave nothing.
+    /// The time at which the first gap is given up, if nothing comes before; `None` without a gap. Later than the
+    /// `now` of a poll that gave nothing.
     pub fn timeout(&self, now: Time) -> Option<Time> {
         self.held.front().map(|first| first.since + self.tolerance(now))
     }
@@ -279,7 +279,7 @@ mod tests {
         Tolerance { least: millis(least), most: millis(most), memory: Duration::from_secs(10), capacity }
     }
 
-    /// What comes out now: numbers, and `-n` for n lost.
+    /// The items that come out now: numbers, and `-n` for n lost.
     fn drain(resequencer: &mut Resequencer<i64>, now: u64) -> Vec<i64> {
         let mut all = Vec::new();
         while let Some(release) = resequencer.poll(at(now)) {

@@ -1,4 +1,4 @@
-//! What endpoints are told, and what they tell.
+//! The settings that endpoints are told, and the events that they tell.
 
 use crate::flow::{Recorder, Scheme};
 use crate::identity::{Identity, PublicKey};
@@ -7,7 +7,7 @@ use crate::wire::LARGEST_DATAGRAM;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-/// Which peers are talked to.
+/// The peers that are talked to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Any that has a key: who it is has to be decided by other means.
@@ -22,7 +22,7 @@ impl Trust {
         Self::Keys(BTreeSet::from([key]))
     }
 
-    /// Whether it has this key.
+    /// True if the key is one of those that are trusted.
     pub fn includes(&self, key: &PublicKey) -> bool {
         match self {
             Self::Anyone => true,
@@ -31,7 +31,7 @@ impl Trust {
     }
 }
 
-/// What bounds an endpoint.
+/// The bounds of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections that clients may have open at a time, and no more than have room in `memory`, with 64 KiB each.
@@ -39,8 +39,8 @@ pub struct Limits {
     /// Of these, connections of clients about whom the application has not decided yet
     /// ([`Session::admit`](crate::session::Session::admit)). Of more, the oldest of the address that has most is closed.
     pub strangers: usize,
-    /// What all connections may make this end keep, in bytes, each what its window takes. The first get as much as they are
-    /// to have, and later ones an eighth of what is left.
+    /// The bytes that all connections may make this end keep, each what its window takes. The first get as much as
+    /// they are to have, and later ones an eighth of what is left.
     pub memory: u64,
     /// Handshakes with clients that have not shown who they are.
     pub handshakes: usize,
@@ -63,9 +63,9 @@ impl Default for Limits {
 /// Whom an endpoint answers.
 #[derive(Clone, Debug)]
 pub struct Listen {
-    /// Which clients may connect.
+    /// The clients that may connect.
     pub trust: Trust,
-    /// What clients may ask for.
+    /// The services that clients may ask for.
     pub services: Vec<String>,
     /// The names of the schemes that they may choose; `None` for any. A scheme decides how much this end sends and when, for
     /// the client that has chosen it.
@@ -89,11 +89,11 @@ impl Listen {
 /// An endpoint's settings.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Who it is.
+    /// The endpoint's own identity.
     pub identity: Identity,
     /// Whom it answers; `None` answers nobody.
     pub listen: Option<Listen>,
-    /// What it bounds.
+    /// The bounds that it keeps to.
     pub limits: Limits,
     /// Of its connections.
     pub session: SessionConfig,
@@ -122,13 +122,13 @@ impl EndpointConfig {
 /// Whom to connect to, and for what.
 #[derive(Clone, Debug)]
 pub struct Connect {
-    /// Where.
+    /// The server's address.
     pub remote: SocketAddr,
-    /// Which keys it may have.
+    /// The keys that the server may have.
     pub trust: Trust,
-    /// What is wanted of it.
+    /// The service that is wanted of the server.
     pub service: String,
-    /// How bytes are to be moved.
+    /// The scheme by which bytes are to be moved.
     pub scheme: Scheme,
     /// Keeps what happens at this end's stream, if that is wanted.
     pub recorder: Option<Recorder>,
@@ -141,7 +141,7 @@ pub struct Handle {
     pub(super) generation: u64,
 }
 
-/// Why there is no connection.
+/// The reason for which there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectError {
     /// Nobody answered in time.
@@ -152,11 +152,11 @@ pub enum ConnectError {
     Narrow,
     /// The one who answers speaks this version of the protocol, and this end another ([`VERSION`](crate::wire::VERSION)).
     Version(u8),
-    /// What is asked for cannot be said: a name is too long.
+    /// A name of what is asked for is too long to be said.
     Unspeakable,
 }
 
-/// What an endpoint tells.
+/// The events that an endpoint tells.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EndpointEvent {
     /// A connection that was asked for is there.
@@ -170,9 +170,9 @@ pub enum EndpointEvent {
     Accepted {
         /// Its key.
         peer: PublicKey,
-        /// What it wants.
+        /// The service that the client wants.
         service: String,
-        /// Where it is.
+        /// The client's address.
         remote: SocketAddr,
         /// Its key is one that is trusted; without, the application decides ([`Endpoint::admit`](super::Endpoint::admit)).
         known: bool,

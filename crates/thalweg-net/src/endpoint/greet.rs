@@ -1,4 +1,4 @@
-//! How connections come about: the handshake at both ends, with what it may cost.
+//! The beginning of connections: the handshake at both ends, with what it may cost.
 
 use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Limits, Listen, State, Trust};
 use crate::batch::{Batch, Purpose};
@@ -23,7 +23,7 @@ pub(super) struct Connecting {
     pub due: Time,
     pub deadline: Time,
     pub tries: u32,
-    /// When the hello was sent first, or the one with a cookie.
+    /// The time at which the hello was sent first, or the one with a cookie.
     pub first: Option<Time>,
     /// The shortest time from then to an answer.
     pub rtt: Option<Duration>,
@@ -378,7 +378,7 @@ impl Connecting {
         }
     }
 
-    /// Why nothing came of it.
+    /// The reason for which no connection came of the attempt.
     pub fn failure(&self) -> ConnectError {
         match (self.wrong, self.version) {
             (Some(key), _) => ConnectError::WrongKey(key),

@@ -29,7 +29,7 @@ const MOST_REMEMBERED: usize = 4096;
 /// All half-open handshakes.
 #[derive(Debug)]
 pub struct HalfOpen {
-    /// Which there are.
+    /// The handshakes that there are, by host.
     pub shares: Shares,
     rate: u32,
     all: Bucket,

@@ -42,11 +42,11 @@ struct Entry {
     state: State,
     /// It is in the list of those to be polled.
     ready: bool,
-    /// Where it is among the deadlines.
+    /// The time under which the entry is among the deadlines.
     deadline: Time,
     /// From where it came, while it is among the strangers.
     stranger: Option<SocketAddr>,
-    /// What it may have waiting, as it was counted.
+    /// The bytes that the connection may have waiting, as they were counted.
     promised: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct Endpoint {
     ids: HashMap<ConnectionId, usize>,
     /// By the ids on packets that go, which resets name. Peers choose them: the last one has it.
     remote_ids: HashMap<ConnectionId, usize>,
-    /// Which handshake a client's hello belongs to.
+    /// The handshakes that clients' hellos belong to.
     hellos: HashMap<(SocketAddr, ConnectionId), usize>,
     half_open: HalfOpen,
     spent: Spent,
@@ -98,7 +98,7 @@ impl core::fmt::Debug for Endpoint {
     }
 }
 
-/// Where a datagram came from.
+/// The origin of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// From whom.
@@ -221,7 +221,7 @@ impl Endpoint {
         }
     }
 
-    /// An open connection. Who changes it is to [`touch`](Endpoint::touch) it afterwards.
+    /// An open connection. [`touch`](Endpoint::touch) it after a change.
     pub fn session(&mut self, handle: Handle) -> Option<&mut Session> {
         match &mut self.entry(handle)?.state {
             State::Open(session) => Some(session),
@@ -261,7 +261,8 @@ impl Endpoint {
         }
     }
 
-    /// What the next connection may have waiting: an eighth of what is left beside that which all others have at least.
+    /// The bytes that the next connection may have waiting: an eighth of what is left beside that which all others
+    /// have at least.
     fn to_promise(&self) -> u64 {
         let Limits { memory, .. } = self.config.limits;
         let left = (memory - memory / 4).saturating_sub(self.promised);
@@ -584,7 +585,7 @@ impl Endpoint {
         }
     }
 
-    /// What proves that a reset for packets with `id` comes from this end.
+    /// The token that proves that a reset for packets with `id` comes from this end.
     fn token(&self, id: ConnectionId) -> [u8; TOKEN] {
         let hash = blake3::keyed_hash(&self.reset_key, &id.0);
         let mut token = [0; TOKEN];
@@ -599,8 +600,8 @@ const MOST_ANSWERS: usize = 64;
 /// Resets that are sent in a second, and at once.
 const RESETS: u32 = 100;
 
-/// The key of the tokens that make resets believable. Who can have a packet answered by another socket with the same key gets
-/// the token of any connection id (RFC 9000, section 21.11), so that no two sockets have the same.
+/// The key of the tokens that make resets believable. Whoever can have a packet answered by another socket with the same key
+/// gets the token of any connection id (RFC 9000, section 21.11), so that no two sockets have the same.
 fn reset_key(config: &EndpointConfig, entropy: &mut dyn Entropy) -> [u8; 32] {
     let mut material = config.identity.secret().to_vec();
     match &config.place {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::units::Time;
 
-/// What is counted as one client host: an IPv4 address, or the first 64 bits of one of IPv6.
+/// The unit that is counted as one client host: an IPv4 address, or the first 64 bits of one of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Host(u64, bool);
 
@@ -37,7 +37,7 @@ impl Shares {
         Self { most: most.max(1), open: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
     }
 
-    /// Whether more than half are taken.
+    /// True if more than half of the places are taken.
     pub fn is_half_full(&self) -> bool {
         self.count * 2 > self.most
     }

@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Time};
 #[derive(Clone, Debug)]
 pub struct Clock {
     start: Instant,
-    /// What it showed when it was started anew, in nanoseconds in all.
+    /// The time that the clock showed when it was started anew, in nanoseconds in all.
     before: u64,
     ahead: Option<Jumps>,
 }
@@ -39,7 +39,7 @@ impl Clock {
         (Self { ahead: Some(jumps.clone()), ..Self::new() }, jumps)
     }
 
-    /// What it shows.
+    /// The time that the clock shows.
     #[inline]
     pub fn now(&self) -> Time {
         Time::ZERO + Duration::from_nanos(self.nanos() - self.before)

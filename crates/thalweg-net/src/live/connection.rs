@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::Failure;
 
-/// Why there is no connection, or not any more.
+/// The reason for which there is no connection, or not any more, or for which a call on it failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetError {
     /// It could not be made.
@@ -94,7 +94,7 @@ impl From<NetError> for io::Error {
     }
 }
 
-/// What all handles of a connection hold. The last one closes it.
+/// The part that all handles of a connection hold. The last one closes it.
 #[derive(Debug)]
 pub(super) struct Inner {
     pub(super) pipe: Arc<Pipe>,
@@ -157,18 +157,18 @@ impl Connection {
         self.inner.peer.key
     }
 
-    /// What only the two ends of this connection have in common, whatever somebody in between does: each connection has
-    /// another. It is no secret.
+    /// The bytes that only the two ends of this connection have in common, whatever somebody in between does: each
+    /// connection has others. They are no secret.
     pub fn binding(&self) -> &[u8; 32] {
         &self.inner.peer.binding
     }
 
-    /// Where the peer was when the connection was made.
+    /// The peer's address when the connection was made.
     pub fn remote(&self) -> SocketAddr {
         self.inner.peer.remote
     }
 
-    /// What the client wants of the server.
+    /// The service that the client wants of the server.
     pub fn service(&self) -> &str {
         &self.inner.peer.service
     }
@@ -192,7 +192,7 @@ impl Connection {
         self.inner.close(code, reason);
     }
 
-    /// Why it ended, if it has.
+    /// The reason for which the connection ended; `None` while it has not.
     pub fn closed(&self) -> Option<Closed> {
         self.inner.pipe.lock().closed.clone()
     }
@@ -241,7 +241,8 @@ impl SendStream {
     /// of a second, within bounds. Pieces of 64 KiB and more make full packets.
     ///
     /// # Errors
-    /// The connection has ended, or this stream; some of the piece may have been written.
+    /// [`NetError::Closed`] once the connection has ended, [`NetError::Finished`] once this stream has;
+    /// some of the piece may have been written.
     pub fn write_slice(&mut self, data: Slice) -> Result<(), NetError> {
         let mut rest = data;
         loop {
@@ -263,7 +264,7 @@ impl SendStream {
     /// [`SendStream::write_slice`], without blocking, and of a whole piece as soon as there is some room.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Closed`] once the connection has ended, [`NetError::Finished`] once this stream has.
     pub async fn write_slice_async(&mut self, data: Slice) -> Result<(), NetError> {
         poll_fn(|context| {
             let mut state = self.inner.pipe.lock();
@@ -302,7 +303,7 @@ impl SendStream {
     /// Ends the stream, and waits until the peer has all of it and knows that it is all.
     ///
     /// # Errors
-    /// The connection ended before that.
+    /// [`NetError::Closed`] if the connection ends before that.
     pub fn finish(&mut self) -> Result<(), NetError> {
         self.begin_finish();
         let mut state = self.inner.pipe.lock();
@@ -317,7 +318,7 @@ impl SendStream {
     /// [`SendStream::finish`], without blocking.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Closed`] if the connection ends before that.
     pub async fn finish_async(&mut self) -> Result<(), NetError> {
         self.begin_finish();
         poll_fn(|context| {
@@ -386,7 +387,7 @@ impl Write for SendStream {
 #[derive(Debug)]
 pub struct RecvStream {
     pub(super) inner: Arc<Inner>,
-    /// What is left of the last piece.
+    /// The part that is left of the last piece.
     pub(super) rest: Option<Slice>,
 }
 
@@ -395,7 +396,8 @@ impl RecvStream {
     /// long copies them.
     ///
     /// # Errors
-    /// The connection ended before the stream did, or the peer's application stopped early.
+    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the
+    /// peer's application stopped early.
     pub fn read_slice(&mut self) -> Result<Option<Slice>, NetError> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));
@@ -441,7 +443,8 @@ impl RecvStream {
     /// [`RecvStream::read_slice`], without blocking.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the
+    /// peer's application stopped early.
     pub async fn read_slice_async(&mut self) -> Result<Option<Slice>, NetError> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));

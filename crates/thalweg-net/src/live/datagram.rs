@@ -18,7 +18,7 @@ impl Connection {
     /// ([`datagrams_dropped`](crate::session::SessionStats::datagrams_dropped)).
     ///
     /// # Errors
-    /// [`NetError::DatagramSize`], or the connection has ended.
+    /// [`NetError::DatagramSize`]; [`NetError::Closed`] once the connection has ended.
     pub fn send_datagram(&self, bytes: &[u8]) -> Result<(), NetError> {
         if !(1..=LONGEST_DATAGRAM).contains(&bytes.len()) {
             return Err(NetError::DatagramSize);
@@ -41,7 +41,7 @@ impl Connection {
     /// ([`Connection::datagrams_missed`]).
     ///
     /// # Errors
-    /// The connection has ended, and no datagram is left.
+    /// [`NetError::Closed`] once the connection has ended and no datagram is left.
     pub fn recv_datagram(&self) -> Result<Slice, NetError> {
         let mut state = self.inner.pipe.lock();
         loop {
@@ -55,7 +55,7 @@ impl Connection {
     /// [`Connection::recv_datagram`], without blocking. One caller waits at a time: of several only the last is woken.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Closed`] once the connection has ended and no datagram is left.
     pub async fn recv_datagram_async(&self) -> Result<Slice, NetError> {
         poll_fn(|context| {
             let mut state = self.inner.pipe.lock();

@@ -17,8 +17,8 @@ use thalweg_proto::units::{Duration, Time};
 /// Batches sent before what has come is looked at again.
 const SENDS: usize = 4;
 
-/// What is taken before it is acknowledged, in bytes: a few calls' worth of datagrams that come one by one, or one of those
-/// that come together.
+/// The most that is taken before it is acknowledged, in bytes: a few calls' worth of datagrams that come one by one,
+/// or one of those that come together.
 const TAKES: usize = 192 << 10;
 
 /// A call counts as so many, however few it brings.
@@ -36,7 +36,7 @@ const LATE: Time = Time::from_picos(200 * DAY);
 /// In picoseconds.
 const DAY: u64 = 86_400 * 1_000_000_000_000;
 
-/// How long peers are told of the end when a socket is dropped.
+/// The time for which peers are told of the end when a socket is dropped.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The thread's state.
@@ -57,7 +57,7 @@ pub(super) struct Driver {
     touched: bool,
     /// An empty list for those that ring next.
     spare: Vec<Arc<Pipe>>,
-    /// What was delivered and to which connection, until all of it is handed over.
+    /// The slices that were delivered, until all of them are handed over to the connection that `delivering` names.
     delivered: Vec<Slice>,
     delivering: Option<Handle>,
     rest: Rest,

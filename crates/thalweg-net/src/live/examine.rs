@@ -1,4 +1,4 @@
-//! What this host gives to UDP: buffers, offloads, timers.
+//! The means that this host gives to UDP: buffers, offloads, timers.
 
 use super::clock::Clock;
 use crate::keys::{Sealer, Secret};
@@ -12,16 +12,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// What was found.
+/// The findings of an examination.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// From where the examined path starts.
     pub local: IpAddr,
-    /// What was asked of the system for each of a socket's buffers.
+    /// The size that was asked of the system for each of a socket's buffers.
     pub asked: Bytes,
-    /// What it gave for sending. Linux doubles what was asked, for its own use.
+    /// The size that the system gave for sending. Linux doubles what was asked, for its own use.
     pub send_buffer: Bytes,
-    /// What it gave for receiving.
+    /// The size that the system gave for receiving.
     pub receive_buffer: Bytes,
     /// The largest packet of the interface towards the target, headers included, where a target was given.
     pub interface_mtu: Option<Bytes>,
@@ -35,9 +35,9 @@ pub struct Findings {
     pub ecn: bool,
     /// By how much a sleep of 100 us is too long, in the middle of many.
     pub oversleep: Duration,
-    /// How long it takes to read the clock.
+    /// The time that it takes to read the clock.
     pub clock: Duration,
-    /// How fast one processor seals packets of 1400 bytes.
+    /// The rate at which one processor seals packets of 1400 bytes.
     pub sealing: Rate,
     /// Processors that may be used.
     pub processors: usize,

@@ -13,7 +13,7 @@ pub enum Part {
     Bytes(Slice),
     /// Here so many packets are missing and will not come.
     Hole {
-        /// How many, at least one.
+        /// The number of missing packets, at least one.
         packets: u32,
     },
 }
@@ -44,7 +44,8 @@ impl RecvStream {
     /// [`RecvStream::read_part`], without blocking.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the
+    /// peer's application stopped early.
     pub async fn read_part_async(&mut self) -> Result<Option<Part>, NetError> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(Part::Bytes(rest)));

@@ -1,4 +1,4 @@
-//! What the handles of a connection and the thread that serves it share.
+//! The state that the handles of a connection and the thread that serves it share.
 
 use crate::endpoint::{ConnectError, Handle};
 use crate::flow::Reading;
@@ -16,7 +16,7 @@ pub(super) const PART: u64 = 32 << 10;
 /// Datagrams that wait, each way. When there are more, the oldest is dropped.
 pub(super) const MOST_DATAGRAMS: usize = 256;
 
-/// What a connection is waiting for, or has come to.
+/// The stage that the opening of a connection has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
     /// The handshake.
@@ -27,7 +27,7 @@ pub(super) enum Opening {
     Failed(ConnectError),
 }
 
-/// Who is at the other end.
+/// The peer at the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub key: PublicKey,
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub opening: Opening,
     pub outgoing: VecDeque<Slice>,
     pub outgoing_bytes: u64,
-    /// How many of them may wait.
+    /// The number of outgoing bytes that may wait.
     pub room: u64,
     pub finish: bool,
     pub stop: bool,
@@ -52,15 +52,15 @@ pub(super) struct State {
     pub incoming: Incoming,
     /// Bytes that the application has taken.
     pub taken: u64,
-    /// Where packets are missing, in bytes from the beginning of the stream, and how many.
+    /// The places where packets are missing, in bytes from the beginning of the stream, and how many.
     pub holes: VecDeque<(u64, u32)>,
     pub datagrams_out: VecDeque<Slice>,
     pub datagrams_dropped: u64,
     pub datagrams_in: VecDeque<Slice>,
     pub datagrams_missed: u64,
-    /// What the application has taken and the thread has not heard of, in bytes and pieces.
+    /// The data that the application has taken and the thread has not heard of, in bytes and pieces.
     pub consumed: (u64, u32),
-    /// How much of that may be.
+    /// The most of that data that there may be before the thread hears of it.
     pub reading: Reading,
     pub ended: Option<bool>,
     /// The application deals with a peer that was a stranger.
@@ -83,8 +83,8 @@ pub(super) struct State {
     pub datagram_waker: Option<Waker>,
 }
 
-/// What was delivered and waits to be read. Short pieces are copied together: each would hold on to the buffer in which it
-/// came, and a peer that sends a byte a packet would have a thousand times of it kept.
+/// The data that was delivered and waits to be read. Short pieces are copied together: each would hold on to the
+/// buffer in which it came, and a peer that sends a byte a packet would have a thousand times of it kept.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     pieces: VecDeque<Slice>,
@@ -120,7 +120,7 @@ impl Incoming {
         }
     }
 
-    /// What comes next is not joined with what is there.
+    /// Seals the last piece: what comes next is not joined with what is there.
     pub fn seal(&mut self) {
         if !self.short.is_empty() {
             self.pieces.push_back(Slice::new(&self.short[..]));

@@ -1,4 +1,5 @@
-//! When a thread that has nothing to do looks at its socket again, and when readers hear of what has come.
+//! The times at which a thread that has nothing to do looks at its socket again, and at which readers hear of what has
+//! come.
 //!
 //! Whoever waits for a datagram is woken by the first. Where they come in quick succession that is once for every few of
 //! them, and waking up costs more than they do: the receiver of 1472 B datagrams that pass the host one by one spent a third
@@ -10,7 +11,8 @@
 
 use thalweg_proto::units::{Duration, Time};
 
-/// How long a nap is, and how late whatever is due may be done. The round trip seems longer by no more than this.
+/// The length of a nap, and the most by which anything that is due may be late. The round trip seems longer by no more
+/// than this.
 const NAP: Duration = Duration::from_micros(50);
 
 /// So many datagrams since the thread slept last are many.
@@ -21,7 +23,7 @@ const MANY: usize = 16;
 const MOST_UNTOLD: u64 = 64 << 10;
 const UNTOLD: Duration = Duration::from_micros(100);
 
-/// How a thread sleeps.
+/// The way in which a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
     /// Until something comes, or so long at most; `None` for ever.
@@ -30,7 +32,7 @@ pub enum Sleep {
     Nap(Duration),
 }
 
-/// What has come since the thread slept last, and who has not heard of it.
+/// The datagrams that have come since the thread slept last, and the bytes that readers have not heard of.
 #[derive(Debug, Default)]
 pub struct Rest {
     datagrams: usize,
@@ -50,7 +52,7 @@ impl Rest {
         self.untold.get_or_insert((now, 0)).1 += bytes;
     }
 
-    /// Whether readers are to be told now of what was handed over, though the thread is busy.
+    /// True if readers are to be told now of what was handed over, though the thread is busy.
     pub fn tells(&mut self, now: Time) -> bool {
         let tells =
             self.untold.is_some_and(|(since, bytes)| bytes >= MOST_UNTOLD || now.since(since) >= UNTOLD);
@@ -60,13 +62,14 @@ impl Rest {
         tells
     }
 
-    /// Whether they are to be told before the thread sleeps. `may_nap` is false where it matters when a datagram came.
+    /// True if readers are to be told before the thread sleeps. `may_nap` is false where it matters when a datagram
+    /// came.
     pub fn tells_before_sleep(&mut self, may_nap: bool) -> bool {
         let goes_on = self.naps && may_nap && self.datagrams >= MANY;
         !goes_on && self.untold.take().is_some()
     }
 
-    /// How to sleep, where something is due in `span`.
+    /// The way to sleep, where something is due in `span`.
     pub fn sleep(&mut self, span: Option<Duration>, may_nap: bool) -> Sleep {
         self.naps = core::mem::take(&mut self.datagrams) >= MANY && may_nap;
         match may_nap {

@@ -23,15 +23,15 @@ use thalweg_proto::units::Bytes;
 /// A socket's settings.
 #[derive(Clone, Debug)]
 pub struct SocketConfig {
-    /// Where to listen, or from where to connect. Port 0 takes any that is free.
+    /// The address to listen at, or to connect from. Port 0 takes any that is free.
     pub bind: SocketAddr,
-    /// Who it is and whom it answers.
+    /// The settings of the endpoint: its identity, and the clients that it answers.
     pub endpoint: EndpointConfig,
-    /// What is asked of the system for each of the socket's buffers.
+    /// The size that is asked of the system for each of the socket's buffers.
     pub buffer: Bytes,
-    /// Which offloads are used.
+    /// The offloads that are used.
     pub offload: Offload,
-    /// What its connections take for the time.
+    /// The clock that its connections take the time from.
     pub clock: Clock,
 }
 
@@ -42,7 +42,7 @@ impl SocketConfig {
     }
 }
 
-/// What handles ask of the thread.
+/// The work that handles ask of the thread.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     /// Pipes in which something was done.
@@ -85,7 +85,7 @@ pub(super) struct Arrivals {
     pub over: bool,
 }
 
-/// What handles and the thread share.
+/// The state that handles and the thread share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Wakes the thread.
@@ -196,7 +196,7 @@ impl Socket {
         Ok(Self { running: Arc::new(Running { shared, thread: Some(thread) }) })
     }
 
-    /// Where it is bound.
+    /// The address that the socket is bound to.
     pub fn local(&self) -> SocketAddr {
         self.running.shared.local
     }
@@ -209,7 +209,8 @@ impl Socket {
     /// Connects, and waits until the handshake is over.
     ///
     /// # Errors
-    /// Nobody answers, or somebody else than expected.
+    /// [`NetError::Connect`] with the reason if there is no connection: nobody answers, or somebody else than expected;
+    /// [`NetError::Closed`] if the socket's thread has ended.
     pub fn connect(&self, connect: Connect) -> Result<Connection, NetError> {
         let asked = self.begin(connect);
         let pipe = &asked.pipe;
@@ -224,7 +225,8 @@ impl Socket {
     /// [`Socket::connect`], without blocking. Dropped before it is ready, it gives up.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Connect`] with the reason if there is no connection: nobody answers, or somebody else than expected;
+    /// [`NetError::Closed`] if the socket's thread has ended.
     pub async fn connect_async(&self, connect: Connect) -> Result<Connection, NetError> {
         let asked = self.begin(connect);
         poll_fn(|context| {
@@ -254,7 +256,7 @@ impl Socket {
     /// The next connection that a client makes.
     ///
     /// # Errors
-    /// The socket's thread has ended.
+    /// [`NetError::Over`] once the socket's thread has ended.
     pub fn accept(&self) -> Result<Connection, NetError> {
         let shared = &self.running.shared;
         let mut arrivals = shared.arrivals();
@@ -273,7 +275,7 @@ impl Socket {
     /// [`Socket::accept`], for so long at most; `None` when nobody came.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Over`] once the socket's thread has ended.
     pub fn accept_within(&self, span: std::time::Duration) -> Result<Option<Connection>, NetError> {
         let shared = &self.running.shared;
         let arrivals = shared.arrivals();
@@ -292,7 +294,7 @@ impl Socket {
     /// [`Socket::accept`], without blocking.
     ///
     /// # Errors
-    /// As there.
+    /// [`NetError::Over`] once the socket's thread has ended.
     pub async fn accept_async(&self) -> Result<Connection, NetError> {
         let shared = &self.running.shared;
         let pipe = poll_fn(|context| {
@@ -311,8 +313,8 @@ impl Socket {
     }
 }
 
-/// What tells a socket from all others of its identity: the host, as systemd names it (`machine-id(5)`; hosts without are told
-/// apart by their addresses only), and its address.
+/// The bytes that tell a socket from all others of its identity: the host, as systemd names it (`machine-id(5)`; hosts
+/// without are told apart by their addresses only), and its address.
 fn place(local: SocketAddr) -> Vec<u8> {
     let mut place = std::fs::read("/etc/machine-id").unwrap_or_default();
     place.extend_from_slice(local.to_string().as_bytes());
@@ -325,7 +327,7 @@ mod tests {
     use crate::endpoint::{Listen, Trust};
     use crate::identity::Identity;
 
-    /// What a panic of the thread does is to drop its state.
+    /// The effect of a panic of the thread: its state is dropped.
     #[test]
     fn nobody_waits_for_a_thread_that_is_gone() {
         let bind = "127.0.0.1:0".parse().unwrap();

@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use thalweg_proto::payload::Slice;
 
-/// Which offloads are used.
+/// The choice of the offloads that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offload {
     /// Whatever the host gives.
@@ -25,7 +25,7 @@ pub enum Offload {
     None,
 }
 
-/// What a socket has counted.
+/// The counts that a socket keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpStats {
     /// Calls that sent something.
@@ -47,8 +47,8 @@ pub struct UdpStats {
 /// The bytes of a receive buffer: as many as the kernel puts together.
 const LARGE: usize = 1 << 16;
 
-/// What fills no more than half of a buffer is copied to one that fits, so that it does not hold on to a large one. The
-/// smallest has this size, and the others twice that of the one before.
+/// The smallest of the sizes of buffers; each other has twice the size of the one before. Data that fills no more than
+/// half of a buffer is copied to one that fits, so that it does not hold on to a large one.
 const SMALL: usize = 1 << 11;
 
 /// Sizes of buffers, from [`SMALL`] to [`LARGE`].
@@ -76,17 +76,17 @@ pub struct Udp {
     state: UdpSocketState,
     offload: Offload,
     buffers: Vec<Buffer>,
-    /// How many of them the next call uses.
+    /// The number of buffers that the next call uses.
     in_use: usize,
     metas: [RecvMeta; BUFFERS],
     pools: [Pool; SIZES],
     pub stats: UdpStats,
     is_v6: bool,
-    /// What the socket says of marks where a call does not.
+    /// The mark that the socket puts on datagrams where a call names none.
     single_ecn: Option<EcnCodepoint>,
 }
 
-/// What a call received.
+/// The datagrams that a call received, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Come {
     /// Datagrams that were handed out.
@@ -97,7 +97,7 @@ pub struct Come {
     pub more: bool,
 }
 
-/// What became of a run.
+/// The fate of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
     /// It is on its way.
@@ -145,7 +145,7 @@ impl Udp {
         })
     }
 
-    /// Where it is bound.
+    /// The address that the socket is bound to.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
@@ -247,8 +247,8 @@ impl Udp {
         self.state.try_send((&self.socket).into(), &transmit)
     }
 
-    /// Whether what is sent singly from now on may be marked: calls for many datagrams say it of none, so that the socket
-    /// has to. False where it cannot be told.
+    /// Sets whether datagrams that are sent singly from now on may be marked: calls for many datagrams say it of none,
+    /// so that the socket has to. False where it cannot be told.
     fn set_markable(&mut self, purpose: Purpose) -> bool {
         let wanted = ecn(purpose);
         if self.single_ecn != wanted {
@@ -264,7 +264,7 @@ impl Udp {
         true
     }
 
-    /// Sends datagrams of one run in one call, each by itself. How many bytes the socket took, at least one datagram.
+    /// Sends datagrams of one run in one call, each by itself; returns the bytes that the socket took, at least one datagram.
     fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
         let destination = self.mapped(run.destination).as_any();
         let mut datagrams = contents.chunks(run.segment);
@@ -310,7 +310,7 @@ impl Udp {
     }
 }
 
-/// What a datagram says of marks.
+/// The mark that a datagram of this purpose carries.
 fn ecn(purpose: Purpose) -> Option<EcnCodepoint> {
     (purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0)
 }
@@ -323,7 +323,7 @@ fn is_too_large(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
 }
 
-/// What came in one piece.
+/// The bytes that came in one piece.
 #[derive(Debug)]
 pub struct Received<'a> {
     buffer: &'a mut Buffer,
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
     use thalweg_proto::units::Duration;
 
-    /// What the datagrams that arrive say of marks.
+    /// The marks on the datagrams that arrive.
     fn arrived(receiver: &UdpSocket, state: &UdpSocketState, count: usize) -> Vec<Option<EcnCodepoint>> {
         let mut seen = Vec::new();
         let mut buffer = vec![0; LARGE];

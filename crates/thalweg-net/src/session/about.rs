@@ -1,4 +1,4 @@
-//! What sessions are told, and what they tell.
+//! The settings that sessions are told, and the events that they tell.
 
 use crate::flow::{FlowStats, Scheme};
 use crate::identity::PublicKey;
@@ -7,7 +7,7 @@ use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Failure, Limit};
 use thalweg_proto::units::Duration;
 
-/// Which end of the connection this is.
+/// The end of a connection that a session is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The end that asked for the connection.
@@ -28,7 +28,7 @@ pub mod code {
     pub const SCHEME: u16 = 3;
     /// There is no room for more connections.
     pub const BUSY: u16 = 4;
-    /// What the client asks for is not served here.
+    /// The service that the client asks for is not there.
     pub const SERVICE: u16 = 5;
     /// A flow gave up.
     pub const FAILED: u16 = 6;
@@ -40,7 +40,7 @@ pub mod code {
     pub const APPLICATION: u16 = 256;
 }
 
-/// Why a connection ended.
+/// The reason for which a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Closed {
     /// This end closed it.
@@ -64,14 +64,14 @@ pub enum Closed {
     Failed(Failure),
 }
 
-/// What a session tells its application.
+/// The events that a session tells its application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionEvent {
     /// Data of the peer's stream, in order.
     Delivered(Slice),
     /// At this place of the peer's stream so many packets are missing for good, which its scheme allows.
     Hole {
-        /// How many.
+        /// The number of missing packets.
         packets: u32,
     },
     /// A datagram of the peer.
@@ -89,16 +89,16 @@ pub enum SessionEvent {
     Closed(Closed),
 }
 
-/// What a connection is about, settled by the handshake.
+/// The terms of a connection, settled by the handshake.
 #[derive(Clone, Debug)]
 pub struct Agreed {
-    /// Which end this is.
+    /// The end of the connection that this is.
     pub side: Side,
     /// The peer's static key.
     pub peer: PublicKey,
-    /// What the client wants of the server.
+    /// The service that the client wants of the server.
     pub service: String,
-    /// How bytes are moved.
+    /// The scheme by which bytes are moved.
     pub scheme: Scheme,
     /// The connection id on packets from the peer.
     pub local: ConnectionId,
@@ -108,14 +108,14 @@ pub struct Agreed {
     pub token: [u8; TOKEN],
     /// The largest datagram that both ends take.
     pub largest: u16,
-    /// What only the two ends of this handshake have in common.
+    /// The bytes that only the two ends of this handshake have in common.
     pub binding: [u8; 32],
     /// The peer's key is among those that this end was told to trust. About others the application decides
     /// ([`Session::admit`](super::Session::admit)); until then they are strangers, who get little.
     pub known: bool,
 }
 
-/// What an application may choose of a session.
+/// The choices that an application has about a session.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionConfig {
     /// A peer that is silent for so long is gone.
@@ -141,7 +141,7 @@ impl Default for SessionConfig {
     }
 }
 
-/// Whether this end's data is sent as capable of ECN (RFC 3168), and if not, why.
+/// The state of ECN (RFC 3168) for this end's data: sent as capable of it, or not, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// No: the scheme does nothing about marks, or was told not to.
@@ -187,11 +187,11 @@ pub struct SessionStats {
     pub bytes_received: u64,
     /// Datagrams of this end's application that were dropped, because more came than could be sent.
     pub datagrams_dropped: u64,
-    /// How often the peer's address changed.
+    /// The number of times that the peer's address changed.
     pub migrations: u64,
     /// The largest datagram that is sent.
     pub datagram: u16,
-    /// Whether data is sent as capable of ECN.
+    /// The state of ECN for the data that is sent.
     pub ecn: Ecn,
     /// Packets that came with the network's mark.
     pub marked: u64,
@@ -199,7 +199,7 @@ pub struct SessionStats {
     pub sending: FlowStats,
     /// The flow that carries the peer's stream.
     pub receiving: FlowStats,
-    /// What holds the sending flow back.
+    /// The limit that holds the sending flow back.
     pub limit: Option<Limit>,
 }
 

@@ -1,4 +1,5 @@
-//! What a session may send that nobody asked its application for: acknowledgements, requests, repeats, answers, probes.
+//! The bytes that a session may send that nobody asked its application for: acknowledgements, requests, repeats,
+//! answers, probes.
 //!
 //! Schemes have timers and rules that the peer takes part in choosing, and nothing in them says how much they send for how
 //! little. This does, for all of them: what is sent and is no new data of the application is at most [`FOR_ONE`] bytes for
@@ -23,16 +24,16 @@ pub const GREETING: u64 = 64;
 /// No more than this is saved up, in bytes: twice the largest window that there usually is.
 const MOST: u64 = 32 << 20;
 
-/// How much may be sent now.
+/// The bytes that may be sent now.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// In bytes. What is not known before it is made may bring it below zero.
     left: i64,
     /// Since when nothing was added for the time.
     at: Time,
-    /// What a stranger may be sent; `None` for one that is none.
+    /// The bytes that a stranger may be sent; `None` for a peer that is no stranger.
     stranger: Option<u64>,
-    /// What the handshake brought, which is for a refusal.
+    /// The bytes that the handshake brought, which are for a refusal.
     handshake: u64,
 }
 
@@ -48,7 +49,7 @@ impl Budget {
         self.stranger = None;
     }
 
-    /// Whether it is one.
+    /// True if the peer is a stranger.
     pub const fn is_stranger(&self) -> bool {
         self.stranger.is_some()
     }
@@ -87,7 +88,7 @@ impl Budget {
         self.left = self.left.saturating_add_unsigned(bytes).min(MOST as i64);
     }
 
-    /// How many bytes a datagram may have.
+    /// The number of bytes that a datagram may have.
     #[inline]
     pub const fn room(&self) -> u64 {
         match self.stranger {
@@ -96,7 +97,7 @@ impl Budget {
         }
     }
 
-    /// Whether more may be sent at `now` that is no new data; if not, when.
+    /// Checks that more may be sent at `now` that is no new data; the error is the time from which it may.
     #[inline]
     pub fn check(&mut self, now: Time) -> Result<(), Time> {
         if self.left < EACH_SECOND as i64 {
@@ -107,7 +108,7 @@ impl Budget {
         if self.left > 0 { Ok(()) } else { Err(self.at + span(self.left.unsigned_abs() + 1)) }
     }
 
-    /// What the time brings, up to a second's worth.
+    /// Adds what the time brings, up to a second's worth.
     fn fill(&mut self, now: Time) {
         let nanos = now.since(self.at).as_picos() / 1000;
         let come = u128::from(nanos) * u128::from(EACH_SECOND) / NANOS;
@@ -124,7 +125,7 @@ impl Budget {
 
 const NANOS: u128 = 1_000_000_000;
 
-/// How long so many bytes take to come.
+/// The time that so many bytes take to come.
 fn span(bytes: u64) -> Duration {
     let nanos = (u128::from(bytes) * NANOS).div_ceil(u128::from(EACH_SECOND));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -40,16 +40,16 @@ pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
 /// Statements that wait for a packet. A peer that asks for more answers than that is not answered.
 const MOST_STATEMENTS: usize = 16;
 
-/// What is kept of what a stranger sends, in bytes, at most.
+/// The most that is kept of what a stranger sends, in bytes.
 pub const STRANGER_MEMORY: u64 = 64 << 10;
 
 /// PDUs that are taken of one packet. This end puts one into each; more of them are worth more answers than packets.
 const MOST_PDUS: usize = 4;
 
-/// What keeps a PDU counts as no less than so many bytes.
+/// The least that a PDU counts as where it is kept, in bytes.
 const LEAST_HELD: u64 = 1024;
 
-/// What every confirm has at the least, in bytes: a sealed key, and parameters with their tag.
+/// The least that every confirm has, in bytes: a sealed key, and parameters with their tag.
 const SAFE_CONFIRM: u64 = 96;
 
 /// Datagrams that wait to be sent. When there are more, the oldest is dropped.
@@ -61,7 +61,7 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// A peer's address may change so often in a second. More changes than that are somebody's who copies packets.
 const MOVES: u32 = 4;
 
-/// What a session wants after a poll.
+/// The next thing that a session wants after a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The batch is full: send it, and poll again.
@@ -105,9 +105,9 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Draining {
     until: Time,
-    /// What the peer is to hear; `None` where it was the one that closed.
+    /// The message that the peer is to hear; `None` where it was the one that closed.
     close: Option<Vec<u8>>,
-    /// When it is told again.
+    /// The time at which the message is sent again.
     due: Time,
     tries: u32,
 }
@@ -131,14 +131,14 @@ pub struct Session {
     /// The last proved path, while the present one is not, and what is asked of it: who answers from there is still there.
     fallback: Option<Path>,
     recall: [u8; 8],
-    /// How often the peer may be at another address.
+    /// The changes that the peer's address may still make now.
     moves: Bucket,
     /// The highest number of a packet that came: only the newest moves the path.
     newest: u64,
     slots: Vec<Slot>,
     /// Puts packets back into the order in which they were sent, for schemes that need it.
     order: Option<Box<Resequencer<Ordered>>>,
-    /// Whose turn it is.
+    /// The slot whose turn it is.
     turn: usize,
     statements: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
     /// Datagrams of the application that wait to be sent.
@@ -147,7 +147,7 @@ pub struct Session {
     phase: Phase,
     events: VecDeque<SessionEvent>,
     last_heard: Time,
-    /// When a sign of life was asked for last.
+    /// The time at which a sign of life was asked for last.
     last_ping: Time,
     rtt: Option<Duration>,
     ping_sent: Option<(u64, Time)>,
@@ -162,7 +162,7 @@ pub struct Session {
     heeds_marks: bool,
     budget: Budget,
     progress: Progress,
-    /// What waits for the application is no more than this, in bytes.
+    /// The most data that waits for the application, in bytes.
     memory: u64,
     /// Bytes that a stranger may still send, of schemes whose windows cannot be made smaller.
     strange: Option<u64>,
@@ -170,7 +170,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// What flows are told of a path on which nothing has been sent yet.
+    /// The hints that flows get about a path on which nothing has been sent yet.
     pub(crate) fn hints(config: &SessionConfig, rtt: Option<Duration>) -> PathHints {
         let maximum = u32::from(SAFE_DATAGRAM - OVERHEAD);
         PathHints { maximum, rtt, memory: config.memory, ..PathHints::default() }
@@ -249,7 +249,7 @@ impl Session {
         self.strange = None;
     }
 
-    /// Whether nobody has decided about this peer yet.
+    /// True if nobody has decided about this peer yet.
     pub fn is_stranger(&self) -> bool {
         self.budget.is_stranger()
     }
@@ -277,12 +277,12 @@ impl Session {
         }
     }
 
-    /// What the handshake settled.
+    /// The terms that the handshake settled.
     pub fn agreed(&self) -> &Agreed {
         &self.agreed
     }
 
-    /// Where the peer is.
+    /// The peer's address.
     pub fn remote(&self) -> SocketAddr {
         self.path.remote
     }
@@ -320,7 +320,7 @@ impl Session {
         self.events.pop_front()
     }
 
-    /// Whether this end's data may be marked by the network: the scheme heeds marks, and the path is not known to lose
+    /// True if this end's data may be marked by the network: the scheme heeds marks, and the path is not known to lose
     /// what may be marked.
     fn is_markable(&self) -> bool {
         self.heeds_marks && self.path.takes_ecn()
@@ -328,15 +328,15 @@ impl Session {
 
     // What the application does.
 
-    /// How many bytes more may be written now. When it was less than the application had, [`SessionEvent::Writable`] says
-    /// when to ask again.
+    /// The number of bytes more that may be written now. When it was less than the application had,
+    /// [`SessionEvent::Writable`] says when to ask again.
     pub fn writable(&mut self) -> u64 {
         let room = self.sending().map_or(0, |flow| flow.writable());
         self.wants_room = true;
         room
     }
 
-    /// How many bytes ought to wait to be written, at most.
+    /// The most bytes that ought to wait to be written.
     pub fn ahead(&mut self) -> u64 {
         self.sending().map_or(0, |flow| flow.ahead())
     }
@@ -371,7 +371,7 @@ impl Session {
         true
     }
 
-    /// How much of what was delivered the application may take before it says so.
+    /// The part of what was delivered that the application may take before it says so.
     pub fn reading(&self) -> Reading {
         let receiving = self.slots.iter().find(|slot| !slot.sends);
         receiving.map_or(Reading { bytes: 1, pieces: 1 }, |slot| slot.flow.reading())

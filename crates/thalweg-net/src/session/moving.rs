@@ -1,4 +1,4 @@
-//! Where the peer is: what happens when it speaks from another address, and what becomes of the old one.
+//! The peer's address: what happens when it speaks from another one, and what becomes of the old one.
 
 use super::{Session, Side};
 use crate::identity::Entropy;

@@ -20,16 +20,16 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// as many fail once in a hundred thousand times.
 const TRIES: u32 = 40;
 
-/// Whether data gets through.
+/// The progress of data on the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     /// The bytes sent once when it was looked at last, and since when they are the same.
     sent: u64,
     since: Time,
-    /// When it is looked at next; `MAX` while nothing is on the way.
+    /// The time at which progress is looked at next; `MAX` while nothing is on the way.
     due: Time,
     tries: u32,
-    /// When the last probe was sent.
+    /// The time at which the last probe was sent.
     asked: Time,
 }
 
@@ -38,7 +38,7 @@ impl Progress {
         Self { sent: 0, since: Time::ZERO, due: Time::ZERO, tries: 0, asked: Time::ZERO }
     }
 
-    /// When [`Session::look_at_progress`] has something to do.
+    /// The time at which [`Session::look_at_progress`] has something to do.
     pub const fn due(&self) -> Time {
         self.due
     }

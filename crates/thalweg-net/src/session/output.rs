@@ -1,4 +1,4 @@
-//! What a session sends, and when.
+//! The output of a session: what it sends, and when.
 
 use super::{Closed, Next, Phase, Session, SessionEvent, code};
 use crate::batch::{Batch, Purpose};

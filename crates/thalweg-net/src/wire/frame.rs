@@ -20,7 +20,7 @@
 use super::{HEADER, SAFE_DATAGRAM, TAG};
 use core::ops::Range;
 
-/// Which flow a PDU belongs to.
+/// The number of the flow that a PDU belongs to.
 pub type FlowNumber = u16;
 
 /// The bytes before a PDU that goes up to the end of its packet.
@@ -56,18 +56,18 @@ pub enum Frame<'a> {
         /// For people.
         reason: &'a str,
     },
-    /// What the engines of a flow say to each other.
+    /// A PDU, by which the engines of a flow speak to each other.
     Pdu {
         /// The flow.
         flow: FlowNumber,
-        /// Where in the payload the PDU is.
+        /// The place of the PDU in the payload.
         range: Range<usize>,
     },
-    /// What an application says to the other, once.
+    /// A message of one application to the other, sent once.
     Datagram(&'a [u8]),
 }
 
-/// Why frames could not be read. The peer is authenticated, so this is its mistake.
+/// The error of frames that could not be read. The peer is authenticated, so this is its mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 

@@ -1,4 +1,4 @@
-//! What travels in a UDP datagram.
+//! The packets that travel in UDP datagrams.
 //!
 //! One datagram is one packet. Its first byte tells the kind:
 //!
@@ -48,9 +48,9 @@ pub struct ConnectionId(pub [u8; 8]);
 pub enum Packet<'a> {
     /// A client asks for a connection.
     Hello {
-        /// Where answers are to go.
+        /// The connection id that answers are to go to.
         source: ConnectionId,
-        /// What the server gave out before; empty at first.
+        /// The cookie that the server gave out before; empty at first.
         cookie: &'a [u8],
         /// The first Noise message.
         message: &'a [u8],
@@ -80,19 +80,19 @@ pub enum Packet<'a> {
     Reset {
         /// The id of the packet that it answers.
         destination: ConnectionId,
-        /// What only the peer of that connection can know.
+        /// The token that only the peer of that connection can know.
         token: &'a [u8; TOKEN],
     },
     /// A server does not speak the version of a hello.
     Version {
         /// The client's connection id.
         destination: ConnectionId,
-        /// What the server speaks.
+        /// The version that the server speaks.
         version: u8,
     },
     /// A client asks for a connection in another version.
     OtherHello {
-        /// Where answers are to go.
+        /// The connection id that answers are to go to.
         source: ConnectionId,
     },
     /// Frames under the keys of a connection.
