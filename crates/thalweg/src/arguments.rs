@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use thalweg_proto::units::Duration;
 use thalweg_report::report::Plot;
 
-/// What can be listed.
+/// A kind of thing that can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// Transport schemes
@@ -35,7 +35,7 @@ pub struct RunArguments {
     /// The scenario file, or the name of a built-in scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// How.
+    /// The options of the run.
     #[command(flatten)]
     pub options: Options,
 }
@@ -52,12 +52,12 @@ pub struct CompareArguments {
     /// Differences below this share of a value decide nothing ("2 %")
     #[arg(long, value_name = "SHARE", default_value = "1 %", value_parser = share)]
     pub margin: f64,
-    /// How.
+    /// The options of the runs.
     #[command(flatten)]
     pub options: Options,
 }
 
-/// How a scenario is run, and where results go.
+/// The options of a run: how the scenario is run, and where results go.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Change the scenario: a key with its tables, and a value ("link.core.rate=50 Mbit/s")
@@ -217,7 +217,7 @@ pub struct ValidateArguments {
     pub sets: Vec<String>,
 }
 
-/// What `--trace` draws.
+/// The drawing that `--trace` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Trace {
     /// A sequence diagram: who sends what, and when it arrives

@@ -50,7 +50,7 @@ pub struct BenchServerArguments {
     /// Serve so many connections at a time; more are refused
     #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub connections: u32,
-    /// How the socket is used.
+    /// The options of the socket.
     #[command(flatten)]
     pub socket: BenchSocket,
     /// Print one JSON document a client in place of text
@@ -85,7 +85,7 @@ pub struct BenchClientArguments {
     /// Record what the sender sees of the path, as qlog, for `thalweg infer`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["reverse", "parallel"])]
     pub record: Option<PathBuf>,
-    /// How the socket is used.
+    /// The options of the socket.
     #[command(flatten)]
     pub socket: BenchSocket,
     /// Print one JSON document in place of text
@@ -99,7 +99,7 @@ pub struct BenchClientArguments {
     pub quiet: bool,
 }
 
-/// How a socket is used.
+/// The options of a benchmark's socket.
 #[derive(Debug, Args)]
 pub struct BenchSocket {
     /// Send and receive datagrams one by one, as on a host without offloads
@@ -119,7 +119,7 @@ pub struct BenchSocket {
 /// The name under which servers are asked for.
 const SERVICE: &str = "bench";
 
-/// What is written at once. The same bytes are sent again and again, as a file in the page cache would be.
+/// The bytes that are written at once. The same ones are sent again and again, as a file in the page cache would be.
 const PIECE: usize = 1 << 18;
 
 /// No client may ask for more.
@@ -133,7 +133,7 @@ pub fn bench(what: &Bench, console: &Console) -> Done {
     }
 }
 
-/// What a client asks for: 1 byte, 1 for data from the server; 8 bytes, for how many milliseconds.
+/// A client's request: 1 byte, 1 for data from the server; 8 bytes, the time in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     reverse: bool,
@@ -143,7 +143,8 @@ struct Request {
 impl Request {
     const LENGTH: usize = 9;
 
-    /// What is on its way when the time is over may arrive for so long: a second, or a tenth of the time.
+    /// The time in which what is on its way at the end may still arrive: a second, or a tenth of the time if that is
+    /// longer.
     fn grace(self) -> Duration {
         (self.time / 10).max(Duration::from_secs(1))
     }
@@ -313,10 +314,10 @@ fn read_all(receive: &mut RecvStream, progress: &AtomicU64) -> Result<(u64, Vec<
     Ok((bytes, tail))
 }
 
-/// What a server counts takes less.
+/// The bytes that are kept of the end of a stream; what a server counts takes less.
 const TAIL: usize = 2048;
 
-/// What the server counted, and the bytes that say so.
+/// The server's counts, and the number of the bytes that say them.
 fn trailer(tail: &[u8]) -> Option<(Value, u64)> {
     let (text, length) = tail.split_last_chunk()?;
     let length = u32::from_be_bytes(*length) as usize;
@@ -452,11 +453,11 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     console.print(&text)
 }
 
-/// What became of one connection.
+/// The measurements of one connection.
 struct Measured {
     bytes: u64,
     time: Duration,
-    /// What had been written and had not arrived when the time was over; `None` where that is not known.
+    /// The bytes that had been written and had not arrived when the time was over; `None` where that is not known.
     missing: Option<u64>,
     /// Null where it did not answer in time.
     server: Value,

@@ -11,7 +11,7 @@ use thalweg_sim::spec::Spec;
 /// A capture into a file.
 pub type FileCapture = Capture<BufWriter<File>>;
 
-/// Where captures are made and written.
+/// The point at which captures are made, and the file to which they are written.
 #[derive(Clone, Debug)]
 pub struct Captures {
     point: Point,
@@ -49,7 +49,7 @@ pub fn file_name(path: &Path, scheme: Option<&str>, seed: u64, ending: &str) -> 
     path.with_file_name(format!("{stem}{scheme}-{seed}{ending}"))
 }
 
-/// What `place` means: the flows' sources or sinks, or both directions of a link.
+/// The point that `place` means: the flows' sources or sinks, or both directions of a link.
 fn point(place: &str, spec: &Spec) -> Result<Point, Error> {
     match place {
         "source" => return Ok(Point::Source),

@@ -1,4 +1,4 @@
-//! What scenarios can use, as their schema tells it.
+//! The lists of what scenarios can use, as their schema tells it.
 
 use crate::arguments::Kind;
 
@@ -62,7 +62,7 @@ fn first_sentence(text: &str) -> String {
     words[..end].join(" ").trim_end_matches('.').to_owned()
 }
 
-/// What a scenario file says about itself: its title.
+/// The title that a scenario file gives itself.
 fn about(text: &str) -> String {
     let title = text.lines().find_map(|line| line.strip_prefix("title = "));
     title.map(|title| title.trim().trim_matches('"').to_owned()).unwrap_or_default()

@@ -9,12 +9,12 @@ use thalweg_report::output::{FolderError, PngError, Style};
 use thalweg_report::results::Document;
 use thalweg_scenario::Diagnostic;
 
-/// Where results and messages go, and what the commands of this process know.
+/// The outputs for results and messages, and the registry that the commands of this process know.
 #[derive(Debug)]
 pub struct Console {
-    /// What scenarios can use by name.
+    /// The things that scenarios can use by name.
     pub registry: Arc<Registry>,
-    /// What the reader of standard output can see.
+    /// The style that the reader of standard output can see.
     pub style: Style,
     quiet: bool,
 }
@@ -22,7 +22,7 @@ pub struct Console {
 /// The end of a command.
 pub type Done = Result<(), Error>;
 
-/// Why a command ends without success.
+/// The reason for which a command ends without success.
 #[derive(Debug)]
 pub enum Error {
     /// The call is wrong.
@@ -113,7 +113,7 @@ impl Console {
 }
 
 impl Error {
-    /// What a command that ends so exits with.
+    /// The exit code of a command that ends so.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Scenario(_) => 2,

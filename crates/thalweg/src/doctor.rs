@@ -71,7 +71,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     console.print(&text)
 }
 
-/// What to do about what was found.
+/// The advice about what was found.
 fn advice(findings: &Findings) -> Vec<String> {
     let mut advice = Vec::new();
     for (name, key, got) in [

@@ -25,12 +25,12 @@ use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{NoTrace, Record, Tracer};
 use thalweg_sim::verify::Verifier;
 
-/// What is simulated under each seed.
+/// A scheme that is simulated under each seed.
 #[derive(Clone, Debug)]
 pub struct Scheme {
     /// The scheme's name where several are compared.
     pub name: Option<String>,
-    /// What is simulated.
+    /// The specification that is simulated.
     pub spec: Arc<Spec>,
     /// The scenario with everything written out.
     pub expanded: String,
@@ -57,17 +57,18 @@ impl Scheme {
 
 /// A batch of runs: each scheme under each seed.
 pub struct Execution<'a> {
-    /// What is run, with its seeds.
+    /// The header of the results: what is run, with its seeds.
     pub header: Header,
     /// One scheme without a name, or several with.
     pub schemes: Vec<Scheme>,
-    /// How many simulations at a time; one for each processor without.
+    /// The number of simulations at a time; one for each processor without.
     pub jobs: Option<NonZeroUsize>,
-    /// Where each run stops, in the order of seeds and then schemes, if it is a repetition of interrupted ones.
+    /// The number of events after which each run stops, in the order of seeds and then schemes, if it is a repetition
+    /// of interrupted ones.
     pub events: Option<Vec<u64>>,
     /// Packet captures.
     pub captures: Option<Captures>,
-    /// What senders did, as qlog.
+    /// Logs of what senders did, as qlog.
     pub qlogs: Option<Qlogs>,
     /// Sequence diagrams.
     pub sequences: Option<Sequences>,
@@ -75,11 +76,11 @@ pub struct Execution<'a> {
     pub lines: Option<Arc<Lines>>,
     /// Check every packet.
     pub verify: bool,
-    /// Where series go.
+    /// The folder that series go to.
     pub folder: Option<&'a Folder>,
     /// Keep series for a page or a picture.
     pub keep_series: bool,
-    /// Which packets are kept for a page.
+    /// The packets that are kept for a page.
     pub replay: Option<Replays>,
     /// Set to end early.
     pub stop: Arc<AtomicBool>,
@@ -143,7 +144,7 @@ impl Execution<'_> {
         Job { spec: Arc::clone(&self.scheme(run).spec), seed: self.seed(run), events }
     }
 
-    /// What watches the packets of a run.
+    /// The tracers that watch the packets of a run.
     fn traces(&self, run: usize, failed: &Mutex<Option<Error>>) -> Traces {
         let (scheme, seed) = (self.scheme(run), self.seed(run));
         let begin = |captures: &Captures| captures.begin(scheme.name.as_deref(), seed);
@@ -208,10 +209,10 @@ impl Tracer for Traces {
     }
 }
 
-/// What comes out of watching a run.
+/// The results of watching a run.
 #[derive(Debug, Default)]
 struct Ended {
-    /// What there is to say.
+    /// The notes that there are to say.
     notes: Vec<String>,
     /// Packets for a page.
     replay: Option<Replay>,
@@ -301,7 +302,7 @@ impl<'a> TableFiles<'a> {
     }
 }
 
-/// What has come out of a batch so far.
+/// The results that have come out of a batch so far.
 struct Gathered<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,

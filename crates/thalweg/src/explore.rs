@@ -59,7 +59,7 @@ pub struct ExploreArguments {
     pub quiet: bool,
 }
 
-/// What is explored.
+/// The task that is explored.
 enum Task {
     /// A few packets and all that can happen to them.
     Packets(Bounds),
@@ -146,7 +146,7 @@ fn unknown(name: &str) -> String {
 }
 
 impl Task {
-    /// What may happen, in a line or two.
+    /// The things that may happen, in a line or two.
     fn header(&self) -> String {
         match self {
             Self::Packets(bounds) => format!(
@@ -175,7 +175,7 @@ impl Task {
         }
     }
 
-    /// What is so if nothing is wrong.
+    /// The promise that holds if nothing is wrong.
     const fn promise(&self) -> &'static str {
         match self {
             Self::Packets(_) => {

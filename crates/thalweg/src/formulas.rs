@@ -8,7 +8,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_report::output::{Align, Table, rate, seconds};
 use thalweg_sim::theory;
 
-/// What the formulas of TCP's response to loss have in common.
+/// The arguments that the formulas of TCP's response to loss share.
 #[derive(Debug, Args)]
 pub struct LossyPath {
     /// p: the probabilities of the loss of a segment
@@ -217,7 +217,7 @@ fn in_domain(value: Option<f64>) -> Result<f64, Error> {
     })
 }
 
-/// What a formula gives, for people and for programs.
+/// The results of a formula, for people and for programs.
 struct Rows<const N: usize> {
     table: Table,
     results: Vec<Value>,

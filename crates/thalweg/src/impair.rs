@@ -117,7 +117,7 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     }
 }
 
-/// What was said for both directions.
+/// The direction that the options for both directions describe.
 fn both(arguments: &ImpairArguments) -> Result<DirectionSpec, DirectionError> {
     let mut spec = DirectionSpec::default();
     let said = [

@@ -34,7 +34,7 @@ pub struct InferArguments {
     pub quiet: bool,
 }
 
-/// What a run came to, recorded or simulated.
+/// The outcome of a run, recorded or simulated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
     goodput: f64,

@@ -49,7 +49,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in! {
     "ten-thousand-flows",
 };
 
-/// Where a scenario comes from.
+/// The source of a scenario.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A file.
@@ -59,7 +59,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// What `file` means: a file where there is one, otherwise a built-in scenario.
+    /// The source that `file` means: a file where there is one, otherwise a built-in scenario.
     pub fn find(file: &Path) -> Result<Self, Error> {
         if file.exists() {
             return Ok(Self::File(file.to_owned()));

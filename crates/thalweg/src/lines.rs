@@ -145,7 +145,7 @@ struct Interval<'a> {
     links: &'a [LinkCount],
 }
 
-/// What a group did in an interval.
+/// The counts of a group in an interval.
 #[derive(Clone, Debug, Default, Serialize)]
 struct GroupCount {
     name: String,
@@ -156,7 +156,7 @@ struct GroupCount {
     lost_packets: u64,
 }
 
-/// What a direction of a link did in an interval.
+/// The counts of a direction of a link in an interval.
 #[derive(Clone, Debug, Default, Serialize)]
 struct LinkCount {
     name: String,

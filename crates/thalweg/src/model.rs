@@ -15,7 +15,7 @@ use thalweg_studies::model::gong92::{Analysis, Form, Path};
 /// `thalweg model`.
 #[derive(Debug, Args)]
 pub struct ModelArguments {
-    /// Which; without, all are listed with their sources
+    /// The analysis; without, all are listed with their sources
     #[command(subcommand)]
     pub model: Option<Model>,
 }

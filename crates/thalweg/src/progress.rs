@@ -1,4 +1,4 @@
-//! How far a batch is, on a terminal.
+//! The progress of a batch, on a terminal.
 
 use crate::console::Console;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -43,7 +43,7 @@ impl Bar {
     }
 }
 
-/// What gives way on a narrow terminal is the message.
+/// A bar whose message gives way on a narrow terminal.
 fn bar(total: u64, target: ProgressDrawTarget) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), target);
     if let Ok(style) = ProgressStyle::with_template("{bar:10} {percent:>3}%  {wide_msg} {eta} left") {

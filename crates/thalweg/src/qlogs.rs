@@ -12,7 +12,7 @@ use thalweg_report::output::{Folder, QlogPackets, write_qlog};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 
-/// Where logs are written, and how much they hold.
+/// The place to which logs are written, and the most that they hold.
 #[derive(Clone, Debug)]
 pub struct Qlogs {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub struct Qlogs {
 /// The log of one run.
 #[derive(Debug)]
 pub struct FileQlog {
-    /// What watches the packets.
+    /// The tracer that watches the packets.
     pub packets: QlogPackets,
     path: PathBuf,
     title: String,
@@ -33,7 +33,7 @@ pub struct FileQlog {
 }
 
 impl Qlogs {
-    /// What `options` ask for, if they do; `name` is the scenario's.
+    /// The logs that `options` ask for, if they do; `name` is the scenario's.
     pub fn new(
         options: &Options,
         folder: Option<&Folder>,

@@ -34,7 +34,7 @@ impl Record {
         Ok(Some(Self { recorder: Recorder::new(MOST), path: path.to_owned(), file, is_empty }))
     }
 
-    /// What a connection is given.
+    /// The recorder that a connection is given.
     pub fn recorder(&self) -> Recorder {
         self.recorder.clone()
     }

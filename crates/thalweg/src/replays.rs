@@ -13,7 +13,7 @@ pub struct Replays {
 }
 
 impl Replays {
-    /// What is asked for; without, the whole run if its links can carry few packets only.
+    /// The span that is asked for; without one, the whole run if its links can carry few packets only.
     pub fn new(asked: Option<Span>, spec: &Spec) -> Option<Self> {
         let span = match asked {
             Some(Span { from, until }) => Time::ZERO + from..Time::ZERO + until,

@@ -11,7 +11,7 @@ use thalweg_report::report::{AllSeries, View, figure, report as page};
 use thalweg_studies::paper;
 use thalweg_studies::paper::paper_report;
 
-/// Where the page of `--report` or the picture of `--svg` or `--png` goes.
+/// The place that the page of `--report` or the picture of `--svg` or `--png` goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Into the results folder, under this name.
@@ -21,9 +21,9 @@ pub enum Place {
 }
 
 impl Place {
-    /// What an option with or without a file means: beside a results folder, where the file is `own`, or without one,
-    /// where it is named like `name` with the ending of `own`. A file that could not be written, or whose name promises
-    /// something else, is refused before anything runs.
+    /// The place that an option with or without a file means: beside a results folder, where the file is `own`, or
+    /// without one, where it is named like `name` with the ending of `own`. A file that could not be written, or whose
+    /// name promises something else, is refused before anything runs.
     pub fn of(
         option: Option<&Option<PathBuf>>,
         own: &'static str,
@@ -61,7 +61,7 @@ impl Place {
     }
 }
 
-/// What a file is, by the ending of its name.
+/// The kind of a file, by the ending of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Page,

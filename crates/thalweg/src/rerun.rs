@@ -76,8 +76,8 @@ fn schemes(folder: &Path, stored: &Stored, registry: &Arc<Registry>) -> Result<V
     }
 }
 
-/// Where each run stopped, in the order in which they are run: seed by seed, scheme by scheme. Runs that were never
-/// begun stop before their first event.
+/// The number of events after which each run stopped, in the order in which they are run: seed by seed, scheme by
+/// scheme. Runs that were never begun stop before their first event.
 fn events(document: &Document) -> Vec<u64> {
     let schemes: Vec<&[Run]> = match &document.body {
         Body::Run { runs } | Body::Replications { runs, .. } => vec![runs],
@@ -91,7 +91,7 @@ fn events(document: &Document) -> Vec<u64> {
     document.seeds.iter().flat_map(of_seed).collect()
 }
 
-/// Where two documents first differ, apart from runs that one of them never began.
+/// The first difference of two documents, apart from runs that one of them never began.
 fn first_difference(stored: &Document, again: &Document) -> Result<Option<String>, Error> {
     for ((scheme, was), (_, is)) in stored.runs().zip(again.runs()) {
         // It was complete and now stops earlier: what follows from that says less than that.

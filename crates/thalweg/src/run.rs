@@ -173,7 +173,7 @@ fn is_constant(document: &Document) -> bool {
     document.runs().count() > schemes.len() && different.len() == schemes.len()
 }
 
-/// What there is to say before anything is run.
+/// Says what there is to say before anything is run.
 fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     console.warn(&loaded.warnings);
     if cfg!(debug_assertions) {
@@ -249,7 +249,7 @@ fn sequences(
     Sequences::new(options, loaded.spec(), &loaded.scenario.title, &path, several)
 }
 
-/// Whether the results can be trusted and are whole.
+/// Fails where the results cannot be trusted or are not whole.
 fn judge(document: &Document) -> Done {
     if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
         return Err(Error::Failed(format!(

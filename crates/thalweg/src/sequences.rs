@@ -11,7 +11,7 @@ use thalweg_report::output::sequence::{MOST_IN_PIXELS, Sequence, View};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 
-/// Where diagrams are drawn.
+/// The place to which diagrams are drawn.
 #[derive(Clone, Debug)]
 pub struct Sequences {
     view: View,
@@ -27,7 +27,7 @@ pub struct Sequences {
 /// The diagram of one run.
 #[derive(Debug)]
 pub struct FileSequence {
-    /// What watches the packets.
+    /// The tracer that watches the packets.
     pub sequence: Sequence,
     path: PathBuf,
     title: String,
@@ -35,7 +35,7 @@ pub struct FileSequence {
 }
 
 impl Sequences {
-    /// What `options` ask for; files are called like `path`.
+    /// The diagrams that `options` ask for; files are called like `path`.
     pub fn new(
         options: &Options,
         spec: &Spec,

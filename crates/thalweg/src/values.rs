@@ -43,7 +43,7 @@ pub struct Span {
     pub until: Duration,
 }
 
-/// What a picture shows.
+/// The plot that a picture shows.
 pub fn plot(text: &str) -> Result<Plot, String> {
     Plot::ALL.into_iter().find(|plot| plot.name() == text.trim()).ok_or_else(|| {
         let names: Vec<&str> = Plot::ALL.iter().map(|plot| plot.name()).collect();

@@ -11,7 +11,7 @@ fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
 }
 
-/// What a successful call prints.
+/// The output of a successful call.
 #[track_caller]
 fn prints(folder: &Path, arguments: &[&str]) -> String {
     let output = thalweg(folder, arguments);
@@ -19,7 +19,7 @@ fn prints(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a failing call says, which must print nothing.
+/// The message of a failing call, which must print nothing.
 #[track_caller]
 fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
     let output = thalweg(folder, arguments);
@@ -259,7 +259,7 @@ fn an_analysis_says_what_it_cannot_compute() {
     assert!(table.lines().all(|line| line.len() < 100), "{table}");
 }
 
-/// What is explored ends well or with a counter-example, and says so in its exit code.
+/// Exploration ends well or with a counter-example, and says so in its exit code.
 #[test]
 fn exploration_ends_well_or_with_a_trace() {
     let place = place("explore");
@@ -401,7 +401,7 @@ fn tshark_opens_the_capture_of_a_run() {
     assert_eq!(count("_ws.malformed"), 0);
 }
 
-/// What a link's capacity is written as is what a link can be made of: the same capacity, and the same file again.
+/// A link's capacity is written in a form that a link can be made of: the same capacity, and the same file again.
 #[test]
 fn a_capacity_trace_goes_out_and_in_again() {
     let place = place("mahimahi");

@@ -21,7 +21,7 @@ fn run(name: &str, arguments: &[&str]) -> Output {
     command.output().expect("cargo runs")
 }
 
-/// What a call that succeeds prints.
+/// The output of a call that succeeds.
 #[track_caller]
 fn printed(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -190,7 +190,7 @@ const MOST_LINES: usize = 700;
 /// Pages that the program writes.
 const GENERATED: [&str; 2] = ["docs/papers/liang91.md", "docs/reference/scenario.md"];
 
-/// What must give the same result wherever it runs.
+/// The folders whose code must give the same result wherever it runs.
 const ENGINES: [&str; 5] = [
     "crates/thalweg-units/src/",
     "crates/thalweg-proto/src/",

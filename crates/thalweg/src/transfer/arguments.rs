@@ -1,4 +1,4 @@
-//! What can be said on the command line about transfers.
+//! The arguments of the commands about transfers.
 
 use crate::values::{bytes, positive};
 use clap::Args;
@@ -79,7 +79,7 @@ pub struct SendArguments {
     pub quiet: bool,
 }
 
-/// What `thalweg recv` and `thalweg serve` have in common.
+/// The arguments that `thalweg recv` and `thalweg serve` share.
 #[derive(Debug, Args)]
 pub struct ListenArguments {
     /// Where to listen; without an address, at all
@@ -124,7 +124,7 @@ pub struct ListenArguments {
 }
 
 impl ListenArguments {
-    /// What becomes of files that are there.
+    /// The treatment of files that are there already.
     pub fn existing(&self) -> Existing {
         match (self.overwrite, self.no_overwrite, self.backup) {
             (true, ..) => Existing::Any,
@@ -147,7 +147,7 @@ pub struct RecvArguments {
     /// The folder that files go to, or `-` to write one file to standard output
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// How.
+    /// The arguments that it shares with `thalweg serve`.
     #[command(flatten)]
     pub common: ListenArguments,
     /// Take names that begin with a dot at the top of the folder, too
@@ -167,7 +167,7 @@ pub struct ServeArguments {
     /// The folder in which each sender gets a folder
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// How.
+    /// The arguments that it shares with `thalweg recv`.
     #[command(flatten)]
     pub common: ListenArguments,
     /// What each sender may have in its folder, unfinished files included
@@ -190,12 +190,12 @@ pub struct ServeArguments {
     pub json_lines: bool,
 }
 
-/// Who is trusted.
+/// The peers that an option trusts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trusted {
-    /// Who has this key.
+    /// The peer with this key.
     Key(PublicKey),
-    /// Who is not known yet.
+    /// Any peer that is not known yet.
     New,
 }
 
@@ -209,7 +209,7 @@ impl FromStr for Trusted {
     }
 }
 
-/// Where to listen.
+/// The addresses to listen at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// At every address.
@@ -274,7 +274,7 @@ fn priority(text: &str) -> Result<Priority, String> {
     priority.ok_or_else(|| "expected 1, the most urgent, to 6".to_owned())
 }
 
-/// What may wait for a connection.
+/// The bytes that may wait for a connection: 64 KiB to 4 GiB.
 fn memory(text: &str) -> Result<Bytes, String> {
     let memory = bytes(text).map_err(|error| error.to_string())?;
     let bounds = Bytes::new(64 << 10)..=Bytes::new(4 << 30);

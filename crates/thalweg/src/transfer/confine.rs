@@ -1,4 +1,4 @@
-//! What a receiver may write, by the word of the kernel (Landlock).
+//! The places that a receiver may write to, by the word of the kernel (Landlock).
 //!
 //! Names, descriptors and links are checked where they are used. Should one of those checks be wrong, the kernel still lets
 //! this process make, change and remove files only below the folders that it was given. Reading stays free, and what was

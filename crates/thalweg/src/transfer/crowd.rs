@@ -68,7 +68,7 @@ impl Crowd {
         self.free = Some((connection, key));
     }
 
-    /// Who may begin a transfer now.
+    /// The next sender that may begin a transfer now, with its connection.
     pub fn next(&mut self, now: Instant) -> Option<(Connection, PublicKey)> {
         self.look(now);
         if let Some(free) = self.free.take() {
@@ -101,7 +101,7 @@ impl Crowd {
         self.transfers.iter().all(|transfer| transfer.progress.strong_count() == 0)
     }
 
-    /// Forgets those that have ended, and looks who says something.
+    /// Forgets those that have ended, and looks which of the others say something.
     fn look(&mut self, now: Instant) {
         self.transfers.retain_mut(|transfer| {
             let Some(progress) = transfer.progress.upgrade() else { return false };

@@ -1,4 +1,4 @@
-//! How far a transfer is, on a terminal, and Ctrl-C.
+//! The progress of a transfer, on a terminal, and Ctrl-C.
 
 use super::ENDED;
 use super::metrics::Counted;
@@ -18,7 +18,7 @@ use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, counted};
 
-/// How often the bar changes.
+/// The interval at which the bar changes.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// The rate that is shown is that of so many intervals.
 const RECENT: usize = 15;
@@ -34,15 +34,15 @@ pub struct Meter {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a transfer is watched through.
+/// The handles through which a transfer is watched.
 pub struct Watched {
-    /// How far it is.
+    /// The progress of the transfer.
     pub progress: Arc<Progress>,
-    /// What it goes over.
+    /// The connection that it goes over.
     pub connection: Connection,
-    /// Where it is counted, if at all.
+    /// Its place in the metrics, if it is counted at all.
     pub counted: Option<Counted>,
-    /// What the sender is held to, if this end sends files.
+    /// The pace that the sender is held to, if this end sends files.
     pub pace: Option<Pace>,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
@@ -138,7 +138,7 @@ pub fn rate(bytes: u64, span: Duration) -> Rate {
     Rate::from_transfer(Bytes::new(bytes), span)
 }
 
-/// How long it takes to move so much.
+/// The time that it takes to move so many bytes, in words; `None` at a rate of zero.
 fn left(bytes: Bytes, rate: Rate) -> Option<String> {
     if rate.is_zero() {
         return None;
@@ -153,7 +153,7 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
     })
 }
 
-/// What is known of the path, and what holds the sender back.
+/// The state of the path, and the limit that holds the sender back, in words.
 fn path(stats: &SessionStats, pace: Option<&Pace>) -> String {
     let mut words = String::new();
     if let Some((limit, pace)) = stats.limit.zip(pace) {

@@ -17,7 +17,7 @@ use thalweg_net::transfer::Progress;
 const REQUEST: usize = 8192;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where to listen: a port of this host alone, or an address with a port.
+/// The address to listen at: a port of this host alone, or an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse() {
         return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
@@ -25,7 +25,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected a port, or an address with a port".to_owned())
 }
 
-/// What is counted, of all transfers of a process.
+/// The counts of all transfers of a process.
 #[derive(Debug, Default)]
 pub struct Metrics(Mutex<State>);
 
@@ -80,7 +80,7 @@ impl Metrics {
         Counted { metrics: Arc::clone(self), number }
     }
 
-    /// What the socket for all of them has counted.
+    /// Takes the counts of the socket for all of them.
     pub fn endpoint(&self, stats: EndpointStats) {
         self.lock().endpoint = stats;
     }
@@ -122,7 +122,7 @@ impl Metrics {
 }
 
 impl Counted {
-    /// What has been counted by now.
+    /// Takes the counts of the transfer as they are now.
     pub fn update(&self, stats: SessionStats, progress: &Progress) {
         let sample = Sample { stats, moved: progress.moved().get() };
         self.metrics.lock().open.insert(self.number, sample);

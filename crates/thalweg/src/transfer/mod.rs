@@ -26,13 +26,13 @@ use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::live::{Connection, Socket, SocketConfig};
 use thalweg_net::session::code;
 
-/// What a sender asks a receiver for.
+/// The service that a sender asks a receiver for.
 const SERVICE: &str = "transfer";
 
 /// The transfer was ended by one side's user or program, for the reason that is said.
 const ENDED: u16 = code::APPLICATION;
 
-/// How long a connection may take to close.
+/// The time that a connection may take to close.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.

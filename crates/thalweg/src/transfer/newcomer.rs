@@ -8,9 +8,9 @@ use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
 use thalweg_net::session::code;
 
-/// What was on its way when a sender died has come after so long, on most paths.
+/// The time after which what was on its way when a sender died has come, on most paths.
 const SETTLED: Duration = Duration::from_secs(1);
-/// When nothing has come by then the earlier sender is not there any more.
+/// The time after which an earlier sender of which nothing has come is not there any more.
 const SILENT: Duration = Duration::from_millis(2500);
 
 /// One that waits for its place.
@@ -23,7 +23,7 @@ pub struct Newcomer {
     heard: Option<u64>,
 }
 
-/// What becomes of it.
+/// The decision about a newcomer.
 pub enum Turn {
     /// It waits.
     Wait,
@@ -39,12 +39,12 @@ impl Newcomer {
         Self { connection: Some(connection), key, earlier, since: now, heard: None }
     }
 
-    /// Whose it is.
+    /// The key of the newcomer.
     pub fn key(&self) -> PublicKey {
         self.key
     }
 
-    /// What becomes of it now.
+    /// The decision about it now.
     pub fn look(&mut self, now: Instant) -> Turn {
         let Some(connection) = &self.connection else { return Turn::Gone };
         if connection.closed().is_some() {

@@ -10,19 +10,19 @@ use thalweg_net::live::{Connection, NetError, RecvStream, SendStream};
 use thalweg_net::pairing::{self, Code, Ends, PairingError};
 use thalweg_net::session::{Closed, code};
 
-/// What is asked for by who knows a code.
+/// The service that a sender that knows a code asks for.
 pub const PAIRING: &str = "pair";
 
 /// Wrong guesses after which a code is worthless.
 const GUESSES: u32 = 3;
 
-/// How long a code is good.
+/// The time for which a code is good.
 const LIFE: Duration = Duration::from_secs(600);
 
 /// One attempt takes no longer: two round trips.
 const ATTEMPT: Duration = Duration::from_secs(15);
 
-/// A code that waits for who knows it.
+/// A code that waits for a sender that knows it.
 pub struct Invitation {
     code: Code,
     own: PublicKey,
@@ -37,7 +37,7 @@ struct Attempt {
     until: Instant,
 }
 
-/// What came of an invitation.
+/// The news of an invitation.
 pub enum News {
     /// Nothing yet.
     None,
@@ -84,12 +84,12 @@ impl Invitation {
         self.attempt = Some(Attempt { connection: watch, result, until: now + ATTEMPT });
     }
 
-    /// Whether an attempt of this peer is going on.
+    /// True while an attempt of this peer is going on.
     pub fn meets(&self, key: &PublicKey) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.connection.peer() == *key)
     }
 
-    /// What has happened since.
+    /// The news since the last look.
     pub fn look(&mut self, now: Instant) -> News {
         let Some(attempt) = &self.attempt else {
             let is_late = now >= self.until;
@@ -150,7 +150,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
     text.trim().parse().map_err(|error| Error::Usage(format!("--pair: {error}")))
 }
 
-/// Shows the one who answered as `name` that this end, which has the key `own`, knows the code.
+/// Shows the receiver that answered as `name` that this end, which has the key `own`, knows the code.
 pub fn ask(name: &str, own: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
     let ends = Ends { client: own, server: connection.peer(), binding: *connection.binding() };
     let watch = connection.another();

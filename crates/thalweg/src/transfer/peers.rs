@@ -1,4 +1,4 @@
-//! Who this user is to others, and whom it knows.
+//! The identity of this user to others, and the peers that it knows.
 //!
 //! Both are small text files in the user's configuration: `identity` holds the secret key, `known-receivers` and
 //! `known-senders` a name and a public key a line.
@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
 
-/// Where keys are.
+/// The folder that holds the keys.
 #[derive(Debug)]
 pub struct Keys {
     folder: PathBuf,
@@ -34,7 +34,7 @@ impl Keys {
         Ok(Self { folder: config.join("thalweg") })
     }
 
-    /// Where they are.
+    /// The folder that holds them.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -50,7 +50,7 @@ impl Keys {
         Identity::from_text(&text).ok_or_else(|| Error::Failed(format!("{} holds no key", path.display())))
     }
 
-    /// Under its name at once, so that nobody reads half of it; who comes second finds the first one's.
+    /// Under its name at once, so that nobody reads half of it; a process that comes second finds the first one's.
     fn make_identity(&self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let identity = Identity::generate(&mut SystemEntropy::new());
@@ -162,7 +162,7 @@ impl Peers {
     }
 }
 
-/// What a sender is called that nobody gave a name: by 128 bits of its key, so that nobody makes one for another's name.
+/// The name of a sender that nobody gave one: by 128 bits of its key, so that nobody makes one for another's name.
 pub fn name_for(key: &PublicKey) -> String {
     format!("sender-{}", &key.to_string()[..32])
 }

@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 use thalweg_net::endpoint::Connect;
 use thalweg_net::live::{Connection, NetError, Socket};
 
-/// How often Ctrl-C and refusals are looked for.
+/// The interval at which Ctrl-C and refusals are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Whoever answers does so sooner, mostly; then the host is asked, so often.
 const DOUBT: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// After so many refusals and so long a time nobody is waited for any more. Anybody can forge a refusal: this is what that
-/// can do, and who is there has answered by then.
+/// After so many refusals and so long a time nobody is waited for any more. Anybody can forge a refusal: this is what
+/// that can do, and a receiver that is there has answered by then.
 const REFUSALS: u32 = 2;
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Why there is no connection.
+/// The reason for which there is no connection.
 #[derive(Debug)]
 pub enum Unreached {
-    /// What came of the handshake.
+    /// The error of the handshake.
     Net(NetError),
     /// The host says that nothing listens there, and nobody answered.
     Refused,

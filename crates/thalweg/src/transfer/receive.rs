@@ -31,10 +31,10 @@ use thalweg_net::transfer::{
     Report, Target, Turns,
 };
 
-/// How often Ctrl-C and the end of transfers are looked for.
+/// The interval at which Ctrl-C and the end of transfers are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long the last words of a pairing are waited for.
+/// The time for which the last words of a pairing are waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Receives from one sender.
@@ -138,7 +138,7 @@ struct Open {
 }
 
 impl Open {
-    /// What came of it, and why its connection ended, if it has.
+    /// The outcome of the transfer, and the reason for which its connection ended, if it has.
     fn end(&self) -> Option<(Facts, Option<Closed>)> {
         self.ends.try_recv().ok().map(|facts| (facts, self.connection.closed()))
     }
@@ -203,7 +203,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     }
 }
 
-/// What all senders may have together, if that is limited.
+/// The quota that all senders share, if that is limited.
 fn total_quota(arguments: &ServeArguments) -> Result<Option<Arc<Quota>>, Error> {
     let Some(bytes) = arguments.total else { return Ok(None) };
     let limits = Limits { bytes, entries: u64::MAX };
@@ -239,7 +239,7 @@ fn sender_folder(
     Ok((Target::Folder(target), quota))
 }
 
-/// Where the files of the sender with this key go.
+/// The destination of the files of the sender with this key.
 fn destination(
     folder: &Path,
     arguments: &ListenArguments,
@@ -275,7 +275,7 @@ fn reason(outcome: &Outcome) -> String {
     outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
 }
 
-/// Where senders come in.
+/// The door by which senders come in.
 struct Door<'a> {
     socket: Socket,
     senders: Peers,
@@ -283,7 +283,7 @@ struct Door<'a> {
     /// Strangers need a code.
     pairs: bool,
     invitation: Option<Invitation>,
-    /// Why the code is not good any more, if it is not and nobody was let in by it.
+    /// The reason for which the code is not good any more, if it is not and nobody was let in by it.
     closed_for: Option<&'static str>,
     /// The one sender that is let in, once there is one.
     owner: Option<PublicKey>,
@@ -454,7 +454,7 @@ impl<'a> Door<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Who it is, for people.
+    /// The name and address of a sender, for people.
     fn name(&self, key: &PublicKey, connection: &Connection) -> String {
         format!("{} at {}", self.folder_name(key), connection.remote())
     }
@@ -470,7 +470,7 @@ impl<'a> Door<'a> {
 }
 
 impl Drop for Door<'_> {
-    /// Who came too late hears so.
+    /// Tells those that came too late that the receiver has ended.
     fn drop(&mut self) {
         while let Ok(Some(connection)) = self.socket.accept_within(Duration::ZERO) {
             connection.close(code::BUSY, "the receiver has ended");

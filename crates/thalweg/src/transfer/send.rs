@@ -27,10 +27,10 @@ use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionStats, code};
 use thalweg_net::transfer::{self, Options, Outcome, Progress, Report, Roots, Source};
 
-/// How long to wait before the next attempt, at first and at most.
+/// The times to wait before the next attempt, at first and at most.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
-/// What is to be sent.
+/// The things that are to be sent.
 enum What {
     Paths(Roots),
     Input(Vec<u8>),
@@ -296,7 +296,7 @@ impl Sender<'_> {
         Err(why)
     }
 
-    /// Whose key the receiver may have.
+    /// The keys that the receiver may have.
     fn trust(&self) -> Result<Trust, Stopped> {
         let given: Vec<_> = self
             .arguments
@@ -323,7 +323,7 @@ impl Sender<'_> {
         )))
     }
 
-    /// Remembers who answered, if that is new and wanted.
+    /// Remembers the receiver that answered, if that is new and wanted.
     fn know(&mut self, connection: &Connection) -> Result<(), Stopped> {
         let key = connection.peer();
         let known = self.receivers.key_of(&self.name);

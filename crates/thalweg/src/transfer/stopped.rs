@@ -3,7 +3,7 @@
 use crate::console::{Console, Done, Error};
 use serde::Serialize;
 
-/// Why there was no transfer.
+/// The reason for which there was no transfer.
 #[derive(Debug)]
 pub struct Stopped {
     result: &'static str,
@@ -35,7 +35,7 @@ impl Stopped {
         Self { result: "unreachable", error: Error::Lost(why) }
     }
 
-    /// Why another attempt may have success, if one may.
+    /// The reason for which another attempt may have success, if one may.
     pub fn passes(&self) -> Option<&str> {
         match &self.error {
             Error::Lost(why) => Some(why),

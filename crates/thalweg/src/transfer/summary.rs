@@ -1,4 +1,4 @@
-//! What came of a transfer: a sentence for people, a document for programs, an exit code.
+//! The summary of a transfer: a sentence for people, a document for programs, an exit code.
 
 use super::meter::rate;
 use crate::console::{Console, Done, Error};
@@ -12,13 +12,13 @@ use thalweg_report::output::{self, counted};
 /// Failures, and things that are not sent, that are shown one by one.
 pub const SHOWN: usize = 20;
 
-/// What came of a transfer.
+/// The summary of a transfer.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     command: &'static str,
     /// `complete`, `failures`, `interrupted`, `refused` or `broken`.
     result: &'static str,
-    /// Why, where the transfer did not come to its end.
+    /// The reason, where the transfer did not come to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     exit_code: u8,
@@ -31,7 +31,7 @@ pub struct Summary {
     links: u64,
     passed_by: u64,
     failed: u64,
-    /// What files have at the sender, and was not carried.
+    /// The properties that files have at the sender, and that were not carried.
     lost: Lost,
     /// Through the connection.
     moved_bytes: u64,
@@ -49,18 +49,18 @@ pub struct Summary {
     failures: Vec<Failure>,
     /// Links and other things that are not meant to be sent.
     not_sent: Vec<Failure>,
-    /// What has come of a stream that cannot be resumed.
+    /// The path of what has come of a stream that cannot be resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<String>,
     /// A stream has not come to its end.
     #[serde(skip)]
     is_cut: bool,
-    /// What was lost, for people.
+    /// The words for what was lost, for people.
     #[serde(skip)]
     lost_words: Option<String>,
 }
 
-/// What the connection did.
+/// The measurements of the connection.
 #[derive(Debug, Serialize)]
 struct Path {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,11 +75,11 @@ struct Path {
     ecn: &'static str,
     /// Packets that came with the network's mark.
     packets_marked: u64,
-    /// How often this end sent less because of marks.
+    /// The number of times that this end sent less because of marks.
     mark_cuts: u64,
 }
 
-/// How many files and folders have something that was not carried.
+/// The numbers of files and folders that have something that was not carried.
 #[derive(Debug, Serialize)]
 struct Lost {
     owners: u64,
@@ -96,21 +96,21 @@ struct Failure {
     message: String,
 }
 
-/// What a summary is made of.
+/// The facts that a summary is made of.
 pub struct Facts {
     /// `send`, `recv` or `serve`.
     pub command: &'static str,
-    /// Who is at the other end.
+    /// The peer at the other end.
     pub peer: String,
-    /// How it ended.
+    /// The outcome of the transfer.
     pub outcome: Outcome,
-    /// How long it took.
+    /// The time that it took.
     pub span: Duration,
     /// Connections that were made for it.
     pub connections: u32,
-    /// What the last connection did.
+    /// The counts of the last connection.
     pub stats: Option<SessionStats>,
-    /// How the sender sent, if this is it.
+    /// The scheme by which the sender sent, if this is it.
     pub scheme: Option<String>,
 }
 
@@ -232,7 +232,7 @@ impl Summary {
         }
     }
 
-    /// What another attempt will find.
+    /// The words for what another attempt will find.
     fn again(&self) -> Option<String> {
         if self.is_cut {
             let left = self.left.iter().map(|left| format!("; what came of it is in {left}"));
@@ -325,7 +325,7 @@ pub fn things(count: u64) -> String {
     }
 }
 
-/// What is not carried, if anything is not.
+/// The words for what is not carried, if anything is not.
 pub fn lost(lost: &transfer::messages::Lost) -> Option<String> {
     let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));

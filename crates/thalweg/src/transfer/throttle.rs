@@ -11,12 +11,12 @@ use thalweg_proto::units::{Bytes, Rate};
 pub struct Throttle<W> {
     stream: W,
     rate: Option<Rate>,
-    /// What has been written is paid for then.
+    /// The time at which what has been written is paid for.
     paid: Instant,
     pace: Pace,
 }
 
-/// Whether a rate holds a stream back, for those who watch it.
+/// A flag for those who watch a stream: true while a rate holds it back.
 #[derive(Clone, Debug, Default)]
 pub struct Pace(Arc<AtomicBool>);
 
@@ -27,7 +27,7 @@ impl Pace {
     }
 }
 
-/// What may be written at once after a pause, in time at the rate.
+/// The most that may be written at once after a pause, in time at the rate.
 const BURST: Duration = Duration::from_millis(50);
 
 impl<W> Throttle<W> {

@@ -1,4 +1,4 @@
-//! How transfers end that do not come to their end: who hears of it, and what.
+//! Transfers that do not come to their end: who hears of it, and what.
 
 use crate::processes::{self, Ended, Place, Receiver, exit, interrupt, sends, thalweg, wait_until};
 use crate::{NEW, json, noise};

@@ -1,4 +1,4 @@
-//! What Prometheus would ask for.
+//! The metrics that Prometheus would ask for.
 
 use crate::noise;
 use crate::processes::{Place, Receiver, exit, sends};

@@ -44,7 +44,7 @@ impl Place {
         entries.into_iter().find(is_part)
     }
 
-    /// How long it is.
+    /// The length of the unfinished file, in bytes; 0 if there is none.
     pub fn part_length(&self, name: &str) -> u64 {
         self.part(name).and_then(|part| fs::metadata(part).ok()).map_or(0, |metadata| metadata.len())
     }
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// What a process printed, and how it ended.
+/// The output of a process, and its exit code.
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
@@ -230,7 +230,7 @@ impl Receiver {
         ended
     }
 
-    /// What it writes to standard output, which is not text.
+    /// The bytes that it writes to standard output, which are not text.
     pub fn end_bytes(mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
