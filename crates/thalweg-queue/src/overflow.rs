@@ -12,8 +12,8 @@ pub enum Overflow {
     LongestTail,
     /// The longest queue loses its first packet, which tells its sender earlier.
     LongestHead,
-    /// The arrival is lost once its queue holds the limit divided by the number of queues with packets, even if there is
-    /// room; otherwise the longest queue loses its last packet.
+    /// The arrival is lost once its queue holds the limit divided by the number of queues with packets, even if there
+    /// is room; otherwise the longest queue loses its last packet.
     Share,
 }
 

@@ -600,8 +600,8 @@ const MOST_ANSWERS: usize = 64;
 /// Resets that are sent in a second, and at once.
 const RESETS: u32 = 100;
 
-/// The key of the tokens that make resets believable. Whoever can have a packet answered by another socket with the same key
-/// gets the token of any connection id (RFC 9000, section 21.11), so that no two sockets have the same.
+/// The key of the tokens that make resets believable. Whoever can have a packet answered by another socket with the
+/// same key gets the token of any connection id (RFC 9000, section 21.11), so that no two sockets have the same.
 fn reset_key(config: &EndpointConfig, entropy: &mut dyn Entropy) -> [u8; 32] {
     let mut material = config.identity.secret().to_vec();
     match &config.place {

@@ -264,7 +264,8 @@ impl Udp {
         true
     }
 
-    /// Sends datagrams of one run in one call, each by itself; returns the bytes that the socket took, at least one datagram.
+    /// Sends datagrams of one run in one call, each by itself; returns the bytes that the socket took: at least one
+    /// datagram.
     fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
         let destination = self.mapped(run.destination).as_any();
         let mut datagrams = contents.chunks(run.segment);
