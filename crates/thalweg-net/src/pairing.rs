@@ -11,10 +11,11 @@
 //!                                 <-  proof that it has the key
 //! ```
 //!
-//! The keys of both ends and the connection's [binding](crate::live::Connection::binding) are part of what SPAKE2 makes its
-//! key of. Somebody in between has two connections, with two bindings and a key of its own, so that what one end says is of
-//! no use to the other. Whoever does not know the code learns with each run only whether one guess was right; the server,
-//! which may be asked often, counts them. The client proves first: whoever guesses cannot leave before the server knows.
+//! The keys of both ends and the connection's [binding](crate::live::Connection::binding) are part of what SPAKE2
+//! makes its key of. Somebody in between has two connections, with two bindings and a key of its own, so that what one
+//! end says is of no use to the other. Whoever does not know the code learns with each run only whether one guess was
+//! right; the server, which may be asked often, counts them. The client proves first: whoever guesses cannot leave
+//! before the server knows.
 
 use crate::cookie::constant_time_eq;
 use crate::identity::{Entropy, PublicKey};
