@@ -195,7 +195,7 @@ impl Keys {
     pub fn usual(&self, key: &'static Key, place: Place) -> Option<Value> {
         let own = self.usual.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
         let text = match (place, key.live) {
-            (Place::Live, Live::Usual { value, .. }) => value,
+            (Place::Live, Live::Usual { value, .. }) => own.unwrap_or(value),
             (Place::Live, Live::Path(_) | Live::Only(_)) => "",
             (Place::Simulated, Live::Only(_)) => "",
             _ => own.unwrap_or(key.usual),
@@ -215,12 +215,14 @@ pub struct Fault {
     pub help: &'static str,
     /// It can be as it is, but is probably not meant.
     pub is_doubt: bool,
+    /// It is none where the value is one for many schemes, of which this one has no use for it.
+    pub is_of_own: bool,
 }
 
 impl Fault {
     /// A fault without help.
     pub fn new(key: &'static str, what: impl Into<String>) -> Self {
-        Self { key, what: what.into(), help: "", is_doubt: false }
+        Self { key, what: what.into(), help: "", is_doubt: false, is_of_own: false }
     }
 
     /// The same with help.

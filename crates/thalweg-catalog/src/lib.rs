@@ -6,21 +6,29 @@
 //!
 //! - [`Key`], [`Keys`], [`Kind`], [`Range`]: what a description is made of.
 //! - [`Values`]: what was said for keys, and what holds for those of which nothing was said.
+//! - [`SchemeDescription`]: a transport scheme, and [`Ends`] the configurations that are made of its values.
 //! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all there are, also those of other crates.
 
 pub mod describe;
 mod discipline;
 pub mod disciplines;
-mod list;
+pub mod path;
+mod reference;
 mod registry;
-mod text;
+mod scheme;
+pub mod schemes;
+pub mod text;
 mod value;
 mod values;
 
 pub use describe::{Fault, Key, Keys, Live, Place, Table};
 pub use discipline::DisciplineDescription;
-pub use list::DISCIPLINES;
+pub use disciplines::DISCIPLINES;
+pub use path::PathHints;
+pub use reference::live_reference;
 pub use registry::Registry;
+pub use scheme::{Ends, SchemeDescription, SchemeTraits};
+pub use schemes::SCHEMES;
 pub use text::TextError;
 pub use value::{Kind, Range, Value};
 pub use values::{Bound, Field, Values};

@@ -2,7 +2,9 @@
 
 use crate::describe::Place;
 use crate::discipline::DisciplineDescription;
-use crate::list::DISCIPLINES;
+use crate::disciplines::DISCIPLINES;
+use crate::scheme::{Ends, SchemeDescription};
+use crate::schemes::SCHEMES;
 use crate::text::{TextError, read_options, split_name};
 use crate::values::Values;
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -10,16 +12,64 @@ use thalweg_queue::{DisciplineSpec, Limit};
 /// Descriptions by name. Of two with one name the one added last counts.
 #[derive(Clone, Debug)]
 pub struct Registry {
+    schemes: Vec<&'static SchemeDescription>,
     disciplines: Vec<&'static DisciplineDescription>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { disciplines: DISCIPLINES.to_vec() }
+        Self { schemes: SCHEMES.to_vec(), disciplines: DISCIPLINES.to_vec() }
     }
 }
 
 impl Registry {
+    /// Adds a scheme, or puts it in the place of the one that has its name.
+    pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
+        self.schemes.retain(|other| other.name != description.name);
+        self.schemes.push(description);
+    }
+
+    /// All schemes, in the order of references.
+    pub fn schemes(&self) -> &[&'static SchemeDescription] {
+        &self.schemes
+    }
+
+    /// The scheme of that name.
+    pub fn scheme(&self, name: &str) -> Option<&'static SchemeDescription> {
+        self.schemes.iter().find(|description| description.name == name).copied()
+    }
+
+    /// Reads a scheme from text: `cubic`, or `sstp:rate=20Mbit/s,window=12seg`. Its values are in range, and go together.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    pub fn read_scheme(
+        &self,
+        text: &str,
+        place: Place,
+    ) -> Result<(&'static SchemeDescription, Values), TextError> {
+        let (name, options) = split_name(text);
+        let description = self.scheme(name).ok_or_else(|| TextError::Unknown {
+            what: "scheme",
+            name: name.to_owned(),
+            known: self.schemes.iter().map(|description| description.name).collect(),
+        })?;
+        let values = read_options(description.name, description.keys, place, options)?;
+        match description.faults(&values).into_iter().find(|fault| !fault.is_doubt) {
+            Some(fault) => Err(fault.into()),
+            None => Ok((description, values)),
+        }
+    }
+
+    /// The description of simulated ends, with their values.
+    pub fn scheme_of(&self, ends: &Ends) -> Option<(&'static SchemeDescription, Values)> {
+        self.schemes.iter().find_map(|&description| {
+            let mut values = description.values(Place::Simulated);
+            (description.tell)(ends, &mut values).then_some((description, values))
+        })
+    }
+
     /// Adds a discipline, or puts it in the place of the one that has its name.
     pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
         self.disciplines.retain(|other| other.name != description.name);

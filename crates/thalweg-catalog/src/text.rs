@@ -109,3 +109,13 @@ pub fn read_options(
     }
     Ok(values)
 }
+
+/// Writes a name and what was said, without spaces, so that it is read back as the same.
+pub fn write_options(name: &str, values: &Values, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(name)?;
+    for (index, (key, value)) in values.said().iter().enumerate() {
+        let value: String = value.to_string().split(' ').collect();
+        write!(f, "{}{}={value}", if index == 0 { ':' } else { ',' }, key.name)?;
+    }
+    Ok(())
+}

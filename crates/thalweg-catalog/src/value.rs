@@ -75,7 +75,11 @@ impl Kind {
         let text = text.trim();
         match self {
             Self::Packets => quantity(text).map(|Packets(packets)| Value::Packets(packets)),
-            Self::Segments => quantity(text).map(Value::Segments),
+            // On command lines a bare number is one of segments.
+            Self::Segments => match text.parse::<Segments>() {
+                Err(UnitError::NoUnit { .. }) => quantity(&format!("{text} seg")).map(Value::Segments),
+                read => read.map(Value::Segments).map_err(|error| error.to_string()),
+            },
             Self::Number => number(text).map(Value::Number),
             Self::Count => text
                 .replace('_', "")

@@ -57,16 +57,12 @@ impl Values {
         self.said.insert(before.min(self.said.len()), (key, value));
     }
 
-    /// Says a value where none was said.
+    /// Says a value where none was said, if it is in range.
     pub fn suggest(&mut self, name: &str, value: Value) {
-        if self.said_for(name).is_none() {
+        let fits = self.keys.find(name).is_some_and(|key| key.check(&value, self.place).is_ok());
+        if fits && self.said_for(name).is_none() {
             self.say(name, value);
         }
-    }
-
-    /// Forgets what was said for a key.
-    pub fn forget(&mut self, name: &str) {
-        self.said.retain(|(key, _)| key.name != name);
     }
 
     /// What was said for a key, or else what is usual; `None` where that follows from something else, or there is no such
@@ -139,6 +135,7 @@ impl Field for u32 {
     }
     fn give(&self, kind: &Kind) -> Option<Value> {
         match kind {
+            Kind::Packets if *self == Self::MAX => Some(Value::Packets(f64::INFINITY)),
             Kind::Packets => Some(Value::Packets(f64::from(*self))),
             Kind::Size => Some(Value::Size(Bytes::new(u64::from(*self)))),
             _ => Some(Value::Count(*self)),

@@ -30,7 +30,7 @@ const LONGEST: usize = 1024;
 pub const LONGEST_SERVICE: usize = 64;
 
 /// The longest encoded scheme, in bytes.
-pub const LONGEST_SCHEME: usize = 256;
+pub const LONGEST_SCHEME: usize = crate::flow::MAX_ENCODING;
 
 /// The refusal of a handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,7 +56,7 @@ const VARIANTS: &[&str] = &[
     "sscop-rate:start-rate=64kbit/s,probing=packet-pair,drain=2s",
     "sstp:acknowledgement=hard,window=12,buffer=12,rate=100Mbit/s",
     "sstp:window=24,buffer=6,rate=50Mbit/s,segment-packets=4pkt",
-    "sstp:rate=1Mbit/s,burst=1pkt,resume=next-burst,segment=200B",
+    "sstp:rate=1Mbit/s,burst=1pkt,resume=next-burst,segment=256B",
 ];
 
 fn number(name: &str, usual: u64) -> u64 {

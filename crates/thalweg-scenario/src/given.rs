@@ -8,7 +8,7 @@ use super::source::Span;
 use super::table::{Decode, Field, wrong_kind};
 use super::tree::{self, Table, Value};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog as catalog;
 use thalweg_catalog::{Fault, Key, Keys, Kind, Place, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -20,6 +20,8 @@ pub struct Given {
     pub values: Values,
     /// Where they stand, by key.
     pub spans: BTreeMap<&'static str, Span>,
+    /// Keys that another table gives, for all that do not say otherwise.
+    pub shared: BTreeSet<&'static str>,
     /// A key was given, but not understood; so nothing follows from its absence.
     pub broken: bool,
 }
@@ -27,7 +29,12 @@ pub struct Given {
 impl Given {
     /// Nothing is given.
     pub const fn new(keys: Keys) -> Self {
-        Self { values: Values::new(keys, Place::Simulated), spans: BTreeMap::new(), broken: false }
+        Self {
+            values: Values::new(keys, Place::Simulated),
+            spans: BTreeMap::new(),
+            shared: BTreeSet::new(),
+            broken: false,
+        }
     }
 
     /// Decodes the keys of a table that is called `title`, apart from those in `beside`.
@@ -77,13 +84,40 @@ impl Given {
             if !key.help.is_empty() {
                 draft.help(key.help);
             }
+            return;
         }
         self.values.say(key.name, decoded);
         self.spans.insert(key.name, value.span);
     }
 
+    /// Takes from `other` what this one does not give itself. A table of keys that can be switched is taken as a whole.
+    pub fn inherit(&mut self, other: &Self) {
+        let own: Vec<&str> = self.spans.keys().copied().collect();
+        for (key, value) in other.values.said() {
+            let switch = key.name.split_once('.').map_or(key.name, |(table, _)| table);
+            let is_said =
+                own.contains(&key.name) || own.contains(&switch) && self.values.keys().find(switch).is_some();
+            if !is_said && self.values.keys().find(key.name).is_some() {
+                self.values.say(key.name, *value);
+                self.shared.insert(key.name);
+                if let Some(span) = other.spans.get(key.name) {
+                    self.spans.insert(key.name, *span);
+                }
+            }
+        }
+        self.broken |= other.broken;
+    }
+
     /// Tells a fault at the key that it names, or else at `span`.
     pub fn report(&self, fault: &Fault, span: Span, report: &mut Report) {
+        // What follows from a value that was not understood is no fault of its own.
+        if self.broken && !self.spans.contains_key(fault.key) {
+            return;
+        }
+        // What is said for all schemes is for those that can.
+        if fault.is_of_own && self.shared.contains(fault.key) {
+            return;
+        }
         let table = fault.key.split_once('.').map_or(fault.key, |(table, _)| table);
         let span = [fault.key, table].iter().find_map(|key| self.spans.get(key)).copied().unwrap_or(span);
         let draft = if fault.is_doubt {

@@ -2,7 +2,7 @@
 
 use super::keys::Common;
 use super::schema::{TableDoc, sentence, tables};
-use super::table::{Field, Fields as _};
+use super::table::Field;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -10,8 +10,7 @@ use std::fmt::Write as _;
 pub fn reference() -> String {
     let mut out = String::new();
     let mut shown = BTreeSet::new();
-    let mut shared = Vec::new();
-    Common::list(&mut shared);
+    let shared = Common::fields();
     for table in tables() {
         // A kind that also stands by itself is described once.
         if !shown.insert(table.name.clone()) {

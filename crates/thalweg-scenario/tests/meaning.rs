@@ -280,7 +280,7 @@ fn a_floor_of_time_outs_does_what_it_says() {
     // Both, and one of them in vain.
     let loaded = with("floor = \"1 ms\", margin = \"200 ms\"");
     assert_eq!(loaded.warnings.len(), 1);
-    assert_eq!(loaded.warnings[0].code, "scenario.rto");
+    assert_eq!(loaded.warnings[0].code, "scenario.unused");
 }
 
 #[test]

@@ -73,7 +73,9 @@ fn write(folder: &FilePath, recording: &Recording, path: &Path) -> Result<PathBu
         trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
     }
     let place = folder.join("scenario.toml");
-    fs::write(&place, scenario::scenario(recording, path, TRACE)).map_err(|error| failed(&error))?;
+    let text = scenario::scenario(recording, path, TRACE)
+        .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))?;
+    fs::write(&place, text).map_err(|error| failed(&error))?;
     Ok(place)
 }
 

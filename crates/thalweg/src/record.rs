@@ -4,6 +4,7 @@ use crate::console::{Console, Error};
 use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use thalweg_catalog::{Place, Registry};
 use thalweg_net::flow::{Beliefs, Happened, Recorded, Recorder, Recording};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_report::output::{LiveLog, Metrics};
@@ -81,10 +82,9 @@ fn log(recording: &Recording) -> LiveLog {
     let Recording { scheme, events, .. } = recording;
     let first = events.first().map_or(Time::ZERO, |event| event.time);
     // Their count of data is that of bytes in the stream.
-    let is_stream = !matches!(
-        scheme.split(':').next(),
-        Some("udp" | "adaptive-ack" | "sscop" | "sscop-rate" | "sscop-rate-literal" | "sstp")
-    );
+    let is_stream = Registry::default()
+        .read_scheme(scheme, Place::Live)
+        .is_ok_and(|(description, _)| description.traits.is_window);
     let mut log = LiveLog::default();
     let mut segment = 0;
     for Recorded { time, what } in events {

@@ -113,6 +113,26 @@ fn every_crate_says_what_it_is() {
     }
 }
 
+/// What CONTRIBUTING says that additions cost is what they cost.
+#[test]
+fn additions_touch_as_few_files_as_their_recipes_say() {
+    let counted = std::process::Command::new("python3").arg(root().join("scripts/touched")).output().unwrap();
+    let told = String::from_utf8_lossy(&counted.stdout);
+    assert!(counted.status.success(), "more files than the recipe says:\n{told}");
+    let recipes = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    for (what, recipe) in [
+        ("controller", "**A controller** touches "),
+        ("option of a scheme", "**An option of a scheme** touches "),
+        ("discipline", "**A discipline** touches "),
+        ("option of a discipline", "**An option of a discipline** touches "),
+    ] {
+        let digits = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or("").to_owned();
+        let said = recipes.split(recipe).nth(1).map(digits);
+        let line = told.lines().find_map(|line| line.strip_prefix(&format!("{what}: ")));
+        assert_eq!(line.map(digits), said, "{what}: {told}");
+    }
+}
+
 /// A text file of the project.
 struct Text {
     /// Its path from the root, with slashes.

@@ -1,8 +1,8 @@
 //! The engine of a flow, whichever it is.
 
-use super::others;
 use super::{PDU, PathHints, Recorder, Role, Scheme};
 use std::sync::Arc;
+use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{Any, MadeSender};
 use thalweg_proto::numbers::Numbered;
 use thalweg_proto::payload::{Payload, Slice};
@@ -128,31 +128,31 @@ macro_rules! each {
 
 impl Machine {
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
-        match (scheme.name(), role) {
-            ("udp", Role::Sender) => Self::Source(Box::new(others::source(scheme, path))),
-            ("udp", Role::Receiver) => Self::Sink(Box::new(datagram::Sink::new())),
-            ("adaptive-ack", Role::Sender) => {
-                let config = others::adaptive_ack(scheme, path);
+        match (scheme.ends(path), role) {
+            (Ends::Datagram(config), Role::Sender) => Self::Source(Box::new(datagram::Source::new(config))),
+            (Ends::Datagram(_), Role::Receiver) => Self::Sink(Box::new(datagram::Sink::new())),
+            (Ends::AdaptiveAck(config), Role::Sender) => {
                 Self::AdaptiveTransmitter(Box::new(aack::Transmitter::new(Arc::new(config))))
             }
-            ("adaptive-ack", Role::Receiver) => {
-                let config = others::adaptive_ack(scheme, path);
+            (Ends::AdaptiveAck(config), Role::Receiver) => {
                 Self::AdaptiveReceiver(Box::new(aack::Receiver::new(Arc::new(config))))
             }
-            ("sscop" | "sscop-rate" | "sscop-rate-literal", _) => {
-                Self::Sscop(Box::new(sscop::Endpoint::new(&others::sscop(scheme, path))))
+            (Ends::Sscop(config), _) => Self::Sscop(Box::new(sscop::Endpoint::new(&config))),
+            (Ends::Sstp { sender, .. }, Role::Sender) => {
+                Self::SstpSender(Box::new(sstp::Sender::new(Arc::new(sender))))
             }
-            ("sstp", Role::Sender) => {
-                Self::SstpSender(Box::new(sstp::Sender::new(Arc::new(others::sstp_sender(scheme, path)))))
+            (Ends::Sstp { receiver, .. }, Role::Receiver) => {
+                Self::SstpReceiver(Box::new(sstp::Receiver::new(Arc::new(receiver))))
             }
-            ("sstp", Role::Receiver) => Self::SstpReceiver(Box::new(sstp::Receiver::new(Arc::new(
-                others::sstp_receiver(scheme, path),
-            )))),
-            (_, Role::Sender) => match super::window::sender(scheme, path) {
-                MadeSender::Listed(engine) => Self::WindowSender(engine),
-                MadeSender::Custom(engine) => Self::CustomSender(engine),
-            },
-            (_, Role::Receiver) => Self::WindowReceiver(Box::new(super::window::receiver(scheme, path))),
+            (Ends::Window { sender, controller, .. }, Role::Sender) => {
+                match controller.sender(Arc::new(sender)) {
+                    MadeSender::Listed(engine) => Self::WindowSender(engine),
+                    MadeSender::Custom(engine) => Self::CustomSender(engine),
+                }
+            }
+            (Ends::Window { receiver, .. }, Role::Receiver) => {
+                Self::WindowReceiver(Box::new(window::Receiver::new(Arc::new(receiver))))
+            }
         }
     }
 
@@ -238,7 +238,9 @@ impl Machine {
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         match self {
             Self::WindowSender(engine) => {
-                if let Some(controller) = super::window::fresh(scheme) {
+                if let Ends::Window { controller, .. } = scheme.ends(&PathHints::default())
+                    && let Ok(controller) = Any::new(&controller)
+                {
                     engine.renew(now, controller);
                 }
             }

@@ -21,21 +21,17 @@
 //! layer below, which authenticates them.
 
 mod ahead;
-mod catalogue;
 mod ending;
 mod machine;
-mod options;
-mod others;
-mod path;
 mod record;
 mod scheme;
 #[cfg(test)]
 mod tests;
-mod window;
 
-pub use path::PathHints;
 pub use record::{BELIEFS_EVERY, Beliefs, Happened, Recorded, Recorder, Recording};
 pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
+pub use thalweg_catalog::PathHints;
+pub use thalweg_catalog::path::FLOW_HEADER;
 
 use ahead::Ahead;
 use ending::{Ending, Hearing, Telling};
@@ -44,9 +40,6 @@ use std::collections::VecDeque;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Event, Limit, SenderStats};
 use thalweg_proto::units::Time;
-
-/// Bytes that a flow puts before each PDU of its engine.
-pub const FLOW_HEADER: u32 = 1;
 
 /// Unsent data that a flow takes at most, in bytes. What is sent and not acknowledged comes on top of it.
 const ROOM: u64 = 1 << 20;

@@ -1,54 +1,39 @@
 //! Which scheme, with which options.
 
-use super::catalogue::{Entry, SCHEMES};
-use super::options::{Key, Value};
+use super::Reading;
 use std::fmt;
 use std::str::FromStr;
-use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_catalog::{
+    Ends, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
+};
+use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::units::Rate;
 
-/// The longest encoding of a scheme in bytes: all options of the one that has most, and room for more.
-pub const MAX_ENCODING: usize = 1024;
+/// The longest encoding of a scheme in bytes, so that it fits into a datagram of the handshake. It is enough for all options
+/// of the scheme that has most.
+pub const MAX_ENCODING: usize = 768;
 
-/// A scheme by its name, with what was said for its options: `cubic`, or `sstp:rate=20Mbit/s,window=12`.
+/// A scheme by its name, with what was said for its options: `cubic`, or `sstp:rate=20Mbit/s,window=12seg`.
 ///
-/// Names and options are those of scenario files. Both ends of a connection must use the same scheme with the same options:
-/// one settles it with what it knows of the path ([`Scheme::on_path`]) and sends the [encoding](Scheme::encode), which the
-/// other reads.
+/// Names and options are those of scenario files ([`thalweg_catalog`]). Both ends of a connection must use the same scheme
+/// with the same options: one settles it with what it knows of the path ([`Scheme::on_path`]) and sends the
+/// [encoding](Scheme::encode), which the other reads.
 #[derive(Clone)]
 pub struct Scheme {
-    entry: &'static Entry,
-    /// In the order of the entry's keys, each key once.
-    said: Vec<(&'static Key, Value)>,
+    description: &'static SchemeDescription,
+    values: Values,
 }
 
 /// Why text is not a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemeError {
-    /// There is no scheme of that name.
-    Unknown {
-        /// The name as given.
-        name: String,
+    /// It describes nothing that there is.
+    Text(TextError),
+    /// It is longer than what both ends tell each other.
+    Long {
+        /// The length in bytes, with what is settled when the path is known.
+        length: usize,
     },
-    /// The scheme has no such option.
-    Option {
-        /// The scheme.
-        scheme: &'static str,
-        /// What was given in place of `KEY=VALUE`, or the key.
-        given: String,
-    },
-    /// An option is given twice.
-    Twice(&'static str),
-    /// An option cannot have that value.
-    Value {
-        /// The option.
-        key: &'static str,
-        /// The value as given.
-        given: String,
-        /// What is expected.
-        expected: String,
-    },
-    /// Two options do not go together.
-    Together(&'static str),
     /// The scheme keeps to a rate that both ends agree on, and nobody said which.
     NoRate(&'static str),
     /// Bytes that are no text, or too many.
@@ -58,20 +43,12 @@ pub enum SchemeError {
 impl fmt::Display for SchemeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown { name } => {
-                let names: Vec<_> = SCHEMES.iter().map(|entry| entry.name).collect();
-                write!(f, "there is no scheme `{name}`; there are {}", names.join(", "))
-            }
-            Self::Option { scheme, given } => {
-                let keys = SCHEMES.iter().filter(|entry| entry.name == *scheme).flat_map(Entry::keys);
-                let keys: Vec<_> = keys.map(|key| key.name).collect();
-                write!(f, "`{given}` is no option of {scheme}, which has {} (as KEY=VALUE)", keys.join(", "))
-            }
-            Self::Twice(key) => write!(f, "{key} is given twice"),
-            Self::Value { key, given, expected } => {
-                write!(f, "{key} cannot be `{given}`; expected: {expected}")
-            }
-            Self::Together(what) => f.write_str(what),
+            Self::Text(error) => error.fmt(f),
+            Self::Long { length } => write!(
+                f,
+                "the scheme with its options takes {length} bytes, and peers are told at most {MAX_ENCODING}: leave out \
+                 options that are as usual"
+            ),
             Self::NoRate(scheme) => write!(
                 f,
                 "{scheme} keeps to an agreed rate and does not look for one: say which, as in {scheme}:rate=100Mbit/s"
@@ -88,41 +65,13 @@ impl FromStr for Scheme {
 
     /// Reads `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
     fn from_str(text: &str) -> Result<Self, SchemeError> {
-        let (name, options) =
-            text.split_once(':').map_or((text, None), |(name, options)| (name, Some(options)));
-        let entry = SCHEMES
-            .iter()
-            .find(|entry| entry.name == name.trim())
-            .ok_or_else(|| SchemeError::Unknown { name: name.trim().to_owned() })?;
-        let mut scheme = Self { entry, said: Vec::new() };
-        for option in options.iter().flat_map(|options| options.split(',')) {
-            let wrong =
-                |given: &str| SchemeError::Option { scheme: entry.name, given: given.trim().to_owned() };
-            let (name, value) = option.split_once('=').ok_or_else(|| wrong(option))?;
-            let key = entry.keys().find(|key| key.name == name.trim()).ok_or_else(|| wrong(name))?;
-            if scheme.value(key.name).is_some() {
-                return Err(SchemeError::Twice(key.name));
-            }
-            let value = key.read(value).map_err(|expected| SchemeError::Value {
-                key: key.name,
-                given: value.trim().to_owned(),
-                expected,
-            })?;
-            scheme.said.push((key, value));
-        }
-        scheme.in_order();
-        scheme.check()?;
-        Ok(scheme)
+        Self::read(text, &Registry::default())
     }
 }
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.entry.name)?;
-        for (index, (key, value)) in self.said.iter().enumerate() {
-            write!(f, "{}{}={value}", if index == 0 { ':' } else { ',' }, key.name)?;
-        }
-        Ok(())
+        text::write_options(self.name(), &self.values, f)
     }
 }
 
@@ -134,26 +83,38 @@ impl fmt::Debug for Scheme {
 
 impl PartialEq for Scheme {
     fn eq(&self, other: &Self) -> bool {
-        let said =
-            |scheme: &Self| scheme.said.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>();
-        self.entry.name == other.entry.name && said(self) == said(other)
+        self.name() == other.name() && self.values == other.values
     }
 }
 
 impl Scheme {
-    /// The names of all schemes.
+    /// The names of all schemes of this project.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        SCHEMES.iter().map(|entry| entry.name)
+        SCHEMES.iter().map(|description| description.name)
+    }
+
+    /// Reads `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`, of a scheme that `registry` has.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    pub fn read(text: &str, registry: &Registry) -> Result<Self, SchemeError> {
+        let (description, values) = registry.read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
+        let scheme = Self { description, values };
+        // What the other end is told has more in it.
+        let path = PathHints { rate: Some(Rate::MAX), ..PathHints::default() };
+        let length = scheme.clone().settled(&path).to_string().len();
+        if length > MAX_ENCODING { Err(SchemeError::Long { length }) } else { Ok(scheme) }
     }
 
     /// Its name.
     pub fn name(&self) -> &'static str {
-        self.entry.name
+        self.description.name
     }
 
-    /// True for an option that was given, not taken from the usual values.
-    pub(super) fn says(&self, option: &str) -> bool {
-        self.said.iter().any(|(key, _)| key.name == option)
+    /// Its description, with what was said.
+    pub fn values(&self) -> (&'static SchemeDescription, &Values) {
+        (self.description, &self.values)
     }
 
     /// The bytes that tell the other end, at most [`MAX_ENCODING`].
@@ -161,19 +122,23 @@ impl Scheme {
         self.to_string().into_bytes()
     }
 
-    /// Reads an encoding.
+    /// Reads an encoding. Each value is in the range of those that a peer may choose.
     ///
     /// # Errors
     ///
     /// When the bytes are not one, or describe a scheme that this version does not have.
     pub fn decode(bytes: &[u8]) -> Result<Self, SchemeError> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_ENCODING);
-        text.ok_or(SchemeError::Encoding)?.parse()
+        let text = text.ok_or(SchemeError::Encoding)?;
+        let (description, values) =
+            Registry::default().read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
+        Ok(Self { description, values })
     }
 
     /// True for schemes of which nothing is lost and nothing comes twice.
     pub fn is_reliable(&self) -> bool {
-        self.name() != "udp" && self.number("loss-tolerance").unwrap_or(0.0) == 0.0
+        self.description.traits.is_reliable
+            && self.values.take::<f64>("loss-tolerance").is_none_or(|share| share == 0.0)
     }
 
     /// The same, sending at `rate` where it keeps to an agreed one and none was said. Other schemes find theirs.
@@ -181,139 +146,78 @@ impl Scheme {
     /// # Errors
     /// [`SchemeError::NoRate`] where there is none at all.
     pub fn at_rate(mut self, rate: Option<Rate>) -> Result<Self, SchemeError> {
-        if self.name() == "sstp" && self.rate("rate").is_none() {
-            let rate = rate.or(self.rate("average-rate")).ok_or(SchemeError::NoRate(self.entry.name))?;
-            self.suggest("rate", Value::Rate(rate));
+        if self.description.traits.keeps_rate && self.values.said_for("rate").is_none() {
+            let rate = rate.or(self.values.take("average-rate")).ok_or(SchemeError::NoRate(self.name()))?;
+            self.values.suggest("rate", Value::Rate(rate));
         }
         Ok(self)
     }
 
     /// True for schemes that assume a path that keeps order: a [resequencer](crate::resequence) belongs beneath them.
     pub fn needs_order(&self) -> bool {
-        matches!(self.name(), "adaptive-ack" | "sscop" | "sscop-rate" | "sscop-rate-literal" | "sstp")
+        self.description.traits.needs_order
     }
 
     /// True for schemes that learn of the network from the spacing of the packets that come.
     pub fn times_packets(&self) -> bool {
-        matches!(self.name(), "sscop-rate" | "sscop-rate-literal")
+        self.description.traits.times_packets
     }
 
     /// True for schemes whose senders do something about the network's congestion marks: their data is sent as capable of
     /// ECN. That of others would be marked where it ought to be dropped.
     pub fn heeds_marks(&self) -> bool {
-        self.name() == "dec-bit" || self.switch("ecn") == Some(true)
-    }
-
-    /// Sets an option for which nothing was said. Nothing happens where the scheme has no such option.
-    pub(super) fn suggest(&mut self, name: &str, value: Value) {
-        let Some(key) = self.entry.keys().find(|key| key.name == name) else { return };
-        if self.value(name).is_none() {
-            // Through its own text, so that it is in range and both ends read the same; what is not is left out.
-            if let Ok(value) = key.read(&value.to_string()) {
-                self.said.push((key, value));
-                self.in_order();
+        match self.ends(&PathHints::default()) {
+            Ends::Window { sender, controller, .. } => {
+                sender.ecn || controller.feedback() == Some(FeedbackKind::DecBit)
             }
+            _ => false,
         }
     }
 
-    fn in_order(&mut self) {
-        let place = |name: &str| self.entry.keys().position(|key| key.name == name);
-        self.said.sort_by_key(|(key, _)| place(key.name));
+    /// The same with everything settled on which both ends must agree, from what this end knows of the path. What was said
+    /// stays.
+    #[must_use]
+    pub fn on_path(self, path: &PathHints) -> Self {
+        let settled = self.clone().settled(path);
+        // What does not go together is left to what each end finds usual.
+        if settled.description.faults(&settled.values).iter().all(|fault| fault.is_doubt) {
+            settled
+        } else {
+            self
+        }
     }
 
-    /// What two options have to do with each other.
-    fn check(&self) -> Result<(), SchemeError> {
-        let together = |holds: bool, what| if holds { Ok(()) } else { Err(SchemeError::Together(what)) };
-        let rto = (self.time("rto.floor"), self.time("rto.ceiling"));
-        together(rto.0 <= rto.1, "rto.floor is above rto.ceiling")?;
-        together(self.packets("alpha") <= self.packets("beta").or(Some(f64::MAX)), "alpha is above beta")?;
-        together(
-            self.rate("start-rate") <= self.rate("max-rate").or(Some(Rate::MAX)),
-            "start-rate is above max-rate",
-        )?;
-        together(
-            self.rate("average-rate") <= self.rate("rate").or(Some(Rate::MAX)),
-            "average-rate is above rate",
-        )?;
-        let by_time = super::window::rack(self).is_some();
-        together(by_time || self.switch("rack") != Some(true), "rack needs recovery=sack")?;
-        let parts = ["undo", "tail-probe"];
-        let has_part = parts.iter().any(|part| self.value(part).is_some());
-        together(by_time || !has_part, "undo and tail-probe are parts of rack, which is off")?;
-        let silence = self.time("timer-no-response");
-        together(
-            silence.is_none() || silence > self.time("timer-poll").max(self.time("timer-keep-alive")),
-            "timer-no-response is not longer than timer-poll and timer-keep-alive",
-        )?;
-        together(self.count("max-stat").is_none_or(|count| count % 2 == 1), "max-stat is not odd")
+    fn settled(mut self, path: &PathHints) -> Self {
+        (self.description.settle)(&mut self.values, path);
+        self
     }
 
-    fn value(&self, name: &str) -> Option<Value> {
-        self.said.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
-    }
-
-    /// What was said of an option, or else what is usual; `None` where the path decides or the scheme has no such option.
-    fn option(&self, name: &str) -> Option<Value> {
-        self.value(name).or_else(|| {
-            let key = self.entry.keys().find(|key| key.name == name && !key.usual.is_empty())?;
-            key.read(key.usual).ok()
+    /// The configurations of both ends on this path.
+    pub fn ends(&self, path: &PathHints) -> Ends {
+        let ends = |scheme: &Self| (scheme.description.ends)(&scheme.values, path);
+        let settled = self.clone().settled(path);
+        ends(self).or_else(|_| ends(&settled)).unwrap_or_else(|fault| {
+            // Values were checked when they were read; what is usual always goes together.
+            let usual = Self { values: self.description.values(Place::Live), ..self.clone() };
+            ends(&usual.settled(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
         })
     }
 
-    /// A number of packets.
-    pub(super) fn packets(&self, name: &str) -> Option<f64> {
-        match self.option(name)? {
-            Value::Packets(packets) => Some(packets),
-            _ => None,
-        }
-    }
-
-    pub(super) fn number(&self, name: &str) -> Option<f64> {
-        match self.option(name)? {
-            Value::Number(number) => Some(number),
-            _ => None,
-        }
-    }
-
-    pub(super) fn count(&self, name: &str) -> Option<u32> {
-        match self.option(name)? {
-            Value::Count(count) => Some(count),
-            _ => None,
-        }
-    }
-
-    pub(super) fn time(&self, name: &str) -> Option<Duration> {
-        match self.option(name)? {
-            Value::Time(time) => Some(time),
-            _ => None,
-        }
-    }
-
-    pub(super) fn rate(&self, name: &str) -> Option<Rate> {
-        match self.option(name)? {
-            Value::Rate(rate) => Some(rate),
-            _ => None,
-        }
-    }
-
-    pub(super) fn size(&self, name: &str) -> Option<Bytes> {
-        match self.option(name)? {
-            Value::Size(size) => Some(size),
-            _ => None,
-        }
-    }
-
-    pub(super) fn switch(&self, name: &str) -> Option<bool> {
-        match self.option(name)? {
-            Value::Switch(on) => Some(on),
-            _ => None,
-        }
-    }
-
-    pub(super) fn word(&self, name: &str) -> &'static str {
-        match self.option(name) {
-            Some(Value::Word(word)) => word,
-            _ => "",
+    /// An eighth of what a receiver grants, in what it counts. Segments of SSTP may be of any size, and of others nothing is
+    /// known: there each piece matters.
+    pub(super) fn reading(&self, path: &PathHints) -> Reading {
+        match self.ends(path) {
+            Ends::Window { receiver, .. } => {
+                Reading { bytes: (receiver.window / 8).clamp(1, MOST_READ), pieces: u32::MAX }
+            }
+            Ends::Sscop(config) => {
+                let window = config.sscop.buffer.min(config.sscop.window);
+                Reading { bytes: MOST_READ, pieces: (window / 8).max(1) }
+            }
+            _ => Reading { bytes: 1, pieces: 1 },
         }
     }
 }
+
+/// Bytes that an application takes in silence, at most.
+const MOST_READ: u64 = 512 << 10;

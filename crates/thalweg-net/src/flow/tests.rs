@@ -1,9 +1,9 @@
 //! Proves what schemes are read from and written to, and that flows take anything. Whole transfers are in `tests/flows.rs`.
 
-use super::options::Takes;
 use super::*;
 use proptest::prelude::*;
-use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_catalog::{Field, Key, Kind, TextError, Value};
+use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 
 fn scheme(text: &str) -> Scheme {
     text.parse().unwrap()
@@ -19,8 +19,8 @@ fn schemes_are_read_and_written() {
         ("cubic", "cubic"),
         (" cubic : beta = 0.8 , initial-window = 20 pkt ", "cubic:initial-window=20pkt,beta=0.8"),
         (
-            "sstp:rate=20 Mbit/s,window=12,acknowledgement=hard",
-            "sstp:rate=20Mbit/s,window=12,acknowledgement=hard",
+            "sstp:rate=20 Mbit/s,window=12 seg,acknowledgement=hard",
+            "sstp:rate=20Mbit/s,window=12seg,acknowledgement=hard",
         ),
         ("newreno:receive-window=64 KiB,rto.floor=0.25s", "newreno:rto.floor=250ms,receive-window=65.536kB"),
         ("slow-start:initial-threshold=unlimited", "slow-start:initial-threshold=unlimited"),
@@ -38,39 +38,87 @@ fn mistakes_are_told_with_what_is_possible() {
     );
     assert!(refused("cubic:").starts_with("`` is no option"));
     assert_eq!(refused("cubic:beta=0.5,beta=0.5"), "beta is given twice");
-    assert_eq!(refused("cubic:beta=1"), "beta cannot be `1`; expected: a number from 0.01 to 0.99");
+    assert_eq!(refused("cubic:beta=1"), "beta cannot be `1`: it lies above 0 and below 1");
     assert_eq!(
         refused("fixed:window=10"),
-        "window cannot be `10`; expected: `10` has no unit; did you mean \"10 pkt\"?"
+        "window cannot be `10`: `10` has no unit; did you mean \"10 pkt\"?"
     );
-    assert_eq!(
-        refused("sstp:rate=10"),
-        "rate cannot be `10`; expected: `10` has no unit; did you mean \"10 Mbit/s\"?"
-    );
-    assert_eq!(refused("sstp:rate=0bit/s"), "rate cannot be `0bit/s`; expected: a rate above zero");
+    assert_eq!(refused("sstp:rate=10"), "rate cannot be `10`: `10` has no unit; did you mean \"10 Mbit/s\"?");
+    assert_eq!(refused("sstp:rate=0bit/s"), "rate cannot be `0bit/s`: it is above 0 bit/s");
     assert_eq!(
         refused("cubic:recovery=tack"),
-        "recovery cannot be `tack`; expected: one of sack, newreno, go-back-n, fast-retransmit"
+        "recovery cannot be `tack`: expected one of sack, newreno, go-back-n, fast-retransmit"
     );
-    assert_eq!(refused("vegas:alpha=4pkt"), "alpha is above beta");
-    assert_eq!(refused("sstp:rate=1Mbit/s,average-rate=2Mbit/s"), "average-rate is above rate");
-    assert_eq!(refused("cubic:rto.floor=2min"), "rto.floor is above rto.ceiling");
+    assert_eq!(refused("vegas:alpha=4pkt"), "alpha is larger than beta");
+    assert_eq!(
+        refused("sstp:rate=1Mbit/s,average-rate=2Mbit/s"),
+        "the average rate 2 Mbit/s is above the peak rate 1 Mbit/s"
+    );
+    assert_eq!(refused("cubic:rto.floor=2min"), "the ceiling of the time-out is below its floor");
     assert_eq!(Scheme::decode(&[0xff]), Err(SchemeError::Encoding));
     assert_eq!(Scheme::decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
 }
 
-/// What the table of schemes says must be readable by its own keys, and keys must not stand there twice.
+/// What was settled for an option.
+fn settled<T: Field>(scheme: &Scheme, key: &str) -> Option<T> {
+    scheme.values().1.take(key)
+}
+
+/// A scheme with all of its options spelt out can be told to the peer; one that cannot is refused before anything is sent.
 #[test]
-fn every_usual_value_is_one() {
+fn schemes_are_as_long_as_peers_can_be_told() {
+    let path = PathHints {
+        rate: Some(Rate::from_mbits_per_sec(123)),
+        rtt: Some(Duration::from_millis(123)),
+        ..PathHints::default()
+    };
     for name in Scheme::names() {
-        let mut seen = std::collections::BTreeSet::new();
-        for key in
-            catalogue::SCHEMES.iter().filter(|entry| entry.name == name).flat_map(catalogue::Entry::keys)
-        {
-            assert!(seen.insert(key.name), "{name}: {} twice", key.name);
-            assert!(key.usual.is_empty() || key.read(key.usual).is_ok(), "{name}: {}", key.name);
-        }
-        assert!(scheme(name).encode().len() <= MAX_ENCODING);
+        let (description, values) = (scheme(name).values().0, scheme(name).on_path(&path));
+        let options: Vec<String> = description
+            .keys
+            .flat()
+            .filter(|key| key.is_live())
+            .filter_map(|key| Some(format!("{}={}", key.name, values.values().1.get(key.name)?)))
+            .collect();
+        let text = format!("{name}:{}", options.join(","));
+        let all: Scheme = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert!(all.on_path(&path).encode().len() <= MAX_ENCODING);
+    }
+    let digits = "0".repeat(MAX_ENCODING);
+    // What is written is what is meant, not what was typed.
+    assert_eq!(scheme(&format!("cubic:beta=0.7{digits}")).to_string(), "cubic:beta=0.7");
+    let long = SchemeError::Long { length: 800 };
+    assert!(long.to_string().contains("leave out options that are as usual"));
+}
+
+/// Whatever a peer chooses, it cannot make this end send without pause, in packets of nothing, or fill its memory.
+#[test]
+fn peers_cannot_choose_what_would_hurt() {
+    for text in [
+        "cubic:rto.floor=1ms",
+        "cubic:rto.initial=1ns",
+        "cubic:rto.ceiling=1ms",
+        "cubic:delayed-ack.delay=1us",
+        "cubic:max-window=unlimited",
+        "cubic:initial-window=1e9pkt",
+        "cubic:receive-window=100GiB",
+        "adaptive-ack:t-normal=1us",
+        "adaptive-ack:t-error=1ns",
+        "adaptive-ack:window=1e7pkt",
+        "adaptive-ack:segment=1B",
+        "udp:segment=255B",
+        "sscop:timer-poll=1us",
+        "sscop:timer-cc=1ns",
+        "sscop:timer-keep-alive=1us",
+        "sscop:window=8000000pkt",
+        "sscop-rate:poll-floor=1us",
+        "sscop-rate:drain=1us",
+        "sstp:rate=1Mbit/s,repeat=1us",
+        "sstp:rate=1Mbit/s,segment-packets=5000pkt",
+    ] {
+        let error = Scheme::decode(text.as_bytes()).unwrap_err();
+        assert!(matches!(error, SchemeError::Text(TextError::Value { .. })), "{text}: {error}");
+        assert_eq!(text.parse::<Scheme>(), Err(error), "the command line says the same");
     }
 }
 
@@ -83,18 +131,24 @@ fn what_the_path_decides_is_settled_by_one_end() {
         memory: 64 << 20,
     };
     // 20 Mbit/s for 4 * 600 ms are 6 MB.
-    assert_eq!(scheme("cubic").on_path(&path).size("receive-window"), Some(Bytes::new(6_000_000)));
+    assert_eq!(settled(&scheme("cubic").on_path(&path), "receive-window"), Some(Bytes::new(6_000_000)));
     // 1200 bytes of payload, 1278 with their headers (18) and those below (60): t_p is 0.5112 ms, 16 packets 8.18 ms; w_a
     // is 601.5336 / 8.1792 = 73.54 segments, the window 2.5 times that.
-    let settled = scheme("sstp").on_path(&path);
-    assert_eq!(settled.to_string(), "sstp:rate=20Mbit/s,window=184,buffer=184,repeat=600ms,segment=1.2kB");
+    let whole = scheme("sstp").on_path(&path);
+    assert_eq!(
+        whole.to_string(),
+        "sstp:rate=20Mbit/s,window=184seg,buffer=184seg,repeat=600ms,segment=1.2kB"
+    );
     // What was said stays, and settling again changes nothing.
-    assert_eq!(scheme("sstp:window=7").on_path(&path).count("window"), Some(7));
-    assert_eq!(settled.clone().on_path(&PathHints::default()), settled);
-    assert_eq!(scheme("udp").on_path(&path).rate("rate"), path.rate);
+    assert_eq!(
+        scheme("sstp:window=7seg").on_path(&path).values().1.get("window"),
+        Some(Value::Segments(Segments::Count(7.0)))
+    );
+    assert_eq!(whole.clone().on_path(&PathHints::default()), whole);
+    assert_eq!(settled(&scheme("udp").on_path(&path), "rate"), path.rate);
     // Within the memory: 1 MiB holds 873 packets of 1200 bytes.
     let small = PathHints { memory: 1 << 20, ..path };
-    assert_eq!(scheme("adaptive-ack").on_path(&small).packets("window"), Some(873.0));
+    assert_eq!(settled(&scheme("adaptive-ack").on_path(&small), "window"), Some(873.0));
 }
 
 /// All that comes out of a flow now.
@@ -167,20 +221,20 @@ fn datagrams_beyond_what_the_application_reads_are_dropped() {
     assert_eq!(drain(&mut receiver, later).1, [FlowOutput::Ended { stopped: false }]);
 }
 
-/// A value that the key takes, at its bounds or between them.
-fn value(takes: Takes, choice: u64) -> String {
-    let of = |least: f64, most: f64| {
-        [least, most.min(1e6), least + (most.min(1e3) - least) / 3.0][choice as usize % 3]
-    };
-    match takes {
-        Takes::Packets(least, most) => format!("{}pkt", of(least, most)),
-        Takes::Number(least, most) => of(least, most).to_string(),
-        Takes::Count(least, most) => (of(least.into(), most.into()) as u32).to_string(),
-        Takes::Time => ["1ps", "40ms", "200d"][choice as usize % 3].to_owned(),
-        Takes::Rate => ["1bit/s", "3Mbit/s", "18Tbit/s"][choice as usize % 3].to_owned(),
-        Takes::Size(least, most) => format!("{}B", of(least as f64, most as f64) as u64),
-        Takes::Switch => choice.is_multiple_of(2).to_string(),
-        Takes::Word(words) => words[choice as usize % words.len()].to_owned(),
+/// A value of the key's kind: at the bounds of what peers may choose, between them, or beyond.
+fn value(key: &Key, choice: u64) -> String {
+    let pick = |values: &[&str]| values[choice as usize % values.len()].to_owned();
+    match key.kind {
+        Kind::Packets => pick(&["1pkt", "16pkt", "4096pkt", "1048576pkt", "unlimited", "0pkt"]),
+        Kind::Segments => pick(&["1seg", "12seg", "32767seg", "2.5wa", "0.5wa"]),
+        Kind::Number => pick(&["0.01", "0.5", "0.99", "1", "1000"]),
+        Kind::Count => pick(&["0", "1", "3", "67", "1000", "65536"]),
+        Kind::Time | Kind::Interval => pick(&["1ms", "40ms", "100ms", "60s", "200d"]),
+        Kind::Rate => pick(&["1bit/s", "3Mbit/s", "18Tbit/s"]),
+        Kind::Size | Kind::Length => pick(&["256B", "1200B", "65535B", "1MiB", "4GiB"]),
+        Kind::Share | Kind::Probability => pick(&["0", "0.5", "1"]),
+        Kind::Switch | Kind::Table(_) => pick(&["true", "false"]),
+        Kind::Word(words) => pick(words),
     }
 }
 
@@ -188,16 +242,12 @@ fn any_scheme() -> impl Strategy<Value = Scheme> {
     let all: Vec<_> = Scheme::names().collect();
     (prop::sample::select(all), prop::collection::vec((any::<prop::sample::Index>(), any::<u64>()), 0..6))
         .prop_filter_map("options that do not go together", |(name, options)| {
-            let keys: Vec<_> = catalogue::SCHEMES
-                .iter()
-                .filter(|entry| entry.name == name)
-                .flat_map(catalogue::Entry::keys)
-                .collect();
+            let keys: Vec<_> = scheme(name).values().0.keys.flat().filter(|key| key.is_live()).collect();
             let options: Vec<_> = options
                 .iter()
                 .map(|(index, choice)| {
                     let key = keys[index.index(keys.len())];
-                    format!("{}={}", key.name, value(key.takes, choice >> 32))
+                    format!("{}={}", key.name, value(key, choice >> 32))
                 })
                 .collect();
             let text =

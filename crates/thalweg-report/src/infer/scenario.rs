@@ -2,14 +2,20 @@
 
 use super::{Losses, Path, Recording};
 use core::fmt::Write as _;
+use thalweg_catalog::{Kind, Place, Registry, SchemeDescription, TextError, Value, Values};
 use thalweg_proto::units::{Duration, Rate};
 
 /// The scenario that simulates the recorded scheme on `path` for as long as was recorded. The file of the capacity trace, if
 /// there is one, is called `trace`.
-pub fn scenario(recording: &Recording, path: &Path, trace: &str) -> String {
+///
+/// # Errors
+///
+/// When the recording is of a scheme that there is not.
+pub fn scenario(recording: &Recording, path: &Path, trace: &str) -> Result<String, TextError> {
     let mut text =
         String::from("# The path that a recording was made on, as far as its sender could tell.\n\n");
-    let (name, options) = recording.scheme.split_once(':').unwrap_or((&recording.scheme, ""));
+    let (description, live) = Registry::default().read_scheme(&recording.scheme, Place::Live)?;
+    let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
     let seconds = Duration::from_secs_f64(recording.seconds.max(1e-3));
@@ -43,50 +49,31 @@ pub fn scenario(recording: &Recording, path: &Path, trace: &str) -> String {
     let _ = writeln!(text, "reverse = {{ {back}loss = 0 }} # what is lost on the way back does not show\n");
     let _ = writeln!(text, "[[flow]]\nname = \"transfer\"\nfrom = \"here\"\nto = \"there\"");
     let _ = writeln!(text, "scheme = \"{name}\"\nworkload = \"bulk\"\n\n[scheme.{name}]");
-    let mut keys: Vec<(String, String)> = vec![
-        ("segment".into(), format!("{data} B")),
-        ("header".into(), format!("{} B", header.unwrap_or(0))),
-    ];
-    for (key, value) in options.split(',').filter_map(|option| option.split_once('=')) {
-        match (name, key) {
-            (_, "segment") => {}
-            // Simulated ones find it out.
-            ("sstp", "repeat") => {}
-            // What it consists of is said below.
-            (_, "delayed-ack") if value == "true" => {}
-            ("sstp", "window" | "buffer") => keys.push((key.into(), format!("{value} seg"))),
-            _ => keys.push((key.into(), value.into())),
-        }
+    let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
+    text.push_str(&options(description, &live, path.rate));
+    Ok(text)
+}
+
+/// All that a simulation can be told of live values, those too that are usual on real paths.
+fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String {
+    let mut values = description.simulated(live);
+    // Without a window or a rate it would send without end.
+    if !description.traits.is_reliable {
+        values.suggest("rate", Value::Rate(rate));
     }
-    let live: &[(&str, &str)] = match name {
-        "sscop" | "sscop-rate" => &SSCOP,
-        "adaptive-ack" | "sstp" => &[],
-        _ if keys.iter().any(|(key, _)| key == "delayed-ack") => &[],
-        _ => &WINDOW,
-    };
-    for (key, usual) in live {
-        if keys.iter().all(|(said, _)| said != key) {
-            keys.push(((*key).into(), (*usual).into()));
+    let is_off = |table: &str| values.said_for(table) == Some(Value::Switch(false));
+    let mut text = String::new();
+    for (key, value) in values.said() {
+        let is_measured = matches!(key.name, "segment" | "header");
+        // A table of keys stands for its own switch, and one that is off has no keys.
+        let is_switch = matches!(key.kind, Kind::Table(_)) && !is_off(key.name);
+        let is_moot = key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
+        if !is_measured && !is_switch && !is_moot {
+            let _ = writeln!(text, "{} = {}", key.name, value.to_toml());
         }
-    }
-    for (key, value) in keys {
-        let is_bare = value == "true" || value == "false" || value.parse::<f64>().is_ok();
-        let _ =
-            if is_bare { writeln!(text, "{key} = {value}") } else { writeln!(text, "{key} = \"{value}\"") };
     }
     text
 }
-
-/// The options that SSCOP has on real paths unless it is told otherwise, and in scenarios only if it is told.
-const SSCOP: [(&str, &str); 4] = [
-    ("poll-after-retransmission", "true"),
-    ("ignore-old-data", "true"),
-    ("timer-no-response", "10min"),
-    ("max-cc", "600"),
-];
-
-/// The options that receivers of window transports have on real paths unless they are told otherwise.
-const WINDOW: [(&str, &str); 2] = [("delayed-ack.delay", "25 ms"), ("delayed-ack.every", "2")];
 
 /// The way back has a rate of its own where the way there has a trace.
 const LEAST_BACK: Rate = Rate::from_mbits_per_sec(1);

@@ -3,6 +3,7 @@
 use super::scenario::scenario;
 use super::{Losses, Path, Recording, RecordingError};
 use crate::output::{LiveLog, Metrics};
+use thalweg_catalog::{Kind, PathHints, Place, Registry, SCHEMES, Value};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_scenario::load_text;
@@ -50,7 +51,7 @@ fn a_steady_path_is_found() {
     assert_eq!((path.losses, path.was_filled, path.trace.clone()), (Losses::Independent(0.0), true, None));
     // 20 ms at 12 Mbit/s are 30 kB; the product of rate and round trip is 60 kB, and nothing was dropped.
     assert!((55_000..65_000).contains(&path.queue.get()), "{:?}", path.queue);
-    let text = scenario(&recording, &path, "path.trace");
+    let text = scenario(&recording, &path, "path.trace").unwrap();
     let loaded = load_text("as-recorded.toml", &text, std::path::Path::new(""), &[]);
     assert!(loaded.is_ok(), "{text}");
 }
@@ -88,8 +89,62 @@ fn a_rate_that_varies_becomes_a_trace() {
     let trace = path.trace.as_ref().expect("it varies");
     trace.check().unwrap();
     within(trace.mean_rate(), 24.0, 0.1);
-    let text = scenario(&recording, &path, "path.trace");
+    let text = scenario(&recording, &path, "path.trace").unwrap();
     assert!(text.contains("trace = \"path.trace\""), "{text}");
+}
+
+/// A floor that was said takes the margin with it, and what is switched off has no keys.
+#[test]
+fn what_real_ends_make_of_options_is_simulated() {
+    let steady = recorded(0.02, |_| false, |_| 1.0);
+    let path = Path::infer(&steady).unwrap();
+    let recording = Recording { scheme: "newreno:rto.floor=150ms,delayed-ack=false".to_owned(), ..steady };
+    let text = scenario(&recording, &path, "path.trace").unwrap();
+    for line in ["rto.floor = \"150 ms\"", "rto.margin = \"150 ms\"", "delayed-ack = false"] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    assert!(!text.contains("delayed-ack.every"), "{text}");
+    let unknown = Recording { scheme: "qubic".to_owned(), ..recording };
+    assert!(scenario(&unknown, &path, "path.trace").is_err());
+}
+
+/// The one guard against a second list of schemes: of every scheme the live text, what a recording of it becomes and the
+/// scenario have the same configuration, but for what the description says is different. Options that are said go through.
+#[test]
+fn every_scheme_is_the_same_live_recorded_and_simulated() {
+    let steady = recorded(0.02, |_| false, |_| 1.0);
+    let path = Path::infer(&steady).unwrap();
+    let hints = PathHints { rate: Some(path.rate), rtt: Some(path.round_trip), ..PathHints::default() };
+    for description in SCHEMES {
+        let mut live = description.values(Place::Live);
+        (description.settle)(&mut live, &hints);
+        let said: Vec<String> =
+            live.said().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
+        let separator = if said.is_empty() { "" } else { ":" };
+        let text = format!("{}{separator}{}", description.name, said.join(",")).replace(' ', "");
+        let (found, read) = Registry::default().read_scheme(&text, Place::Live).unwrap();
+        assert_eq!((found.name, &read), (description.name, &live), "{text}");
+
+        let recording = Recording { scheme: text.clone(), ..steady.clone() };
+        let scenario = scenario(&recording, &path, "path.trace").unwrap();
+        let loaded = load_text("as-recorded.toml", &scenario, std::path::Path::new(""), &[])
+            .unwrap_or_else(|found| panic!("{text}: {}\n{scenario}", found[0].render()));
+        let written = thalweg_scenario::expand(&loaded.scenario);
+        for key in description.keys.flat().filter(|key| key.is_live() && key.is_simulated()) {
+            let Some(value) = live.get(key.name).filter(|_| key.name != "segment") else { continue };
+            let is_off = |name: &str| live.get(name) == Some(Value::Switch(false));
+            // Said of all window schemes, and taken by those that can.
+            let is_moot = key.name == "ecn" && !written.contains("\necn = ")
+                || key.name == "evicted"
+                || key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
+            let expected = match key.name.split_once('.') {
+                Some((_, short)) => format!("{short} = {}", value.to_toml()),
+                None if matches!(key.kind, Kind::Table(_)) => continue,
+                None => format!("\n{} = {}\n", key.name, value.to_toml()),
+            };
+            assert!(is_moot || written.contains(&expected), "{text}: {expected} is not in\n{written}");
+        }
+    }
 }
 
 #[test]

@@ -63,13 +63,13 @@ pub fn expand(scenario: &Scenario) -> String {
             section(&mut out, "[link.reverse]", &backward);
         }
     }
-    let schemes = schemes(&spec.groups);
+    let schemes = schemes(&spec.groups, registry);
     for (name, entries) in &schemes {
         section(&mut out, &format!("[scheme.{}]", key(name)), entries);
     }
     for group in &spec.groups {
         let names = [group.from, group.to].map(|node| spec.nodes[node.0 as usize].name.as_str());
-        section(&mut out, "[[flow]]", &flow(group, names, &schemes));
+        section(&mut out, "[[flow]]", &flow(group, names, &schemes, registry));
         if let Some(access) = &group.access {
             sides(&mut out, access, registry);
         }
@@ -85,21 +85,28 @@ fn section(out: &mut String, header: &str, entries: &Entries) {
 }
 
 /// One table for each scheme's name. Of several schemes under one name the first has the table.
-fn schemes(groups: &[GroupSpec]) -> BTreeMap<&str, Entries> {
+fn schemes<'g>(groups: &'g [GroupSpec], registry: &Registry) -> BTreeMap<&'g str, Entries> {
     let mut schemes = BTreeMap::new();
     for group in groups {
-        schemes.entry(group.transport.scheme()).or_insert_with(|| transport::entries(&group.transport));
+        schemes
+            .entry(group.transport.scheme())
+            .or_insert_with(|| transport::entries(&group.transport, registry));
     }
     schemes
 }
 
-fn flow(group: &GroupSpec, [from, to]: [&str; 2], schemes: &BTreeMap<&str, Entries>) -> Entries {
+fn flow(
+    group: &GroupSpec,
+    [from, to]: [&str; 2],
+    schemes: &BTreeMap<&str, Entries>,
+    registry: &Registry,
+) -> Entries {
     let mut entries = Entries::default();
     entries.put("name", text(&group.name));
     entries.put("count", group.count.to_string());
     entries.put("from", text(from));
     entries.put("to", text(to));
-    let (name, own) = (group.transport.scheme(), transport::entries(&group.transport));
+    let (name, own) = (group.transport.scheme(), transport::entries(&group.transport, registry));
     if schemes.get(name) == Some(&own) {
         entries.put("scheme", text(name));
     } else {

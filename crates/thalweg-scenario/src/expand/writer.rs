@@ -25,8 +25,27 @@ impl Entries {
 
     /// Adds values of keys, those of tables of keys in tables.
     pub fn values(&mut self, values: &[(&'static Key, Value)]) {
+        let mut tables: Vec<(&'static str, Self)> = Vec::new();
         for (key, value) in values {
-            self.put(key.name, value.to_toml());
+            match key.name.split_once('.') {
+                None => self.put(key.name, value.to_toml()),
+                Some((table, short)) => {
+                    // The table stands where its first key does, and in place of a switch.
+                    if tables.iter().all(|(name, _)| *name != table) {
+                        tables.push((table, Self::default()));
+                        self.0.retain(|(name, _)| *name != table);
+                        self.put(table, String::new());
+                    }
+                    if let Some((_, keys)) = tables.last_mut() {
+                        keys.put(short, value.to_toml());
+                    }
+                }
+            }
+        }
+        for (name, keys) in tables {
+            if let Some((_, text)) = self.0.iter_mut().find(|(key, _)| *key == name) {
+                *text = keys.inline();
+            }
         }
     }
 

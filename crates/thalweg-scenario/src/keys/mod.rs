@@ -8,7 +8,6 @@ mod loss;
 mod queue;
 mod reading;
 mod scheme;
-mod sscop;
 mod workload;
 
 pub use feedback::{
@@ -20,12 +19,7 @@ pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
 pub use queue::{Capacity, Queue, Threshold};
 pub use reading::{ReadRate, Reading};
-pub use scheme::{
-    AdaptiveAck, Common, CountingName, DelayedAckChoice, DelayedAckTable, FollowName, GrowthName, GrowthWord,
-    RecoveryName, Rto, SchemeRef, SchemeTable, Schemes, Sizes, Sstp, SstpAcknowledgement, SstpEvicted,
-    SstpResume,
-};
-pub use sscop::{BaseName, ProbingName, Sscop, SscopRate, UnitName};
+pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
 
 use super::diagnostic::Report;

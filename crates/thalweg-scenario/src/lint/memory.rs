@@ -3,10 +3,7 @@
 
 use super::super::path::{GroupPath, Paths, direction, packet_sizes};
 use std::sync::Arc;
-use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
-    VegasConfig,
-};
+use thalweg_proto::congestion::{Any, Controller as _, ControllerConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -201,20 +198,11 @@ fn first_window(transport: &TransportSpec) -> u64 {
         // A burst; what comes after it is paced.
         TransportSpec::Sstp { sender, .. } => f64::from(sender.rate.burst()),
         TransportSpec::Window { sender, controller, .. } => match controller {
-            ControllerConfig::Fixed(FixedConfig { window })
-            | ControllerConfig::SourceQuench(SourceQuenchConfig { window, .. }) => *window,
-            ControllerConfig::Bbn(bbn) => bbn.window,
-            ControllerConfig::SlowStart(SlowStartConfig { initial_window, .. })
-            | ControllerConfig::NewReno(NewRenoConfig { initial_window, .. })
-            | ControllerConfig::Vegas(VegasConfig { initial_window, .. })
-            | ControllerConfig::Cubic(CubicConfig { initial_window, .. }) => *initial_window,
-            ControllerConfig::Seif(seif) => seif.initial_window,
-            ControllerConfig::DecBit(dec_bit) => dec_bit.initial_window,
-            ControllerConfig::TriS(_) => 1.0,
             ControllerConfig::Custom(custom) => {
                 let made = custom.sender::<Length>(Arc::new(*sender));
                 made.stats(Time::ZERO).common.window.unwrap_or(1.0)
             }
+            listed => Any::new(listed).map_or(1.0, |controller| controller.decision().window),
         },
     };
     (window as u64).clamp(1, 1 << 20)

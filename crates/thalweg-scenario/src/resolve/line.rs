@@ -7,7 +7,7 @@ use super::super::source::Span;
 use super::super::table::{At, Fields};
 use super::feedback::PendingFeedback;
 use super::queue::discipline;
-use super::sstp::PendingSstp;
+use super::scheme::PendingScheme;
 use super::{LinkOrigin, Resolver};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -27,7 +27,7 @@ pub(super) enum Place {
 pub(super) struct Pending {
     pub queues: Vec<PendingQueue>,
     pub feedback: Vec<PendingFeedback>,
-    pub sstp: Vec<PendingSstp>,
+    pub schemes: Vec<PendingScheme>,
 }
 
 /// A queue whose capacity waits for rates and round-trip times.

@@ -8,8 +8,6 @@ mod line;
 mod queue;
 mod reading;
 mod scheme;
-mod sscop;
-mod sstp;
 mod traffic;
 
 pub(super) use traffic::mean_size;
@@ -85,8 +83,8 @@ pub(super) struct Resolver<'a> {
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
     pub nodes: BTreeMap<String, NodeId>,
-    /// Two-level flow control of the group at hand, which depends on its path.
-    unsettled: Option<sstp::PendingSstp>,
+    /// The scheme of the group at hand, where it depends on the path.
+    unsettled: Option<scheme::PendingScheme>,
     /// Files beside the scenario, by path; none where one could not be read.
     pub files: BTreeMap<PathBuf, Option<u32>>,
     /// Some link's ends are not understood, so a node that is not found may be there.
@@ -147,7 +145,7 @@ pub fn resolve(
         for queue in pending.queues {
             queue.settle(&mut spec, &paths, resolver.report);
         }
-        for scheme in pending.sstp {
+        for scheme in pending.schemes {
             scheme.settle(&mut spec, &paths, resolver.report);
         }
         for feedback in pending.feedback {

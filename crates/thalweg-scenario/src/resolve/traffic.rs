@@ -101,8 +101,7 @@ impl Resolver<'_> {
         }
         let scheme = keys.scheme.as_ref();
         let transport = scheme.and_then(|scheme| self.transport(scheme, document));
-        // Each group with two-level flow control has one, in order.
-        pending.sstp.extend(self.unsettled.take().map(|table| table.of_group(number)));
+        pending.schemes.extend(self.unsettled.take().map(|table| table.of_group(number)));
         let workload = keys.workload.as_ref().and_then(|workload| self.workload(workload));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);

@@ -1,0 +1,106 @@
+//! The reference of the options of live schemes, made from their descriptions.
+
+use crate::describe::{Key, Keys, Live, Place};
+use crate::schemes::SCHEMES;
+use crate::schemes::window::{self, WINDOW_KEYS};
+use crate::value::{Kind, Range};
+use core::fmt::Write as _;
+
+/// All options of live schemes, and how their usual values differ from those of simulations, as Markdown.
+pub fn live_reference() -> String {
+    let mut out = String::from("## Usual values that differ\n\n");
+    out.push_str("| option | simulated | live | because |\n| --- | --- | --- | --- |\n");
+    let mut told = Vec::new();
+    for description in SCHEMES {
+        for key in description.keys.flat().filter(|key| key.is_live()) {
+            let (live, why) = match key.live {
+                Live::Usual { value, why } => (format!("`{value}`"), why),
+                Live::Path(how) => ("follows from the path".to_owned(), how),
+                Live::Same | Live::Absent(_) | Live::Only(_) => continue,
+            };
+            // Shared keys are told once, and `segment` with its own words.
+            if told.contains(&(key.name, key.about)) {
+                continue;
+            }
+            told.push((key.name, key.about));
+            let is_shared = WINDOW_KEYS.iter().any(|shared| shared.about == key.about)
+                || key.name.contains('.')
+                || key.name == "segment";
+            let of = if is_shared { String::new() } else { format!(" of {}", description.name) };
+            let simulated = match description.keys.usual(key, Place::Simulated) {
+                Some(_) if key.name == "segment" => "of each scheme".to_owned(),
+                Some(value) => format!("`{value}`"),
+                None => "unset".to_owned(),
+            };
+            let _ = writeln!(out, "| `{}`{of} | {simulated} | {live} | {why} |", key.name);
+        }
+    }
+    let _ = writeln!(out, "\n## Window schemes\n\nThe options of every window scheme:\n");
+    rows(window::keys(&[], &[]), WINDOW_KEYS, &mut out);
+    for description in SCHEMES {
+        let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.about);
+        if description.traits.is_window {
+            rows(description.keys, description.keys.own, &mut out);
+            out.push_str("\nAnd the options of every [window scheme](#window-schemes).\n");
+        } else {
+            let keys: Vec<Key> = description.keys.top().copied().collect();
+            rows(description.keys, &keys, &mut out);
+        }
+    }
+    out
+}
+
+fn rows(of: Keys, keys: &[Key], out: &mut String) {
+    out.push_str("| option | usual | range | meaning |\n| --- | --- | --- | --- |\n");
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    let is_here = |key: &&Key| names.iter().any(|name| key.name.split('.').next() == Some(name));
+    for key in of.flat().filter(|key| key.is_live()).filter(is_here) {
+        let usual = match (key.live, of.usual(key, Place::Live)) {
+            (_, Some(value)) => format!("`{value}`"),
+            (Live::Path(how) | Live::Only(how), None) => how.to_owned(),
+            (_, None) => String::new(),
+        };
+        let row = [format!("`{}`", key.name), usual, range(key), key.about.to_owned()];
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+}
+
+/// The values that an option takes.
+fn range(key: &Key) -> String {
+    let like = match key.kind {
+        Kind::Word(words) => {
+            return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        }
+        Kind::Switch | Kind::Table(_) => return "`true`, `false`".to_owned(),
+        _ => key.kind.read("0").or_else(|_| key.kind.read("0 seg")),
+    };
+    let Ok(like) = like else { return String::new() };
+    let ranges: Vec<String> = [key.range, key.peer]
+        .iter()
+        .filter(|range| **range != Range::ANY)
+        .map(|range| range.in_words(&key.kind, &like))
+        .collect();
+    ranges.last().map_or_else(String::new, |words| {
+        words.trim_start_matches("is ").trim_start_matches("lies ").to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_live_option_has_a_line_and_every_difference_a_reason() {
+        let text = live_reference();
+        for description in SCHEMES {
+            for key in description.keys.flat() {
+                let line = text.contains(&format!("\n| `{}` | ", key.name));
+                assert!(line || !key.is_live(), "{}: {}", description.name, key.name);
+                if let Live::Usual { value, why } = key.live {
+                    assert!(key.kind.read(value).is_ok() && !why.is_empty(), "{}", key.name);
+                }
+            }
+        }
+    }
+}

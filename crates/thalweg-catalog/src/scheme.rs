@@ -1,0 +1,124 @@
+//! Descriptions of transport schemes.
+
+use crate::describe::{Fault, Keys, Place};
+use crate::path::PathHints;
+use crate::values::Values;
+use core::fmt;
+use thalweg_proto::congestion::ControllerConfig;
+use thalweg_proto::window::{ReceiverConfig, SenderConfig};
+use thalweg_proto::{aack, datagram, sscop, sstp};
+
+/// The configurations of both ends of a scheme.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ends {
+    /// The window transport.
+    Window {
+        /// The sender.
+        sender: SenderConfig,
+        /// The receiver.
+        receiver: ReceiverConfig,
+        /// The congestion controller.
+        controller: ControllerConfig,
+    },
+    /// Unreliable datagrams.
+    Datagram(datagram::SourceConfig),
+    /// Adaptive acknowledgement.
+    AdaptiveAck(aack::Config),
+    /// SSCOP.
+    Sscop(sscop::EndpointConfig),
+    /// Two-level flow control.
+    Sstp {
+        /// The sender.
+        sender: sstp::SenderConfig,
+        /// The receiver.
+        receiver: sstp::ReceiverConfig,
+    },
+}
+
+/// What others rely on of a scheme, whatever its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemeTraits {
+    /// Nothing is lost, and nothing comes twice.
+    pub is_reliable: bool,
+    /// It assumes a path that keeps order.
+    pub needs_order: bool,
+    /// It learns of the network from the spacing of packets.
+    pub times_packets: bool,
+    /// It numbers the bytes of a stream, and its packets follow the largest that the path takes.
+    pub is_window: bool,
+    /// It keeps to a rate that both ends agree on, and does not look for one.
+    pub keeps_rate: bool,
+    /// Its simulated configuration depends on the path too.
+    pub follows_path: bool,
+    /// Bytes that a live packet has beside its payload.
+    pub overhead: u32,
+}
+
+/// A transport scheme: its name, its keys, and how both ends are made of their values.
+pub struct SchemeDescription {
+    /// The name in scenario files and on command lines.
+    pub name: &'static str,
+    /// The title of its table in references.
+    pub title: &'static str,
+    /// What it is, with its source, in sentences.
+    pub about: &'static str,
+    /// Its keys.
+    pub keys: Keys,
+    /// What others rely on.
+    pub traits: SchemeTraits,
+    /// What is wrong between values that are each in range, by the rules of its family.
+    pub check: fn(&Values) -> Vec<Fault>,
+    /// The same by rules of its own.
+    pub own_check: fn(&Values) -> Vec<Fault>,
+    /// What is probably not meant on a simulated path.
+    pub doubts: fn(&Values, &PathHints) -> Vec<Fault>,
+    /// Says what follows from a real path, and on which both ends must agree.
+    pub settle: fn(&mut Values, &PathHints),
+    /// Both ends. In simulations the path is what is known of the flow's, or nothing before that is known.
+    pub ends: fn(&Values, &PathHints) -> Result<Ends, Fault>,
+    /// Says the values of both ends; false where they are another scheme's.
+    pub tell: fn(&Ends, &mut Values) -> bool,
+}
+
+impl fmt::Debug for SchemeDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SchemeDescription({})", self.name)
+    }
+}
+
+impl SchemeDescription {
+    /// The same with a check of its own before that of its family.
+    #[must_use]
+    pub const fn checked(self, own: fn(&Values) -> Vec<Fault>) -> Self {
+        Self { own_check: own, ..self }
+    }
+
+    /// What is wrong between values that are each in range.
+    pub fn faults(&self, values: &Values) -> Vec<Fault> {
+        let mut faults = (self.own_check)(values);
+        faults.extend((self.check)(values));
+        faults
+    }
+
+    /// The scheme with nothing said.
+    pub const fn values(&self, place: Place) -> Values {
+        Values::new(self.keys, place)
+    }
+
+    /// What a simulation can be told of live values, in full: what was said, and what real ends make of the rest. What they
+    /// take from a path that nobody tells of is left out.
+    pub fn simulated(&self, live: &Values) -> Values {
+        let path = PathHints { maximum: 65_535, memory: u64::MAX, ..PathHints::default() };
+        let mut made = self.values(Place::Simulated);
+        let is_made = (self.ends)(live, &path).is_ok_and(|ends| (self.tell)(&ends, &mut made));
+        let mut values = self.values(Place::Simulated);
+        for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
+            let known = live.get(key.name);
+            let value = if is_made { known.and(made.said_for(key.name)) } else { known };
+            if let Some(value) = value {
+                values.say(key.name, value);
+            }
+        }
+        values
+    }
+}

@@ -1,0 +1,95 @@
+//! Adaptive acknowledgement.
+
+use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
+use crate::describe::key;
+use crate::path::PathHints;
+use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values};
+use thalweg_proto::aack::Config;
+use thalweg_proto::aack::wire::DATA_HEADER;
+use thalweg_proto::units::Duration;
+
+/// Adaptive acknowledgement (Lee et al. 1997).
+pub const ADAPTIVE_ACK: SchemeDescription = SchemeDescription {
+    name: "adaptive-ack",
+    title: "adaptive-ack scheme",
+    about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
+    keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1008 B"), ("header", "16 B")] },
+    traits: SchemeTraits {
+        is_reliable: true,
+        needs_order: true,
+        times_packets: false,
+        is_window: false,
+        keeps_rate: false,
+        follows_path: false,
+        overhead: OVERHEAD,
+    },
+    check: |_| Vec::new(),
+    own_check: |_| Vec::new(),
+    doubts: |_, _| Vec::new(),
+    settle,
+    ends,
+    tell,
+};
+
+const OVERHEAD: u32 = DATA_HEADER as u32;
+
+const KEYS: &[Key] = &[
+    key(
+        "window",
+        Kind::Packets,
+        "400 pkt",
+        "Packets that the sender keeps until they are acknowledged, at most 1048576.",
+    )
+    .within(Range::between(1.0, 1_048_576.0), "")
+    .from_path("what is sent in two round trips and reports, within the receiver's memory; 400 pkt where that is not known")
+    .peer(PEER_WINDOW),
+    key(
+        "t-normal",
+        Kind::Time,
+        "40 ms",
+        "T_normal: the time between two reports of the receiver while nothing is missing.",
+    )
+    .within(Range::POSITIVE, "")
+    .peer(PEER_TIME),
+    key(
+        "t-error",
+        Kind::Time,
+        "5 ms",
+        "T_error: the time between two reports of the receiver while something is missing.",
+    )
+    .within(Range::POSITIVE, "")
+    .peer(PEER_TIME),
+    ack("32 B", "Bytes on the wire of a report (32 B)."),
+];
+
+/// The window holds what is sent until the report on a repair: two round trips and reports.
+fn settle(values: &mut Values, path: &PathHints) {
+    super::settle_segment(values, path, OVERHEAD);
+    let normal: Duration = values.need("t-normal");
+    let time = path.rtt.map(|rtt| (rtt + normal) * 2);
+    let window = path.packets_in(super::agreed_segment(values, path, OVERHEAD), time, 400.0);
+    values.suggest("window", Value::Packets(window.clamp(1.0, 1_048_576.0)));
+}
+
+fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+    let window: u32 = values.take("window").unwrap_or(Config::default().window);
+    let (segment, window) = match values.place() {
+        Place::Simulated => (values.need("segment"), window),
+        Place::Live => {
+            let room = path.room(super::agreed_segment(values, path, OVERHEAD));
+            (super::own_segment(values, path, OVERHEAD), window.min(room as u32))
+        }
+    };
+    let (normal, error) = (values.need("t-normal"), values.need("t-error"));
+    Ok(Ends::AdaptiveAck(Config { segment, window, normal, error }))
+}
+
+fn tell(ends: &Ends, values: &mut Values) -> bool {
+    let Ends::AdaptiveAck(config) = ends else { return false };
+    values.give("window", &config.window);
+    values.give("t-normal", &config.normal);
+    values.give("t-error", &config.error);
+    values.give("segment", &config.segment);
+    true
+}

@@ -1,0 +1,41 @@
+//! Rate control by rations (Robinson, Friedman and Steenstrup 1990).
+
+use super::window::{self, GO_BACK_N};
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Bound, Key, Kind, Place, Range, Values, steers};
+use thalweg_proto::congestion::BbnConfig;
+use thalweg_proto::window::wire::SEGMENT_HEADER;
+
+/// Rate control by rations (Robinson, Friedman and Steenstrup 1990).
+pub const BBN: SchemeDescription = window::scheme::<BbnConfig>(
+    "bbn",
+    "bbn scheme",
+    "Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).",
+    window::keys(KEYS, GO_BACK_N),
+);
+
+const KEYS: &[Key] = &[
+    key("window", Kind::Packets, "1024 pkt", "The window, large enough not to matter.")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key("lifetime", Kind::Time, "10 s", "A ration that was not renewed for so long is forgotten.")
+        .within(Range::POSITIVE, "a ration holds for some time"),
+];
+
+impl Bound for BbnConfig {
+    fn of(values: &Values) -> Self {
+        let header = match values.place() {
+            Place::Simulated => values.need("header"),
+            Place::Live => SEGMENT_HEADER as u32,
+        };
+        Self { window: values.need("window"), lifetime: values.need("lifetime"), header }
+    }
+
+    fn tell(&self, values: &mut Values) {
+        values.give("window", &self.window);
+        values.give("lifetime", &self.lifetime);
+    }
+}
+steers!(BbnConfig: Bbn);

@@ -1,0 +1,36 @@
+//! CUBIC (RFC 9438).
+
+use super::window::{self, SACK};
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, Range, bind, steers};
+use thalweg_proto::congestion::CubicConfig;
+
+/// CUBIC (RFC 9438).
+pub const CUBIC: SchemeDescription =
+    window::scheme::<CubicConfig>("cubic", "cubic scheme", "CUBIC (RFC 9438).", window::keys(KEYS, SACK));
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
+        .within(WINDOW_RANGE, NO_WINDOW),
+    key("c", Kind::Number, "0.4", "The scale of the cubic function.")
+        .within(Range::POSITIVE, "")
+        .peer(Range::between(1e-6, 1e6)),
+    key("beta", Kind::Number, "0.7", "What a loss multiplies the window by.")
+        .within(Range::between(0.0, 1.0).above().below(), "RFC 9438 multiplies the window by 0.7 at a loss")
+        .peer(Range::between(0.01, 0.99)),
+    key("fast-convergence", Kind::Switch, "true", "Give up part of the window to newcomers."),
+];
+
+bind!(CubicConfig {
+    initial_window: "initial-window",
+    initial_threshold: "initial-threshold",
+    c: "c",
+    beta: "beta",
+    fast_convergence: "fast-convergence",
+});
+steers!(CubicConfig: Cubic);

@@ -1,0 +1,59 @@
+//! Unreliable datagrams.
+
+use super::{LOWER_LAYERS, SIZES};
+use crate::describe::key;
+use crate::path::PathHints;
+use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values};
+use thalweg_proto::datagram::SourceConfig;
+
+/// Unreliable datagrams.
+pub const UDP: SchemeDescription = SchemeDescription {
+    name: "udp",
+    title: "udp scheme",
+    about: "Unreliable datagrams.",
+    keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1472 B"), ("header", "28 B")] },
+    traits: SchemeTraits {
+        is_reliable: false,
+        needs_order: false,
+        times_packets: false,
+        is_window: false,
+        keeps_rate: false,
+        follows_path: false,
+        overhead: 0,
+    },
+    check: |_| Vec::new(),
+    own_check: |_| Vec::new(),
+    doubts: |_, _| Vec::new(),
+    settle,
+    ends,
+    tell,
+};
+
+const KEYS: &[Key] =
+    &[key("rate", Kind::Rate, "", "Datagrams leave at no more than this rate, headers counted.")
+        .from_path("the path's, where it is known")
+        .peer(Range::POSITIVE)];
+
+fn settle(values: &mut Values, path: &PathHints) {
+    super::settle_segment(values, path, 0);
+    if let Some(rate) = path.rate {
+        values.suggest("rate", Value::Rate(rate));
+    }
+}
+
+fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+    let (segment, header) = match values.place() {
+        Place::Simulated => (values.need("segment"), values.need("header")),
+        Place::Live => (super::own_segment(values, path, 0), LOWER_LAYERS),
+    };
+    Ok(Ends::Datagram(SourceConfig { segment, header, rate: values.need("rate") }))
+}
+
+fn tell(ends: &Ends, values: &mut Values) -> bool {
+    let Ends::Datagram(config) = ends else { return false };
+    values.give("rate", &config.rate);
+    values.give("segment", &config.segment);
+    values.give("header", &config.header);
+    true
+}

@@ -1,0 +1,46 @@
+//! The DEC bit (Ramakrishnan and Jain 1988).
+
+use super::window::{self, GO_BACK_N};
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, Range, bind, steers};
+use thalweg_proto::congestion::DecBitConfig;
+
+/// The DEC bit (Ramakrishnan and Jain 1988).
+pub const DEC_BIT: SchemeDescription = window::scheme::<DecBitConfig>(
+    "dec-bit",
+    "dec-bit scheme",
+    "The DEC bit (Ramakrishnan and Jain 1988).",
+    window::keys(KEYS, GO_BACK_N),
+);
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key(
+        "increase",
+        Kind::Packets,
+        "1 pkt",
+        "What a decision adds to the window when fewer bits than `share` are set.",
+    )
+    .peer(Range::between(0.0, 1_048_576.0)),
+    key(
+        "decrease",
+        Kind::Number,
+        "0.875",
+        "What a decision multiplies the window by when more are set, from 0 to 1.",
+    )
+    .within(Range::between(0.0, 1.0), "the paper leaves 0.875 of the window"),
+    key("share", Kind::Probability, "0.5", "The share of bits that makes the decision."),
+];
+
+bind!(DecBitConfig {
+    initial_window: "initial-window",
+    max_window: "max-window",
+    increase: "increase",
+    decrease: "decrease",
+    share: "share",
+});
+steers!(DecBitConfig: DecBit);

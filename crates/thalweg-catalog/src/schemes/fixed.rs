@@ -1,0 +1,24 @@
+//! A window that never changes.
+
+use super::window::{self, GO_BACK_N};
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, bind, steers};
+use thalweg_proto::congestion::FixedConfig;
+
+/// A window that never changes.
+pub const FIXED: SchemeDescription = window::scheme::<FixedConfig>(
+    "fixed",
+    "fixed scheme",
+    "A window that never changes.",
+    window::keys(KEYS, GO_BACK_N),
+);
+
+/// The keys of a window that never changes.
+pub(super) const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")
+    .within(WINDOW_RANGE, NO_WINDOW)
+    .peer(PEER_WINDOW)];
+
+bind!(FixedConfig { window: "window" });
+steers!(FixedConfig: Fixed);

@@ -1,0 +1,101 @@
+//! The descriptions of transport schemes, a file for each family's.
+
+/// Declares the module of each scheme, and lists its descriptions in the order of references.
+macro_rules! schemes {
+    ($($file:ident: $($NAME:ident),+;)+) => {
+        $(pub mod $file;)+
+
+        /// The schemes of this project, in the order of references.
+        pub const SCHEMES: &[&SchemeDescription] = &[$($(&$file::$NAME,)+)+];
+    };
+}
+
+schemes! {
+    fixed: FIXED;
+    slow_start: SLOW_START;
+    new_reno: NEW_RENO;
+    vegas: VEGAS;
+    cubic: CUBIC;
+    seif: SEIF;
+    dec_bit: DEC_BIT;
+    tri_s: TRI_S;
+    source_quench: SOURCE_QUENCH;
+    bbn: BBN;
+    vanilla: VANILLA;
+    datagram: UDP;
+    adaptive_ack: ADAPTIVE_ACK;
+    sscop: SSCOP;
+    sscop_rate: SSCOP_RATE, SSCOP_RATE_LITERAL;
+    sstp: SSTP;
+}
+pub mod window;
+
+use crate::describe::key;
+use crate::path::PathHints;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, Range, Value, Values};
+use thalweg_proto::units::Bytes;
+
+/// How large packets are, of every scheme.
+pub(crate) const SIZES: &[Key] = &[SEGMENT, HEADER];
+
+/// The same of schemes whose live packets follow the path at any time.
+pub(crate) const WINDOW_SIZES: &[Key] =
+    &[SEGMENT.not_live("segments are as large as the path takes, which may change"), HEADER];
+
+const SEGMENT: Key = key(
+    "segment",
+    Kind::Size,
+    "",
+    "The largest payload of a packet (1448 B for windows, 1472 B for udp, 1468 B for sscop: 1500 bytes with their headers; \
+     1008 B for adaptive-ack, 1454 B for sstp).",
+)
+.within(Range::between(1.0, 1_048_576.0), "")
+.from_path("what the path takes")
+.peer(Range::between(256.0, 65_535.0));
+
+const HEADER: Key = key(
+    "header",
+    Kind::Size,
+    "",
+    "Bytes that each data packet has on the wire beside its payload (52 B, udp and sscop 28 B, adaptive-ack 16 B, sstp 46 \
+     B).",
+)
+.within(Range::between(0.0, 1_048_576.0), "")
+.not_live("packets have the headers that they have");
+
+/// Bytes on the wire of what has no payload.
+pub(crate) const fn ack(usual: &'static str, about: &'static str) -> Key {
+    key("ack", Kind::Size, usual, about)
+        .within(Range::between(0.0, 1_048_576.0), "")
+        .not_live("packets have the headers that they have")
+}
+
+/// A window of packets that a receiver keeps.
+pub(crate) const WINDOW_RANGE: Range = Range::at_least(1.0);
+/// The help for a window that is too small.
+pub(crate) const NO_WINDOW: &str = "a window below one packet never sends";
+/// No live window is larger than this, in packets.
+pub(crate) const PEER_WINDOW: Range = Range::between(1.0, 1_048_576.0);
+/// Live times that make something be sent are at least a millisecond.
+pub(crate) const PEER_TIME: Range = Range::at_least(1e-3);
+/// Bytes of IP, UDP and the seal of a live datagram, about: agreed rates count them.
+pub(crate) const LOWER_LAYERS: u32 = 60;
+
+/// What a live end sends in a packet: no more than both agreed on, nor than its own path takes.
+pub(crate) fn own_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
+    let own = path.segment(overhead);
+    values.take::<u32>("segment").map_or(own, |agreed| agreed.min(own))
+}
+
+/// The payload of a live packet that both ends agreed on, or else what the path takes.
+pub(crate) fn agreed_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
+    values.take("segment").unwrap_or_else(|| path.segment(overhead))
+}
+
+/// Says the payload of live packets, in whole words where there is room, as SSCOP pads to them.
+pub(crate) fn settle_segment(values: &mut Values, path: &PathHints, overhead: u32) {
+    let segment = path.segment(overhead);
+    let segment = if segment > 4 { segment & !3 } else { segment };
+    values.suggest("segment", Value::Size(Bytes::new(u64::from(segment))));
+}

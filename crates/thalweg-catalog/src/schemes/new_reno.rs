@@ -1,0 +1,27 @@
+//! NewReno (RFC 5681, RFC 6582).
+
+use super::window::{self, SACK};
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, bind, steers};
+use thalweg_proto::congestion::NewRenoConfig;
+
+/// NewReno (RFC 5681, RFC 6582).
+pub const NEW_RENO: SchemeDescription = window::scheme::<NewRenoConfig>(
+    "newreno",
+    "newreno scheme",
+    "NewReno (RFC 5681, RFC 6582).",
+    window::keys(KEYS, SACK),
+);
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
+        .within(WINDOW_RANGE, NO_WINDOW),
+];
+
+bind!(NewRenoConfig { initial_window: "initial-window", initial_threshold: "initial-threshold" });
+steers!(NewRenoConfig: NewReno);

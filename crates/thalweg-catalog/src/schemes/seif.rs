@@ -1,0 +1,86 @@
+//! SEIF (Liang 1991).
+
+use super::window;
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Bound, Key, Kind, Range, Values, steers, words};
+use thalweg_proto::congestion::{Follow, SeifConfig};
+
+/// SEIF (Liang 1991).
+pub const SEIF: SchemeDescription = window::scheme::<SeifConfig>(
+    "seif",
+    "seif scheme",
+    "SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991).",
+    window::keys(KEYS, USUAL),
+);
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key(
+        "initial-threshold",
+        Kind::Packets,
+        "",
+        "The first threshold, up to which each acknowledgement adds a packet; half of `max-window` without.",
+    )
+    .within(WINDOW_RANGE, NO_WINDOW),
+    key(
+        "cut-back",
+        Kind::Share,
+        "0.5",
+        "What a signal multiplies the window by, from 0 to below 1; the window is never below a packet.",
+    )
+    .within(
+        Range::between(0.0, 1.0).below(),
+        "the thesis cuts to 0.5 of the window; 0 leaves one packet, and 1 would be no cut",
+    ),
+    key(
+        "growth-windows",
+        Kind::Count,
+        "1",
+        "Above the threshold the window grows by a packet for so many windows of acknowledgements.",
+    )
+    .within(Range::at_least(1.0), "")
+    .peer(Range::between(1.0, 1000.0)),
+    key(
+        "follow",
+        FOLLOW,
+        "all",
+        "Which queues' messages cut the window: \"all\", or only those of the \"loudest\", which has sent most.",
+    ),
+];
+
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "fast-retransmit"),
+    ("nagle", "false"),
+    ("ecn", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
+
+words!(FOLLOW: Follow { "all" => Follow::All, "loudest" => Follow::Loudest });
+
+impl Bound for SeifConfig {
+    fn of(values: &Values) -> Self {
+        let max_window: f64 = values.need("max-window");
+        Self {
+            initial_window: values.need("initial-window"),
+            initial_threshold: values.take("initial-threshold").unwrap_or(max_window / 2.0),
+            max_window,
+            cut_back: values.need("cut-back"),
+            growth_windows: values.need("growth-windows"),
+            follow: values.take("follow").unwrap_or(Follow::All),
+        }
+    }
+
+    fn tell(&self, values: &mut Values) {
+        values.give("initial-window", &self.initial_window);
+        values.give("initial-threshold", &self.initial_threshold);
+        values.give("cut-back", &self.cut_back);
+        values.give("growth-windows", &self.growth_windows);
+        values.give("follow", &self.follow);
+    }
+}
+steers!(SeifConfig: Seif);

@@ -1,0 +1,61 @@
+//! Slow Start with congestion avoidance (Jacobson 1988).
+
+use super::window;
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Bound, Key, Kind, Value, Values, steers};
+use thalweg_proto::congestion::{Growth, SlowStartConfig};
+
+/// Slow Start with congestion avoidance (Jacobson 1988).
+pub const SLOW_START: SchemeDescription = window::scheme::<SlowStartConfig>(
+    "slow-start",
+    "slow-start scheme",
+    "Slow Start with congestion avoidance (Jacobson 1988): Tahoe.",
+    window::keys(KEYS, USUAL),
+);
+
+const USUAL: &[(&str, &str)] =
+    &[("recovery", "go-back-n"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
+        .within(WINDOW_RANGE, NO_WINDOW),
+    key(
+        "growth",
+        Kind::Word(&["fractional", "counted"]),
+        "fractional",
+        "How it grows above the threshold: by a \"fractional\" packet for each acknowledgement while the window is used, or \
+         \"counted\", by a whole packet after each window of them, used or not, up to `max-window`.",
+    ),
+];
+
+impl Bound for SlowStartConfig {
+    fn of(values: &Values) -> Self {
+        let growth = match values.get("growth") {
+            Some(Value::Word("counted")) => Growth::Counted { max_window: values.need("max-window") },
+            _ => Growth::Fractional,
+        };
+        Self {
+            initial_window: values.need("initial-window"),
+            initial_threshold: values.need("initial-threshold"),
+            growth,
+        }
+    }
+
+    fn tell(&self, values: &mut Values) {
+        values.give("initial-window", &self.initial_window);
+        values.give("initial-threshold", &self.initial_threshold);
+        values.say(
+            "growth",
+            Value::Word(match self.growth {
+                Growth::Fractional => "fractional",
+                Growth::Counted { .. } => "counted",
+            }),
+        );
+    }
+}
+steers!(SlowStartConfig: SlowStart);

@@ -1,0 +1,38 @@
+//! Source Quench (Nagle 1984).
+
+use super::window;
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, Range, bind, steers};
+use thalweg_proto::congestion::SourceQuenchConfig;
+
+/// Source Quench (Nagle 1984).
+pub const SOURCE_QUENCH: SchemeDescription = window::scheme::<SourceQuenchConfig>(
+    "source-quench",
+    "source-quench scheme",
+    "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on.",
+    window::keys(KEYS, USUAL),
+);
+
+const KEYS: &[Key] = &[
+    key("window", Kind::Packets, "32 pkt", "The window.").within(WINDOW_RANGE, NO_WINDOW).peer(PEER_WINDOW),
+    key("resume-after", Kind::Count, "10", "So many acknowledgements open the window again, at least 1.")
+        .within(
+            Range::at_least(1.0),
+            "with 0 a quench would close nothing; Nagle waits for 10 acknowledgements",
+        )
+        .peer(Range::between(1.0, 1_048_576.0)),
+];
+
+/// Quenches and the rule against small packets are one memorandum's (RFC 896).
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "go-back-n"),
+    ("nagle", "true"),
+    ("ecn", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
+
+bind!(SourceQuenchConfig { window: "window", acks: "resume-after" });
+steers!(SourceQuenchConfig: SourceQuench);

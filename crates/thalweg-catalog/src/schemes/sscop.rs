@@ -1,0 +1,253 @@
+//! SSCOP.
+
+use super::{PEER_TIME, SIZES};
+use crate::describe::key;
+use crate::path::PathHints;
+use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Value, Values, bind};
+use std::sync::Arc;
+use thalweg_proto::sscop::rate::RateConfig;
+use thalweg_proto::sscop::{Config, Credit, EndpointConfig, MAX_MESSAGE, TimerConfig};
+use thalweg_proto::units::{Duration, Rate};
+
+/// SSCOP (ITU-T Q.2110).
+pub const SSCOP: SchemeDescription = SchemeDescription {
+    name: "sscop",
+    title: "sscop scheme",
+    about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit that the receiver grants. Messages of `segment` bytes \
+            (1468 B without) have 4 bytes of trailer and up to 3 of padding; `header` (28 B without) is what the layers \
+            below add to every PDU, \"0 B\" on an ATM line.",
+    keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], usual: USUAL },
+    traits: TRAITS,
+    check,
+    own_check: |_| Vec::new(),
+    doubts: |_, _| Vec::new(),
+    settle: |values, path| settle(values, path, 1024.0),
+    ends: |values, path| Ok(ends(values, path, |_, _| None)),
+    tell: |ends, values| tell(ends, values, |rate, _| rate.is_none()),
+};
+
+pub(super) const TRAITS: SchemeTraits = SchemeTraits {
+    is_reliable: true,
+    needs_order: true,
+    times_packets: false,
+    is_window: false,
+    keeps_rate: false,
+    follows_path: false,
+    overhead: OVERHEAD,
+};
+pub(super) const USUAL: &[(&str, &str)] = &[("segment", "1468 B"), ("header", "28 B")];
+
+/// The control word of an SD, and the padding before it.
+const OVERHEAD: u32 = TRAILER + 3;
+const TRAILER: u32 = 4;
+/// The longest message at the UNI.
+const USUAL_K: u32 = 4096;
+/// Windows are less than half of the 24-bit numbers.
+const MESSAGES: Range = Range::between(1.0, 8_388_607.0);
+const PEER_MESSAGES: Range = Range::between(1.0, 1_048_576.0);
+/// A real path may be gone for seconds: a connection waits longer, and leaves the verdict to the layer that knows whether
+/// the peer is there.
+const GONE: &str = "a real path may be gone for seconds, and the connection knows whether the peer is there";
+const OWN_PATH: &str = "messages are as long as `segment`";
+
+/// The keys of all kinds of SSCOP.
+pub(super) const SSCOP_KEYS: &[Key] = &[
+    key(
+        "window",
+        Kind::Packets,
+        "128 pkt",
+        "The credit: how many messages the receiver accepts beyond those it delivered.",
+    )
+    .within(MESSAGES, "")
+    .from_path("what is sent in two round trips and POLLs, within the receiver's memory; 1024 pkt where that is not known")
+    .peer(PEER_MESSAGES),
+    key(
+        "buffer",
+        Kind::Packets,
+        "8388607 pkt",
+        "The most messages that the sender keeps unacknowledged, whatever the credit.",
+    )
+    .within(MESSAGES, "")
+    .from_path("as many as `window`")
+    .peer(PEER_MESSAGES),
+    key(
+        "k",
+        Kind::Size,
+        "",
+        "k: the longest message; 4096 B without, or `segment` where that is longer.",
+    )
+    .within(Range::between(0.0, MAX_MESSAGE as f64), "")
+    .not_live(OWN_PATH),
+    key("j", Kind::Size, "4096 B", "j: the longest user-to-user information.")
+        .within(Range::between(0.0, thalweg_proto::sscop::MAX_UU as f64), "")
+        .not_live(OWN_PATH),
+    key("max-cc", Kind::Count, "4", "A BGN, END, RS or ER is sent so often at most.")
+        .within(Range::at_least(1.0), "")
+        .usual_live("600", GONE)
+        .peer(Range::between(1.0, 1_048_576.0)),
+    key("max-pd", Kind::Count, "25", "A POLL follows so many SDs.")
+        .within(Range::at_least(1.0), "")
+        .peer(Range::between(1.0, 1_048_576.0)),
+    key("max-stat", Kind::Count, "67", "Elements of the list of a STAT: odd, from 3.")
+        .within(Range::between(3.0, 16_379.0), ""),
+    key("timer-cc", Kind::Time, "1 s", "Timer_CC: until a BGN, END, RS or ER is repeated.")
+        .within(Range::POSITIVE, "")
+        .peer(PEER_TIME),
+    key("timer-poll", Kind::Time, "750 ms", "Timer_POLL: between POLLs while data is under way.")
+        .within(Range::POSITIVE, "")
+        .from_path("half a round trip, from 20 ms to 750 ms; 100 ms where that is not known")
+        .peer(PEER_TIME),
+    key("timer-keep-alive", Kind::Time, "2 s", "Timer_KEEP-ALIVE: between POLLs when all is acknowledged.")
+        .within(Range::POSITIVE, "")
+        .peer(PEER_TIME),
+    key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: a silent peer is given up.")
+        .within(Range::POSITIVE, "")
+        .usual_live("10 min", GONE)
+        .peer(PEER_TIME),
+    key("timer-idle", Kind::Time, "15 s", "Timer_IDLE: until an idle connection is checked.")
+        .within(Range::POSITIVE, "")
+        .peer(PEER_TIME),
+    key(
+        "poll-after-retransmission",
+        Kind::Switch,
+        "false",
+        "A POLL follows the last of several retransmissions.",
+    )
+    .usual_live("true", "it tells sooner of what was lost again"),
+    key(
+        "ignore-old-data",
+        Kind::Switch,
+        "false",
+        "Drop messages that come again after they were delivered, which otherwise lead to a recovery.",
+    )
+    .usual_live("true", "real paths duplicate packets"),
+];
+
+bind!(TimerConfig {
+    cc: "timer-cc",
+    poll: "timer-poll",
+    keep_alive: "timer-keep-alive",
+    no_response: "timer-no-response",
+    idle: "timer-idle",
+});
+
+pub(super) fn check(values: &Values) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if values.need::<u32>("max-stat").is_multiple_of(2) {
+        faults.push(Fault::new("max-stat", "max-stat is odd"));
+    }
+    let time = |name: &str| values.take::<Duration>(name).unwrap_or(Duration::ZERO);
+    if time("timer-no-response") <= time("timer-poll").max(time("timer-keep-alive")) {
+        let what = "timer-no-response is longer than timer-poll and timer-keep-alive";
+        faults.push(Fault::new("timer-no-response", what));
+    }
+    if let (Some(segment), Some(k)) = (values.take::<u32>("segment"), values.take::<u32>("k"))
+        && segment > k
+    {
+        faults.push(Fault::new("k", format!("messages of {segment} B are longer than k, which is {k} B")));
+    }
+    faults
+}
+
+/// There are several POLLs in a round trip, so that the end of a burst is soon asked for, and the window holds what is sent
+/// until the answer on a repair.
+pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
+    super::settle_segment(values, path, OVERHEAD);
+    let (least, most) = (Duration::from_millis(20), Duration::from_millis(750));
+    let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(least).min(most));
+    // Who is asked has to have the time to answer.
+    let silence: Duration = values.need("timer-no-response");
+    let poll = poll.min(silence / 2).max(Duration::from_millis(1));
+    values.suggest("timer-poll", Value::Time(poll));
+    let poll: Duration = values.take("timer-poll").unwrap_or(poll);
+    let segment = super::agreed_segment(values, path, OVERHEAD);
+    let window = path.packets_in(segment, path.rtt.map(|rtt| (rtt + poll) * 2), unknown);
+    values.suggest("window", Value::Packets(window.clamp(1.0, 1_048_576.0)));
+    let window: f64 = values.take("window").unwrap_or(window);
+    values.suggest("buffer", Value::Packets(window));
+}
+
+/// Both ends; `rate` makes the rate control for PDUs of so many bytes.
+pub(super) fn ends(
+    values: &Values,
+    path: &PathHints,
+    rate: impl FnOnce(&Values, u32) -> Option<RateConfig>,
+) -> Ends {
+    let usual = Config::default();
+    let is_live = values.place() == Place::Live;
+    let segment: u32 =
+        if is_live { super::own_segment(values, path, OVERHEAD) } else { values.need("segment") };
+    let window: u32 = values.take("window").unwrap_or(usual.window);
+    let window = if is_live {
+        window.min(path.room(super::agreed_segment(values, path, OVERHEAD)) as u32)
+    } else {
+        window
+    };
+    let k = if is_live {
+        super::agreed_segment(values, path, OVERHEAD).max(segment)
+    } else {
+        values.take("k").unwrap_or(segment.clamp(USUAL_K, MAX_MESSAGE))
+    };
+    // A STAT fits into a datagram: three words beside its list.
+    let elements = if is_live { (path.segment(0) / 4).saturating_sub(3) } else { u32::MAX };
+    let config = Config {
+        k,
+        j: if is_live { usual.j } else { values.need("j") },
+        max_cc: values.need("max-cc"),
+        max_pd: values.need("max-pd"),
+        max_stat: values.need::<u32>("max-stat").min(elements),
+        window,
+        // On real paths the application's reading is what makes room.
+        credit: if is_live { Credit::User } else { usual.credit },
+        buffer: values.take("buffer").unwrap_or(window),
+        timers: TimerConfig {
+            poll: values.take("timer-poll").unwrap_or(usual.timers.poll),
+            cc: values.need("timer-cc"),
+            keep_alive: values.need("timer-keep-alive"),
+            no_response: values.need("timer-no-response"),
+            idle: values.need("timer-idle"),
+        },
+        poll_after_retransmission: values.need("poll-after-retransmission"),
+        ignore_old_data: values.need("ignore-old-data"),
+        rate: rate(values, segment.next_multiple_of(4) + TRAILER),
+        ..usual
+    };
+    Ends::Sscop(EndpointConfig { sscop: Arc::new(config), segment })
+}
+
+/// Says the values of both ends, if `rate` says those of its rate control.
+pub(super) fn tell(
+    ends: &Ends,
+    values: &mut Values,
+    rate: impl FnOnce(&Option<RateConfig>, &mut Values) -> bool,
+) -> bool {
+    let Ends::Sscop(EndpointConfig { sscop, segment }) = ends else { return false };
+    if !rate(&sscop.rate, values) {
+        return false;
+    }
+    values.give("window", &sscop.window);
+    values.give("buffer", &sscop.buffer);
+    values.give("k", &sscop.k);
+    values.give("j", &sscop.j);
+    values.give("max-cc", &sscop.max_cc);
+    values.give("max-pd", &sscop.max_pd);
+    values.give("max-stat", &sscop.max_stat);
+    sscop.timers.tell(values);
+    values.give("poll-after-retransmission", &sscop.poll_after_retransmission);
+    values.give("ignore-old-data", &sscop.ignore_old_data);
+    values.give("segment", segment);
+    true
+}
+
+/// The rate of the path bounds that of the source.
+pub(super) fn settle_rate(values: &mut Values, path: &PathHints) {
+    settle(values, path, f64::INFINITY);
+    if let Some(rate) = path.rate.filter(|rate| !rate.is_zero()) {
+        if values.take::<Rate>("start-rate").is_some_and(|start| start > rate) {
+            values.suggest("start-rate", Value::Rate(rate));
+        }
+        let start = values.take("start-rate").unwrap_or(rate);
+        values.suggest("max-rate", Value::Rate(rate.max(start)));
+    }
+}

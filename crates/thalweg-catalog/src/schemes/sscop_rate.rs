@@ -1,0 +1,176 @@
+//! SSCOP with rate-based flow control.
+
+use super::sscop::{self, SSCOP_KEYS, TRAITS, USUAL};
+use super::{PEER_TIME, SIZES};
+use crate::describe::key;
+use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values, words};
+use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
+use thalweg_proto::units::{Duration, Rate};
+
+const ABOUT: &str = "SSCOP with rate-based flow control (Chen and Chen 1999): `sscop-rate` with the amendments that make the \
+                     rules work, `sscop-rate-literal` with the rules as printed.";
+
+/// The rules with the amendments that make them work.
+pub const SSCOP_RATE: SchemeDescription = SchemeDescription {
+    name: "sscop-rate",
+    title: "sscop-rate scheme",
+    about: ABOUT,
+    keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL },
+    traits: SchemeTraits { times_packets: true, ..TRAITS },
+    check,
+    own_check: |_| Vec::new(),
+    doubts: |_, _| Vec::new(),
+    settle: |values, path| {
+        sscop::settle_rate(values, path);
+        values.suggest("jitter", Value::Time(JITTER));
+    },
+    ends: |values, path| {
+        Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::amended()))))
+    },
+    tell: |ends, values| sscop::tell(ends, values, |rate, values| tell(rate.as_ref(), values, true)),
+};
+
+/// The rules as printed.
+pub const SSCOP_RATE_LITERAL: SchemeDescription = SchemeDescription {
+    name: "sscop-rate-literal",
+    settle: sscop::settle_rate,
+    ends: |values, path| {
+        Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))
+    },
+    tell: |ends, values| sscop::tell(ends, values, |rate, values| tell(rate.as_ref(), values, false)),
+    ..SSCOP_RATE
+};
+
+const KEYS: &[Key] = &[
+    key("start-rate", Kind::Rate, "4 Mbit/s", "The rate at the start.")
+        .within(Range::POSITIVE, "a rate of zero never sends"),
+    key("max-rate", Kind::Rate, "", "The largest rate; as fast as the line without.")
+        .within(Range::POSITIVE, "")
+        .from_path("the path's, where it is known"),
+    key("alpha", Kind::Packets, "3 pkt", "The backlog in the network that a source aims at (α).")
+        .peer(Range::between(0.0, 1_048_576.0)),
+    key("unit", UNIT, "bytes", "What sizes and rates are counted in: \"bytes\" of PDUs, or \"cells\" of ATM."),
+    key(
+        "probing",
+        PROBING,
+        "spacing",
+        "How the source probes: \"spacing\" (Chen and Chen) or \"packet-pair\" (Keshav 1991).",
+    ),
+    key(
+        "base-rate",
+        BASE,
+        "",
+        "The rate that is corrected by the backlog: \"delivered\" or \"probed\" (literal).",
+    ),
+    key(
+        "gain",
+        Kind::Number,
+        "",
+        "How much of the backlog above alpha goes in one period: 0.5, or 1 (literal).",
+    )
+    .within(Range::between(0.0, 1.0).above(), "")
+    .peer(Range::between(1e-3, 1.0)),
+    key(
+        "growth",
+        Kind::Number,
+        "",
+        "Without backlog the rate grows at most to so many times what was delivered: 1.1, or no bound (literal).",
+    )
+    .within(Range::at_least(1.0), "")
+    .peer(Range::between(1.0, 1e3)),
+    key(
+        "poll-behind-data",
+        Kind::Switch,
+        "",
+        "A POLL follows the next message (true), or goes out alone as soon as its forerunner is answered (false, literal).",
+    ),
+    key("keep-records", Kind::Switch, "", "Arrivals are kept until there are three: true, or false (literal)."),
+    key("poll-floor", Kind::Time, "10 ms", "The shortest time-out of a POLL.").peer(PEER_TIME),
+    key(
+        "poll-ceiling",
+        Kind::Time,
+        "10 s",
+        "The longest time-out of a POLL: those without answer double it.",
+    )
+    .usual_live("2 s", "a path that comes back is found sooner")
+    .peer(PEER_TIME),
+    key(
+        "drain",
+        Kind::Time,
+        "",
+        "A source that has not seen an empty queue for so long makes room for two round trips; never without.",
+    )
+    .within(Range::POSITIVE, "sources never make room without `drain`")
+    .peer(PEER_TIME),
+    key(
+        "jitter",
+        Kind::Time,
+        "0 s",
+        "Round trips that are longer than the shortest by no more than this, and no more than a quarter, show no queue; for \
+         hosts that answer late.",
+    )
+    .from_path("2 ms, as busy hosts answer late; 0 s (literal)"),
+];
+
+words!(UNIT: Unit { "bytes" => Unit::Bytes, "cells" => Unit::Cells });
+words!(PROBING: Probing { "spacing" => Probing::Spacing, "packet-pair" => Probing::PacketPair });
+words!(BASE: Base { "delivered" => Base::Delivered, "probed" => Base::Probed });
+
+/// How late busy hosts answer.
+const JITTER: Duration = Duration::from_millis(2);
+
+fn check(values: &Values) -> Vec<Fault> {
+    let mut faults = sscop::check(values);
+    let rate = |name: &str| values.take::<Rate>(name);
+    if rate("start-rate") > rate("max-rate").or(Some(Rate::MAX)) {
+        faults.push(Fault::new("max-rate", "max-rate is below start-rate"));
+    }
+    faults
+}
+
+/// The rate control for PDUs of `pdu` bytes, with `rules` where nothing else is said.
+fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
+    // Only the rules as printed have no bound on growth.
+    let late = if values.place() == Place::Live && rules.growth.is_some() { JITTER } else { Duration::ZERO };
+    RateConfig {
+        start: values.need("start-rate"),
+        most: values.take("max-rate").unwrap_or(Rate::MAX),
+        pdu,
+        unit: values.take("unit").unwrap_or(rules.unit),
+        probing: values.take("probing").unwrap_or(rules.probing),
+        alpha: values.need("alpha"),
+        base: values.take("base-rate").unwrap_or(rules.base),
+        gain: values.take("gain").unwrap_or(rules.gain),
+        growth: values.take("growth").or(rules.growth),
+        poll_behind_data: values.take("poll-behind-data").unwrap_or(rules.poll_behind_data),
+        keep_records: values.take("keep-records").unwrap_or(rules.keep_records),
+        poll_floor: values.need("poll-floor"),
+        poll_ceiling: values.need("poll-ceiling"),
+        drain: values.need("drain"),
+        jitter: values.take("jitter").unwrap_or(late),
+    }
+}
+
+/// Says the values; false where they are the other rules'. Without a bound on growth the printed rules are meant, as only
+/// they have none.
+fn tell(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool {
+    let Some(rate) = rate.filter(|rate| rate.growth.is_some() == amended) else { return false };
+    values.give("start-rate", &rate.start);
+    if rate.most != Rate::MAX {
+        values.give("max-rate", &rate.most);
+    }
+    values.give("alpha", &rate.alpha);
+    values.give("unit", &rate.unit);
+    values.give("probing", &rate.probing);
+    values.give("base-rate", &rate.base);
+    values.give("gain", &rate.gain);
+    values.give("growth", &rate.growth);
+    values.give("poll-behind-data", &rate.poll_behind_data);
+    values.give("keep-records", &rate.keep_records);
+    values.give("poll-floor", &rate.poll_floor);
+    values.give("poll-ceiling", &rate.poll_ceiling);
+    values.give("drain", &rate.drain);
+    values.give("jitter", &rate.jitter);
+    true
+}

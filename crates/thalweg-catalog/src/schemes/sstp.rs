@@ -1,0 +1,332 @@
+//! Two-level flow control.
+
+use super::{LOWER_LAYERS, SIZES, ack};
+use crate::describe::key;
+use crate::path::PathHints;
+use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values, words};
+use thalweg_proto::sstp::wire::DATA_OVERHEAD;
+use thalweg_proto::sstp::{
+    Acknowledgement, Evicted, MAX_WINDOW, RateSpec, ReceiverConfig, Resume, SenderConfig, Tolerance,
+};
+use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
+
+/// Two-level flow control (Gong and Parulkar 1992).
+pub const SSTP: SchemeDescription = SchemeDescription {
+    name: "sstp",
+    title: "sstp scheme",
+    about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
+    keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1454 B"), ("header", "46 B")] },
+    traits: SchemeTraits {
+        is_reliable: true,
+        needs_order: true,
+        times_packets: false,
+        is_window: false,
+        keeps_rate: true,
+        follows_path: true,
+        overhead: OVERHEAD,
+    },
+    check,
+    own_check: |_| Vec::new(),
+    doubts,
+    settle,
+    ends,
+    tell,
+};
+
+const OVERHEAD: u32 = DATA_OVERHEAD as u32;
+const PACKETS: Range = Range::between(1.0, 65_535.0);
+const AGREED: &str = "nothing is sent at this rate";
+
+const KEYS: &[Key] = &[
+    key("segment-packets", Kind::Packets, "16 pkt", "s: the packets of a segment.")
+        .within(PACKETS, "")
+        // Requests have a bit for each packet of a segment, and must fit into a datagram.
+        .peer(Range::between(1.0, 4096.0)),
+    key(
+        "rate",
+        Kind::Rate,
+        "",
+        "P: the rate within a burst, headers counted; without, that of the slowest line on the way.",
+    )
+    .within(Range::POSITIVE, AGREED)
+    .from_path("the path's, or 10 Mbit/s where it is not known"),
+    key(
+        "average-rate",
+        Kind::Rate,
+        "",
+        "A = F·L·l: the agreed rate, headers counted; as much as `rate` without.",
+    )
+    .within(Range::POSITIVE, AGREED),
+    key("burst", Kind::Packets, "", "L: the packets of a burst; a segment without. One packet is even spacing.")
+        .within(PACKETS, ""),
+    key(
+        "resume",
+        RESUME,
+        "at-once",
+        "When a sender that had nothing to send goes on: \"at-once\" or with the \"next-burst\".",
+    ),
+    key(
+        "window",
+        Kind::Segments,
+        "2.5 wa",
+        "W: the segments that may be sent without acknowledgement, or so many times w_a, the segments that are sent in one \
+         round trip; rounded, at least 2 and at most 32767.",
+    )
+    .from_path("2.5 w_a as far as the path is known, within the receiver's memory")
+    .peer(Range::between(1.0, 32_767.0)),
+    key(
+        "buffer",
+        Kind::Segments,
+        "",
+        "B: the segments that the receiver has room for; as many as the window without.",
+    )
+    .from_path("as many as the window")
+    .peer(Range::between(1.0, 32_767.0)),
+    key(
+        "acknowledgement",
+        ACKNOWLEDGEMENT,
+        "firm",
+        "What happens to segments without room: \"hard\", \"soft\" or \"firm\" acknowledgement.",
+    ),
+    key(
+        "evicted",
+        EVICTED,
+        "all",
+        "Soft acknowledgement: which segments that were acknowledged and discarded are asked for when one of them is the \
+         lowest missing one, \"one\" or \"all\"; or \"at-once\".",
+    ),
+    key(
+        "loss-tolerance",
+        Kind::Probability,
+        "0",
+        "The share of a segment's packets that may be missing.",
+    ),
+    key(
+        "reordering",
+        Kind::Count,
+        "3",
+        "So many later packets must have come before one counts as lost; 0 on paths that keep order.",
+    )
+    .usual_live("0", "the layer below keeps order")
+    .peer(Range::between(0.0, 65_535.0)),
+    key("repeat", Kind::Time, "", "A request that was not answered is repeated after this time.")
+        .only_live("a round trip, at least 10 ms; 200 ms where it is not known")
+        .peer(Range::at_least(1e-2)),
+    ack("48 B", "Bytes on the wire of packets without data (48 B)."),
+];
+
+words!(ACKNOWLEDGEMENT: Acknowledgement {
+    "firm" => Acknowledgement::Firm,
+    "hard" => Acknowledgement::Hard,
+    "soft" => Acknowledgement::Soft(Evicted::All),
+});
+words!(EVICTED: Evicted { "all" => Evicted::All, "one" => Evicted::One, "at-once" => Evicted::AtOnce });
+words!(RESUME: Resume { "at-once" => Resume::AtOnce, "next-burst" => Resume::NextBurst });
+
+fn acknowledgement(values: &Values) -> Acknowledgement {
+    match values.take("acknowledgement").unwrap_or(Acknowledgement::Firm) {
+        Acknowledgement::Soft(_) => Acknowledgement::Soft(values.take("evicted").unwrap_or(Evicted::All)),
+        other => other,
+    }
+}
+
+fn check(values: &Values) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    if values.said_for("evicted").is_some() && !acknowledgement(values).is_soft() {
+        let doubt = Fault::new("evicted", "only soft acknowledgement evicts segments");
+        faults.push(Fault { is_doubt: true, ..doubt.help("it needs acknowledgement = \"soft\"") });
+    }
+    if let (Some(average), Some(rate)) = (values.take::<Rate>("average-rate"), values.take::<Rate>("rate"))
+        && average > rate
+    {
+        faults.push(Fault::new(
+            "average-rate",
+            format!("the average rate {average} is above the peak rate {rate}"),
+        ));
+    }
+    check_windows(values, &mut faults);
+    faults
+}
+
+/// What a full packet takes of the agreed rate.
+fn packet(values: &Values, path: &PathHints) -> Bytes {
+    Bytes::new(match values.place() {
+        Place::Simulated => {
+            u64::from(values.need::<u32>("segment")) + u64::from(values.need::<u32>("header"))
+        }
+        Place::Live => {
+            u64::from(super::agreed_segment(values, path, OVERHEAD)) + u64::from(OVERHEAD + LOWER_LAYERS)
+        }
+    })
+}
+
+/// w_a: the segments that are sent in one round trip at `rate` (Gong and Parulkar 1992, section 4.1), of which the analysis'
+/// time is t_a = RTD + 3·t_p. `own` is what of the round trip is a packet's time at the slowest line.
+fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, own: Duration) -> f64 {
+    let packet = rate.transmission_time(size).as_secs_f64();
+    let acknowledgement = (round_trip.as_secs_f64() - own.as_secs_f64()).max(0.0) + 3.0 * packet;
+    acknowledgement / (packet * f64::from(packets))
+}
+
+fn settle(values: &mut Values, path: &PathHints) {
+    super::settle_segment(values, path, OVERHEAD);
+    let average: Option<Rate> = values.take("average-rate");
+    let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));
+    values.suggest("rate", Value::Rate(rate));
+    let rate = average.or(values.take("rate")).unwrap_or(rate);
+    let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
+    values.suggest("repeat", Value::Time(rtt.max(Duration::from_millis(10))));
+    let packets: u16 = values.need("segment-packets");
+    let w_a = per_round_trip(rate, packet(values, path), packets, rtt, Duration::ZERO);
+    let room = path.room(super::agreed_segment(values, path, OVERHEAD)) / f64::from(packets);
+    let most = room.clamp(2.0, f64::from(MAX_WINDOW));
+    let count =
+        |segments: Segments| Value::Segments(Segments::Count(segments.at(w_a).round().clamp(2.0, most)));
+    let window = match values.said_for("window") {
+        Some(Value::Segments(said @ Segments::RoundTrips(_))) => count(said),
+        Some(said) => said,
+        None => count(Segments::RoundTrips(2.5)),
+    };
+    values.say("window", window);
+    match values.said_for("buffer") {
+        Some(Value::Segments(said @ Segments::RoundTrips(_))) => values.say("buffer", count(said)),
+        Some(_) => {}
+        None => values.say("buffer", window),
+    }
+}
+
+fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+    let segment: u16 = values.need("segment-packets");
+    let size = packet(values, path);
+    let is_live = values.place() == Place::Live;
+    // Before a simulated path is known only one packet a second leaves.
+    let peak = values.take("rate").or(path.rate).unwrap_or(Rate::from_bits_per_sec(1));
+    let average: Rate = values.take("average-rate").unwrap_or(peak);
+    let burst = values.take::<u32>("burst").unwrap_or(u32::from(segment));
+    let is_known = is_live || path.rate.is_some();
+    let agreed = if is_known {
+        RateSpec::with_average(peak, average, burst, size)
+    } else {
+        RateSpec::with_average(peak.max(average), average, 1, size)
+    };
+    let rate = agreed.map_err(|error| {
+        let key = if values.said_for("average-rate").is_some() { "average-rate" } else { "rate" };
+        Fault::new(key, error.to_string())
+    })?;
+    let (window, buffer) = if is_known { windows(values, path, segment, average, size) } else { (1, 1) };
+    let acknowledgement = acknowledgement(values);
+    let agreed = if is_live { super::agreed_segment(values, path, OVERHEAD) } else { values.need("segment") };
+    let sender = SenderConfig {
+        segment,
+        packet: if is_live { super::own_segment(values, path, OVERHEAD) } else { agreed },
+        rate: if is_live { rate.with_slack(LATENESS) } else { rate },
+        resume: values.take("resume").unwrap_or(Resume::AtOnce),
+        window,
+        soft: acknowledgement.is_soft(),
+    };
+    let most = if is_live { path.room(agreed) / f64::from(segment) } else { f64::from(u16::MAX) };
+    let most = most.clamp(1.0, f64::from(u16::MAX)) as u16;
+    let repeat = path.rtt.unwrap_or(Duration::ZERO);
+    let receiver = ReceiverConfig {
+        segment,
+        packet: agreed,
+        window: window.min(most),
+        buffer: buffer.min(most),
+        acknowledgement,
+        tolerance: Tolerance::Fraction(values.need("loss-tolerance")),
+        reordering: values.need("reordering"),
+        repeat: if is_live { values.take("repeat").unwrap_or(UNKNOWN_RTT) } else { repeat },
+        wait_for_consumption: is_live,
+    };
+    Ok(Ends::Sstp { sender, receiver })
+}
+
+/// Segments that were said for a key, or are usual.
+fn segments(values: &Values, key: &str) -> Option<Segments> {
+    match values.get(key) {
+        Some(Value::Segments(segments)) => Some(segments),
+        _ => None,
+    }
+}
+
+/// What the path decides keeps to what the protocol can number; what is said is refused where it cannot be.
+const fn is_decided(segments: Segments) -> bool {
+    matches!(segments, Segments::RoundTrips(times) if times > 0.0)
+}
+
+/// Windows and buffers that are said, and that no path makes right.
+fn check_windows(values: &Values, faults: &mut Vec<Fault>) {
+    let said =
+        |key: &str| segments(values, key).filter(|&said| !is_decided(said)).map(|said| said.at(0.0).round());
+    if said("buffer").is_some_and(|buffer| buffer < 1.0) {
+        faults.push(Fault::new("buffer", "without room for one segment nothing is ever accepted"));
+    }
+    if said("window").is_some_and(|window| window > f64::from(MAX_WINDOW)) {
+        let what = format!("a window has at most {MAX_WINDOW} segments");
+        faults.push(Fault::new("window", what).help("larger segments make it smaller"));
+    }
+    if said("window").is_some_and(|window| window < 1.0) {
+        faults.push(Fault::new("window", "a window below one segment never sends"));
+    }
+}
+
+/// The window and the buffer in segments on a path that is known.
+fn windows(values: &Values, path: &PathHints, segment: u16, average: Rate, size: Bytes) -> (u16, u16) {
+    let own = path.rate.map_or(Duration::ZERO, |rate| rate.transmission_time(size));
+    let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
+    let w_a = per_round_trip(average, size, segment, rtt, own);
+    let asked = segments(values, "window").unwrap_or(Segments::RoundTrips(2.5));
+    let least = if is_decided(asked) { 2.0 } else { 1.0 };
+    // Saturates.
+    let window = (asked.at(w_a).round().max(least) as u16).min(MAX_WINDOW);
+    let buffer = segments(values, "buffer").map_or(f64::from(window), |buffer| buffer.at(w_a).round());
+    (window, (buffer.max(1.0) as u16).min(window))
+}
+
+/// A buffer that is larger than the window.
+fn doubts(values: &Values, path: &PathHints) -> Vec<Fault> {
+    let Ok(Ends::Sstp { sender, receiver }) = ends(values, path) else { return Vec::new() };
+    let size = packet(values, path);
+    let (rate, rtt) = (path.rate.unwrap_or(Rate::MAX), path.rtt.unwrap_or(UNKNOWN_RTT));
+    let w_a = per_round_trip(sender.rate.average(), size, sender.segment, rtt, rate.transmission_time(size));
+    let Some(Value::Segments(buffer)) = values.said_for("buffer") else { return Vec::new() };
+    let buffer = buffer.at(w_a).round();
+    if buffer <= f64::from(receiver.window) {
+        return Vec::new();
+    }
+    let what = format!("there is room for {buffer} segments, but the window has only {}", receiver.window);
+    vec![Fault { is_doubt: true, ..Fault::new("buffer", what).help("no more than the window is ever used") }]
+}
+
+fn tell(ends: &Ends, values: &mut Values) -> bool {
+    let Ends::Sstp { sender, receiver } = ends else { return false };
+    values.give("segment-packets", &sender.segment);
+    values.give("rate", &sender.rate.peak());
+    values.give("average-rate", &sender.rate.average());
+    values.give("burst", &sender.rate.burst());
+    values.give("resume", &sender.resume);
+    for (key, count) in [("window", receiver.window), ("buffer", receiver.buffer)] {
+        values.say(key, Value::Segments(Segments::Count(f64::from(count))));
+    }
+    match receiver.acknowledgement {
+        Acknowledgement::Soft(evicted) => {
+            values.say("acknowledgement", Value::Word("soft"));
+            values.give("evicted", &evicted);
+        }
+        other => values.give("acknowledgement", &other),
+    }
+    if let Tolerance::Fraction(share) = receiver.tolerance {
+        values.give("loss-tolerance", &share);
+    }
+    values.give("reordering", &receiver.reordering);
+    values.give("segment", &sender.packet);
+    true
+}
+
+/// How late a host may wake a sender without slowing it down.
+const LATENESS: Duration = Duration::from_millis(1);
+/// The rate of a scheme that needs one, where nobody told: what most paths have.
+const UNKNOWN_RATE: Rate = Rate::from_mbits_per_sec(10);
+/// A round trip around most of the world.
+const UNKNOWN_RTT: Duration = Duration::from_millis(200);

@@ -1,0 +1,40 @@
+//! Tri-S (Wang and Crowcroft 1991).
+
+use super::window::{self, GO_BACK_N};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, Range, bind, steers};
+use thalweg_proto::congestion::TriSConfig;
+
+/// Tri-S (Wang and Crowcroft 1991).
+pub const TRI_S: SchemeDescription = window::scheme::<TriSConfig>(
+    "tri-s",
+    "tri-s scheme",
+    "Tri-S: Slow Start and Search (Wang and Crowcroft 1991).",
+    window::keys(KEYS, GO_BACK_N),
+);
+
+const KEYS: &[Key] = &[
+    key(
+        "ntg-d",
+        Kind::Number,
+        "0.5",
+        "The first search has gone too far when the normalised throughput gradient is below this.",
+    )
+    .within(Range::at_least(0.0), GRADIENT)
+    .peer(Range::between(0.0, 1.0)),
+    key(
+        "ntg-i",
+        Kind::Number,
+        "0.5",
+        "A larger window does not pay when the normalised throughput gradient is below this.",
+    )
+    .within(Range::at_least(0.0), GRADIENT)
+    .peer(Range::between(0.0, 1.0)),
+];
+
+const GRADIENT: &str =
+    "the gradient is 1 while a packet more brings what the first brought, 0 when it brings nothing";
+
+bind!(TriSConfig { max_window: "max-window", decrease_below: "ntg-d", increase_above: "ntg-i" });
+steers!(TriSConfig: TriS);

@@ -1,0 +1,67 @@
+//! Vegas (Brakmo and Peterson 1995).
+
+use super::window::{self, SACK};
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Bound, Fault, Key, Kind, Range, Values, bind, steers};
+use thalweg_proto::congestion::VegasConfig;
+
+/// Vegas (Brakmo and Peterson 1995).
+pub const VEGAS: SchemeDescription = window::scheme::<VegasConfig>(
+    "vegas",
+    "vegas scheme",
+    "Vegas (Brakmo and Peterson 1995).",
+    window::keys(KEYS, SACK),
+)
+.checked(check);
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "2 pkt", "The window at the start.")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
+        .within(WINDOW_RANGE, NO_WINDOW),
+    key(
+        "alpha",
+        Kind::Packets,
+        "1 pkt",
+        "The window grows while fewer packets than this are queued in the network.",
+    )
+    .peer(PEER_QUEUED),
+    key(
+        "beta",
+        Kind::Packets,
+        "3 pkt",
+        "The window shrinks while more packets than this are queued in the network.",
+    )
+    .peer(PEER_QUEUED),
+    key("gamma", Kind::Packets, "1 pkt", "Slow start ends when more packets than this are queued.")
+        .peer(PEER_QUEUED),
+    key(
+        "fine-timer",
+        Kind::Switch,
+        "false",
+        "Losses are also looked for by a fine time-out at duplicate acknowledgements and after retransmissions.",
+    ),
+];
+
+const PEER_QUEUED: Range = Range::between(0.0, 1_048_576.0);
+
+bind!(VegasConfig {
+    initial_window: "initial-window",
+    initial_threshold: "initial-threshold",
+    alpha: "alpha",
+    beta: "beta",
+    gamma: "gamma",
+});
+steers!(VegasConfig: Vegas);
+
+fn check(values: &Values) -> Vec<Fault> {
+    let config = VegasConfig::of(values);
+    if config.alpha > config.beta {
+        vec![Fault::new("alpha", "alpha is larger than beta")]
+    } else {
+        Vec::new()
+    }
+}

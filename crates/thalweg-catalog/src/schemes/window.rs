@@ -1,0 +1,392 @@
+//! What all window schemes share.
+
+use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack};
+use crate::describe::key;
+use crate::path::PathHints;
+use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
+use thalweg_proto::congestion::{ControllerConfig, FeedbackKind};
+use thalweg_proto::units::{Bytes, Duration};
+use thalweg_proto::window::wire::SEGMENT_HEADER;
+use thalweg_proto::window::{
+    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+};
+
+/// The keys of every window scheme.
+pub const WINDOW_KEYS: &[Key] = &[
+    ack("", "Bytes on the wire of an acknowledgement; as many as `header` without."),
+    key("max-window", Kind::Packets, "1048576 pkt", "The largest window, whatever the controller allows.")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key("counting", COUNTING, "packets", "What windows are counted in: \"packets\" of any size or \"bytes\"."),
+    key(
+        "byte-counting",
+        Kind::Packets,
+        "1 pkt",
+        "A window grows by what is acknowledged, but by no more than this for one acknowledgement (RFC 3465). With \"1 pkt\" \
+         each acknowledgement counts once, whatever it acknowledges. For slow-start, newreno, vegas and cubic.",
+    )
+    .within(WINDOW_RANGE, "")
+    .usual_live("unlimited", "hosts acknowledge whole batches of segments at once"),
+    key(
+        "recovery",
+        RECOVERY,
+        "",
+        "How losses are repaired: \"sack\", \"newreno\", \"go-back-n\" or \"fast-retransmit\".",
+    ),
+    key("duplicate-threshold", Kind::Count, "3", "So many duplicate acknowledgements mean a loss.")
+        .within(Range::at_least(1.0), "")
+        .peer(Range::between(1.0, 1000.0)),
+    key(
+        "rack",
+        Kind::Switch,
+        "false",
+        "Losses are found by time (RACK, RFC 8985), which tells what is late from what is lost, in place of counting duplicates. \
+         Needs `recovery = \"sack\"`.",
+    )
+    .from_path("`true` with `recovery=sack`, as real paths reorder"),
+    key(
+        "undo",
+        Kind::Switch,
+        "",
+        "With `rack`: a cut of the window is undone when all that was taken for lost was only late (RFC 4015). True without.",
+    ),
+    key(
+        "tail-probe",
+        Kind::Switch,
+        "",
+        "With `rack`: when nothing is heard for two round trips the last packet goes again (RFC 8985, section 7). True without.",
+    ),
+    key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
+    key(
+        "idle-restart",
+        Kind::Switch,
+        "true",
+        "After an idle time longer than the time-out the controller starts afresh.",
+    ),
+    key("nagle", Kind::Switch, "", "A packet that is not full waits while something is unacknowledged (RFC 896)."),
+    key(
+        "ecn",
+        Kind::Switch,
+        "false",
+        "Packets that are sent for the first time may be marked by a queue in place of being dropped, and the sender takes a \
+         mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For slow-start, newreno, vegas and \
+         cubic; those of other schemes are never marked by a queue, but for dec-bit's, which always may be.",
+    )
+    .usual_live("true", "a real path may mark where it would drop (for the schemes that can)"),
+    key(
+        "max-retransmissions",
+        Kind::Count,
+        "",
+        "Give up after the same segment was sent so many times more; never without.",
+    )
+    .not_live("whether the peer is gone is for the connection to say"),
+    key("receive-window", Kind::Size, "1 GiB", "How much the receiver accepts beyond what it delivered.")
+        .from_path("four times what is on the way, from 1 MiB up to the receiver's memory, or else that memory")
+        .peer(Range::between(4096.0, 4_294_967_296.0)),
+    key(
+        "delayed-ack",
+        Kind::Table(&DELAYED_ACK),
+        "false",
+        "Wait before acknowledging: false, true (40 ms, every 2nd packet) or a table.",
+    )
+    .usual_live("true", "real receivers wait, as RFC 9293 asks for"),
+    key("keep-out-of-order", Kind::Switch, "true", "The receiver keeps what arrives out of order."),
+];
+
+static RTO: Table = Table {
+    title: "rto",
+    about: "The retransmission time-out (RFC 6298).",
+    keys: &[
+        key("rto.initial", Kind::Time, "1 s", "Before the first measurement.")
+            .within(Range::POSITIVE, "")
+            .peer(Range::at_least(0.1)),
+        key("rto.floor", Kind::Time, "200 ms", "The shortest time-out.").peer(Range::at_least(0.1)),
+        key("rto.ceiling", Kind::Time, "60 s", "The longest time-out, also of the doubling back-off.")
+            .within(Range::POSITIVE, "")
+            .peer(Range::at_least(0.1)),
+        key("rto.granularity", Kind::Time, "0 s", "The clock's tick: measurements are rounded up to it.")
+            .not_live("the clock is the host's"),
+        key("rto.margin", Kind::Time, "200 ms", "The least that is added to the smoothed time; where it is not given, no more than a `floor` that is.")
+            .peer(PEER_TIME),
+        key(
+            "rto.deviations",
+            Kind::Count,
+            "4",
+            "How many mean deviations are added to the smoothed time, if that is more.",
+        )
+        .peer(Range::between(0.0, 100.0)),
+    ],
+    switch: false,
+};
+
+static DELAYED_ACK: Table = Table {
+    title: "delayed-ack",
+    about: "When a receiver acknowledges.",
+    keys: &[
+        key("delayed-ack.delay", Kind::Time, "40 ms", "At the latest after this time.")
+            .usual_live("25 ms", "what real receivers wait (RFC 9000, section 18.2)")
+            .peer(Range::between(1e-3, 60.0)),
+        key("delayed-ack.every", Kind::Count, "2", "At the latest after so many packets in order.")
+            .within(Range::at_least(1.0), "")
+            .peer(Range::between(1.0, 65_536.0)),
+    ],
+    switch: true,
+};
+
+words!(COUNTING: Counting { "packets" => Counting::Packets, "bytes" => Counting::Bytes });
+
+words!(RECOVERY: Recovery {
+    "sack" => Recovery::Sack,
+    "newreno" => Recovery::NewReno,
+    "go-back-n" => Recovery::GoBackN,
+    "fast-retransmit" => Recovery::FastRetransmit,
+});
+
+impl Bound for RttConfig {
+    fn of(values: &Values) -> Self {
+        let floor = values.need("rto.floor");
+        let margin: Duration = values.need("rto.margin");
+        // Who lowers the floor wants short time-outs, which a margin that nobody asked for would forbid.
+        let margin = if values.said_for("rto.margin").is_some() { margin } else { margin.min(floor) };
+        Self {
+            initial: values.need("rto.initial"),
+            floor,
+            ceiling: values.need("rto.ceiling"),
+            granularity: values.need("rto.granularity"),
+            margin,
+            deviations: values.need("rto.deviations"),
+        }
+    }
+
+    fn tell(&self, values: &mut Values) {
+        values.give("rto.initial", &self.initial);
+        values.give("rto.floor", &self.floor);
+        values.give("rto.ceiling", &self.ceiling);
+        values.give("rto.granularity", &self.granularity);
+        values.give("rto.margin", &self.margin);
+        values.give("rto.deviations", &self.deviations);
+    }
+}
+
+bind!(DelayedAck { delay: "delayed-ack.delay", every: "delayed-ack.every" });
+
+/// The configuration of a controller that window schemes can have.
+pub trait Steers: Bound + 'static {
+    /// The configuration among all.
+    fn wrap(self) -> ControllerConfig;
+
+    /// The configuration, if it is this one.
+    fn unwrap(all: &ControllerConfig) -> Option<&Self>;
+}
+
+/// Says which of all controllers a configuration is of.
+#[macro_export]
+macro_rules! steers {
+    ($Config:ty: $Variant:ident) => {
+        impl $crate::schemes::window::Steers for $Config {
+            fn wrap(self) -> thalweg_proto::congestion::ControllerConfig {
+                thalweg_proto::congestion::ControllerConfig::$Variant(self)
+            }
+            fn unwrap(all: &thalweg_proto::congestion::ControllerConfig) -> Option<&Self> {
+                match all {
+                    thalweg_proto::congestion::ControllerConfig::$Variant(config) => Some(config),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// The keys of a window scheme: its own, and those of all with these usual values.
+pub const fn keys(own: &'static [Key], usual: &'static [(&'static str, &'static str)]) -> Keys {
+    Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], usual }
+}
+
+/// Usual values of schemes with selective acknowledgement.
+pub const SACK: &[(&str, &str)] =
+    &[("recovery", "sack"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
+/// Usual values of schemes that go back to what is missing, and have no use for marks in place of losses.
+pub const GO_BACK_N: &[(&str, &str)] = &[
+    ("recovery", "go-back-n"),
+    ("nagle", "false"),
+    ("ecn", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
+
+/// A window scheme with the controller that `C` configures.
+pub const fn scheme<C: Steers>(
+    name: &'static str,
+    title: &'static str,
+    about: &'static str,
+    keys: Keys,
+) -> SchemeDescription {
+    SchemeDescription {
+        name,
+        title,
+        about,
+        keys,
+        traits: SchemeTraits {
+            is_reliable: true,
+            needs_order: false,
+            times_packets: false,
+            is_window: true,
+            keeps_rate: false,
+            follows_path: false,
+            overhead: SEGMENT_HEADER as u32,
+        },
+        check: check::<C>,
+        own_check: |_| Vec::new(),
+        doubts: |_, _| Vec::new(),
+        settle,
+        ends: ends::<C>,
+        tell: tell::<C>,
+    }
+}
+
+fn check<C: Steers>(values: &Values) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let rtt = RttConfig::of(values);
+    if rtt.ceiling < rtt.floor {
+        faults.push(Fault::new("rto.ceiling", "the ceiling of the time-out is below its floor"));
+    }
+    let said = |key: &str| values.said_for(key).is_some();
+    if said("rto.floor") && said("rto.margin") && !rtt.floor.is_zero() && rtt.floor < rtt.margin {
+        let what = format!("a floor of {} below the margin of {} does nothing", rtt.floor, rtt.margin);
+        let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
+        faults.push(Fault { is_doubt: true, ..Fault::new("rto.floor", what).help(help) });
+    }
+    check_rack(values, &mut faults);
+    let controller = C::of(values).wrap();
+    if values.said_for("ecn") == Some(Value::Switch(true)) && !controller.answers_marks() {
+        let help = if controller.feedback() == Some(FeedbackKind::DecBit) {
+            "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
+        } else {
+            "slow-start, newreno, vegas and cubic do; packets of others are never marked by a queue"
+        };
+        let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
+        faults.push(Fault { is_of_own: true, ..fault });
+    }
+    let (window, segment): (Option<Bytes>, Option<Bytes>) =
+        (values.take("receive-window"), values.take("segment"));
+    if let (Some(window), Some(segment)) = (window, segment)
+        && window < segment
+    {
+        let message = format!("a receive window of {window} holds no segment of {segment}");
+        faults.push(Fault::new("receive-window", message));
+    }
+    faults
+}
+
+/// Four times what is on the way: a loss is repaired, and found lost again, before the window closes.
+fn settle(values: &mut Values, path: &PathHints) {
+    if values.take("recovery") == Some(Recovery::Sack) {
+        values.suggest("rack", Value::Switch(true));
+    }
+    if let Some(window) = path.in_flight(4.0) {
+        let window = window.get().clamp(LEAST_WINDOW, path.memory.max(LEAST_WINDOW));
+        values.suggest("receive-window", Value::Size(Bytes::new(window)));
+    }
+}
+
+/// A receive window that is not worth making smaller, in bytes.
+const LEAST_WINDOW: u64 = 1 << 20;
+
+/// How losses are found by time, where selective acknowledgements tell enough for that. On real paths, which reorder, they are
+/// unless somebody says otherwise.
+fn rack(values: &Values) -> Option<RackConfig> {
+    let is_on = values.take("rack").unwrap_or(values.place() == Place::Live);
+    let delayed = values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values));
+    let config = RackConfig {
+        undo: values.take("undo").unwrap_or(true),
+        tail_probe: values.take("tail-probe").unwrap_or(true),
+        max_ack_delay: delayed.map_or(Duration::ZERO, |delayed| delayed.delay),
+    };
+    (is_on && values.take("recovery") == Some(Recovery::Sack)).then_some(config)
+}
+
+/// What is said of finding losses by time, where that is off or cannot be.
+fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
+    if rack(values).is_some() {
+        return;
+    }
+    if values.said_for("rack") == Some(Value::Switch(true)) {
+        let what =
+            "losses are found by time from selective acknowledgements, of which this recovery has none";
+        faults.push(Fault { is_of_own: true, ..Fault::new("rack", what).help("set recovery = \"sack\"") });
+        return;
+    }
+    for key in ["undo", "tail-probe"] {
+        if values.said_for(key).is_some() {
+            let what = format!("`{key}` is a part of `rack`, which is off");
+            faults.push(Fault { is_of_own: true, ..Fault::new(key, what).help("set rack = true") });
+        }
+    }
+}
+
+fn ends<C: Steers>(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+    let is_live = values.place() == Place::Live;
+    let controller = C::of(values).wrap();
+    let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
+    let sender = SenderConfig {
+        segment: if is_live { path.segment(SEGMENT_HEADER as u32) } else { values.need("segment") },
+        max_window: values.need("max-window"),
+        counting: values.take("counting").unwrap_or(Counting::Packets),
+        recovery,
+        byte_counting: values.need("byte-counting"),
+        duplicate_threshold: values.need("duplicate-threshold"),
+        rtt: RttConfig::of(values),
+        idle_restart: values.need("idle-restart"),
+        nagle: values.need("nagle"),
+        fine_timer: values.take("fine-timer").unwrap_or(false),
+        // What holds for all schemes is for those that can.
+        ecn: values.need::<bool>("ecn") && controller.answers_marks(),
+        max_retransmissions: values.need("max-retransmissions"),
+        rack: rack(values),
+        // In simulations the gate of the node where a flow begins decides.
+        pause: PauseConfig::default(),
+    };
+    let window = values.take("receive-window").unwrap_or(path.memory);
+    let receiver = ReceiverConfig {
+        window: if is_live { window.min(path.memory) } else { window },
+        delayed_ack: values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values)),
+        sack: recovery == Recovery::Sack,
+        keep_out_of_order: values.need("keep-out-of-order"),
+        wait_for_consumption: is_live,
+        report_arrivals: rack(values).is_some(),
+    };
+    Ok(Ends::Window { sender, receiver, controller })
+}
+
+fn tell<C: Steers>(ends: &Ends, values: &mut Values) -> bool {
+    let Ends::Window { sender, receiver, controller } = ends else { return false };
+    let Some(own) = C::unwrap(controller) else { return false };
+    own.tell(values);
+    values.give("fine-timer", &sender.fine_timer);
+    if controller.answers_marks() {
+        values.give("ecn", &sender.ecn);
+    }
+    values.give("segment", &sender.segment);
+    values.give("max-window", &sender.max_window);
+    values.give("counting", &sender.counting);
+    values.give("recovery", &sender.recovery);
+    values.give("byte-counting", &sender.byte_counting);
+    values.give("duplicate-threshold", &sender.duplicate_threshold);
+    sender.rtt.tell(values);
+    values.give("idle-restart", &sender.idle_restart);
+    values.give("nagle", &sender.nagle);
+    values.give("max-retransmissions", &sender.max_retransmissions);
+    if let Some(rack) = &sender.rack {
+        values.say("rack", Value::Switch(true));
+        values.give("undo", &rack.undo);
+        values.give("tail-probe", &rack.tail_probe);
+    }
+    values.give("receive-window", &receiver.window);
+    values.give("delayed-ack", &receiver.delayed_ack.is_some());
+    if let Some(delayed) = &receiver.delayed_ack {
+        delayed.tell(values);
+    }
+    values.give("keep-out-of-order", &receiver.keep_out_of_order);
+    true
+}
