@@ -11,7 +11,7 @@ use thalweg_proto::{Engine, Output};
 /// From here on the channel is perfect and nobody pauses.
 const CALM_FROM: Time = Time::from_picos(20_000_000_000_000);
 /// By then everything must have arrived.
-const DEADLINE: Time = Time::from_picos(400_000_000_000_000);
+const DEADLINE: Time = Time::from_picos(4_000_000_000_000_000);
 /// More outputs than that at one moment are a loop.
 const MOST_OUTPUTS: u32 = 5_000;
 

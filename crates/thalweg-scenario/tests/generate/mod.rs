@@ -192,7 +192,6 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"slow-start\"",
         "base = \"newreno\"\ninitial-window = \"2.5 pkt\"",
         "base = \"vegas\"\nfine-timer = true\necn = true\nalpha = \"2 pkt\"\nbeta = \"4 pkt\"\ninitial-threshold = \"unlimited\"",
-        "base = \"newreno\"\nrecovery = \"sack\"\nrack = true\nundo = false\ntail-probe = true\ndelayed-ack = true",
         "base = \"cubic\"\necn = false\nc = 1\nbeta = 0.8\nfast-convergence = false",
         "base = \"seif\"\ncut-back = \"30 %\"\ngrowth-windows = 2\nfollow = \"loudest\"",
         "base = \"seif\"\ninitial-threshold = \"15 pkt\"",
@@ -207,6 +206,12 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         more.insert(0, own);
         more
     });
+    // RACK needs SACK, and the others need RACK.
+    let rack = (one(&["true", "false"]), one(&["true", "false"])).prop_map(|(undo, probe)| {
+        vec![format!(
+            "base = \"newreno\"\nrack = true\nundo = {undo}\ntail-probe = {probe}\ndelayed-ack = true"
+        )]
+    });
     let adaptive = some(vec![
         key("window", one(&["\"1 pkt\"", "\"64 pkt\""])),
         key("t-normal", one(&["\"10 ms\"", "\"1 s\""])),
@@ -219,7 +224,7 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         keys.insert(0, "base = \"adaptive-ack\"".to_owned());
         keys
     });
-    prop_oneof![6 => window, 1 => adaptive, 1 => sscop(), 1 => sscop_rate(), 1 => two_level()]
+    prop_oneof![6 => window, 1 => rack, 1 => adaptive, 1 => sscop(), 1 => sscop_rate(), 1 => two_level()]
 }
 
 fn two_level() -> impl Strategy<Value = Vec<String>> {
