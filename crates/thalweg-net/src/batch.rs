@@ -18,8 +18,8 @@ const MOST_BYTES: usize = 65_487;
 pub enum Purpose {
     /// Anything.
     Ordinary,
-    /// Data of a flow that understands the network's mark: it is sent as capable of ECN.
-    Marked,
+    /// Data of a flow that reacts to CE: it is sent as ECT(0) (RFC 3168, section 5).
+    Ect0,
     /// To see whether a datagram of its size arrives; it travels alone.
     Probe,
 }
@@ -154,7 +154,7 @@ mod tests {
         for (port, purpose) in [
             (1, Purpose::Ordinary),
             (2, Purpose::Ordinary),
-            (2, Purpose::Marked),
+            (2, Purpose::Ect0),
             (2, Purpose::Probe),
             (2, Purpose::Probe),
         ] {

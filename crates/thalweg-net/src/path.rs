@@ -32,7 +32,7 @@ pub struct Path {
     /// The search for the largest datagram that the path carries.
     pub mtu: Discovery,
     /// Datagrams that may be marked are not known to be lost here.
-    takes_ecn: bool,
+    ecn_capable: bool,
     /// A flow that sends has heard of its data here.
     answered: bool,
     /// Expiries of its retransmission timer since.
@@ -67,7 +67,7 @@ impl Path {
         Self {
             remote,
             mtu: Discovery::new(limit),
-            takes_ecn: true,
+            ecn_capable: true,
             answered: false,
             silent: 0,
             challenge: None,
@@ -90,13 +90,13 @@ impl Path {
     }
 
     /// True if data that may be marked is sent as such.
-    pub fn takes_ecn(&self) -> bool {
-        self.takes_ecn
+    pub fn ecn_capable(&self) -> bool {
+        self.ecn_capable
     }
 
     /// The state of the network's marks on this path, for flows that heed them.
     pub fn ecn(&self) -> Ecn {
-        match (self.takes_ecn, self.answered) {
+        match (self.ecn_capable, self.answered) {
             (false, _) => Ecn::Failed,
             (true, false) => Ecn::Untested,
             (true, true) => Ecn::Capable,
@@ -115,7 +115,7 @@ impl Path {
     pub fn on_timeout(&mut self) {
         self.mtu.on_timeout();
         self.silent = self.silent.saturating_add(1);
-        self.takes_ecn &= self.answered && self.silent < SILENT_EXPIRIES;
+        self.ecn_capable &= self.answered && self.silent < SILENT_EXPIRIES;
     }
 
     /// So many bytes came.
@@ -204,14 +204,14 @@ mod tests {
     #[test]
     fn three_expiries_without_news_end_ecn_and_so_does_one_before_any() {
         // `a` for an answer, `t` for an expiry of the timer.
-        for (what, takes_ecn) in
+        for (what, ecn_capable) in
             [("t", false), ("at", true), ("attat", true), ("attatt", true), ("attt", false)]
         {
             let mut path = Path::proved("192.0.2.1:9".parse().unwrap(), 1500);
             for what in what.chars() {
                 if what == 'a' { path.on_answered() } else { path.on_timeout() }
             }
-            assert_eq!(path.takes_ecn(), takes_ecn, "{what}");
+            assert_eq!(path.ecn_capable(), ecn_capable, "{what}");
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Connecting {
 }
 
 /// A handshake with a client that has shown no more than that it receives at its address.
-pub(super) struct Embryo {
+pub(super) struct HalfOpenConnection {
     pub remote: SocketAddr,
     pub source: ConnectionId,
     pub local: ConnectionId,
@@ -65,9 +65,9 @@ impl Endpoint {
         }
         if let Some(&index) = self.hellos.get(&(from, source)) {
             // The response was lost.
-            if let Some(Some(Entry { state: State::Embryo(embryo), .. })) = self.entries.get(index) {
+            if let Some(Some(Entry { state: State::HalfOpen(opening), .. })) = self.entries.get(index) {
                 let mut bytes = Vec::new();
-                write_response(&mut bytes, source, &embryo.response);
+                write_response(&mut bytes, source, &opening.response);
                 self.answer(from, bytes);
             }
             return;
@@ -102,8 +102,9 @@ impl Endpoint {
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
         let deadline = now + HANDSHAKE;
-        let embryo = Embryo { remote: from, source, local, responder, response, begun: now, deadline };
-        let handle = self.add(local, State::Embryo(Box::new(embryo)));
+        let opening =
+            HalfOpenConnection { remote: from, source, local, responder, response, begun: now, deadline };
+        let handle = self.add(local, State::HalfOpen(Box::new(opening)));
         self.half_open.shares.add(now, from, handle.index);
         self.hellos.insert((from, source), handle.index);
     }
@@ -234,8 +235,8 @@ impl Endpoint {
         let Some(&index) = self.ids.get(&id) else { return };
         let Some(Some(entry)) = self.entries.get_mut(index) else { return };
         let handle = Handle { index, generation: entry.generation };
-        let embryo = match &mut entry.state {
-            State::Embryo(embryo) => embryo,
+        let opening = match &mut entry.state {
+            State::HalfOpen(opening) => opening,
             State::Open(session) if session.remote() == from && session.agreed().side == Side::Server => {
                 session.on_confirm_again(now);
                 return self.make_ready(index);
@@ -243,10 +244,10 @@ impl Endpoint {
             _ => return,
         };
         // Forgeries end no handshake. What each but the first costs is taken from what its address may cost.
-        if embryo.responder.is_spoilt() && !self.half_open.may_begin(now, from) {
+        if opening.responder.is_spoilt() && !self.half_open.may_begin(now, from) {
             return;
         }
-        let Ok((client, peer, secrets)) = embryo.responder.read(message) else {
+        let Ok((client, peer, secrets)) = opening.responder.read(message) else {
             self.stats.forged += 1;
             return;
         };
@@ -269,15 +270,15 @@ impl Endpoint {
             peer,
             service: client.service.clone(),
             scheme,
-            local: embryo.local,
-            remote: embryo.source,
+            local: opening.local,
+            remote: opening.source,
             token: client.token,
             largest: client.largest.min(self.config.largest),
             binding: secrets.binding,
             known: is_known,
         };
         let config = SessionConfig { memory, ..self.config.session };
-        let hello = (embryo.remote, embryo.source);
+        let hello = (opening.remote, opening.source);
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
         let mut session = Session::new(now, agreed, config, keys, hello.0, None, None);
         // The cookie has proved the address of the hello, not one to which the client has moved since.

@@ -21,7 +21,7 @@ pub use about::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Trust,
 };
 use core::ops::Range;
-use greet::{Connecting, Embryo, HANDSHAKE};
+use greet::{Connecting, HANDSHAKE, HalfOpenConnection};
 use half_open::{HalfOpen, IN_A_CROWD};
 use shares::Shares;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -31,7 +31,7 @@ use thalweg_proto::units::Time;
 
 enum State {
     Connecting(Box<Connecting>),
-    Embryo(Box<Embryo>),
+    HalfOpen(Box<HalfOpenConnection>),
     Open(Box<Session>),
     /// Between two states.
     Gone,
@@ -452,8 +452,8 @@ impl Endpoint {
                     let at = connecting.due.min(connecting.deadline);
                     self.set_deadline(index, at);
                 }
-                State::Embryo(embryo) => {
-                    let (early, deadline) = (embryo.begun + IN_A_CROWD, embryo.deadline);
+                State::HalfOpen(opening) => {
+                    let (early, deadline) = (opening.begun + IN_A_CROWD, opening.deadline);
                     if now >= deadline || now >= early && self.half_open.is_crowded() {
                         self.remove(index);
                     } else {
@@ -532,10 +532,10 @@ impl Endpoint {
                 self.ids.remove(&connecting.source);
                 self.remote_ids.remove(&connecting.knock);
             }
-            State::Embryo(embryo) => {
-                self.ids.remove(&embryo.local);
-                self.half_open.shares.remove(embryo.remote, index);
-                self.hellos.remove(&(embryo.remote, embryo.source));
+            State::HalfOpen(opening) => {
+                self.ids.remove(&opening.local);
+                self.half_open.shares.remove(opening.remote, index);
+                self.hellos.remove(&(opening.remote, opening.source));
             }
             State::Gone => {}
             State::Open(session) => {

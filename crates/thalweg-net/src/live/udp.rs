@@ -313,7 +313,7 @@ impl Udp {
 
 /// The mark that a datagram of this purpose carries.
 fn ecn(purpose: Purpose) -> Option<EcnCodepoint> {
-    (purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0)
+    (purpose == Purpose::Ect0).then_some(EcnCodepoint::Ect0)
 }
 
 fn unmapped(address: SocketAddr) -> SocketAddr {
@@ -391,18 +391,15 @@ mod tests {
                 let mut sender = Udp::bind(from.parse().unwrap(), 1 << 16, offload).unwrap();
                 let mut expected = Vec::new();
                 let mut batch = Batch::new();
-                for (purpose, count) in [
-                    (Purpose::Ordinary, 3),
-                    (Purpose::Marked, 4),
-                    (Purpose::Marked, 1),
-                    (Purpose::Ordinary, 2),
-                ] {
+                for (purpose, count) in
+                    [(Purpose::Ordinary, 3), (Purpose::Ect0, 4), (Purpose::Ect0, 1), (Purpose::Ordinary, 2)]
+                {
                     batch.clear();
                     for _ in 0..count {
                         let start = batch.start();
                         batch.buffer().resize(start + 100, 1);
                         batch.finish(start, receiver.local_addr().unwrap(), purpose);
-                        expected.push((purpose == Purpose::Marked).then_some(EcnCodepoint::Ect0));
+                        expected.push((purpose == Purpose::Ect0).then_some(EcnCodepoint::Ect0));
                     }
                     assert_eq!(sender.send(&batch, &batch.runs()[0], 0).unwrap(), Sent::All);
                 }

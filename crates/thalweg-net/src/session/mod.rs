@@ -322,8 +322,8 @@ impl Session {
 
     /// True if this end's data may be marked by the network: the scheme heeds marks, and the path is not known to lose
     /// what may be marked.
-    fn is_markable(&self) -> bool {
-        self.heeds_marks && self.path.takes_ecn()
+    fn is_ect(&self) -> bool {
+        self.heeds_marks && self.path.ecn_capable()
     }
 
     // What the application does.

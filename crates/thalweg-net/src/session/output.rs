@@ -210,7 +210,7 @@ impl Session {
     fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> Next {
         let mut next = Time::MAX;
         let mut drained = 0;
-        let mut markable = self.is_markable();
+        let mut markable = self.is_ect();
         while drained < self.slots.len() {
             let turn = self.turn % self.slots.len();
             // Where the path takes large ones, many that are not still go together.
@@ -252,7 +252,7 @@ impl Session {
                 // Acknowledgements are never marked (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
                 // lost.
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
-                let purpose = if is_data && markable { Purpose::Marked } else { Purpose::Ordinary };
+                let purpose = if is_data && markable { Purpose::Ect0 } else { Purpose::Ordinary };
                 let remote = self.path.remote;
                 self.seal(batch, start, remote, purpose, is_new);
                 drained = 0;
@@ -266,7 +266,7 @@ impl Session {
                     if self.slots.is_empty() {
                         return Next::At(Time::MAX);
                     }
-                    markable = self.is_markable();
+                    markable = self.is_ect();
                 }
                 FlowOutput::Ended { stopped } => self.on_ended(stopped),
                 FlowOutput::Timeout { at } => {

@@ -257,7 +257,7 @@ impl Pair {
     }
 
     fn put_for(&mut self, purpose: Purpose, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        let markable = purpose == Purpose::Marked;
+        let markable = purpose == Purpose::Ect0;
         if let Some(thief) = self.thief.filter(|_| from == self.ends[0].address) {
             self.log.push((thief, to, bytes.len()));
             self.count += 1;
