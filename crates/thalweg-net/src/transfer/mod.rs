@@ -17,7 +17,7 @@
 //! - What the sender does not or cannot send it [says](messages::ToReceiver::Missing), so that both sides know the same.
 //! - **Names**: an offer names one component of a path and the depth of the folder that it is in, so a path that leads
 //!   elsewhere cannot be said. Names come in ascending order, so none comes twice, and nothing must be remembered to check
-//!   it. The receiver reaches everything from the descriptor of its folder, follows no symbolic link below it ([`dir`]), and
+//!   it. The receiver reaches everything from the descriptor of its folder, follows no symbolic link below it (`dir`), and
 //!   writes to no file that has a second name.
 //! - **Permissions** are what the receiver's mask leaves of the sender's, and others never write, unless the receiver
 //!   [asks for them](Destination::with_permissions). Those of folders that are here are left alone.
