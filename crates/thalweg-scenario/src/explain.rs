@@ -43,7 +43,7 @@ pub fn explain(loaded: &Loaded) -> String {
     out
 }
 
-/// Which nodes stop flows, and by what rule.
+/// Writes the nodes that stop flows, and the rule of each.
 fn gates(spec: &Spec, out: &mut String) {
     if spec.nodes.iter().all(|node| node.gate.is_none()) {
         return;
@@ -285,7 +285,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     text
 }
 
-/// What a router tells sources.
+/// The feedback that a router gives to sources, in words.
 fn tells(feedback: &FeedbackSpec) -> String {
     let whom = match feedback.audience {
         Audience::Listening => "",

@@ -13,12 +13,12 @@ use thalweg_catalog as catalog;
 use thalweg_catalog::{Fault, Key, Keys, Kind, Place, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
-/// What a table gives.
+/// The values that a table gives, with their places.
 #[derive(Clone, Debug)]
 pub struct Given {
     /// The values.
     pub values: Values,
-    /// Where they stand, by key.
+    /// The places of the values, by key.
     pub spans: BTreeMap<&'static str, Span>,
     /// Keys that another table gives, for all that do not say otherwise.
     pub shared: BTreeSet<&'static str>,
@@ -131,7 +131,7 @@ impl Given {
     }
 }
 
-/// What keys of a kind expect, for messages and the reference.
+/// The values that keys of a kind expect, in words for messages and the reference.
 pub fn expected(kind: &Kind) -> String {
     match kind {
         Kind::Packets => Packets::expected(),

@@ -42,11 +42,11 @@ use thalweg_sim::spec::Spec;
 /// A scenario that has been read.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What is shown above results.
+    /// The title above results.
     pub title: String,
-    /// What it is about.
+    /// A description of the scenario, in a few sentences; may be empty.
     pub description: String,
-    /// What is simulated.
+    /// The simulation to run.
     pub spec: Spec,
     /// The schemes and disciplines that it may use.
     pub registry: Arc<Registry>,
@@ -65,7 +65,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// What is simulated.
+    /// The simulation to run.
     pub fn spec(&self) -> &Spec {
         &self.scenario.spec
     }

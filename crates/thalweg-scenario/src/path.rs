@@ -1,4 +1,4 @@
-//! What can be said of a scenario's paths before it runs: routes, unloaded round-trip times, bandwidth-delay
+//! Properties of a scenario's paths that are known before it runs: routes, unloaded round-trip times, bandwidth-delay
 //! products.
 
 use std::collections::BTreeMap;
@@ -27,18 +27,18 @@ pub struct GroupPath {
     pub forward: Arc<[DirectionId]>,
     /// The links that acknowledgements cross.
     pub backward: Arc<[DirectionId]>,
-    /// How long a full data packet and its acknowledgement take when nothing else is on the way.
+    /// The unloaded round-trip time: of a full data packet and its acknowledgement when nothing else is on the way.
     pub rtt: Duration,
     /// The lowest rate on the way of data.
     pub rate: Rate,
-    /// Where that is, as messages call it.
+    /// The line with that rate, as messages call it.
     pub bottleneck: String,
     /// The same as a direction of a link; `None` for a line of the flow's own.
     bottleneck_hop: Option<DirectionId>,
 }
 
 impl GroupPath {
-    /// What fills the path: its lowest rate for one round-trip time.
+    /// The bandwidth-delay product, which fills the path: its lowest rate for one round-trip time.
     pub fn bdp(&self) -> Bytes {
         self.rate.bytes_in(self.rtt)
     }
@@ -64,7 +64,7 @@ pub fn nominal_rate(direction: &DirectionSpec) -> Rate {
     }
 }
 
-/// How long a direction takes for a packet of `size` bytes, in the long run.
+/// The time that a direction takes to send a packet of `size` bytes, in the long run.
 pub fn service_time(direction: &DirectionSpec, size: u32) -> Duration {
     nominal_rate(direction).transmission_time(Bytes::new(direction.framing.on_wire(size)))
 }
@@ -195,7 +195,7 @@ fn measure(
     GroupPath { forward, backward, rtt, rate, bottleneck, bottleneck_hop }
 }
 
-/// What both hosts' processors add: each handles the data packet and its acknowledgement once.
+/// The time that both hosts' processors add: each handles the data packet and its acknowledgement once.
 fn hosts(spec: &Spec, group: &GroupSpec, data: u32, ack: u32) -> Duration {
     let cost = |host: Processing| host.per_packet * 2 + host.per_byte * (u64::from(data) + u64::from(ack));
     match &group.access {

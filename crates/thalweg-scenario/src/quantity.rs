@@ -348,7 +348,8 @@ pub struct Name(pub String);
 /// The longest name.
 const LONGEST_NAME: usize = 64;
 
-/// Why a text is no name, if it is none. Names go into file names and `--set` paths, so they have no dots.
+/// The reason for which a text is no name, if it is none. Names go into file names and `--set` paths, so they have
+/// no dots.
 pub(super) fn name_fault(text: &str) -> Option<&'static str> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ' ' | '+' | ':' | '#');
     if text.is_empty() {

@@ -19,9 +19,9 @@ pub struct Definitions {
 /// A table for the reference.
 #[derive(Clone, Debug)]
 pub struct TableDoc {
-    /// What it is called.
+    /// The name of the table.
     pub name: String,
-    /// What it is for.
+    /// The purpose of the table, in sentences.
     pub about: String,
     /// The key that tells its kind, and the value for this one.
     pub tag: Option<(String, String)>,

@@ -148,7 +148,7 @@ fn put_in_list(items: &mut [Value], list: &str, keys: &[Key], value: &Value, rep
     }
 }
 
-/// What an element of a list is called: its name, or what it is called without one.
+/// The name of an element of a list, or the one that it goes by where it has none.
 fn item_name(list: &str, place: usize, item: &Value) -> String {
     let Kind::Table(table) = &item.kind else { return String::new() };
     if let Some(name) = table.text("name") {

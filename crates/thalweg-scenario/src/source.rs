@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Source {
     name: String,
     text: String,
-    /// Where each line begins.
+    /// The byte at which each line begins.
     lines: Vec<u32>,
     is_argument: bool,
 }
@@ -80,7 +80,7 @@ impl Source {
 /// A range of bytes in one of the sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// Which source.
+    /// The number of the source.
     pub source: u32,
     /// The first byte.
     pub start: u32,
@@ -121,7 +121,7 @@ impl Sources {
     }
 }
 
-/// Why a file was not read.
+/// The reason for which a file was not read.
 #[derive(Debug)]
 pub enum ReadError {
     /// The system refused.

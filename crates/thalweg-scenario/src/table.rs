@@ -13,9 +13,9 @@ use std::ops::Deref;
 /// Something decoded, with the place that it was read from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct At<T> {
-    /// What it is.
+    /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -31,7 +31,7 @@ pub trait Decode: Sized {
     /// Units to suggest for a bare number, for kinds that have several as usual as each other.
     const USUAL_UNITS: &'static [&'static str] = &[];
 
-    /// What is expected, for messages and the reference; in the form `a duration, such as "50 ms"`.
+    /// The values that are expected, for messages and the reference; in the form `a duration, such as "50 ms"`.
     fn expected() -> String;
 
     /// Reads a value; what is wrong goes to the report, and then the result is `None`.
@@ -46,35 +46,35 @@ pub trait Decode: Sized {
 pub struct Field {
     /// The key.
     pub key: &'static str,
-    /// What it means.
+    /// The meaning, in sentences.
     pub about: &'static str,
-    /// What holds without it, in TOML.
+    /// The value that holds without the key, in TOML.
     pub default: Option<String>,
     /// It must be given.
     pub required: bool,
-    /// What it takes.
+    /// The values that the key takes.
     pub takes: Takes,
 }
 
-/// What a key takes.
+/// The values that a key takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
-    /// What a type decodes.
+    /// Those that a type decodes.
     Type {
-        /// What is expected.
+        /// The expected values in words: [`Decode::expected`] of the type.
         expected: fn() -> String,
         /// Its JSON Schema.
         schema: fn(&mut Definitions) -> serde_json::Value,
-        /// Whether a text in TOML is a value of the key.
+        /// True if a text in TOML is a value of the key.
         #[cfg(test)]
         decodes: fn(&str) -> bool,
     },
-    /// What a description says.
+    /// Those that a description tells.
     Described(thalweg_catalog::Kind),
 }
 
 impl Takes {
-    /// What `T` decodes.
+    /// The values that `T` decodes.
     pub const fn of<T: Decode>() -> Self {
         Self::Type {
             expected: T::expected,
@@ -107,7 +107,7 @@ impl Field {
         }
     }
 
-    /// What is expected.
+    /// The values that are expected, in words.
     pub fn expected(&self) -> String {
         match &self.takes {
             Takes::Type { expected, .. } => expected(),
@@ -128,7 +128,7 @@ impl Field {
 pub trait Fields: Sized + Default + 'static {
     /// The table's name in the schema and the reference.
     const NAME: &'static str;
-    /// What the table is for.
+    /// The purpose of the table, in sentences.
     const ABOUT: &'static str;
 
     /// Lists all keys.
@@ -143,7 +143,7 @@ pub trait Fields: Sized + Default + 'static {
     /// The same, without the keys of parts that other tables share.
     fn inherit_own(&mut self, other: &Self);
 
-    /// What holds for keys that are given nowhere.
+    /// The values that hold for keys that are given nowhere.
     fn defaults() -> &'static Self;
 
     /// All keys, listed.

@@ -13,13 +13,13 @@ const LISTS_ALL_ERRORS: usize = 256 << 10;
 /// A value with its place.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// What it is.
+    /// The value itself, by its type.
     pub kind: Kind,
-    /// Where it stands: for a table with a header of its own, the header.
+    /// Its place: for a table with a header of its own, the header.
     pub span: Span,
 }
 
-/// What a value is.
+/// A value by its type in TOML.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Quoted text.
@@ -39,7 +39,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What it is called in messages.
+    /// The name of the type in messages.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::String(_) => "text",
@@ -76,7 +76,7 @@ impl Kind {
 pub struct Key {
     /// The key.
     pub name: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 

@@ -1,4 +1,4 @@
-//! What a wrong unit is answered with.
+//! The answer to a wrong unit.
 
 use super::diagnostic::Report;
 use super::tree::{Kind, Value};
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use thalweg_proto::units::{Bytes, Duration, Rate};
 
-    /// What a wrong unit is answered with: label and help.
+    /// The answer to a wrong unit: label and help.
     fn told<T: Decode>(text: &str) -> (String, String) {
         let mut report = Report::default();
         let source = report.add_source(Source::new("test", format!("\"{text}\"")));

@@ -1,4 +1,4 @@
-//! What broken scenario files print: each `broken/NAME.toml` beside the expected `broken/NAME.txt`.
+//! Messages of broken scenario files: each `broken/NAME.toml` beside the expected `broken/NAME.txt`.
 //!
 //! `THALWEG_BLESS=1 cargo test -p thalweg-scenario --test broken` writes the expected texts anew.
 

@@ -110,7 +110,7 @@ fn apply(text: &str, damage: &Damage) -> String {
     chars.into_iter().collect()
 }
 
-/// What must hold of anything that is found.
+/// Checks whatever must hold of any diagnostics.
 fn check(found: &[Diagnostic]) {
     for one in found {
         assert!(one.span.start <= one.span.end && one.span.end <= one.source.text().len(), "{one:?}");

@@ -1,4 +1,4 @@
-//! What keys mean: defaults, inheritance, capacities, schedules, included files.
+//! The meaning of keys: defaults, inheritance, capacities, schedules, included files.
 
 use std::path::Path;
 use thalweg_proto::congestion::{

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where: plain data, drawn by [`render`](Diagnostic::render).
+//! A fault of a scenario, or a remark on it, with its place: plain data, drawn by [`render`](Diagnostic::render).
 
 mod nearest;
 mod render;
@@ -11,7 +11,7 @@ use super::source::Source;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How bad it is.
+/// The weight of a diagnostic, from a note to an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Worth knowing.
@@ -36,19 +36,19 @@ impl Severity {
 /// One thing that is wrong with a scenario, or worth knowing about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its weight: note, warning or error.
     pub severity: Severity,
     /// A stable name such as `scenario.unit`, for scripts and searches.
     pub code: &'static str,
     /// The file or command-line argument that it is about.
     pub source: Arc<Source>,
-    /// Which bytes of the source; empty at 0 where it is about the whole.
+    /// The bytes of the source that it is about; empty at 0 where it is about the whole.
     pub span: Range<usize>,
-    /// What is wrong, in one line.
+    /// The fault or the remark, in one line.
     pub message: String,
     /// A few words for the place itself.
     pub label: Option<String>,
-    /// What to do about it.
+    /// A proposal for a remedy, where there is one.
     pub help: Option<String>,
 }
 

@@ -38,7 +38,7 @@ pub fn is_known_elsewhere(name: &str) -> bool {
     ELSEWHERE.contains(&name.to_lowercase().as_str())
 }
 
-/// What others call schemes and disciplines.
+/// Names by which others call schemes and disciplines: each of ours with theirs.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("newreno", &["reno", "tcp-reno", "tcp-newreno"]),
     ("slow-start", &["tahoe", "tcp-tahoe"]),

@@ -1,4 +1,4 @@
-//! Where diagnostics are gathered while a scenario is read.
+//! The report, in which diagnostics are gathered while a scenario is read.
 
 use super::{Diagnostic, Severity, is_known_elsewhere, nearest};
 use crate::source::{Source, Sources, Span};
@@ -124,7 +124,7 @@ impl Report {
         self.found.iter().any(|one| one.code == "scenario.syntax")
     }
 
-    /// How many errors were found.
+    /// The number of errors found.
     pub fn errors(&self) -> usize {
         self.errors
     }

@@ -1,4 +1,4 @@
-//! What routers tell sources.
+//! Feedback of routers to sources, as TOML.
 
 use super::super::keys::{AudienceName, SeifRule, SeifRuleName};
 use super::super::quantity::Packets;

@@ -1,4 +1,4 @@
-//! What applications do.
+//! Workloads of applications, as TOML.
 
 use super::writer::{Entries, text};
 use thalweg_proto::units::{Rate, Time};
@@ -84,7 +84,7 @@ fn size_value(size: &SizeSpec) -> String {
     entries.inline()
 }
 
-/// How fast an application reads, as TOML.
+/// The pace at which an application reads, as TOML.
 pub fn reading(reading: Option<&ReadingSpec>) -> String {
     let rate = |rate: Rate| if rate == Rate::MAX { text("unlimited") } else { format!("\"{rate}\"") };
     let Some(spec) = reading else { return text("unlimited") };

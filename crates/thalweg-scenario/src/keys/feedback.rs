@@ -1,4 +1,4 @@
-//! What routers tell sources of the congestion of a queue.
+//! Keys of feedback: messages and marks by which routers tell sources of the congestion of a queue.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::{Number, Packets, Share};
@@ -20,19 +20,19 @@ words! {
     }
 }
 
-/// When SEIF tells all sources.
+/// The occasion on which SEIF tells all sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeifRule {
     /// Above a threshold.
     Static,
     /// On a drop.
     Reacting,
-    /// When more comes than there is room for.
+    /// On arrivals for which there is no room.
     Dynamic,
 }
 
 words! {
-    /// When SEIF tells all sources.
+    /// The occasion on which SEIF tells all sources, by its word.
     SeifRuleName: SeifRule {
         "static" => SeifRule::Static,
         "reacting" => SeifRule::Reacting,
@@ -134,7 +134,7 @@ impl FeedbackTable {
         Self::decode_kind(kind, &Table::default(), Span::DEFAULT, &mut Report::default())
     }
 
-    /// What a scheme that listens wants.
+    /// The feedback that a scheme which listens to `kind` wants; `None` for a kind that there is not.
     pub fn wanted_by(kind: FeedbackKind) -> Option<Self> {
         Self::builtin(kind.name())
     }

@@ -14,7 +14,7 @@ use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::LOWEST_PRIORITY;
 
-/// How much a flow matters: 1, the highest, to 6.
+/// The priority of a flow: 1, the highest, to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority(pub u8);
 

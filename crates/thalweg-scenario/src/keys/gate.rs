@@ -91,7 +91,7 @@ choice! {
 }
 
 words! {
-    /// Which signs of congestion count.
+    /// The signs of congestion that count, by their word.
     SignalsName: Signals {
         "all" => Signals::All,
         "losses" => Signals::Losses,
@@ -100,7 +100,7 @@ words! {
 }
 
 words! {
-    /// What becomes of a flow that has moved up.
+    /// The fate of a flow that has moved up, by its word.
     AfterServiceName: AfterService {
         "falls-back" => AfterService::FallsBack,
         "stays" => AfterService::Stays,
@@ -108,7 +108,7 @@ words! {
 }
 
 words! {
-    /// Whether the timers of stopped flows stand still.
+    /// True if the timers of stopped flows stand still, by its word.
     TimersName: bool {
         "running" => false,
         "frozen" => true,
@@ -116,7 +116,7 @@ words! {
 }
 
 words! {
-    /// Whether a flow that may send again waits for its timer.
+    /// True if a flow that may send again waits for its timer, by its word.
     ResumeName: bool {
         "at-once" => false,
         "at-timer" => true,

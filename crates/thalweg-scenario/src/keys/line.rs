@@ -55,7 +55,7 @@ impl Line {
 }
 
 words! {
-    /// What a line puts around each packet.
+    /// The framing that a line puts around each packet, by its word.
     FramingName: Framing {
         "none" => Framing::None,
         "atm-aal5" => Framing::AtmAal5,

@@ -1,4 +1,4 @@
-//! What a wire does to packets: loss, and packets held back.
+//! Keys of a wire's impairments: loss, and packets held back.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::Probability;

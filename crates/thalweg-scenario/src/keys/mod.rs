@@ -64,7 +64,7 @@ table! {
 }
 
 scheme::words! {
-    /// What comes first of simultaneous events.
+    /// The rule for the order of simultaneous events, by its word.
     TiesName: Ties {
         "lot" => Ties::Lot,
         "order" => Ties::Order,

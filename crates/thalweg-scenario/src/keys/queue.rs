@@ -14,7 +14,7 @@ use std::sync::Arc;
 use thalweg_catalog::DisciplineDescription;
 use thalweg_proto::units::{Bytes, Duration, UnitError, split_number};
 
-/// How much a queue holds: `625 pkt`, `64 KiB`, `1 bdp`, `50 ms` or `unlimited`.
+/// The capacity of a queue: `625 pkt`, `64 KiB`, `1 bdp`, `50 ms` or `unlimited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Capacity {
     /// Packets of any size.
@@ -23,7 +23,7 @@ pub enum Capacity {
     Bytes(Bytes),
     /// Multiples of the bandwidth-delay product.
     Bdp(f64),
-    /// What the link sends in this time.
+    /// As much as the link sends in this time.
     Time(Duration),
     /// Everything.
     Unlimited,
@@ -142,15 +142,15 @@ impl Decode for Threshold {
 pub struct QueueTable {
     /// The discipline.
     pub discipline: &'static DisciplineDescription,
-    /// How much it holds.
+    /// The capacity, where one is given.
     pub capacity: Option<At<Capacity>>,
-    /// What its router tells sources.
+    /// The feedback that its router gives to sources, where the table says so.
     pub feedback: Option<At<FeedbackChoice>>,
     /// The discipline's own keys.
     pub given: Given,
 }
 
-/// What routers may tell sources, of every queue.
+/// The text of the key `feedback`, which every queue has.
 const FEEDBACK: &str = "What the router tells sources: \"none\", a kind of feedback, or a table; without it, what the schemes of \
                         the flows want.";
 
@@ -208,7 +208,7 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// What its router tells sources, where it says so.
+    /// The feedback that its router gives to sources, where the queue says so.
     pub fn feedback(&self) -> Option<&At<FeedbackChoice>> {
         match self {
             Self::Capacity(_) => None,
@@ -216,7 +216,7 @@ impl Queue {
         }
     }
 
-    /// How much it holds.
+    /// The capacity, where one is given.
     pub fn capacity(&self) -> Option<Capacity> {
         match self {
             Self::Capacity(capacity) => Some(*capacity),

@@ -1,4 +1,4 @@
-//! How fast the application at a sink reads.
+//! Keys of the pace at which the application at a sink reads.
 
 use super::super::diagnostic::Report;
 use super::super::schema::Definitions;
@@ -54,7 +54,7 @@ impl Decode for ReadRate {
     }
 }
 
-/// How fast an application reads: a rate, or a table.
+/// The pace at which an application reads: a rate, or a table.
 #[derive(Clone, Debug)]
 pub enum Reading {
     /// Always at this rate.

@@ -10,7 +10,7 @@ use serde_json::json;
 use std::sync::Arc;
 use thalweg_catalog::{Keys, SchemeDescription};
 
-/// What `[defaults.scheme]` gives: keys of all window schemes, and of those that other schemes have too.
+/// The values of `[defaults.scheme]`: keys of all window schemes, and of those that other schemes have too.
 #[derive(Clone, Debug)]
 pub struct Common(pub Given);
 

@@ -1,4 +1,4 @@
-//! What applications do, how large transfers are, and traces of both traffic and capacity.
+//! Keys of workloads and of the sizes of transfers, and of traces of both traffic and capacity.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::Number;
@@ -108,7 +108,7 @@ choice! {
     }
 }
 
-/// What an application does: `bulk`, an amount, or a table.
+/// The workload of an application: `bulk`, an amount, or a table.
 #[derive(Clone, Debug)]
 pub enum Workload {
     /// Always has more to send.
@@ -211,7 +211,7 @@ choice! {
     }
 }
 
-/// How large something is: a size, or a distribution of sizes.
+/// The size of something: a fixed one, or a distribution of sizes.
 #[derive(Clone, Debug)]
 pub enum SizeChoice {
     /// Always the same.

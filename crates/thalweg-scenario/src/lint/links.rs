@@ -111,7 +111,7 @@ fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report:
     fits
 }
 
-/// How much a queue holds in bytes, if its packets are of size `packet`.
+/// The capacity of a queue in bytes, if its packets are of size `packet`; `None` for one without limit.
 pub(in super::super) fn bytes(queue: &DisciplineSpec, packet: u32) -> Option<Bytes> {
     match queue.limit() {
         Limit::Packets(packets) => Some(Bytes::new(u64::from(packet)) * packets),

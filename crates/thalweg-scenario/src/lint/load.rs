@@ -1,4 +1,4 @@
-//! What is offered to links and queues, against what they can take.
+//! Checks of the load: traffic offered to links and queues, against their rates and capacities.
 
 use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, nominal_rate};
@@ -14,8 +14,8 @@ use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 /// A queue without management that holds more than so many bandwidth-delay products keeps packets waiting for that long.
 const DEEP_BUFFER: f64 = 10.0;
 
-/// What a flow of a group is given to carry in the long run, payload only, where its workload says so whatever the network does:
-/// `None` for flows that always have more, end, or wait for answers.
+/// The rate of payload that a flow of a group is given in the long run, where its workload says so whatever the
+/// network does; `None` for flows that always have more, end, or wait for answers.
 pub(in super::super) fn offered(group: &GroupSpec) -> Option<Rate> {
     let bits = match &group.workload {
         WorkloadSpec::ConstantRate { rate, .. } => rate.as_f64(),

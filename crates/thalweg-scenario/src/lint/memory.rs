@@ -1,4 +1,4 @@
-//! How much memory a run takes: roughly, and rather too much than too little. For the dumbbell of ten thousand and of
+//! The memory that a run takes: roughly, and rather too much than too little. For the dumbbell of ten thousand and of
 //! a hundred thousand flows the estimate is up to a third above what was measured.
 
 use super::super::path::{GroupPath, Paths, direction, packet_sizes};
@@ -24,7 +24,7 @@ const SERIES: u64 = 5;
 /// A run without flows.
 const BASE: u64 = 8 << 20;
 
-/// What a run takes, in bytes.
+/// The memory that a run takes, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// Flows with their first packets and own lines.
@@ -109,7 +109,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     Memory { flows, links, largest_link: largest_link.1, series }
 }
 
-/// What one direction of a flow's own line takes.
+/// The memory that one direction of a flow's own line takes, in bytes.
 fn own_line(line: &DirectionSpec) -> u64 {
     let is_plain = line.queue == DisciplineSpec::fcfs(Limit::Unlimited)
         && line.impairment.is_transparent()

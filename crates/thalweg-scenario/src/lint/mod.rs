@@ -1,4 +1,4 @@
-//! What is probably not meant, or cannot work, in a scenario that can be read.
+//! Checks for things that are probably not meant, or cannot work, in a scenario that can be read.
 
 mod feedback;
 mod gates;
@@ -19,7 +19,7 @@ use super::path::Paths;
 use super::resolve::Origins;
 use thalweg_sim::spec::Spec;
 
-/// What all checks look at.
+/// The parts of a scenario that all checks look at.
 struct Checked<'a> {
     spec: &'a Spec,
     origins: &'a Origins,

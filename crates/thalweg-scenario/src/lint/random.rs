@@ -1,4 +1,4 @@
-//! Whether another seed gives another run.
+//! Randomness of scenarios: of one that has any, another seed gives another run.
 
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{DirectionSpec, SizeSpec, Spec, WorkloadSpec};

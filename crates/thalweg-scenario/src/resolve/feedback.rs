@@ -1,4 +1,4 @@
-//! What routers tell sources: as the queue says, or else as the schemes of the flows over it want.
+//! Feedback of routers to sources: as the queue says, or else as the schemes of the flows over it want.
 
 use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
@@ -19,7 +19,7 @@ use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 #[derive(Debug)]
 pub(super) struct PendingFeedback {
     pub place: Place,
-    /// What the file says.
+    /// The choice in the file; `None` where it says nothing.
     pub choice: Option<At<FeedbackChoice>>,
     pub span: Span,
 }
@@ -79,7 +79,7 @@ fn crossing<'a>(
     })
 }
 
-/// What the schemes of the flows over a direction want: of several wishes the first.
+/// The feedback that the schemes of the flows over a direction want: of several wishes the first.
 fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
     let wants = |group: &GroupSpec| group.transport.feedback().is_some();
     crossing(spec, paths, hop, wants).find_map(|(group, _, _)| group.transport.feedback())

@@ -11,7 +11,7 @@ fn p(at: Option<&At<Probability>>) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// What a wire does.
+    /// The impairments of a wire.
     pub(super) fn impairment(
         &mut self,
         loss: &Option<At<Loss>>,
@@ -27,7 +27,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What a wire does after a schedule entry.
+    /// The impairments of a wire after a schedule entry.
     pub(super) fn changed_impairment(
         &mut self,
         now: &ImpairmentSpec,

@@ -13,7 +13,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{Change, DirectionSpec, Framing, Spec};
 
-/// Which line of the scenario a queue belongs to.
+/// The line of the scenario that a queue belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// A direction of a link: its number, and 0 forward, 1 backward.
@@ -22,7 +22,7 @@ pub(super) enum Place {
     Access(usize, usize),
 }
 
-/// What waits until all lines and flows are known.
+/// Queues, feedback and schemes that wait until all lines and flows are known.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub queues: Vec<PendingQueue>,

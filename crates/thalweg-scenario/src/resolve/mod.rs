@@ -26,7 +26,7 @@ use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spe
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
 const MOST_LINKS: usize = 1 << 12;
 
-/// Where the parts of a resolved scenario were written, for the diagnostics of later checks.
+/// Places at which the parts of a resolved scenario were written, for the diagnostics of later checks.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     /// The file as a whole.
@@ -45,7 +45,7 @@ pub struct Origins {
     pub unused: Vec<(String, Span)>,
 }
 
-/// Where a link was written.
+/// Places at which the parts of a link were written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOrigin {
     /// The rates of both directions.
@@ -56,12 +56,12 @@ pub struct LinkOrigin {
     pub schedule: [Option<Span>; 2],
 }
 
-/// Where a group of flows was written.
+/// Places at which the parts of a group of flows were written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupOrigin {
     /// The table.
     pub table: Span,
-    /// How many there are.
+    /// The number of flows.
     pub count: Span,
     /// The start.
     pub start: Span,
@@ -69,13 +69,13 @@ pub struct GroupOrigin {
     pub stop: Span,
     /// The scheme.
     pub scheme: Span,
-    /// How the application at the sink reads.
+    /// The pace at which the application at the sink reads.
     pub reading: Span,
     /// The rates of the access lines.
     pub access: Span,
 }
 
-/// What is common to all steps.
+/// The state that all steps share.
 pub(super) struct Resolver<'a> {
     pub report: &'a mut Report,
     /// The directory that files named in each source are relative to.

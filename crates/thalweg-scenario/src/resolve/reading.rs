@@ -8,7 +8,7 @@ use thalweg_proto::units::{Rate, Time};
 use thalweg_sim::spec::{ReadingChange, ReadingSpec};
 
 impl Resolver<'_> {
-    /// How fast the application at the sink reads; `None` where it reads everything at once.
+    /// The pace at which the application at the sink reads; `None` where it reads everything at once.
     pub(super) fn reading(&mut self, reading: &At<Reading>) -> Option<Arc<ReadingSpec>> {
         let mut table = match &reading.value {
             Reading::Steady(ReadRate(Rate::MAX)) => return None,
