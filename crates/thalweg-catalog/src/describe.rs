@@ -11,21 +11,21 @@ pub struct Key {
     pub kind: Kind,
     /// The meaning, in sentences.
     pub about: &'static str,
-    /// What holds without it, as text; empty where it follows from something else, or there is nothing.
+    /// The value that holds without it, as text; empty where that follows from something else, or there is nothing.
     pub usual: &'static str,
     /// Values lie in it, of simulated schemes and live ones.
     pub range: Range,
-    /// What to do about a value beyond the range; empty where the range says all.
+    /// A remedy for a value beyond the range; empty where the range says all.
     pub help: &'static str,
     /// The key must be given.
     pub required: bool,
-    /// What is different on real paths.
+    /// The difference of the key on real paths.
     pub live: Live,
     /// Live values lie in it too, whoever chose them: a peer must not make this end send without pause or fill its memory.
     pub peer: Range,
 }
 
-/// What a key is on real paths.
+/// The difference of a key on real paths from the same key in simulations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Live {
     /// The same as in simulations.
@@ -116,12 +116,12 @@ impl Key {
         Self { peer: range, ..self }
     }
 
-    /// Whether scenario files have it.
+    /// True if scenario files have it.
     pub const fn is_simulated(&self) -> bool {
         !matches!(self.live, Live::Only(_))
     }
 
-    /// Whether real paths have it.
+    /// True if real paths have it.
     pub const fn is_live(&self) -> bool {
         !matches!(self.live, Live::Absent(_))
     }
@@ -131,7 +131,7 @@ impl Key {
         self.name.split_once('.').map_or(self.name, |(_, short)| short)
     }
 
-    /// Whether `value` is in range: that of simulations, and for a live one that of peers too.
+    /// Checks that `value` is in range: that of simulations, and for a live one that of peers too.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Key {
     }
 }
 
-/// Where a scheme is used.
+/// The place where a scheme is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a simulation.
@@ -191,7 +191,7 @@ impl Keys {
         self.flat().find(|key| key.name == name)
     }
 
-    /// What holds without the key; `None` where that follows from something else, or there is nothing.
+    /// The value that holds without the key; `None` where that follows from something else, or there is nothing.
     pub fn usual(&self, key: &'static Key, place: Place) -> Option<Value> {
         let own = self.usual.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
         let text = match (place, key.live) {
@@ -204,14 +204,14 @@ impl Keys {
     }
 }
 
-/// What is wrong with values that are each in range.
+/// A fault of values that are each in range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The key that it is told of.
     pub key: &'static str,
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub what: String,
-    /// What to do; may be empty.
+    /// A remedy; may be empty.
     pub help: &'static str,
     /// It can be as it is, but is probably not meant.
     pub is_doubt: bool,

@@ -12,13 +12,13 @@ use thalweg_queue::{Configure, DisciplineSpec, Limit};
 pub struct DisciplineDescription {
     /// The name in scenario files and on command lines.
     pub name: &'static str,
-    /// What it is, with its source, in sentences.
+    /// A description, with its source, in sentences.
     pub about: &'static str,
     /// Its keys, but for those of all queues: how much is held, and what routers tell.
     pub keys: Keys,
-    /// What is said of `capacity`.
+    /// The text for the key `capacity`.
     pub capacity: &'static str,
-    /// What must hold between values.
+    /// A check of that which must hold between values.
     pub check: fn(&Values) -> Result<(), Fault>,
     make: fn(&Values, Limit) -> DisciplineSpec,
     tell: fn(&DisciplineSpec, &mut Values) -> bool,

@@ -1,11 +1,11 @@
-//! What is known of a path before anything has been sent on it.
+//! Hints on a path: knowledge of it before anything has been sent on it.
 
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// Bytes that a live flow puts before each PDU of its engine.
 pub const FLOW_HEADER: u32 = 1;
 
-/// What is known of a path, and what a flow may use.
+/// Hints on a path, and the memory that a flow may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathHints {
     /// The largest datagram of a flow, in bytes: what is left in the path's packets when the layers below have taken
@@ -15,7 +15,7 @@ pub struct PathHints {
     pub rate: Option<Rate>,
     /// Its round-trip time, likewise.
     pub rtt: Option<Duration>,
-    /// How many bytes a receiver may hold for its application and for repair, whatever the scheme would like.
+    /// The most bytes that a receiver may hold for its application and for repair, whatever the scheme would like.
     pub memory: u64,
 }
 
@@ -32,12 +32,12 @@ impl PathHints {
         self.maximum.saturating_sub(overhead + FLOW_HEADER).max(1)
     }
 
-    /// What is on the way in so many round trips at most, as far as is known.
+    /// The most bytes on the way in so many round trips; `None` where the rate or the round-trip time is not known.
     pub fn in_flight(&self, round_trips: f64) -> Option<Bytes> {
         Some(self.rate?.bytes_in(self.rtt?.mul_f64(round_trips)))
     }
 
-    /// How many packets of `segment` bytes the receiver's memory holds.
+    /// The packets of `segment` bytes that the receiver's memory holds, at least one.
     pub fn room(&self, segment: u32) -> f64 {
         (self.memory / u64::from(segment.max(1))).max(1) as f64
     }

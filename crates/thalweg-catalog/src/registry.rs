@@ -1,4 +1,4 @@
-//! What there is to choose from: the lists of this project, and what others add to them.
+//! The registry of schemes and disciplines: the lists of this project, and what others add to them.
 
 use crate::describe::Place;
 use crate::discipline::DisciplineDescription;
@@ -114,7 +114,7 @@ mod tests {
     use thalweg_proto::units::Duration;
     use thalweg_queue::CoDelConfig;
 
-    /// What is usual in a description is what is usual in the code, and text tells all there is to tell.
+    /// Usual values of a description are those of the code, and text tells all there is to tell.
     #[test]
     fn every_discipline_is_told_and_read_back() {
         let (registry, limit) = (Registry::default(), Limit::Packets(7));

@@ -35,7 +35,7 @@ pub enum Ends {
     },
 }
 
-/// What others rely on of a scheme, whatever its values.
+/// Properties of a scheme that others rely on, whatever its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchemeTraits {
     /// Nothing is lost, and nothing comes twice.
@@ -60,17 +60,17 @@ pub struct SchemeDescription {
     pub name: &'static str,
     /// The title of its table in references.
     pub title: &'static str,
-    /// What it is, with its source, in sentences.
+    /// A description, with its source, in sentences.
     pub about: &'static str,
     /// Its keys.
     pub keys: Keys,
-    /// What others rely on.
+    /// Properties that others rely on.
     pub traits: SchemeTraits,
-    /// What is wrong between values that are each in range, by the rules of its family.
+    /// Finds faults between values that are each in range, by the rules of its family.
     pub check: fn(&Values) -> Vec<Fault>,
     /// The same by rules of its own.
     pub own_check: fn(&Values) -> Vec<Fault>,
-    /// What is probably not meant on a simulated path.
+    /// Finds values that are probably not meant on a simulated path.
     pub doubts: fn(&Values, &PathHints) -> Vec<Fault>,
     /// Says what follows from a real path, and on which both ends must agree.
     pub settle: fn(&mut Values, &PathHints),
@@ -93,7 +93,7 @@ impl SchemeDescription {
         Self { own_check: own, ..self }
     }
 
-    /// What is wrong between values that are each in range.
+    /// The faults between values that are each in range.
     pub fn faults(&self, values: &Values) -> Vec<Fault> {
         let mut faults = (self.own_check)(values);
         faults.extend((self.check)(values));
@@ -105,8 +105,8 @@ impl SchemeDescription {
         Values::new(self.keys, place)
     }
 
-    /// What a simulation can be told of live values, in full: what was said, and what real ends make of the rest. What they
-    /// take from a path that nobody tells of is left out.
+    /// Live values as a simulation can be told them, in full: those said, and what real ends make of the rest. What
+    /// they take from a path that nobody tells of is left out.
     pub fn simulated(&self, live: &Values) -> Values {
         let path = PathHints { maximum: 65_535, memory: u64::MAX, ..PathHints::default() };
         let mut made = self.values(Place::Simulated);

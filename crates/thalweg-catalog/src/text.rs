@@ -4,12 +4,12 @@ use crate::describe::{Fault, Keys, Place};
 use crate::values::Values;
 use core::fmt;
 
-/// Why text describes nothing that there is.
+/// The reason for which text describes nothing that there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextError {
     /// There is nothing of that name.
     Unknown {
-        /// What was expected: `scheme`, `discipline`.
+        /// The kind of thing that was expected: `scheme`, `discipline`.
         what: &'static str,
         /// The name as given.
         name: String,
@@ -18,9 +18,9 @@ pub enum TextError {
     },
     /// It has no such option.
     Option {
-        /// What has none.
+        /// The scheme or discipline without such an option.
         of: &'static str,
-        /// What was given in place of `KEY=VALUE`, or the key.
+        /// The text in place of `KEY=VALUE`, or the key.
         given: String,
         /// The options that there are.
         known: Vec<&'static str>,
@@ -33,7 +33,7 @@ pub enum TextError {
         key: &'static str,
         /// The value as given.
         given: String,
-        /// What is wrong with it, or expected.
+        /// The fault, or the values expected.
         reason: String,
     },
     /// Values that are each in range do not go together.

@@ -5,7 +5,7 @@ use core::fmt;
 use core::str::FromStr;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Segments, Share, UnitError};
 
-/// What a key takes.
+/// The kind of values that a key takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A number of packets, perhaps with a fraction, or `unlimited`.
@@ -151,7 +151,7 @@ impl Value {
         }
     }
 
-    /// Whether scenario files write it without quotation marks.
+    /// True if scenario files write it without quotation marks.
     pub const fn is_bare(&self) -> bool {
         matches!(self, Self::Number(_) | Self::Count(_) | Self::Share(_) | Self::Switch(_))
     }
@@ -180,7 +180,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Where values lie, in the base unit of their kind.
+/// A range of values, in the base unit of their kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     least: f64,
@@ -219,7 +219,7 @@ impl Range {
         Self { below: true, ..self }
     }
 
-    /// Whether it has the value.
+    /// True if it has the value.
     pub fn contains(&self, value: f64) -> bool {
         let low = if self.above { value > self.least } else { value >= self.least };
         let high = if self.below { value < self.most } else { value <= self.most };

@@ -14,7 +14,7 @@ pub struct Values {
 }
 
 impl PartialEq for Values {
-    /// Whether the same was said. Keys are told apart by name.
+    /// True if the same was said. Keys are told apart by name.
     fn eq(&self, other: &Self) -> bool {
         let said =
             |values: &Self| values.said.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>();
@@ -33,17 +33,17 @@ impl Values {
         self.keys
     }
 
-    /// Where they are for.
+    /// The place that they are for: a simulation, or a real path.
     pub const fn place(&self) -> Place {
         self.place
     }
 
-    /// What was said, in the order of the keys.
+    /// The values that were said, in the order of the keys.
     pub fn said(&self) -> &[(&'static Key, Value)] {
         &self.said
     }
 
-    /// What was said for a key.
+    /// The value that was said for a key; `None` where none was.
     pub fn said_for(&self, name: &str) -> Option<Value> {
         self.said.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
     }
@@ -65,8 +65,8 @@ impl Values {
         }
     }
 
-    /// What was said for a key, or else what is usual; `None` where that follows from something else, or there is no such
-    /// key.
+    /// The value that was said for a key, or else the usual one; `None` where that follows from something else, or
+    /// there is no such key.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.said_for(name).or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
     }

@@ -24,7 +24,7 @@ const KEYS: &[Key] = &[
     OVERFLOW_KEY,
 ];
 
-/// Who loses a packet, of all disciplines with a queue for each flow.
+/// The key for the flow that loses a packet when there is no room, of all disciplines with a queue for each flow.
 pub(crate) const OVERFLOW_KEY: Key = key(
     "overflow",
     OVERFLOW,

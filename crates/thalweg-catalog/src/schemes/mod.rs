@@ -36,7 +36,7 @@ use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, Value, Values};
 use thalweg_proto::units::Bytes;
 
-/// How large packets are, of every scheme.
+/// The keys for the sizes of packets, of every scheme.
 pub(crate) const SIZES: &[Key] = &[SEGMENT, HEADER];
 
 /// The same of schemes whose live packets follow the path at any time.
@@ -82,7 +82,7 @@ pub(crate) const PEER_TIME: Range = Range::at_least(1e-3);
 /// Bytes of IP, UDP and the seal of a live datagram, about: agreed rates count them.
 pub(crate) const LOWER_LAYERS: u32 = 60;
 
-/// What a live end sends in a packet: no more than both agreed on, nor than its own path takes.
+/// The payload that a live end sends in a packet, in bytes: no more than both agreed on, nor than its own path takes.
 pub(crate) fn own_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
     let own = path.segment(overhead);
     values.take::<u32>("segment").map_or(own, |agreed| agreed.min(own))

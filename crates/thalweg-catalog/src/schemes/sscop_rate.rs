@@ -117,7 +117,7 @@ words!(UNIT: Unit { "bytes" => Unit::Bytes, "cells" => Unit::Cells });
 words!(PROBING: Probing { "spacing" => Probing::Spacing, "packet-pair" => Probing::PacketPair });
 words!(BASE: Base { "delivered" => Base::Delivered, "probed" => Base::Probed });
 
-/// How late busy hosts answer.
+/// The delay with which busy hosts answer.
 const JITTER: Duration = Duration::from_millis(2);
 
 fn check(values: &Values) -> Vec<Fault> {

@@ -149,7 +149,7 @@ fn check(values: &Values) -> Vec<Fault> {
     faults
 }
 
-/// What a full packet takes of the agreed rate.
+/// The bytes of the agreed rate that a full packet takes.
 fn packet(values: &Values, path: &PathHints) -> Bytes {
     Bytes::new(match values.place() {
         Place::Simulated => {
@@ -250,7 +250,8 @@ fn segments(values: &Values, key: &str) -> Option<Segments> {
     }
 }
 
-/// What the path decides keeps to what the protocol can number; what is said is refused where it cannot be.
+/// True for a size that the path decides. That keeps to what the protocol can number; one that is said is refused where
+/// it cannot be.
 const fn is_decided(segments: Segments) -> bool {
     matches!(segments, Segments::RoundTrips(times) if times > 0.0)
 }
@@ -324,7 +325,7 @@ fn tell(ends: &Ends, values: &mut Values) -> bool {
     true
 }
 
-/// How late a host may wake a sender without slowing it down.
+/// The delay with which a host may wake a sender without slowing it down.
 const LATENESS: Duration = Duration::from_millis(1);
 /// The rate of a scheme that needs one, where nobody told: what most paths have.
 const UNKNOWN_RATE: Rate = Rate::from_mbits_per_sec(10);

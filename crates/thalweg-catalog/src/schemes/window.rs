@@ -1,4 +1,4 @@
-//! What all window schemes share.
+//! The keys and rules that all window schemes share.
 
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack};
 use crate::describe::key;
@@ -293,8 +293,8 @@ fn settle(values: &mut Values, path: &PathHints) {
 /// A receive window that is not worth making smaller, in bytes.
 const LEAST_WINDOW: u64 = 1 << 20;
 
-/// How losses are found by time, where selective acknowledgements tell enough for that. On real paths, which reorder, they are
-/// unless somebody says otherwise.
+/// The detection of losses by time, where selective acknowledgements tell enough for that. On real paths, which
+/// reorder, it is on unless somebody says otherwise.
 fn rack(values: &Values) -> Option<RackConfig> {
     let is_on = values.take("rack").unwrap_or(values.place() == Place::Live);
     let delayed = values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values));
@@ -306,7 +306,7 @@ fn rack(values: &Values) -> Option<RackConfig> {
     (is_on && values.take("recovery") == Some(Recovery::Sack)).then_some(config)
 }
 
-/// What is said of finding losses by time, where that is off or cannot be.
+/// Finds faults of keys for finding losses by time, where that is off or cannot be.
 fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
     if rack(values).is_some() {
         return;
