@@ -1,4 +1,4 @@
-//! How far an application may be ahead of the network.
+//! The bytes that an application may be ahead of the network.
 //!
 //! What waits to be sent cannot be taken back or overtaken, and who stops writing waits until it has gone. So it is no
 //! more than moves in a tenth of a second, twice: once in the flow, and once before it, in the hands of whoever drives it.
@@ -6,13 +6,13 @@
 
 use thalweg_proto::units::{Duration, Time};
 
-/// What moves in so long may wait.
+/// As much data may wait as moves in this time.
 const SPAN: Duration = Duration::from_millis(100);
 
 /// The rate is what was sent in this time. A shorter look sees bursts, a longer one is late where the rate grows.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// When less is sent than before, what may wait becomes so little less in this time that it would be gone at its end.
+/// When less is sent than before, the limit falls evenly, by so much that it would be gone at the end of this time.
 const FALL: Duration = Duration::from_secs(1);
 
 /// The least and the most that may wait, in bytes.
@@ -48,7 +48,7 @@ impl Ahead {
         self.limit = u64::try_from(moved).unwrap_or(MOST).max(limit).clamp(LEAST, MOST);
     }
 
-    /// How many may wait.
+    /// The most bytes that may wait.
     pub const fn limit(&self) -> u64 {
         self.limit
     }

@@ -16,7 +16,7 @@ pub(super) struct Telling {
     /// The length of the stream in bytes, and whether the application stopped early.
     end: Option<(u64, bool)>,
     due: Time,
-    /// How often it was told.
+    /// The number of times that the end was told.
     tries: u32,
     heard: bool,
     all_arrived: bool,
@@ -67,12 +67,12 @@ impl Telling {
         self.end.is_some() && is_time && !self.heard
     }
 
-    /// Whether it is to be told now, all data having been sent once or not.
+    /// True if the end is to be told now, all data having been sent once (`is_sent`) or not.
     pub fn is_due(&self, now: Time, is_sent: bool) -> bool {
         self.is_waiting(is_sent) && now >= self.due
     }
 
-    /// When it is to be told next.
+    /// The time at which the end is to be told next.
     pub fn next(&self, is_sent: bool) -> Time {
         if self.is_waiting(is_sent) { self.due } else { Time::MAX }
     }
@@ -101,7 +101,7 @@ pub(super) struct Hearing {
     is_reliable: bool,
     end: Option<(u64, bool)>,
     answer: bool,
-    /// When a stream that may have holes counts as over; [`Time::MAX`] for reliable ones.
+    /// The time from which a stream that may have holes counts as over; [`Time::MAX`] for reliable ones.
     deadline: Time,
     told: bool,
 }
@@ -131,7 +131,7 @@ impl Hearing {
         std::mem::take(&mut self.answer)
     }
 
-    /// Whether the peer stopped early, once everything has been delivered, or nothing more is expected.
+    /// The end, once: after all has been delivered, or when nothing more is expected. True if the peer stopped early.
     pub fn take_end(&mut self, now: Time, delivered: u64) -> Option<bool> {
         let (length, stopped) = self.end.filter(|_| !self.told)?;
         self.told = delivered >= length || now >= self.deadline;
@@ -149,5 +149,5 @@ const FIRST_REPEAT: Duration = Duration::from_millis(500);
 const LEAST_REPEAT: Duration = Duration::from_millis(50);
 /// However often it was told.
 const LONGEST_REPEAT: Duration = Duration::from_secs(2);
-/// How long the last datagrams of a stream that may lose some are waited for.
+/// The time for which the last datagrams of a stream that may lose some are waited for.
 const GRACE: Duration = Duration::from_secs(1);

@@ -29,7 +29,7 @@ pub(super) enum Machine {
     SstpReceiver(Box<sstp::Receiver<Slice>>),
 }
 
-/// What the application tells an engine.
+/// A command of the application to an engine.
 #[derive(Debug)]
 pub(super) enum Command {
     Write(Slice),
@@ -53,7 +53,7 @@ impl<P> From<Command> for Input<P, Slice> {
     }
 }
 
-/// What an engine wants done; a PDU has been encoded already.
+/// The next thing that an engine wants done; a PDU has been encoded already.
 #[derive(Debug)]
 pub(super) enum Polled {
     Transmit,
@@ -229,7 +229,7 @@ impl Machine {
         }
     }
 
-    /// Whether what it sends may be as large as the path takes. What others send, acknowledgements too, fits any path.
+    /// True if what it sends may be as large as the path takes. What others send, acknowledgements too, fits any path.
     pub fn follows_path(&self) -> bool {
         matches!(self, Self::WindowSender(_) | Self::CustomSender(_))
     }
@@ -257,14 +257,14 @@ impl Machine {
         }
     }
 
-    /// Whether any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks for
-    /// all. Others answer each, and hold few answers.
+    /// True if any number of PDUs may come before the engine is polled, and it is better so: one acknowledgement speaks
+    /// for all. Others answer each, and hold few answers.
     pub fn takes_batches(&self) -> bool {
         matches!(self, Self::WindowSender(_) | Self::CustomSender(_) | Self::WindowReceiver(_))
     }
 
-    /// Whether the engine keeps its peer from sending more than the application takes. Of others what comes beyond that is
-    /// dropped.
+    /// True if the engine keeps its peer from sending more than the application takes. Of others what comes beyond that
+    /// is dropped.
     pub fn has_receive_window(&self) -> bool {
         !matches!(self, Self::Sink(_) | Self::AdaptiveReceiver(_))
     }
@@ -296,7 +296,7 @@ impl Machine {
         }
     }
 
-    /// What a sender has counted and believes; of a receiver all is zero.
+    /// The counters and beliefs of a sender; of a receiver all are zero.
     pub fn sender_stats(&self, now: Time) -> SenderStats {
         match self {
             Self::WindowSender(engine) => engine.stats(now).common,
@@ -311,7 +311,7 @@ impl Machine {
         }
     }
 
-    /// How often a sender sent less because of the network's marks.
+    /// The number of times that a sender sent less because of the network's marks.
     pub fn mark_cuts(&self, now: Time) -> u64 {
         match self {
             Self::WindowSender(engine) => engine.stats(now).mark_cuts,

@@ -51,7 +51,7 @@ const MOST_WAITING: usize = 8192;
 /// Datagrams of fewer bytes are copied where they are kept.
 const SHORT: u32 = 1024;
 
-/// Which end of a direction a flow is.
+/// The end of a direction that a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The end at which the application writes.
@@ -60,7 +60,7 @@ pub enum Role {
     Receiver,
 }
 
-/// What a driver tells a flow.
+/// An input of the driver to a flow.
 #[derive(Clone, Debug)]
 pub enum FlowInput {
     /// A datagram came from the peer. What is delivered shares its memory.
@@ -88,7 +88,7 @@ pub enum FlowInput {
     MaximumSegment(u32),
 }
 
-/// What a flow wants done next.
+/// The next thing that a flow wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowOutput {
     /// Send the datagram that has been appended to the buffer.
@@ -102,17 +102,17 @@ pub enum FlowOutput {
     },
     /// Drained. Poll again at `at`, unless an input comes before.
     Timeout {
-        /// When; later than the `now` of this poll.
+        /// The time to poll at; later than the `now` of this poll.
         at: Time,
     },
     /// Drained. Nothing will happen until the next input.
     Idle,
 }
 
-/// What a flow has counted and believes.
+/// Counters and beliefs of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowStats {
-    /// What the sending engine has; all zero where the flow receives.
+    /// Those of the sending engine; all zero where the flow receives.
     pub sender: SenderStats,
     /// Bytes that the application wrote and did not take back.
     pub written: u64,
@@ -120,7 +120,7 @@ pub struct FlowStats {
     pub delivered: u64,
     /// Data packets that came a second time.
     pub duplicates: u64,
-    /// How often the sender sent less because of the network's marks.
+    /// Times that the sender sent less because of the network's marks.
     pub mark_cuts: u64,
     /// Datagrams that were no PDU of the scheme.
     pub malformed: u64,
@@ -141,7 +141,7 @@ pub struct Flow {
     /// Bytes delivered that the application has not taken, and how many there may be.
     unread: u64,
     memory: u64,
-    /// What the scheme's receiver would advertise, of those that can be told otherwise.
+    /// The window in bytes that the scheme's receiver would advertise, of those that can be told otherwise.
     window: Option<u64>,
     /// Datagrams dropped for want of room.
     refused: u64,
@@ -152,7 +152,8 @@ pub struct Flow {
     recorder: Option<Recorder>,
 }
 
-/// How much an application may take before the flow must hear of it: a small part of the window, so that none waits for it.
+/// The most that an application may take before the flow must hear of it: a small part of the window, so that none
+/// waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Bytes.
@@ -193,7 +194,7 @@ impl Flow {
         self.recorder = Some(recorder);
     }
 
-    /// How much the application may take before it says so.
+    /// The most that the application may take before it says so.
     pub fn reading(&self) -> Reading {
         Reading { bytes: self.reading.bytes.min(self.memory / 8).max(1), ..self.reading }
     }
@@ -372,17 +373,17 @@ impl Flow {
         if next == Time::MAX { FlowOutput::Idle } else { FlowOutput::Timeout { at: next } }
     }
 
-    /// Whether its datagrams may become as large as the path takes ([`FlowInput::MaximumSegment`]).
+    /// True if its datagrams may become as large as the path takes ([`FlowInput::MaximumSegment`]).
     pub fn follows_path(&self) -> bool {
         self.machine.follows_path()
     }
 
-    /// How many bytes of the application have been sent, each counted once.
+    /// Bytes of the application that have been sent, each counted once.
     pub fn sent_once(&self) -> u64 {
         self.written.saturating_sub(self.machine.backlog())
     }
 
-    /// How many bytes more the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
+    /// Bytes more that the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
     /// grows when data is sent: ask again after polling. Zero for the receiving end.
     pub fn writable(&self) -> u64 {
         match &self.ending {
@@ -393,7 +394,8 @@ impl Flow {
         }
     }
 
-    /// How many bytes may wait to be written to the flow: as many as it sends in a tenth of a second, within bounds.
+    /// The most bytes that may wait to be written to the flow: as many as it sends in a tenth of a second, within
+    /// bounds.
     pub fn ahead(&self) -> u64 {
         self.ahead.limit()
     }
@@ -403,7 +405,8 @@ impl Flow {
         self.ahead.observe(now, self.written.saturating_sub(self.machine.backlog()));
     }
 
-    /// What keeps the flow from sending more, as of the last poll; `None` for the receiving end, and when all is done.
+    /// The limit that keeps the flow from sending more, as of the last poll; `None` for the receiving end, and when all
+    /// is done.
     pub fn limit(&self) -> Option<Limit> {
         self.machine.limit()
     }
@@ -422,7 +425,7 @@ impl Flow {
     }
 }
 
-/// Whether a datagram that a flow gave carries a PDU of its engine.
+/// True if a datagram that a flow gave carries a PDU of its engine.
 pub(crate) fn is_pdu(datagram: &[u8]) -> bool {
     datagram.first() == Some(&PDU)
 }

@@ -1,4 +1,4 @@
-//! What happens at a sender, kept for `--record`.
+//! Recordings of events at a sender, kept for `--record`.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -14,14 +14,14 @@ use thalweg_proto::units::{Duration, Rate, Time};
 #[derive(Clone, Debug)]
 pub struct Recorder(Arc<Mutex<Recording>>);
 
-/// What was recorded.
+/// A recording of the sending flow of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// The scheme that the ends agreed on, with its options; empty before there was a connection.
     pub scheme: String,
-    /// What happened, in order of time.
+    /// The events, in order of time.
     pub events: Vec<Recorded>,
-    /// When there was no more room; what happened later is not among the events.
+    /// The time at which room ran out; what happened later is not among the events. `None` while there is room.
     pub until: Option<Time>,
     most: usize,
     /// Bytes that each datagram has around a PDU, headers of IP and UDP counted.
@@ -32,20 +32,20 @@ pub struct Recording {
     near: u64,
     /// Data that is not acknowledged, by its first number: its end, and the last packet that carried it.
     open: BTreeMap<u64, (u64, u64)>,
-    /// When beliefs were noted last.
+    /// The time at which beliefs were noted last.
     believed: Option<Time>,
 }
 
 /// One event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// When, by the connection's clock.
+    /// The time, by the connection's clock.
     pub time: Time,
-    /// What.
+    /// The kind of event, with its numbers.
     pub what: Happened,
 }
 
-/// What happened at a sender. Data packets are counted from 0, each one once.
+/// A kind of event at a sender. Data packets are counted from 0, each one once.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happened {
     /// A data packet left.
@@ -69,11 +69,11 @@ pub enum Happened {
         /// Packets acknowledged for the first time, as ranges of their numbers, ends included; maybe none.
         numbers: Box<[(u64, u64)]>,
     },
-    /// What the sender believes of the path.
+    /// The sender's beliefs about the path were noted.
     Believed(Beliefs),
 }
 
-/// What a sender believes; noted when something came, at most once in [`BELIEFS_EVERY`].
+/// Beliefs of a sender about the path; noted when something came, at most once in [`BELIEFS_EVERY`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beliefs {
     /// Packets that may be outstanding; `None` where there is no bound.
@@ -86,7 +86,7 @@ pub struct Beliefs {
     pub pacing_rate: Option<Rate>,
 }
 
-/// How often beliefs are noted.
+/// The least time between two notes of beliefs.
 pub const BELIEFS_EVERY: Duration = Duration::from_millis(10);
 
 impl Recorder {

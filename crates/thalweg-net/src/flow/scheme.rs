@@ -1,4 +1,4 @@
-//! Which scheme, with which options.
+//! A transport scheme with its options, as both ends of a connection agree on it.
 
 use super::Reading;
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct Scheme {
     values: Values,
 }
 
-/// Why text is not a scheme.
+/// The reason for which text is not a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemeError {
     /// It describes nothing that there is.

@@ -59,7 +59,7 @@ fn mistakes_are_told_with_what_is_possible() {
     assert_eq!(Scheme::decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
 }
 
-/// What was settled for an option.
+/// The value that was settled for an option.
 fn settled<T: Field>(scheme: &Scheme, key: &str) -> Option<T> {
     scheme.values().1.take(key)
 }
