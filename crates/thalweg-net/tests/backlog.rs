@@ -1,4 +1,4 @@
-//! What an application may be ahead of the network follows what the network takes.
+//! The bytes that an application may be ahead of the network follow what the network takes.
 
 mod relay;
 

@@ -1,4 +1,4 @@
-//! What is beside a stream that is whole: datagrams, and streams with holes.
+//! Companions of a stream that is whole: datagrams, and streams with holes.
 
 mod relay;
 

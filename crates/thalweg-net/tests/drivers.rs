@@ -15,7 +15,7 @@ use thalweg_net::impair::RelayConfig;
 use thalweg_net::live::{Connection, Socket, SocketConfig};
 use thalweg_proto::units::Duration;
 
-/// What a channel does, in each direction.
+/// Troubles of a channel, in each direction.
 #[derive(Clone, Copy, Debug)]
 struct Trouble {
     seed: u64,
@@ -29,7 +29,7 @@ struct Trouble {
     rebind: Option<Duration>,
 }
 
-/// What came of an exchange: what client and server read up to the end of the other's stream.
+/// The outcome of an exchange: what client and server read up to the end of the other's stream.
 type Read = [Vec<u8>; 2];
 
 /// Something that runs two ends of a connection.

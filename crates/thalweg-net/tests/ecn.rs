@@ -13,13 +13,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The schemes that take a mark for a loss.
 const SCHEMES: [&str; 4] = ["slow-start", "newreno", "vegas", "cubic"];
 
-/// What the client has counted.
+/// The counters of the client.
 fn stats(pair: &mut Pair) -> SessionStats {
     let (now, handle) = (pair.now, pair.ends[0].handle.unwrap());
     pair.ends[0].endpoint.session(handle).unwrap().stats(now)
 }
 
-/// What the server has counted.
+/// The counters of the server.
 fn receiver_stats(pair: &mut Pair) -> SessionStats {
     let (now, handle) = (pair.now, pair.ends[1].handle.unwrap());
     pair.ends[1].endpoint.session(handle).unwrap().stats(now)

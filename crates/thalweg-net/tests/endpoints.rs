@@ -249,7 +249,7 @@ fn a_client_that_moves_before_it_hears_the_server_is_found_soon() {
     assert!(pair.now.since(start) < Duration::from_secs(2), "{}", pair.now.since(start));
 }
 
-/// Who is about to leave would only leave a client with half a handshake.
+/// A server that is about to leave would only leave a client with half a handshake.
 #[test]
 fn who_listens_no_more_answers_no_new_client_and_keeps_the_old() {
     let mut pair = Pair::new(26, Channel::default());

@@ -112,8 +112,8 @@ fn a_lossy_path_costs_no_more_than_its_losses() {
     }
 }
 
-/// What the handshake measured is a hint, and the path may be slower or faster than that: windows and timers that follow from
-/// it are never so wrong that a stream stops.
+/// Measurements of the handshake are hints, and the path may be slower or faster than they say: windows and timers that
+/// follow from them are never so wrong that a stream stops.
 #[test]
 fn hints_may_be_wrong() {
     let bytes = data(300_000);

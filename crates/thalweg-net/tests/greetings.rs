@@ -1,4 +1,5 @@
-//! How handshakes find out about the path and the other end: round trips, packets that are too large, other versions.
+//! Handshakes, and their findings about the path and the other end: round trips, packets that are too large, other
+//! versions.
 
 mod pair;
 

@@ -1,4 +1,4 @@
-//! How much memory connections take. A process of its own, so that nothing else is measured.
+//! The memory that connections take. A process of its own, so that nothing else is measured.
 
 mod pair;
 

@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What is written at once.
+/// The bytes that are written at once.
 const PIECE: u64 = 256 << 10;
 
 fn connection(offload: Offload) -> (Socket, Connection, Connection) {
@@ -63,7 +63,7 @@ fn connection(offload: Offload) -> (Socket, Connection, Connection) {
 /// Buffers that sockets keep for what waits to be read, once that has been so much.
 const POOLED: u64 = 9000;
 
-/// What was counted since the process began.
+/// Counters since the process began.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     calls: u64,

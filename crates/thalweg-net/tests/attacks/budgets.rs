@@ -1,5 +1,5 @@
-//! What a peer can make an endpoint send and keep, whatever scheme and options it chooses: bytes out for bytes in, and
-//! bytes kept, by count.
+//! Budgets of an endpoint: the most that a peer can make it send and keep, whatever scheme and options it chooses.
+//! Bytes out for bytes in, and bytes kept, by count.
 
 use crate::pair::{Channel, Pair, Seeded, identity, server_config};
 use crate::server;
@@ -17,7 +17,7 @@ use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
-/// What goes to an admitted peer and is no data, beside twice what came: so many bytes a second, and as many at once.
+/// Bytes a second to an admitted peer that are no data, beside twice what came from it, and as many at once.
 const EACH_SECOND: u64 = 64 << 10;
 
 /// Searches for the path's size, which are not part of that: at most 40 probes of what an ordinary path takes at first.
@@ -34,9 +34,9 @@ pub struct Hostile {
     pub sent: u64,
     pub heard: u64,
     pub datagrams: u64,
-    /// Why the server closed the connection, if it has.
+    /// The reason for which the server closed the connection, with its code, if it has.
     pub closed: Option<(u16, String)>,
-    /// How often the endpoint was polled for it.
+    /// The number of times that the endpoint was polled for it.
     pub polls: u64,
 }
 
@@ -253,8 +253,8 @@ fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
     assert!(hostile.heard <= 2 * hostile.sent, "{} {stats:?}", hostile.heard);
 }
 
-/// What strangers send is kept up to 64 KiB each, all of them together up to what the socket is to keep, and a client whose
-/// key is known gets in meanwhile.
+/// Datagrams of strangers are kept up to 64 KiB for each, all of them together up to what the socket is to keep, and a
+/// client whose key is known gets in meanwhile.
 #[test]
 fn strangers_have_little_kept_and_keep_nobody_out() {
     use thalweg_proto::window::{Pdu, Segment, wire};
@@ -297,7 +297,7 @@ fn strangers_have_little_kept_and_keep_nobody_out() {
     assert!(pair.ends[1].endpoint.connections() <= 1025 + 3000 / 4);
 }
 
-/// What admitted clients may have waiting comes out of one purse.
+/// All that admitted clients may have waiting comes out of one purse.
 #[test]
 fn all_connections_together_are_promised_a_bounded_memory() {
     let listen = Listen::new(Trust::Anyone, ["test"]);

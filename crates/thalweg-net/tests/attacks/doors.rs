@@ -15,7 +15,7 @@ struct Opener {
     addresses: Vec<SocketAddr>,
     count: u32,
     next: Time,
-    /// How many hellos at a time, a hundred times a second.
+    /// The number of hellos at a time, a hundred times a second.
     rate: u32,
     read: usize,
 }
@@ -121,7 +121,7 @@ fn a_cookie_makes_no_second_handshake() {
     assert_eq!((server.stats().handshakes, server.connections()), (before, 1));
 }
 
-/// Who reads the path and is quicker answers in the server's place, with a key of his own.
+/// An attacker who reads the path and is quicker answers in the server's place, with a key of his own.
 #[test]
 fn a_quicker_answer_does_not_end_a_handshake() {
     let mut pair = Pair::new(13, Channel::default());

@@ -1,4 +1,4 @@
-//! What others can do to an endpoint: somebody without keys nothing that lasts, and a peer nothing that costs this end more
+//! Attacks on an endpoint: somebody without keys can do nothing that lasts, and a peer nothing that costs this end more
 //! than itself.
 
 mod budgets;

@@ -9,7 +9,7 @@ use thalweg_proto::transport::{Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Impairment, ImpairmentSpec, LossSpec, ReorderSpec};
 
-/// What a path does, the same in both directions.
+/// Impairments of a path, the same in both directions.
 #[derive(Clone, Debug)]
 pub struct Weather {
     pub seed: u64,
@@ -61,10 +61,10 @@ impl Weather {
     }
 }
 
-/// What came of a transfer.
+/// The outcome of a transfer.
 #[derive(Debug)]
 pub struct Report {
-    /// How long it took.
+    /// The time that it took.
     pub time: Duration,
     /// Datagrams sent by both ends, and of them those that did not arrive.
     pub sent: u64,
@@ -140,7 +140,7 @@ pub struct Transfer<'a> {
     data: &'a [u8],
     written: usize,
     read: usize,
-    /// What the application has not read yet: it takes some of it now and then.
+    /// Bytes that the application has not read yet: it takes some of them now and then.
     unread: u64,
     draw: Stream,
     timers: [Time; 2],

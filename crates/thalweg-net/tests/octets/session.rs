@@ -16,7 +16,7 @@ use thalweg_proto::units::{Duration, Time};
 const IDS: [ConnectionId; 2] = [ConnectionId([1; 8]), ConnectionId([2; 8])];
 const HOSTS: [&str; 2] = ["192.0.2.1:1000", "203.0.113.9:9"];
 
-/// What an application lets wait.
+/// The most bytes that an application lets wait.
 const MEMORY: u64 = 1 << 16;
 
 /// Secrets of a handshake, the same each time.

@@ -71,7 +71,7 @@ pub fn run(script: &[u8]) {
     }
 }
 
-/// What can be read is written so that it is read as the same.
+/// Checks that a frame that can be read is written in at most 16 bytes more than it was read from.
 fn decode<F: Frame + PartialEq + std::fmt::Debug>(said: &[u8]) {
     let Some((&kind, body)) = said.split_first() else { return };
     if let Ok(frame) = F::decode(kind, body) {

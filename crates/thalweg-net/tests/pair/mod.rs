@@ -25,7 +25,7 @@ impl Entropy for Seeded {
     }
 }
 
-/// What the channel does to datagrams, in each direction.
+/// Impairments of datagrams by the channel, in each direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Channel {
     pub loss: f64,
@@ -99,7 +99,7 @@ pub struct Pair {
     pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,
     /// Somebody on the path, who sends from this address what the client sends, and is faster.
     pub thief: Option<SocketAddr>,
-    /// What the client sends passes through this in place of the channel's delay.
+    /// A line that the client's datagrams pass through in place of the channel's delay.
     pub bottleneck: Option<Line>,
     seed: u64,
 }

@@ -1,4 +1,4 @@
-//! What happens on a path and to its ends, drawn from a seed.
+//! Schedules of events on a path and at its ends, drawn from a seed.
 
 use thalweg_net::flow::Scheme;
 use thalweg_net::impair::{DirectionSpec, Narrowing, Span};
@@ -6,7 +6,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Limit;
 
-/// How long things take.
+/// The scale of times in a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Blackouts of a second at most: all is over soon.
@@ -48,7 +48,7 @@ pub enum End {
     Server,
 }
 
-/// What is done to the ends.
+/// An action on the ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
     /// The server is gone and comes back without memory.

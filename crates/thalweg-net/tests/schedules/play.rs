@@ -18,7 +18,7 @@ use thalweg_proto::payload::Slice;
 /// Pieces that an application writes.
 const PIECES: usize = 25;
 
-/// What came of a schedule.
+/// The outcome of a schedule.
 #[derive(Debug)]
 pub struct Counted {
     pub relay: RelayStats,
@@ -84,7 +84,7 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
     Counted { relay: relay.stop(), resets, migrations, jumps, took: begun.elapsed() }
 }
 
-/// What connections have counted, for who is to find out why they hang.
+/// The counters of connections, for finding out why they hang.
 fn stats(connections: impl IntoIterator<Item = Connection>) -> Vec<SessionStats> {
     let connections: Vec<_> = connections.into_iter().collect();
     // The first question makes them look, the second gets an answer of now.
@@ -199,7 +199,7 @@ impl Server {
 
 struct Client {
     jumps: Jumps,
-    /// How many connections ended before the one that brought everything.
+    /// The number of connections that ended before the one that brought everything.
     done: Receiver<usize>,
     connection: Arc<Mutex<Option<Connection>>>,
     leave: Sender<()>,
