@@ -12,7 +12,7 @@ const SPAN: Duration = Duration::from_millis(100);
 /// The rate is what was sent in this time. A shorter look sees bursts, a longer one is late where the rate grows.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// When less is sent than before, the limit falls evenly, by so much that it would be gone at the end of this time.
+/// The time in which the limit would be gone, as it falls in proportion to the time when less is sent than before.
 const FALL: Duration = Duration::from_secs(1);
 
 /// The least and the most that may wait, in bytes.

@@ -1,4 +1,5 @@
-//! Attacks by somebody who copies packets and sends them from addresses of his own, and by a peer with what it says at the end.
+//! Attacks by somebody who copies packets and sends them from addresses of his own, and by a peer with what it says at
+//! the end.
 
 use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
 use crate::{MINUTE, deliver};
