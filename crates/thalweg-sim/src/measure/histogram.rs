@@ -98,36 +98,45 @@ impl Histogram {
         }
     }
 
-    /// The value that a share `q` of all values does not exceed, by its place in its bucket and within the extremes.
-    fn quantile(&self, q: f64) -> Duration {
-        let rank = ((self.count as f64 * q).ceil() as u64).max(1);
-        let mut seen = 0;
-        for (index, &count) in self.counts.iter().enumerate() {
-            seen += u64::from(count);
-            if seen >= rank {
-                // Values lie evenly in a bucket, as far as it is known: the first of n is at the middle of its first nth.
-                let (start, width) = range(self.first + index as u32);
-                let place = (rank - (seen - u64::from(count))) as f64 - 0.5;
-                let (start, end) = (start.max(self.min), (start + (width - 1)).min(self.max));
-                let within = (end.saturating_sub(start) as f64 * place / f64::from(count)) as u64;
-                return Duration::from_picos((start + within).clamp(self.min, self.max));
+    /// The values that these shares of all values do not exceed, each by its place in its bucket and within the extremes.
+    /// The shares rise, so that the buckets are counted through once.
+    fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Duration; N] {
+        let (mut seen, mut next) = (0, 0);
+        shares.map(|share| {
+            let rank = ((self.count as f64 * share).ceil() as u64).max(1);
+            while seen < rank {
+                let Some(&count) = self.counts.get(next) else { return Duration::from_picos(self.max) };
+                seen += u64::from(count);
+                next += 1;
             }
-        }
-        Duration::from_picos(self.max)
+            self.at_rank(rank, next - 1, seen)
+        })
+    }
+
+    /// The value of this rank, which the bucket at `index` holds: the last of a number of `seen` with all before.
+    fn at_rank(&self, rank: u64, index: usize, seen: u64) -> Duration {
+        // Values lie evenly in a bucket, as far as it is known: the first of n is at the middle of its first nth.
+        let count = self.counts[index];
+        let (start, width) = range(self.first + index as u32);
+        let place = (rank - (seen - u64::from(count))) as f64 - 0.5;
+        let (start, end) = (start.max(self.min), (start + (width - 1)).min(self.max));
+        let within = (end.saturating_sub(start) as f64 * place / f64::from(count)) as u64;
+        Duration::from_picos((start + within).clamp(self.min, self.max))
     }
 
     pub fn summary(&self) -> Summary {
         if self.count == 0 {
             return Summary::default();
         }
+        let [p50, p95, p99, p999] = self.quantiles([0.5, 0.95, 0.99, 0.999]);
         Summary {
             count: self.count,
             min: Duration::from_picos(self.min),
             mean: Duration::from_picos((self.sum / u128::from(self.count)) as u64),
-            p50: self.quantile(0.5),
-            p95: self.quantile(0.95),
-            p99: self.quantile(0.99),
-            p999: self.quantile(0.999),
+            p50,
+            p95,
+            p99,
+            p999,
             max: Duration::from_picos(self.max),
         }
     }
