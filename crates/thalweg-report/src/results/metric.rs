@@ -1,6 +1,6 @@
 //! The parts of a metric's definition, and the values of metrics of one subject.
 
-use super::metrics::{COLUMNS, LINES, Metric};
+use super::metrics::{COLUMNS, LINES, MEMBERS, Metric};
 use core::fmt;
 use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
@@ -310,8 +310,9 @@ impl Metric {
     }
 
     /// The metrics of a kind of subject, in the order of the table.
-    pub fn all_of(of: Of) -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(move |metric| metric.line().is_of(of))
+    pub fn all_of(of: Of) -> impl ExactSizeIterator<Item = Self> {
+        let members = &MEMBERS[of as usize];
+        members.numbers[..members.count].iter().map(|&number| Self::ALL[usize::from(number)])
     }
 
     /// The metrics that have a column in a table, in the order of the table of metrics.
@@ -328,6 +329,34 @@ impl Metric {
 /// The mark of a metric that has no column.
 const ABSENT: u8 = u8::MAX;
 
+/// The kinds of subjects, by their numbers.
+const KINDS: [Of; SUBJECTS] = [Of::Flow, Of::Group, Of::Network, Of::Link, Of::SizeClass];
+
+/// The numbers of metrics: the first `count` of `numbers`.
+#[derive(Clone, Copy)]
+pub(super) struct Members<const N: usize> {
+    numbers: [u8; N],
+    count: usize,
+}
+
+/// The metrics of each kind of subject.
+pub(super) const fn members<const N: usize>(lines: &[Line; N]) -> [Members<N>; SUBJECTS] {
+    let mut members = [Members { numbers: [0; N], count: 0 }; SUBJECTS];
+    let mut of = 0;
+    while of < SUBJECTS {
+        let mut number = 0;
+        while number < N {
+            if lines[number].is_of(KINDS[of]) {
+                members[of].numbers[members[of].count] = number as u8;
+                members[of].count += 1;
+            }
+            number += 1;
+        }
+        of += 1;
+    }
+    members
+}
+
 /// The position of each metric among those of each kind of subject.
 pub(super) const fn columns<const N: usize>(lines: &[Line; N]) -> [[u8; SUBJECTS]; N] {
     let mut columns = [[ABSENT; SUBJECTS]; N];
@@ -336,14 +365,7 @@ pub(super) const fn columns<const N: usize>(lines: &[Line; N]) -> [[u8; SUBJECTS
     while number < N {
         let mut of = 0;
         while of < SUBJECTS {
-            let has = match of {
-                0 => lines[number].is_of(Of::Flow),
-                1 => lines[number].is_of(Of::Group),
-                2 => lines[number].is_of(Of::Network),
-                3 => lines[number].is_of(Of::Link),
-                _ => lines[number].is_of(Of::SizeClass),
-            };
-            if has {
+            if lines[number].is_of(KINDS[of]) {
                 columns[number][of] = next[of];
                 next[of] += 1;
             }
@@ -403,7 +425,7 @@ pub struct Values<S> {
 impl<S: Subject> Values<S> {
     /// No value at all.
     pub fn none() -> Self {
-        let count = Metric::all_of(S::OF).count();
+        let count = Metric::all_of(S::OF).len();
         Self { cells: vec![f64::NAN; count].into_boxed_slice(), of: PhantomData }
     }
 

@@ -1,7 +1,7 @@
 //! The table of metrics. What a line says is all there is to say of a metric: documents, means, tables, reports, pictures
 //! and the reference are made from it.
 
-use super::metric::{FlowView, Joined, Line, SUBJECTS, Tables, Unit, columns};
+use super::metric::{FlowView, Joined, Line, Members, SUBJECTS, Tables, Unit, columns, members};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::{FlowResult, Ratios, RunResult, Summary, TwoLevelCounts};
@@ -273,6 +273,9 @@ metrics! {
 
 /// The position of each metric among those of each kind of subject.
 pub(super) static COLUMNS: [[u8; SUBJECTS]; Metric::ALL.len()] = columns(&LINES);
+
+/// The metrics of each kind of subject, in the order of the table.
+pub(super) static MEMBERS: [Members<{ Metric::ALL.len() }>; SUBJECTS] = members(&LINES);
 
 fn count(count: u64) -> Option<f64> {
     Some(count as f64)
