@@ -62,7 +62,9 @@ impl Ranges {
             self.0.insert(first, merged);
         } else {
             self.0[first] = merged;
-            self.0.drain(first + 1..last);
+            if last > first + 1 {
+                self.0.drain(first + 1..last);
+            }
         }
     }
 
@@ -72,7 +74,9 @@ impl Ranges {
             return;
         }
         let gone = self.0.partition_point(|&(_, end)| end <= position);
-        self.0.drain(..gone);
+        if gone > 0 {
+            self.0.drain(..gone);
+        }
         if let Some(first) = self.0.first_mut() {
             first.0 = first.0.max(position);
         }

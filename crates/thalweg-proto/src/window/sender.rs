@@ -445,6 +445,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
     }
 
+    // Also for probes, which are rare: without a hint it would not be part of polling any more.
+    #[inline(always)]
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
         let path = self.path(now);
         if self.config.idle_restart
@@ -474,6 +476,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(Segment { sequence: start, payload, retransmission: false })
     }
 
+    #[inline(always)]
     fn transmit(&mut self, now: Time, segment: Segment<P>) -> Pdu<P> {
         self.sent += 1;
         self.last_sent = now;
@@ -531,10 +534,9 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if self.due() <= now
-            && self.failed.is_none()
-            && let Some(segment) = self.on_due(now)
+            && let Some(pdu) = self.on_due(now)
         {
-            return Output::Transmit(self.transmit(now, segment));
+            return Output::Transmit(pdu);
         }
         if now >= self.timer && self.pause.timer_runs() {
             self.on_timer(now);

@@ -64,7 +64,15 @@ impl TailProbe {
 
 impl<P: Payload, C: Controller> Sender<P, C> {
     /// Something left or was heard: a probe leaves so much later (section 7.2).
+    #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time) {
+        if self.extensions.is_some() {
+            self.put_probe_off(now);
+        }
+    }
+
+    #[inline(never)]
+    fn put_probe_off(&mut self, now: Time) {
         let Some(config) = self.rack().map(|rack| rack.config).filter(|config| config.tail_probe) else {
             return;
         };

@@ -9,8 +9,7 @@ use crate::digest::Digest;
 use crate::payload::Payload;
 use crate::transport::Signal;
 use crate::units::Time;
-use crate::window::Segment;
-use crate::window::{Ack, Arrival, Recovery, SackBlock, SenderConfig};
+use crate::window::{Ack, Arrival, Pdu, Recovery, SackBlock, SenderConfig};
 use core::hash::Hasher;
 
 /// The state that only some senders have, beside those that have it.
@@ -55,6 +54,7 @@ impl<C> Extensions<C> {
     }
 
     /// The time at which something will be due that is not the retransmission timer.
+    #[inline(never)]
     pub fn due(&self) -> Time {
         self.rack.as_ref().map_or(Time::MAX, |rack| rack.due().min(rack.probe.at()))
     }
@@ -102,11 +102,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if is_probe { SenderReason::TailProbe } else { SenderReason::Reordering }
     }
 
-    /// Does what is due, and gives a probe to be sent, if that is.
+    /// Does what is due, unless the sender has failed, and gives a probe to be sent, if that is.
     #[cold]
-    pub(super) fn on_due(&mut self, now: Time) -> Option<Segment<P>> {
+    #[inline(never)]
+    pub(super) fn on_due(&mut self, now: Time) -> Option<Pdu<P>> {
+        if self.failed.is_some() {
+            return None;
+        }
         self.find_lost(now);
-        self.probe_tail(now)
+        let probe = self.probe_tail(now)?;
+        Some(self.transmit(now, probe))
     }
 
     /// The window was cut for a reason that stands.
@@ -117,7 +122,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// The segment that starts there leaves.
+    #[inline]
     pub(super) fn note_sent(&mut self, now: Time, start: u64) {
+        if self.extensions.is_some() {
+            self.note_sent_by_time(now, start);
+        }
+    }
+
+    #[inline(never)]
+    fn note_sent_by_time(&mut self, now: Time, start: u64) {
         let Self { extensions, outstanding, .. } = self;
         if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
             rack.on_sent(now, start, outstanding);
@@ -164,6 +177,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Moves between the phases of loss repair after an acknowledgement.
+    #[inline(never)]
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Ack) {
         self.answer_probe(now, ack);
         let was_late = ack.arrival == Arrival::Late && self.clear_suspect(ack.arrival_start());
