@@ -8,7 +8,7 @@ use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
-use thalweg_queue::{Any, CapacityClock, Discipline, DisciplineSpec, Impairment, Limit};
+use thalweg_queue::{Any, CapacityClock, Discipline, FcfsConfig, Impairment, Limit};
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
 
@@ -128,7 +128,7 @@ impl Transmitter {
     /// An idle transmitter as `spec`, number `index`, describes, whose queue is `measured` or not. Where it needs a station
     /// it has number `station`.
     pub fn new(spec: &DirectionSpec, index: u32, measured: bool, station: u32) -> Self {
-        let unlimited = spec.queue == DisciplineSpec::fcfs(Limit::Unlimited);
+        let unlimited = spec.queue.limit() == Limit::Unlimited && spec.queue.config::<FcfsConfig>().is_some();
         let wait = if spec.feedback.is_some() {
             Wait::Watched
         } else if !measured && unlimited && is_plain(spec) {
