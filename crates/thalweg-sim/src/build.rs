@@ -3,7 +3,7 @@
 use crate::endpoint::Transport;
 use crate::error::SpecError;
 use crate::feedback::MessageWays;
-use crate::flow::{Flow, FlowCounts, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
+use crate::flow::{Delays, Flow, FlowCounts, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
 use crate::gate::{NO_GATE, NodeGate};
 use crate::host::Host;
 use crate::measure::{Histogram, Recorder};
@@ -214,6 +214,8 @@ impl<'a> Builder<'a> {
         if group.reading.is_some() {
             transport.set_reading();
         }
+        // Told of transports that send nothing again.
+        let with_jitter = !transport.is_reliable();
         self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),
@@ -276,7 +278,7 @@ impl<'a> Builder<'a> {
                 reader: reader.map(Box::new),
                 delivered: 0,
                 counts: FlowCounts::default(),
-                delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(Box::default),
+                delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(|| Box::new(Delays::new(with_jitter))),
                 ended: None,
                 two_level: None,
                 before: None,

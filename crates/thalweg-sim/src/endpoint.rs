@@ -21,8 +21,6 @@ pub(crate) type EndpointId = u32;
 pub(crate) enum AnyEngine {
     Vacant,
     WindowSender(Box<window::Sender<Length, Any>>),
-    /// With a controller of any type; behind two pointers, the outer of which is as thin as those of the others.
-    CustomSender(Box<Box<dyn window::AnySender<Length>>>),
     WindowReceiver(Box<window::Receiver<Length>>),
     Source(Box<datagram::Source<Length>>),
     Sink(Box<datagram::Sink<Length>>),
@@ -32,6 +30,8 @@ pub(crate) enum AnyEngine {
     Sscop(Box<sscop::Endpoint<Length>>),
     SstpSender(Box<TimedSender>),
     SstpReceiver(Box<sstp::Receiver<Length>>),
+    /// With a controller of any type; behind two pointers, the outer of which is as thin as those of the others.
+    CustomSender(Box<Box<dyn window::AnySender<Length>>>),
 }
 
 /// What an application or a gate tells an engine.

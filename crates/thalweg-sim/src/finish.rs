@@ -198,7 +198,7 @@ impl<T: Tracer> Simulation<T> {
             timeouts: since.timeouts,
             counts: flow.counts,
             delay: flow.delay.as_ref().map_or(Summary::default(), |delay| delay.histogram.summary()),
-            jitter: flow.delay.as_ref().filter(|_| !transport.is_reliable()).and_then(|delay| delay.jitter()),
+            jitter: flow.delay.as_ref().and_then(|delay| delay.jitter()),
             min_rtt: if counts.min_rtt == Duration::MAX { Duration::ZERO } else { counts.min_rtt },
             smoothed_rtt: counts.smoothed_rtt,
             segment_delay: SegmentDelay {

@@ -93,30 +93,51 @@ impl FlowCounts {
 }
 
 /// One-way delays of a flow's data packets.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Delays {
     pub histogram: Histogram,
-    /// That of the packet before.
+    /// From each packet to the next, for flows of which it is told.
+    variation: Option<Variation>,
+}
+
+/// The differences of delays from one packet to the next.
+#[derive(Debug, Default)]
+struct Variation {
+    /// The delay of the packet before.
     last: Option<Duration>,
-    /// The sum over packets of the difference to the one before, and how many differences that are.
-    variation: u128,
+    /// The sum of the differences, and how many they are.
+    sum: u128,
     differences: u64,
 }
 
+impl Variation {
+    fn record(&mut self, delay: Duration) {
+        if let Some(last) = self.last.replace(delay) {
+            self.sum += u128::from(last.as_picos().abs_diff(delay.as_picos()));
+            self.differences += 1;
+        }
+    }
+}
+
 impl Delays {
+    /// No delays yet, of a flow whose jitter is told or not.
+    pub fn new(with_jitter: bool) -> Self {
+        Self { histogram: Histogram::default(), variation: with_jitter.then(Variation::default) }
+    }
+
     #[inline]
     fn record(&mut self, delay: Duration) {
         self.histogram.record(delay);
-        if let Some(last) = self.last.replace(delay) {
-            self.variation += u128::from(last.as_picos().abs_diff(delay.as_picos()));
-            self.differences += 1;
+        if let Some(variation) = &mut self.variation {
+            variation.record(delay);
         }
     }
 
     /// The mean difference between the delays of packets that arrived one after the other: |D(i-1, i)| of RFC 3550, section
-    /// 6.4.1, over all packets alike. None with fewer than two.
+    /// 6.4.1, over all packets alike. None with fewer than two, and for a flow whose jitter is not told.
     pub fn jitter(&self) -> Option<Duration> {
-        let mean = self.variation.checked_div(u128::from(self.differences))?;
+        let Variation { sum, differences, .. } = self.variation.as_ref()?;
+        let mean = sum.checked_div(u128::from(*differences))?;
         Some(Duration::from_picos(u64::try_from(mean).unwrap_or(u64::MAX)))
     }
 }
@@ -383,10 +404,11 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// A data packet was this long on its way.
+    /// A data packet arrived, with a mark of congestion or without, and was this long on its way.
     #[inline]
-    pub(crate) fn record_delay(&mut self, flow: u32, delay: Duration) {
+    pub(crate) fn count_arrived(&mut self, flow: u32, marked: bool, delay: Duration) {
         let flow = &mut self.flows[flow as usize];
+        flow.counts.arrive(marked);
         match &mut flow.delay {
             Some(delays) => delays.record(delay),
             None => self.groups[flow.group as usize].delay.record(delay),

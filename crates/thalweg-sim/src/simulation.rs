@@ -423,8 +423,7 @@ impl<T: Tracer> Simulation<T> {
         endpoint.engine.receive(self.now, packets.unpack(cargo), flags.has(Flags::MARKED));
         if is_counted {
             let flow = endpoint.flow;
-            self.flows[flow as usize].counts.arrive(flags.has(Flags::MARKED));
-            self.record_delay(flow, self.now.since(sent_at));
+            self.count_arrived(flow, flags.has(Flags::MARKED), self.now.since(sent_at));
         }
         self.drain(id);
     }
