@@ -225,8 +225,7 @@ fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &
     let ends = [link.a, link.b].map(|node| spec.nodes[node.0 as usize].name.as_str());
     let there = line(spec, paths, number, false);
     let _ = writeln!(out, "  {} ({} - {}): {there}", link.name, ends[0], ends[1]);
-    // Plain data: what prints alike is alike.
-    if format!("{:?}", link.forward) != format!("{:?}", link.backward) {
+    if link.forward != link.backward {
         let _ = writeln!(out, "    back: {}", line(spec, paths, number, true));
     }
 }

@@ -120,7 +120,7 @@ fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -
         name: T::NAME.to_owned(),
         about: T::ABOUT.to_owned(),
         tag: tag.map(|(tag, value)| (tag.to_owned(), value.to_owned())),
-        fields: T::fields(),
+        fields: T::fields().to_vec(),
     };
     document(table, definitions)
 }

@@ -147,11 +147,7 @@ pub trait Fields: Sized + Default + 'static {
     fn defaults() -> &'static Self;
 
     /// All keys, listed.
-    fn fields() -> Vec<Field> {
-        let mut fields = Vec::new();
-        Self::list(&mut fields);
-        fields
-    }
+    fn fields() -> &'static [Field];
 }
 
 /// Decodes a table whose keys are `T`'s, apart from those in `beside`. `None` if a required key is missing.
@@ -264,6 +260,15 @@ macro_rules! table {
                 });)*
                 $(<$Part as $crate::table::Fields>::list(fields);)*
                 let _ = fields;
+            }
+
+            fn fields() -> &'static [$crate::table::Field] {
+                static FIELDS: std::sync::OnceLock<Vec<$crate::table::Field>> = std::sync::OnceLock::new();
+                FIELDS.get_or_init(|| {
+                    let mut fields = Vec::new();
+                    <Self as $crate::table::Fields>::list(&mut fields);
+                    fields
+                })
             }
 
             fn accept(
