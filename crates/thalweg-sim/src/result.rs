@@ -1,4 +1,4 @@
-//! What a simulation measured.
+//! The results of a simulation: all that it measured.
 
 use crate::fairness::jain;
 use crate::flow::FlowCounts;
@@ -10,9 +10,9 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 pub struct RunResult {
     /// The seed of the run.
     pub seed: u64,
-    /// When counting began.
+    /// The time from the start of the run to the beginning of counting.
     pub warmup: Duration,
-    /// Where the run stopped: the duration of the specification, or earlier when it was interrupted.
+    /// The time at which the run stopped: the duration of the specification, or earlier when it was interrupted.
     pub ended: Time,
     /// False when the run was interrupted.
     pub complete: bool,
@@ -52,18 +52,18 @@ pub struct Transfer {
     pub flow: u32,
     /// Its payload; of an exchange that of both directions, as far as it is known.
     pub size: Bytes,
-    /// When the application wrote it.
+    /// The time at which the application wrote it.
     pub start: Time,
-    /// When its last byte was delivered; `None` where that has not happened.
+    /// The time at which its last byte was delivered; `None` where that has not happened.
     pub end: Option<Time>,
-    /// How long it takes with the network to itself and a sender that never waits: from the start of the first packet's
+    /// The time with the network to itself and a sender that never waits: from the start of the first packet's
     /// transmission to the arrival of the last one, by the sizes of its packets on the wire, the rates and delays of its
     /// path at the start of the run, and what its hosts need for data packets; of an exchange there and back. `None`
     /// where a rate is zero, and for an exchange that has not ended.
     pub ideal: Option<Duration>,
 }
 
-/// How long transfers took.
+/// The completion times of transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transfers {
     /// Completion times of transfers that ended after the warm-up: the flows that end, each transfer of Poisson
@@ -80,7 +80,7 @@ pub struct Transfers {
 pub struct SizeClass {
     /// The least size.
     pub from: Bytes,
-    /// Where the next class begins; `None` for the last one.
+    /// The size at which the next class begins; `None` for the last one.
     pub below: Option<Bytes>,
     /// Those that ended.
     pub transfers: Transfers,
@@ -89,7 +89,7 @@ pub struct SizeClass {
 /// A distribution of ratios.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ratios {
-    /// How many values.
+    /// The number of values.
     pub count: u64,
     /// The mean.
     pub mean: f64,
@@ -105,7 +105,7 @@ pub struct Ratios {
     pub max: f64,
 }
 
-/// Where packets went, over the whole run.
+/// The fates of all packets, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conservation {
     /// Packets that endpoints and routers put into the network.
@@ -129,18 +129,18 @@ impl Conservation {
     }
 }
 
-/// What one flow did.
+/// The measurements of one flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowResult {
     /// The flow's name.
     pub name: String,
     /// Its group, by position.
     pub group: u32,
-    /// When it started.
+    /// The time at which it started.
     pub start: Time,
-    /// When its last byte was delivered, for flows that end; over the whole run.
+    /// The time at which its last byte was delivered, for flows that end; over the whole run.
     pub finished: Option<Time>,
-    /// When its sender gave up, if it did; over the whole run.
+    /// The time at which its sender gave up, if it did; over the whole run.
     pub failed: Option<Time>,
     /// The time over which it was counted: from the warm-up's end or its start to its finish or the run's end.
     pub counted: Duration,
@@ -162,7 +162,7 @@ pub struct FlowResult {
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// What became of its packets in the network.
+    /// The fates of its packets in the network.
     pub counts: FlowCounts,
     /// The mean difference between the one-way delays of data packets that arrived one after the other (RFC 3550, section
     /// 6.4.1); `None` where these are not kept, or with fewer than two.
@@ -177,12 +177,12 @@ pub struct FlowResult {
     /// Times from the start of a segment's first transmission to its acceptance at the receiver, for two-level flow
     /// control. A host that needs time for the report of an acceptance adds that time.
     pub segment_delay: SegmentDelay,
-    /// What both ends of two-level flow control counted; `None` for other schemes.
+    /// The counts of both ends of two-level flow control; `None` for other schemes.
     pub two_level: Option<Box<TwoLevelCounts>>,
     /// The most that was delivered and not yet read by the application, over the whole run; `None` where the application
     /// reads everything at once.
     pub unread_peak: Option<Bytes>,
-    /// How long each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
+    /// The time for which each of [`Limit::ALL`](thalweg_proto::transport::Limit::ALL) held the sender back.
     pub limits: [Duration; Limit::COUNT],
 }
 
@@ -200,10 +200,10 @@ impl FlowResult {
     }
 }
 
-/// How long segments took.
+/// The delays of segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentDelay {
-    /// How many.
+    /// The number of segments.
     pub count: u64,
     /// The mean.
     pub mean: Duration,
@@ -211,8 +211,8 @@ pub struct SegmentDelay {
     pub max: Duration,
 }
 
-/// What the ends of two-level flow control (Gong and Parulkar 1992) counted. Peaks are those of one connection, over the
-/// whole run.
+/// The counts of the ends of two-level flow control (Gong and Parulkar 1992). Peaks are those of one connection, over
+/// the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TwoLevelCounts {
     /// Segments accepted with packets missing, as the application tolerates.
@@ -246,7 +246,7 @@ impl TwoLevelCounts {
         self.receiver_bytes = self.receiver_bytes.max(other.receiver_bytes);
     }
 
-    /// What was counted since `base`.
+    /// The counts since `base`.
     pub(crate) fn since(&self, base: &Self) -> Self {
         Self {
             incomplete: self.incomplete - base.incomplete,
@@ -261,7 +261,7 @@ impl TwoLevelCounts {
 /// A distribution of durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub count: u64,
     /// The smallest.
     pub min: Duration,
@@ -279,7 +279,7 @@ pub struct Summary {
     pub max: Duration,
 }
 
-/// What one direction of a link did.
+/// The measurements of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkResult {
     /// The link's name.
@@ -332,14 +332,14 @@ pub struct QueueResult {
     pub max_packets: u64,
 }
 
-/// What a group of flows did together.
+/// The measurements of a group of flows together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupResult {
     /// The group's name.
     pub name: String,
     /// The scheme's name.
     pub scheme: String,
-    /// How many flows.
+    /// The number of flows.
     pub flows: u32,
     /// The sum of the flows' goodput.
     pub goodput: Rate,
@@ -350,7 +350,7 @@ pub struct GroupResult {
     pub fairness_variance: f64,
     /// Its flows have many transfers: Poisson arrivals, or exchanges of request and response.
     pub has_many: bool,
-    /// How long its transfers took.
+    /// The completion times of its transfers.
     pub transfers: Transfers,
     /// The same by size: the classes that have any.
     pub sizes: Vec<SizeClass>,
@@ -385,15 +385,15 @@ pub(crate) fn jain_of<'a>(flows: impl Iterator<Item = &'a FlowResult>) -> Option
 /// A quantity over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What was measured.
+    /// The quantity that was measured.
     pub quantity: Quantity,
-    /// Where: a position in [`RunResult::flows`] or [`RunResult::links`], as the quantity says.
+    /// The flow or link measured: a position in [`RunResult::flows`] or [`RunResult::links`], as the quantity says.
     pub subject: u32,
     /// Times and values, in order of time.
     pub points: Vec<(Time, f64)>,
 }
 
-/// What a series measures.
+/// The quantity that a series measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantity {
     /// A flow's congestion window in segments.
@@ -406,7 +406,7 @@ pub enum Quantity {
     PacingRate,
     /// A flow's goodput since the last point in bit/s.
     Goodput,
-    /// What was delivered to a flow's application and not yet read, in bytes, where it reads at its own pace.
+    /// The data delivered to a flow's application and not yet read, in bytes, where it reads at its own pace.
     Unread,
     /// A link's queue length in packets.
     QueuePackets,

@@ -1,4 +1,4 @@
-//! What a simulation is built from: a network and its traffic with every quantity resolved.
+//! The specification of a simulation: a network and its traffic with every quantity resolved.
 //!
 //! Scenario files are read into these types by `thalweg-scenario`; programs may fill them in themselves. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
@@ -26,19 +26,19 @@ pub struct Spec {
     pub links: Vec<LinkSpec>,
     /// Traffic.
     pub groups: Vec<GroupSpec>,
-    /// When the run ends.
+    /// The time at which the run ends.
     pub duration: Duration,
-    /// What happens before is not counted.
+    /// The time before counting begins: events before then are not counted.
     pub warmup: Duration,
     /// Names every random stream.
     pub seed: u64,
-    /// What comes first of events of one kind at one time.
+    /// The order of events of one kind at one time.
     pub ties: Ties,
-    /// What is recorded along the way.
+    /// The measurements to record along the way.
     pub measure: MeasureSpec,
 }
 
-/// What comes first of events of one kind that happen at the same time.
+/// The order of events of one kind that happen at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ties {
     /// Chance decides, by a hash of the time and of what the event is for. It favours no flow.
@@ -56,21 +56,21 @@ pub struct NodeSpec {
     pub name: String,
     /// The cost of handling a packet at an endpoint here.
     pub processing: Processing,
-    /// Which of the flows that begin here may send. Flows with access links of their own begin at hosts of their own, and
-    /// are none of its business.
+    /// The gate that says which of the flows that begin here may send. Flows with access links of their own begin at
+    /// hosts of their own, and are none of its business.
     pub gate: Option<GateSpec>,
 }
 
 /// The gate of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateSpec {
-    /// Which gate.
+    /// The gate's configuration.
     pub config: GateConfig,
-    /// What a pause does to the timers of window transports.
+    /// The effect of a pause on the timers of window transports.
     pub pause: PauseConfig,
 }
 
-/// How long a host's one processor works on a packet that it sends or receives; both zero for none.
+/// The time for which a host's one processor works on a packet that it sends or receives; both zero for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processing {
     /// For each packet.
@@ -105,20 +105,20 @@ pub struct DirectionSpec {
     pub jitter: Duration,
     /// The queue before the transmitter.
     pub queue: DisciplineSpec,
-    /// How the router tells sources of the queue's congestion; for links of the specification, not for access links.
+    /// The router's feedback on congestion to sources; for links of the specification, not for access links.
     pub feedback: Option<FeedbackSpec>,
-    /// What the wire does to packets.
+    /// The impairments of packets by the wire.
     pub impairment: ImpairmentSpec,
     /// Changes while the run goes on, in order of time.
     pub schedule: Vec<Change>,
     /// Rules in place of `rate` when how many bytes may leave; `rate` is then only shown, and zero is an outage all the
     /// same.
     pub capacity: Option<Arc<CapacityTrace>>,
-    /// What the line puts around each packet.
+    /// The bytes that the line puts around each packet.
     pub framing: Framing,
 }
 
-/// What a line puts around each packet: it takes time, but is no part of the packet's size in queues and counts.
+/// The bytes a line puts around each packet: they take time, but are no part of its size in queues and counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// Nothing that is not in the packet's size already.
@@ -146,7 +146,7 @@ const AAL5_TRAILER: u64 = 8;
 /// A scheduled change of one direction. What is `None` stays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// When.
+    /// The time of the change.
     pub at: Time,
     /// A new rate; zero is an outage: the transmitter stops and its queue waits.
     pub rate: Option<Rate>,
@@ -161,27 +161,27 @@ pub struct Change {
 pub struct GroupSpec {
     /// The group's name; its flows are `name` where there is one, `name.1`, `name.2` ... otherwise.
     pub name: String,
-    /// How many flows.
+    /// The number of flows.
     pub count: u32,
-    /// Where data comes from.
+    /// The node that data comes from.
     pub from: NodeId,
-    /// Where data goes.
+    /// The node that data goes to.
     pub to: NodeId,
     /// Gives each flow a source host behind `from` and a sink host behind `to`, on links of its own.
     pub access: Option<AccessSpec>,
     /// The protocol.
     pub transport: TransportSpec,
-    /// What the application does.
+    /// The work of the application.
     pub workload: WorkloadSpec,
-    /// How fast the application at the sink reads; as fast as data is delivered without.
+    /// The pace at which the application at the sink reads; as fast as data is delivered without.
     pub reading: Option<Arc<ReadingSpec>>,
-    /// When flows start.
+    /// The times at which flows start.
     pub start: Time,
     /// Each flow starts at a random time, uniform in this span after `start`; zero for all at once.
     pub spread: Duration,
     /// Flow number i (from 0) starts i times this later.
     pub stagger: Duration,
-    /// When the applications stop writing.
+    /// The time at which the applications stop writing.
     pub stop: Option<Time>,
     /// Acknowledgements and other control PDUs skip the network and arrive after this delay, without loss.
     pub control_channel: Option<Duration>,
@@ -190,23 +190,23 @@ pub struct GroupSpec {
     /// up the phase in which flows otherwise meet full queues (Floyd and Jacobson 1992, section 4). A host with an access
     /// link of its own adds it to the [`jitter`](DirectionSpec::jitter) of that.
     pub overhead: Duration,
-    /// How much the flows matter, for gates and for queues that heed it: from 1, the highest, to [`LOWEST_PRIORITY`].
+    /// The flows' importance for gates and for queues that heed it: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
 }
 
 impl GroupSpec {
-    /// How many ends of a flow send data: the sink answers requests.
+    /// The number of ends of a flow that send data: the sink answers requests.
     fn senders(&self) -> u32 {
         1 + u32::from(matches!(self.workload, WorkloadSpec::RequestResponse { .. }))
     }
 
-    /// How many lines each flow has for the [`overhead`](Self::overhead) of its hosts, behind all other lines of its own:
+    /// The lines of each flow for the [`overhead`](Self::overhead) of its hosts, behind all other lines of its own:
     /// none where access links have it.
     pub(crate) fn overhead_links(&self) -> u32 {
         if self.overhead.is_zero() || self.access.is_some() { 0 } else { self.senders() }
     }
 
-    /// How many lines each flow has of its own: those of its access, its control channels, its hosts' overhead.
+    /// The number of lines of each flow's own: those of its access, its control channels, its hosts' overhead.
     pub(crate) fn own_links(&self) -> u32 {
         let access = if self.access.is_some() { 4 } else { 0 };
         let channels = if self.control_channel.is_some() { self.senders() } else { 0 };
@@ -224,8 +224,8 @@ impl GroupSpec {
     }
 }
 
-/// How fast the application at a flow's sink reads what is delivered to it. What it has not read takes room at the
-/// receiver, whose window closes.
+/// The pace at which the application at a flow's sink reads what is delivered to it. What it has not read takes room
+/// at the receiver, whose window closes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadingSpec {
     /// The rate of payload at the start: [`Rate::MAX`] is at once, zero not at all.
@@ -237,7 +237,7 @@ pub struct ReadingSpec {
 /// A change of the rate at which an application reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadingChange {
-    /// When.
+    /// The time of the change.
     pub at: Time,
     /// The new rate of payload.
     pub rate: Rate,
@@ -329,7 +329,7 @@ pub enum TransportSpec {
     },
 }
 
-/// What an application does.
+/// The work of an application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadSpec {
     /// Always has more to send (ftp).
@@ -349,9 +349,9 @@ pub enum WorkloadSpec {
     },
     /// Writes at a constant rate during `on`, nothing during `off`.
     OnOff {
-        /// How long it writes; the mean where `random`.
+        /// The time for which it writes; the mean where `random`.
         on: Duration,
-        /// How long it is silent; the mean where `random`.
+        /// The time for which it is silent; the mean where `random`.
         off: Duration,
         /// The rate while on; `None` is greedy while on.
         rate: Option<Rate>,
@@ -372,7 +372,7 @@ pub enum WorkloadSpec {
     Poisson {
         /// The mean time between arrivals.
         gap: Duration,
-        /// How large each transfer is.
+        /// The size of each transfer.
         size: SizeSpec,
     },
     /// The source asks, the sink answers, the source thinks, and again, one connection each way.
@@ -423,7 +423,7 @@ pub enum SizeSpec {
     },
 }
 
-/// What is recorded along the way.
+/// The measurements to record along the way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasureSpec {
     /// Sample series this often; `None` records no series.

@@ -25,7 +25,7 @@ use thalweg_queue::feedback::FeedbackSpec;
 /// Violations that are kept; of further ones only the number.
 const MAX_VIOLATIONS: usize = 100;
 
-/// What a replay counted, over the whole run.
+/// The counts of a replay, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
     /// Records.
@@ -50,7 +50,7 @@ pub struct Replay {
     pub most_under_way: u64,
 }
 
-/// Where a packet is.
+/// The place where a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Its endpoint has just sent it.
@@ -74,7 +74,7 @@ struct Packet {
     copy: bool,
     /// There is or was another of the same number: records do not tell which of them they are of.
     twin: bool,
-    /// Where it came from; known from its first link on.
+    /// The node it came from; known from its first link on.
     origin: Option<Node>,
 }
 
@@ -98,7 +98,7 @@ pub struct Verifier {
     damage_is_vague: bool,
     counts: Replay,
     accounts: Accounts,
-    /// When counting begins.
+    /// The time at which counting begins.
     warm: Time,
     is_counting: bool,
     violations: Vec<Violation>,
@@ -281,7 +281,7 @@ impl Verifier {
         self.put(record.packet, Packet { place, since, size, flow, damaged, data, copy, twin, origin });
     }
 
-    /// Where a message enters the network: at the node whose queue speaks, which must be one that does.
+    /// The place at which a message enters the network: the node whose queue speaks, which must be one that does.
     fn place_of_message(&mut self, record: &Record<'_>) -> Place {
         let Some(link) = self.plan.link(record.link) else { return Place::Sent };
         let tail = link.tail;
@@ -350,7 +350,7 @@ impl Verifier {
         }
     }
 
-    /// What a wire does to the packet that just entered it.
+    /// Follows what a wire does to the packet that just entered it.
     fn on_wire(&mut self, record: &Record<'_>) {
         let now = self.now;
         let entered = |packet: &Packet| {
@@ -497,7 +497,7 @@ impl Verifier {
         }
     }
 
-    /// What the run counted itself.
+    /// Checks the run's own counts.
     fn check_counts(&mut self, result: &RunResult) {
         let (run, replay) = (result.conservation, self.counts);
         let mut counts = vec![
@@ -528,7 +528,7 @@ impl Verifier {
         }
     }
 
-    /// What the run says of flows, and that the packets of each group went somewhere.
+    /// Checks what the run says of flows, and that the packets of each group went somewhere.
     fn check_flows(&mut self, result: &RunResult) {
         if self.damage_is_vague {
             return;

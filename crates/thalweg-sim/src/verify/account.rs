@@ -1,4 +1,4 @@
-//! What became of the data packets of each flow, to be compared with what the run says of the flow.
+//! The account of the data packets of each flow, to be compared with what the run says of the flow.
 
 use crate::result::FlowResult;
 use crate::trace::{PacketId, Record};
@@ -22,7 +22,7 @@ pub(super) struct Account {
     is_uneven: bool,
 }
 
-/// How far a connection is.
+/// The progress of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     incarnation: u16,
@@ -109,8 +109,8 @@ impl Accounts {
         account.is_uneven |= overtaken;
     }
 
-    /// What the run says of a flow and the replay does not: what, by the run, by the replay. Of packets sent, so many may
-    /// be with hosts that are at work on them.
+    /// The differences between what the run says of a flow and the replay: name, value by the run, value by the replay.
+    /// Of packets sent, so many may be with hosts that are at work on them.
     pub fn differences(&self, flow: u32, said: &FlowResult, at_work: u64) -> Vec<(&'static str, u64, u64)> {
         let now = self.flows.get(flow as usize).copied().unwrap_or_default();
         let base = self.base.as_ref().and_then(|base| base.get(flow as usize)).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a replay knows of one direction of a link.
+//! The state of one direction of a link, as a replay knows it.
 
 use super::plan::{Budget, framed, hold, keeps_order, promise, service_time};
 use super::violation::Fault;
@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::Limit;
 
-/// When a packet on a wire may arrive: at one of two times (two where the link changed at the moment of transmission),
-/// or up to `hold` later.
+/// The times at which a packet on a wire may arrive: one of two (two where the link changed at the moment of
+/// transmission), or up to `hold` later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     earlier: Time,
@@ -36,7 +36,7 @@ impl Due {
     }
 }
 
-/// What one direction did, over the whole run.
+/// The totals of one direction, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub packets: u64,
@@ -86,7 +86,7 @@ pub(super) struct LinkState {
     /// The transmitter is busy until then, at least.
     free_at: Time,
     waiting: VecDeque<Waiting>,
-    /// How many of those are urgent or vague: where none is, the queue need not be searched.
+    /// The number of those that are urgent or vague: where none is, the queue need not be searched.
     special: usize,
     bytes: u64,
     wire: Option<VecDeque<PacketId>>,

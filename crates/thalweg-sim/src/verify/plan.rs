@@ -1,4 +1,4 @@
-//! What a specification says of each link and flow, by the numbers that records use.
+//! The properties of each link and flow in a specification, by the numbers that records use.
 
 use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl Plan {
         Self { core, names, groups }
     }
 
-    /// How many directions the specification itself has.
+    /// The number of directions of the specification itself.
     pub fn core_links(&self) -> usize {
         self.core.len()
     }
@@ -222,7 +222,7 @@ pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
         })
 }
 
-/// How long a wire holds packets back at most.
+/// The longest time for which a wire holds packets back.
 pub(super) fn hold(impairment: &ImpairmentSpec) -> Duration {
     impairment
         .reorder
@@ -230,7 +230,7 @@ pub(super) fn hold(impairment: &ImpairmentSpec) -> Duration {
         .map_or(Duration::ZERO, |reorder| reorder.delay)
 }
 
-/// How long a packet of `size` bytes takes at `rate`, rounded up to a picosecond; `None` in an outage.
+/// The time that a packet of `size` bytes takes at `rate`, rounded up to a picosecond; `None` in an outage.
 pub(super) fn service_time(rate: Rate, framing: Framing, size: u32) -> Option<Duration> {
     if rate == Rate::MAX {
         return Some(Duration::ZERO);
@@ -250,11 +250,11 @@ pub(super) fn framed(framing: Framing, size: u32) -> u64 {
     }
 }
 
-/// What a link with a capacity trace has let go.
+/// The account of what a link with a capacity trace has let go.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     trace: Arc<CapacityTrace>,
-    /// When the last packet that arrived had left.
+    /// The time at which the last packet that arrived had left.
     last: Time,
     /// Bytes that its opportunity has left at most.
     left: u64,

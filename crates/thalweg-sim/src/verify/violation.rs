@@ -1,4 +1,4 @@
-//! What a replay found to be wrong.
+//! The violations that a replay finds.
 
 use crate::trace::{PacketId, Step};
 use core::fmt;
@@ -7,19 +7,19 @@ use thalweg_proto::units::{Bytes, Time};
 /// A record or a result that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When.
+    /// The time of the violation.
     pub time: Time,
     /// At which direction of which link, as in [`Record::link`](crate::trace::Record::link).
     pub link: Option<u32>,
     /// That link's name, and where it leads.
     pub place: String,
-    /// Which packet.
+    /// The packet at fault, if it is one packet's.
     pub packet: Option<PacketId>,
-    /// What is wrong.
+    /// The fault that was found.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The faults that a replay can find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A record is earlier than the one before it.
@@ -55,26 +55,26 @@ pub enum Fault {
     },
     /// A transmitter began before it was done with the packet before: the link is above its rate.
     AboveRate {
-        /// When it was done at the earliest.
+        /// The time at which it was done at the earliest.
         free_at: Time,
     },
     /// A transmitter began while its rate was zero.
     Outage,
     /// A packet left a link with a capacity trace when the trace let nothing, or less than the packet, go.
     AboveCapacity {
-        /// When it left.
+        /// The time at which it left.
         left: Time,
     },
     /// A packet arrived too early or too late.
     WrongArrival {
-        /// When it was to arrive, at the earliest.
+        /// The earliest time at which it was to arrive.
         from: Time,
         /// And at the latest.
         to: Time,
     },
     /// A packet that should have arrived never did.
     Overdue {
-        /// When it was to arrive, at the latest.
+        /// The latest time at which it was to arrive.
         due: Time,
     },
     /// A packet passed another on a wire that keeps the order.
@@ -98,7 +98,7 @@ pub enum Fault {
     WrongDestination,
     /// The result counts something else than the replay.
     Miscounted {
-        /// What.
+        /// The name of the count.
         what: &'static str,
         /// By the result.
         result: u64,
@@ -107,7 +107,7 @@ pub enum Fault {
     },
     /// There were more violations than are kept.
     More {
-        /// How many.
+        /// The number of them.
         count: u64,
     },
 }
