@@ -30,7 +30,7 @@ use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 
 /// Core directions that have series at most; further ones only have totals.
 const MAX_WATCHED_LINKS: usize = 64;
-/// What a watched flow records, in order.
+/// The quantities that a watched flow records, in order.
 pub(crate) const FLOW_SERIES: [Quantity; 6] = [
     Quantity::Window,
     Quantity::InFlight,
@@ -39,7 +39,7 @@ pub(crate) const FLOW_SERIES: [Quantity; 6] = [
     Quantity::Goodput,
     Quantity::Unread,
 ];
-/// What a watched direction records, in order.
+/// The quantities that a watched direction records, in order.
 pub(crate) const LINK_SERIES: [Quantity; 6] = [
     Quantity::QueuePackets,
     Quantity::QueueBytes,

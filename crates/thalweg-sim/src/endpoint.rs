@@ -34,7 +34,7 @@ pub(crate) enum AnyEngine {
     CustomSender(Box<Box<dyn window::AnySender<Length>>>),
 }
 
-/// What an application or a gate tells an engine.
+/// A command of an application or a gate to an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command {
     Write(Length),
@@ -202,7 +202,7 @@ impl AnyEngine {
         }
     }
 
-    /// What a sending engine has counted and believes; `None` for others.
+    /// The counts and estimates of a sending engine; `None` for others.
     pub fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         match self {
             Self::WindowSender(engine) => Some(engine.stats(now).common),
@@ -219,7 +219,7 @@ impl AnyEngine {
         }
     }
 
-    /// What a receiving engine has taken; nothing for others.
+    /// The counts of what a receiving engine has taken; nothing for others.
     pub fn receiver_counts(&self) -> ReceiverCounts {
         match self {
             Self::WindowReceiver(engine) => engine.counts(),
@@ -236,7 +236,7 @@ impl AnyEngine {
         }
     }
 
-    /// What a sending engine has counted since its flow began; zero for others.
+    /// The counts of a sending engine since its flow began; zero for others.
     pub fn sender_counts(&self, now: Time) -> Counts {
         let Some(stats) = self.sender_stats(now) else { return Counts::default() };
         let (segments, segment_delays, longest_segment_delay) = match self {
@@ -261,7 +261,7 @@ impl AnyEngine {
     }
 }
 
-/// What the engines of connections count, over their whole life.
+/// The counts of the engines of connections, over their whole life.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     /// By the receivers.
@@ -312,7 +312,7 @@ impl Counts {
         }
     }
 
-    /// What was counted since `base`; round-trip times are those of the whole life.
+    /// The counts since `base`; round-trip times are those of the whole life.
     pub fn since(&self, base: &Self) -> Self {
         let mut limits = self.limits;
         for (limit, before) in limits.iter_mut().zip(base.limits) {
@@ -336,7 +336,7 @@ impl Counts {
 #[repr(align(64))]
 pub(crate) struct Endpoint {
     pub engine: AnyEngine,
-    /// When its timer event is due; [`Time::MAX`] when none is in the queue.
+    /// The time at which its timer event is due; [`Time::MAX`] when none is in the queue.
     pub armed: Time,
     pub way: Way,
     /// Packets sent.
@@ -346,7 +346,7 @@ pub(crate) struct Endpoint {
     /// Bytes on the wire beside the payload of a data packet, and of a packet without payload.
     pub header: u32,
     pub control: u32,
-    /// Which use of its connection's slot this is.
+    /// The use of its connection's slot that this is.
     pub incarnation: u16,
     /// It waits for its host.
     pub waiting: bool,
@@ -360,12 +360,12 @@ pub(crate) struct Endpoint {
     pub gate: u16,
 }
 
-/// How packets leave an end of a flow.
+/// The way by which packets leave an end of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     /// The access link, [`NONE`] for a flow that starts in the network.
     pub first: u32,
-    /// Where the route starts.
+    /// The position at which the route starts.
     pub route: u32,
     /// The access link at the far end.
     pub exit: u32,
@@ -390,7 +390,7 @@ impl Endpoint {
         gate: NO_GATE,
     };
 
-    /// How large a packet with this PDU is on the wire.
+    /// The size on the wire of a packet with this PDU.
     #[inline]
     pub fn wire_size(&self, pdu: &Pdu) -> u32 {
         match pdu {
@@ -469,7 +469,7 @@ impl Transport {
         }
     }
 
-    /// What is delivered takes room at the receiver until the application has read it.
+    /// Makes delivered data take room at the receiver until the application has read it.
     pub fn set_reading(&mut self) {
         match self {
             Self::Window { receiver, .. } => Arc::make_mut(receiver).wait_for_consumption = true,
@@ -479,7 +479,7 @@ impl Transport {
         }
     }
 
-    /// Which share of the rate that both ends agreed upon a rate of payload is; `None` where no rate is agreed upon.
+    /// The share that a rate of payload is of the rate both ends agreed upon; `None` where no rate is agreed upon.
     pub fn reading_share(&self, rate: Rate) -> Option<f64> {
         let Self::Sstp { sender, header, .. } = self else { return None };
         let packet = f64::from(sender.packet);

@@ -7,7 +7,7 @@ use thalweg_proto::transport::Breach;
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_queue::feedback::{Audience, FeedbackSpec};
 
-/// Why a simulation cannot be built, or not run to its end.
+/// The reasons for which a simulation cannot be built, or not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecError {
     /// A link or group names a node that does not exist.
@@ -42,14 +42,14 @@ pub enum SpecError {
     Reading {
         /// The group.
         of: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
     /// A link's impairments or capacity are not valid.
     Link {
         /// The link or group.
         of: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// More of something than can be numbered.
@@ -65,7 +65,7 @@ pub enum SpecError {
         of: String,
         /// The simulated time.
         at: Time,
-        /// Who did what.
+        /// The part at fault and what it did.
         breach: Breach,
     },
 }
@@ -116,7 +116,7 @@ impl TransportSpec {
         }
     }
 
-    /// Whether routers that give this feedback tell the scheme's sources.
+    /// True if routers that give this feedback tell the scheme's sources.
     pub fn hears(&self, feedback: &FeedbackSpec) -> bool {
         feedback.audience == Audience::All || self.feedback() == Some(feedback.policy.kind())
     }
@@ -134,7 +134,7 @@ impl TransportSpec {
 }
 
 impl GroupSpec {
-    /// Why the applications of this group cannot read as they are said to, if they cannot.
+    /// The reason for which the applications of this group cannot read as they are said to, if they cannot.
     pub fn reading_fault(&self) -> Option<&'static str> {
         let reading = self.reading.as_deref()?;
         if matches!(self.transport, TransportSpec::Datagram { .. }) {

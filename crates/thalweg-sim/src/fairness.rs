@@ -1,4 +1,4 @@
-//! How evenly flows share.
+//! Measures of how evenly flows share.
 
 /// Jain's fairness index (Jain, Chiu and Hawe 1984): `(sum x)^2 / (n * sum x^2)`, from 1/n (one has all) to 1 (all
 /// alike). 1 where nobody has anything.

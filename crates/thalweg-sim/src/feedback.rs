@@ -24,7 +24,7 @@ pub(crate) struct Watched {
     pub bytes: u64,
 }
 
-/// How messages travel from queues that speak to the sources that listen.
+/// The ways of messages from queues that speak to the sources that listen.
 #[derive(Debug, Default)]
 pub(crate) struct MessageWays {
     /// By queue, group, and whether the flow's answers are meant: where the route starts, and its links.
@@ -44,17 +44,17 @@ impl MessageWays {
 }
 
 impl<T: Tracer> Simulation<T> {
-    /// What is described of the feedback of a watched queue.
+    /// The specification of the feedback of a watched queue.
     fn feedback_spec(&self, link: u32) -> Option<FeedbackSpec> {
         self.network.direction(link).feedback
     }
 
-    /// Whether the discipline at `link` sees the packets that find the line free too.
+    /// True if the discipline at `link` sees the packets that find the line free too.
     fn sees_all(&self, link: u32) -> bool {
         self.network.direction(link).queue.sees_all()
     }
 
-    /// What the policy at `link` sees of a packet.
+    /// The view of a packet that the policy at `link` has.
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
@@ -95,7 +95,7 @@ impl<T: Tracer> Simulation<T> {
         View { now: self.now, packets, bytes, rate: self.network.rate(link), busy_until }
     }
 
-    /// What the queue at `link` has just dropped.
+    /// The packets that the queue at `link` has just dropped.
     fn dropped(&self, link: u32) -> Vec<Passing> {
         self.network.dropped.iter().map(|victim| self.passing(link, victim.entry.packet)).collect()
     }

@@ -65,7 +65,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// What both ends of a connection have counted, over its whole life.
+    /// The counts of both ends of a connection, over its whole life.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
         let [sender, receiver] = [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine);
         Counts { taken: receiver.receiver_counts(), ..sender.sender_counts(self.now) }
@@ -81,7 +81,7 @@ impl<T: Tracer> Simulation<T> {
         counts
     }
 
-    /// What both ends of a connection have counted, where they are those of two-level flow control.
+    /// The counts of both ends of a connection, where they are those of two-level flow control.
     pub(crate) fn two_level_counts(&self, connection: u32) -> Option<TwoLevelCounts> {
         let [sender, receiver] = [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine);
         let (AnyEngine::SstpSender(sender), AnyEngine::SstpReceiver(receiver)) = (sender, receiver) else {
@@ -300,7 +300,7 @@ impl<T: Tracer> Simulation<T> {
         results
     }
 
-    /// What a transmitter did. Plain access links, most of those of a large network, keep no account.
+    /// The measurements of a transmitter. Plain access links, most of those of a large network, keep no account.
     fn link_result(&self, number: u32, counted: Duration) -> Option<LinkResult> {
         let transmitter = self.network.transmitters.get(number as usize)?;
         let station = self.network.station(number)?;

@@ -21,7 +21,7 @@ pub(crate) const MAX_FLOWS_WITH_DELAY: u32 = 1000;
 /// "No connection".
 pub(crate) const NO_CONNECTION: u32 = u32::MAX;
 
-/// What a connection is for.
+/// The role of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The flow's own, from source to sink.
@@ -38,9 +38,9 @@ pub(crate) struct Connection {
     pub flow: u32,
     pub role: Role,
     pub opened: Time,
-    /// When its receiver got data last.
+    /// The time at which its receiver got data last.
     pub delivered_at: Time,
-    /// What a transfer of its own has to carry; zero for others.
+    /// The bytes that a transfer of its own has to carry; zero for others.
     pub size: u64,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Group {
     pub routes: [u32; 2],
     /// The route of control PDUs out of band.
     pub control: Option<u32>,
-    /// Where the lines for the overhead of hosts begin among a flow's own.
+    /// The place among a flow's own lines at which those for the overhead of hosts begin.
     pub overhead: Option<u32>,
     /// Its flows have hosts of their own, on links of their own.
     pub has_access: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Group {
     pub delay: Histogram,
 }
 
-/// What became of a flow's packets in the network, after the warm-up.
+/// The fates of a flow's packets in the network, after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     /// Packets of the flow, in either direction, that queues dropped.
@@ -188,7 +188,7 @@ impl Flow {
 }
 
 impl Group {
-    /// How packets of one of its flows leave the source, and the sink.
+    /// The ways by which packets of one of its flows leave the source, and the sink.
     pub fn ways(&self, flow: &Flow) -> [Way; 2] {
         let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
         let [source, sink] = flow.hosts;

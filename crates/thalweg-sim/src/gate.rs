@@ -15,9 +15,9 @@ pub(crate) const NO_GATE: u16 = u16::MAX;
 #[derive(Debug)]
 pub(crate) struct NodeGate {
     gate: Gate,
-    /// When its timer event is due; [`Time::MAX`] when none is in the queue.
+    /// The time at which its timer event is due; [`Time::MAX`] when none is in the queue.
     armed: Time,
-    /// What it wants is being done: what it hears on the way it acts on afterwards.
+    /// True while its wishes are being carried out: it acts afterwards on what it hears on the way.
     is_draining: bool,
 }
 

@@ -13,7 +13,7 @@ use thalweg_proto::units::Duration;
 /// Packets that wait for a host's processor; further ones are dropped.
 const MAX_WAITING: usize = 1 << 16;
 
-/// What a processor is working on.
+/// The job that a processor is working on.
 #[derive(Debug)]
 enum Job {
     Receive { endpoint: EndpointId, packet: u32 },

@@ -1,4 +1,4 @@
-//! What transmitters are called, for people and for random streams.
+//! The names of transmitters, for people and for random streams.
 
 use thalweg_proto::random::Stream;
 

@@ -23,30 +23,30 @@ pub(crate) const EXIT: u32 = u32::MAX - 1;
 pub(crate) struct Network {
     pub packets: Packets,
     pub transmitters: Vec<Transmitter>,
-    /// What those have beside them that are not plain access links.
+    /// The stations of those that are not plain access links.
     pub stations: Vec<Station>,
-    /// What transmitters are described by; those of access links share theirs.
+    /// The descriptions of transmitters; those of access links share theirs.
     pub directions: Vec<DirectionSpec>,
     /// [`picos_per_byte`](crate::transmitter::picos_per_byte) of each of those.
     pub speeds: Vec<u64>,
     /// Routes: transmitters and perhaps [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
-    /// What transmitters are called.
+    /// The names of transmitters.
     pub names: Names,
     /// Scheduled changes and the transmitters that they are for.
     pub changes: Vec<(u32, Change)>,
-    /// How long transmitters still worked, when counting began, on what they had in service then.
+    /// The time for which transmitters still worked, when counting began, on what they had in service then.
     pub in_service: BTreeMap<u32, Duration>,
     /// Packets that have left a transmitter.
     pub hops: u64,
     /// For queues to tell what they drop; empty between two events.
     pub dropped: Vec<Dropped>,
-    /// What routers tell sources.
+    /// The messages of routers to sources.
     pub messages: MessageWays,
 }
 
 impl Network {
-    /// What a transmitter has beside it, if it has anything.
+    /// The station that a transmitter has beside it, if it has one.
     #[inline]
     pub fn station(&self, link: u32) -> Option<&Station> {
         Some(&self.stations[self.transmitters[link as usize].station()?])
@@ -58,7 +58,7 @@ impl Network {
         Some(&mut self.stations[self.transmitters[link as usize].station()?])
     }
 
-    /// What describes a transmitter.
+    /// The description of a transmitter.
     #[inline]
     pub fn direction(&self, link: u32) -> &DirectionSpec {
         &self.directions[self.transmitters[link as usize].spec as usize]
@@ -103,7 +103,7 @@ impl Network {
         self.routes[start as usize..].iter().copied().take_while(|&hop| hop != END)
     }
 
-    /// Where the next packet to arrive at the end of `link` goes from there, unless the wire is empty.
+    /// The place to which the next packet to arrive at the end of `link` goes, unless the wire is empty.
     #[inline]
     pub fn destination(&self, link: usize) -> Destination {
         let Some(packet) = self.packets.find(self.transmitters[link].first) else {
@@ -142,7 +142,7 @@ impl Network {
     }
 }
 
-/// Where a packet goes next.
+/// The place to which a packet goes next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Destination {
     Link(u32),
@@ -301,7 +301,7 @@ impl<T: Tracer> Simulation<T> {
         (entry, left)
     }
 
-    /// What came out of a queue enters service; so many are left.
+    /// Puts into service the packet that came out of a queue; so many are left.
     #[inline]
     pub(crate) fn serve(&mut self, link: u32, entry: Option<Entry>, left: u64) {
         let Some(entry) = entry else { return };
@@ -396,7 +396,7 @@ impl<T: Tracer> Simulation<T> {
         self.wheel.push(arrives, Kind::Stray.key(packet));
     }
 
-    /// What an impaired wire does to a packet.
+    /// Lets an impaired wire lose, damage, copy or delay a packet.
     fn impair(&mut self, link: u32, packet: u32, arrives: Time) {
         let station = self.network.station_mut(link);
         let Some(extra) = station.and_then(|station| station.extra.as_deref_mut()) else { return };

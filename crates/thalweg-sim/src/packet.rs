@@ -18,7 +18,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// When it reaches the far end of the link that it is on.
+    /// The time at which it reaches the far end of the link that it is on.
     pub arrives_at: Time,
     /// The packet behind it on the same wire; the link for a packet off the wire's order.
     pub next: u32,
@@ -32,9 +32,9 @@ pub(crate) struct Packet {
     pub size: u32,
     /// Counts what its endpoint has sent.
     pub serial: u32,
-    /// When its endpoint sent it.
+    /// The time at which its endpoint sent it.
     pub sent_at: Time,
-    /// Which use of the connection's slot it belongs to.
+    /// The use of the connection's slot that it belongs to.
     pub incarnation: u16,
     pub flags: Flags,
     pub(crate) cargo: Cargo,
@@ -103,7 +103,7 @@ pub(crate) enum SscopCargo {
     },
 }
 
-/// What the packets of an endpoint have in common: the priority of their flow, and whether they may be marked.
+/// The properties that packets of an endpoint share: the priority of their flow, and whether they may be marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class(u8);
 
@@ -139,7 +139,7 @@ impl Flags {
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
 
-    /// What all packets of a class have, in the upper byte.
+    /// The flags that all packets of a class have, in the upper byte.
     pub const fn of_class(class: Class) -> Self {
         Self((class.0 as u16) << 8)
     }
@@ -177,7 +177,7 @@ impl Packets {
         Self { packets: Vec::new(), free: NONE, live: 0, large: Vec::new(), free_large: Vec::new() }
     }
 
-    /// How many packets there are.
+    /// The number of packets that there are.
     pub fn live(&self) -> u64 {
         self.live
     }
@@ -246,7 +246,7 @@ impl Packets {
         Cargo::Large(self.large.len() as u32 - 1)
     }
 
-    /// What a packet carries.
+    /// The PDU that a packet carries.
     #[inline]
     pub fn pdu(&self, packet: u32) -> Pdu {
         self.unpack(self.packets[packet as usize].cargo)
@@ -293,7 +293,7 @@ impl Packets {
         }
     }
 
-    /// Whether a PDU carries application data.
+    /// True if a PDU carries application data.
     #[inline]
     pub fn has_payload(&self, cargo: Cargo) -> bool {
         match cargo {
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
     use thalweg_proto::transport::Feedback;
 
-    /// What a simulation of many packets costs in memory and time; growing it is a decision.
+    /// The size of a packet is what a simulation of many costs in memory and time; growing it is a decision.
     #[test]
     fn a_packet_is_a_cache_line() {
         assert_eq!(size_of::<Packet>(), 64);

@@ -1,4 +1,4 @@
-//! What a simulated packet carries.
+//! The protocol data units (PDUs) that simulated packets carry.
 
 use core::ops::Range;
 use thalweg_proto::numbers::Numbered;
@@ -24,7 +24,7 @@ pub enum Pdu {
 }
 
 impl Pdu {
-    /// How many bytes of application data it carries; `None` for control PDUs.
+    /// The bytes of application data that it carries; `None` for control PDUs.
     #[inline]
     pub const fn payload(&self) -> Option<u32> {
         match self {

@@ -27,10 +27,10 @@ pub(crate) struct Reader {
     unread_peak: u64,
     /// The piece that is being read; 0 when there is none.
     reading: u64,
-    /// What of it was left at `since`, in bits times the picoseconds of a second.
+    /// The part of it that was left at `since`, in bits times the picoseconds of a second.
     left: u128,
     since: Time,
-    /// When its event is due; [`Time::MAX`] when none is in the queue.
+    /// The time at which its event is due; [`Time::MAX`] when none is in the queue.
     armed: Time,
     /// Its steps are being taken.
     stepping: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Reader {
     ending: bool,
 }
 
-/// What a reader does next.
+/// The next step of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReadStep {
     /// So many bytes have been read.
@@ -68,12 +68,12 @@ impl Reader {
         }
     }
 
-    /// When its event is due.
+    /// The time at which its event is due.
     pub fn armed(&self) -> Option<Time> {
         (self.armed < Time::MAX).then_some(self.armed)
     }
 
-    /// What was delivered and is not read.
+    /// The bytes that were delivered and are not read.
     pub fn unread(&self) -> Bytes {
         Bytes::new(self.unread)
     }
@@ -126,7 +126,7 @@ impl Reader {
         self.since = now;
     }
 
-    /// When the piece will have been read, as things are.
+    /// The time at which the piece will have been read, as things are.
     fn read_at(&self) -> Time {
         if self.reading == 0 || self.rate.is_zero() {
             return Time::MAX;

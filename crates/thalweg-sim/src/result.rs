@@ -56,10 +56,10 @@ pub struct Transfer {
     pub start: Time,
     /// The time at which its last byte was delivered; `None` where that has not happened.
     pub end: Option<Time>,
-    /// The time with the network to itself and a sender that never waits: from the start of the first packet's
-    /// transmission to the arrival of the last one, by the sizes of its packets on the wire, the rates and delays of its
-    /// path at the start of the run, and what its hosts need for data packets; of an exchange there and back. `None`
-    /// where a rate is zero, and for an exchange that has not ended.
+    /// The time it takes with the network to itself and a sender that never waits: from the start of the first
+    /// packet's transmission to the arrival of the last one, by the sizes of its packets on the wire, the rates and
+    /// delays of its path at the start of the run, and what its hosts need for data packets; of an exchange there and
+    /// back. `None` where a rate is zero, and for an exchange that has not ended.
     pub ideal: Option<Duration>,
 }
 

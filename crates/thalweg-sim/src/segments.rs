@@ -1,4 +1,4 @@
-//! How long the segments of two-level flow control take.
+//! The time that the segments of two-level flow control take.
 
 use crate::result::SegmentDelay;
 use std::collections::VecDeque;
@@ -14,9 +14,9 @@ use thalweg_proto::units::{Duration, Time};
 /// counts. A segment is counted when all before it have been accepted too.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentTimes {
-    /// When each segment from the lowest on that is not counted began, and when it was accepted last.
+    /// The times at which each segment from the lowest on that is not counted began, and was accepted last.
     segments: VecDeque<(Time, Time)>,
-    /// How many have been counted since the connection was opened.
+    /// The number of segments counted since the connection was opened.
     delivered: u64,
     count: u64,
     sum: Duration,
@@ -56,7 +56,7 @@ impl SegmentTimes {
         self.delivered
     }
 
-    /// What was counted.
+    /// The delays of the segments that were counted.
     pub fn delay(&self) -> SegmentDelay {
         SegmentDelay { count: self.count, mean: mean(self.sum, self.count), max: self.max }
     }

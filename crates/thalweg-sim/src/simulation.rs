@@ -21,7 +21,7 @@ use thalweg_proto::sstp;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window;
 
-/// Whether a simulation has more to do.
+/// The status of a simulation: whether it has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// There is more to do.
@@ -32,7 +32,7 @@ pub enum Status {
     Broken,
 }
 
-/// What an event is for. The order is that in which events of one time are handled: what leaves makes room before
+/// The purposes of events. The order is that in which events of one time are handled: what leaves makes room before
 /// what arrives, and measurement sees the state after all else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -104,7 +104,7 @@ impl Kind {
 pub struct Simulation<T: Tracer = NoTrace> {
     pub(crate) now: Time,
     pub(crate) finished: bool,
-    /// What ended the run before its time.
+    /// The error that ended the run before its time.
     pub(crate) error: Option<Box<SpecError>>,
     pub(crate) seed: u64,
     pub(crate) warmup: Duration,
@@ -182,7 +182,7 @@ impl<T: Tracer> Simulation<T> {
         }
     }
 
-    /// What ended the run before its time: a part that is not of this project, with the simulated time.
+    /// The error that ended the run before its time, of a part that is not of this project, with the simulated time.
     pub fn error(&self) -> Option<&SpecError> {
         self.error.as_deref()
     }
@@ -502,7 +502,7 @@ impl<T: Tracer> Simulation<T> {
     }
 }
 
-/// Whether a PDU is data that has not been sent before: retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+/// True if a PDU is data not sent before: retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
 fn is_first_time(pdu: &Pdu) -> bool {
     matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
 }

@@ -200,8 +200,8 @@ impl GroupSpec {
         1 + u32::from(matches!(self.workload, WorkloadSpec::RequestResponse { .. }))
     }
 
-    /// The lines of each flow for the [`overhead`](Self::overhead) of its hosts, behind all other lines of its own:
-    /// none where access links have it.
+    /// The number of a flow's lines for the [`overhead`](Self::overhead) of its hosts, behind all other lines of its
+    /// own: none where access links have it.
     pub(crate) fn overhead_links(&self) -> u32 {
         if self.overhead.is_zero() || self.access.is_some() { 0 } else { self.senders() }
     }

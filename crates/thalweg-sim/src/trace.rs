@@ -18,7 +18,7 @@ pub struct PacketId {
     pub router: bool,
 }
 
-/// What happened to a packet.
+/// The events in the life of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An endpoint sent it; or the router whose queue, that of `link`, speaks.
@@ -44,14 +44,14 @@ pub enum Step {
 /// One step of one packet.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
-    /// When.
+    /// The time of the step.
     pub time: Time,
-    /// What.
+    /// The step that the packet took.
     pub step: Step,
     /// At which direction of which link (a position in the simulation's table of transmitters); `u32::MAX` at
     /// endpoints.
     pub link: u32,
-    /// Which packet.
+    /// The packet's identity.
     pub packet: PacketId,
     /// Of which flow.
     pub flow: u32,
@@ -63,7 +63,7 @@ pub struct Record<'a> {
     pub marked: bool,
     /// Its size on the wire in bytes.
     pub size: u32,
-    /// What it carries.
+    /// The PDU that it carries.
     pub pdu: &'a Pdu,
 }
 

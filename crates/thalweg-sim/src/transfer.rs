@@ -97,7 +97,7 @@ impl Completions {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransferList {
     kept: Vec<Transfer>,
-    /// How many were not kept.
+    /// The number of transfers that were not kept.
     left_out: u64,
 }
 
@@ -179,9 +179,9 @@ impl<T: Tracer> Simulation<T> {
         unfinished
     }
 
-    /// How long a transfer takes that has the network to itself and a sender that never waits: from the start of the first
-    /// packet's transmission at the source to the arrival of the last one at the sink, and for a response the same way
-    /// back. None where a rate of the path is zero.
+    /// The time that a transfer takes with the network to itself and a sender that never waits: from the start of the
+    /// first packet's transmission at the source to the arrival of the last one at the sink, and for a response the
+    /// same way back. None where a rate of the path is zero.
     fn ideal(&self, flow: u32, there: u64, back: u64) -> Option<Duration> {
         let flow = &self.flows[flow as usize];
         let group = &self.groups[flow.group as usize];
@@ -202,8 +202,8 @@ impl<T: Tracer> Simulation<T> {
         Some(total)
     }
 
-    /// How long each stage of a way works on a packet of `size` bytes, and how far it is from there to the next one: the
-    /// source's host, each link, and the host at the `end`.
+    /// The time that each stage of a way works on a packet of `size` bytes, and the delay from there to the next one:
+    /// the source's host, each link, and the host at the `end`.
     fn stages(&self, way: Way, end: u32, size: u32, stages: &mut Vec<(Duration, Duration)>) -> Option<()> {
         let host = |number: u32| {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
@@ -227,8 +227,9 @@ impl<T: Tracer> Simulation<T> {
     }
 }
 
-/// How long packets take through stages that each work on one at a time: `full` ones that are alike, and one behind them
-/// that is not. Of packets that are alike the last leaves the slowest stage last, and waits nowhere behind it.
+/// The time that packets take through stages that each work on one at a time: `full` ones that are alike, and one
+/// behind them that is not. Of packets that are alike the last leaves the slowest stage last, and waits nowhere behind
+/// it.
 fn one_way(
     full: u64,
     has_last: bool,

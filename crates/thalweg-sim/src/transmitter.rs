@@ -21,7 +21,7 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.framing == Framing::None
 }
 
-/// How long a transmitter takes for a byte, where that is a whole number of picoseconds and never changes, and where
+/// The picoseconds that a transmitter takes for a byte, where they are a whole number and never change, and where
 /// packets that find the line free may pass its queue unseen; 0 otherwise.
 pub(crate) fn picos_per_byte(spec: &DirectionSpec) -> u64 {
     let bits = spec.rate.as_bits_per_sec();
@@ -47,17 +47,17 @@ pub(crate) struct Transmitter {
     /// [`station`](Self::station).
     pub line_first: u32,
     pub line_last: u32,
-    /// Where its description is.
+    /// The position of its description.
     pub spec: u32,
     /// A service event is in the event queue.
     pub service_due: bool,
     /// Every change of its queue is recorded.
     pub watched: bool,
-    /// How packets wait for it.
+    /// The way in which packets wait for it.
     pub wait: Wait,
 }
 
-/// How packets wait for a transmitter.
+/// The ways in which packets wait for a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// In a queue.
@@ -69,7 +69,7 @@ pub(crate) enum Wait {
     Watched,
 }
 
-/// What a transmitter has beside it, unless it is a plain one with a mere line: counts, and what is made when first needed.
+/// The things beside a transmitter that is not a plain one with a mere line: counts, and what is made when needed.
 #[derive(Debug, Default)]
 pub(crate) struct Station {
     pub packets: u64,
@@ -90,7 +90,7 @@ pub(crate) struct Waiting {
     pub feedback: Option<Box<Watched>>,
 }
 
-/// What only some directions have.
+/// The parts that only some directions have.
 #[derive(Debug)]
 pub(crate) struct Extra {
     pub rate: Rate,
@@ -110,12 +110,12 @@ pub(crate) struct Extra {
 pub(crate) struct Jitter {
     span: Duration,
     stream: Stream,
-    /// When the packet before arrives.
+    /// The time at which the packet before arrives.
     last: Time,
 }
 
 impl Jitter {
-    /// When a packet arrives that would do so at `arrives` without.
+    /// The time at which a packet arrives that would do so at `arrives` without jitter.
     pub fn put_off(&mut self, arrives: Time) -> Time {
         // Where the wire has become shorter than the longest jitter, what was sent before may be passed nevertheless.
         let behind = self.last.min(arrives + self.span);
@@ -176,7 +176,7 @@ impl Transmitter {
     }
 }
 
-/// When a packet has left, and how long it then is on its way.
+/// The time at which a packet has left, and the time for which it then is on its way.
 fn serve_in_general(
     now: Time,
     size: u32,

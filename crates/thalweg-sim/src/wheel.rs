@@ -63,7 +63,7 @@ pub(crate) struct Wheel {
     late: VecDeque<u32>,
     /// The time of the entry taken last.
     taken: u64,
-    /// Which bits of a lot count: all, or none where ties go by entity.
+    /// The bits of a lot that count: all, or none where ties go by entity.
     lots: u64,
     /// The time that slots are relative to; no entry in the wheel is earlier.
     base: u64,

@@ -1,4 +1,4 @@
-//! What applications do: the clockwork behind each [`WorkloadSpec`].
+//! The work of applications: the clockwork behind each [`WorkloadSpec`].
 
 use crate::spec::{SizeSpec, WorkloadSpec};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use thalweg_proto::units::{Bytes, Duration, Time};
 /// A greedy application keeps this much written, in bytes: more than any run sends between two refills.
 const GREEDY: u64 = 1 << 31;
 
-/// What an application does at one moment.
+/// The reaction of an application at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reaction {
     /// Write this many bytes at the source.
@@ -30,7 +30,7 @@ pub(crate) struct Reaction {
 /// A request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exchange {
-    /// When it was asked.
+    /// The time of the request.
     pub began: Time,
     /// Its bytes.
     pub request: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Exchange {
 pub(crate) enum Workload {
     Bulk,
     Transfer(u64),
-    /// What is still to arrive.
+    /// The bytes that are still to arrive.
     Deliver(u64),
     Telnet(Box<Telnet>),
     OnOff(Box<OnOff>),

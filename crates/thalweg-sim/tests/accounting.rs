@@ -1,4 +1,4 @@
-//! What is counted of flows whose segments are not full and of transfers that do not end, by arithmetic and by the
+//! The counts of flows whose segments are not full and of transfers that do not end, by arithmetic and by the
 //! verifier, and that the verifier notices where it is wrong.
 
 mod net;

@@ -1,4 +1,4 @@
-//! What disciplines do to the traffic of a whole network: shares and delays with known results.
+//! The effects of disciplines on the traffic of a whole network: shares and delays with known results.
 
 mod net;
 

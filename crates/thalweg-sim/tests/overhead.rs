@@ -34,7 +34,7 @@ fn datagrams_over(jitter: Duration, overhead: Duration, access: bool) -> Spec {
     spec
 }
 
-/// When packets were delivered, and their serial numbers.
+/// The delivery times of packets, and their serial numbers.
 #[derive(Default)]
 struct Arrivals(Vec<(f64, u32)>);
 
@@ -159,8 +159,8 @@ fn two_groups(delay: u64, overhead: Duration, seed: u64) -> RunResult {
     simulation.finish().0
 }
 
-/// What the overhead is for (Floyd and Jacobson 1992): without, the share of two groups turns with microseconds of fibre,
-/// within intervals that do not know of it; with a packet's time at the bottleneck (240 us) it does not.
+/// The overhead's purpose (Floyd and Jacobson 1992): without, the share of two groups turns with microseconds of
+/// fibre, within intervals that do not know of it; with a packet's time at the bottleneck (240 us) it does not.
 #[test]
 fn shares_do_not_hang_on_microseconds_of_fibre() {
     let spread = |overhead| {

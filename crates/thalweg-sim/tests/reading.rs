@@ -18,7 +18,7 @@ use thalweg_sim::{Quantity, RunResult, SegmentDelay, Simulation, SpecError};
 
 const FAST: Rate = Rate::from_mbits_per_sec(8);
 const SLOW: Rate = Rate::from_mbits_per_sec(2);
-/// What each receiver has room for.
+/// The bytes that each receiver has room for.
 const ROOM: u64 = 60 * 960;
 
 /// 60 packets of 960 bytes, in every transport that has a receive window.

@@ -1,4 +1,4 @@
-//! What comes first of simultaneous events, by lot or in order.
+//! The order of simultaneous events, by lot or in sequence.
 
 mod net;
 

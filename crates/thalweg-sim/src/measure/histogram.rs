@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Where values lie evenly, their place in a bucket tells more than the bucket: runs that differ a little are not
+    /// The place in a bucket of values that lie evenly tells more than the bucket: runs that differ a little are not
     /// told to be alike.
     #[test]
     fn quantiles_follow_values_within_a_bucket() {

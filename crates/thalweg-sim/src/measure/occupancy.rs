@@ -1,4 +1,4 @@
-//! How long a queue was how long.
+//! The time that a queue spent at each length.
 
 use crate::result::QueueResult;
 use thalweg_proto::units::{Duration, Time};

@@ -109,7 +109,7 @@ impl Accounts {
         account.is_uneven |= overtaken;
     }
 
-    /// The differences between what the run says of a flow and the replay: name, value by the run, value by the replay.
+    /// The differences between what the run and the replay say of a flow: name, value by the run, value by the replay.
     /// Of packets sent, so many may be with hosts that are at work on them.
     pub fn differences(&self, flow: u32, said: &FlowResult, at_work: u64) -> Vec<(&'static str, u64, u64)> {
         let now = self.flows.get(flow as usize).copied().unwrap_or_default();

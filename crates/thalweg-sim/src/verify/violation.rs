@@ -107,7 +107,7 @@ pub enum Fault {
     },
     /// There were more violations than are kept.
     More {
-        /// The number of them.
+        /// The number of further violations.
         count: u64,
     },
 }
