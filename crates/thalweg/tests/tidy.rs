@@ -102,6 +102,30 @@ fn a_metric_is_two_files() {
     assert!(expected.iter().all(|name| recipe.contains(name)), "the recipe names other files");
 }
 
+/// An editor's hover shows a doc comment without the line above it: one that begins with a question word says nothing there.
+#[test]
+fn documentation_stands_alone() {
+    let is_checked = |text: &Text| {
+        // These comments are the texts of help and of references, where a heading stands before them.
+        let is_shown =
+            ["clap::", "table! {", "choice! {", "metrics! {"].iter().any(|by| text.content.contains(by));
+        text.name.starts_with("crates/") && text.name.ends_with(".rs") && !is_shown
+    };
+    let mut fragments = Vec::new();
+    for text in texts().into_iter().filter(is_checked) {
+        let mut goes_on = false;
+        for (number, line) in text.content.lines().enumerate() {
+            let comment = ["///", "//!"].iter().find_map(|mark| line.trim_start().strip_prefix(mark));
+            let first = comment.and_then(|words| words.split_whitespace().next()).unwrap_or_default();
+            if !goes_on && QUESTIONS.contains(&first) || line.trim() == "/// As there." {
+                fragments.push(format!("{}:{}: {}", text.name, number + 1, line.trim()));
+            }
+            goes_on = comment.is_some();
+        }
+    }
+    assert!(fragments.is_empty(), "say what it is, not which question it answers: {fragments:#?}");
+}
+
 #[test]
 fn every_crate_says_what_it_is() {
     for entry in fs::read_dir(root().join("crates")).unwrap() {
@@ -235,3 +259,5 @@ const BANNED: [&str; 9] = [
 /// In two parts each, so that this file does not hold them.
 const MACHINE_PATHS: [[&str; 2]; 5] =
     [["/ho", "me/"], ["/ro", "ot/"], ["/wo", "rk/"], ["/Us", "ers/"], ["/tm", "p/"]];
+
+const QUESTIONS: [&str; 9] = ["What", "Whether", "How", "Who", "Whose", "When", "Where", "Which", "Why"];

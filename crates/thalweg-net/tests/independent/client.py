@@ -290,8 +290,9 @@ class Transfer:
             return
         expect(kind == FLOW_PDU, f"a flow's PDU of kind {kind}")
         expect(body[0] >> 4 == ACK, f"PDU of kind {body[0] >> 4} from the receiver of a flow")
-        blocks = (body[0] >> 1) & 7
-        expect(len(body) == 17 + 8 * blocks, f"an acknowledgement with {blocks} blocks has {len(body)} bytes")
+        blocks, tells_of_arrival = (body[0] >> 1) & 3, body[0] & 8 != 0
+        expect(len(body) == 17 + 8 * blocks + 5 * tells_of_arrival,
+               f"an acknowledgement with {blocks} blocks has {len(body)} bytes")
         cumulative, window = struct.unpack(">QQ", body[1:17])
         expect(cumulative <= len(self.data), "more is acknowledged than was sent")
         if cumulative > self.acknowledged:

@@ -209,7 +209,7 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
     // RACK needs SACK, and the others need RACK.
     let rack = (one(&["true", "false"]), one(&["true", "false"])).prop_map(|(undo, probe)| {
         vec![format!(
-            "base = \"newreno\"\nrack = true\nundo = {undo}\ntail-probe = {probe}\ndelayed-ack = true"
+            "base = \"newreno\"\nrecovery = \"sack\"\nrack = true\nundo = {undo}\ntail-probe = {probe}\ndelayed-ack = true"
         )]
     });
     let adaptive = some(vec![
