@@ -58,8 +58,8 @@ pub struct SchemeTraits {
 pub struct SchemeDescription {
     /// The name in scenario files and on command lines.
     pub name: &'static str,
-    /// The title of its table in references.
-    pub title: &'static str,
+    /// The name of the scheme under which references have its keys: its own, or that of another with the same keys.
+    pub keys_of: &'static str,
     /// A description, with its source, in sentences.
     pub about: &'static str,
     /// Its keys.
@@ -87,6 +87,11 @@ impl fmt::Debug for SchemeDescription {
 }
 
 impl SchemeDescription {
+    /// The title of the table of its keys in references.
+    pub fn title(&self) -> String {
+        format!("{} scheme", self.keys_of)
+    }
+
     /// The same with a check of its own before that of its family.
     #[must_use]
     pub const fn checked(self, own: fn(&Values) -> Vec<Fault>) -> Self {

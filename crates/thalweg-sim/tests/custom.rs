@@ -5,11 +5,11 @@ mod net;
 use net::{direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::delivery::{Sampler, Stamp};
 use thalweg_proto::congestion::{
-    AckSample, Controller, ControllerConfig, Cubic, CubicConfig, Decision, LossSample, LostSample, NewReno,
-    NewRenoConfig, Path, SentSample,
+    AckSample, ConfigureController, Controller, ControllerConfig, Cubic, CubicConfig, Decision, LossSample,
+    LostSample, NewReno, NewRenoConfig, Path, SentSample,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{ConfigureController, CustomController};
+use thalweg_proto::window::CustomController;
 use thalweg_queue::Limit;
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 use thalweg_sim::trace::NoTrace;

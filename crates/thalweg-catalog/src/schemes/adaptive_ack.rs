@@ -10,9 +10,9 @@ use thalweg_proto::aack::wire::DATA_HEADER;
 use thalweg_proto::units::Duration;
 
 /// Adaptive acknowledgement (Lee et al. 1997).
-pub const ADAPTIVE_ACK: SchemeDescription = SchemeDescription {
+pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "adaptive-ack",
-    title: "adaptive-ack scheme",
+    keys_of: "adaptive-ack",
     about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
     keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1008 B"), ("header", "16 B")] },
     traits: SchemeTraits {

@@ -4,14 +4,12 @@ use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Bound, Key, Kind, Place, Range, Values, steers};
+use crate::{Bound, Key, Kind, Place, Range, Values};
 use thalweg_proto::congestion::BbnConfig;
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 
 /// Rate control by rations (Robinson, Friedman and Steenstrup 1990).
-pub const BBN: SchemeDescription = window::scheme::<BbnConfig>(
-    "bbn",
-    "bbn scheme",
+pub const SCHEME: SchemeDescription = window::scheme::<BbnConfig>(
     "Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).",
     window::keys(KEYS, GO_BACK_N),
 );
@@ -38,4 +36,3 @@ impl Bound for BbnConfig {
         values.give("lifetime", &self.lifetime);
     }
 }
-steers!(BbnConfig: Bbn);

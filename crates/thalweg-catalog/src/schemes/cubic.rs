@@ -4,12 +4,12 @@ use super::window::{self, SACK};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, Range, bind, steers};
+use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CubicConfig;
 
 /// CUBIC (RFC 9438).
-pub const CUBIC: SchemeDescription =
-    window::scheme::<CubicConfig>("cubic", "cubic scheme", "CUBIC (RFC 9438).", window::keys(KEYS, SACK));
+pub const SCHEME: SchemeDescription =
+    window::scheme::<CubicConfig>("CUBIC (RFC 9438).", window::keys(KEYS, SACK));
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
@@ -33,4 +33,3 @@ bind!(CubicConfig {
     beta: "beta",
     fast_convergence: "fast-convergence",
 });
-steers!(CubicConfig: Cubic);

@@ -8,9 +8,9 @@ use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values};
 use thalweg_proto::datagram::SourceConfig;
 
 /// Unreliable datagrams.
-pub const UDP: SchemeDescription = SchemeDescription {
+pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "udp",
-    title: "udp scheme",
+    keys_of: "udp",
     about: "Unreliable datagrams.",
     keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1472 B"), ("header", "28 B")] },
     traits: SchemeTraits {

@@ -4,13 +4,11 @@ use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, Range, bind, steers};
+use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::DecBitConfig;
 
 /// The DEC bit (Ramakrishnan and Jain 1988).
-pub const DEC_BIT: SchemeDescription = window::scheme::<DecBitConfig>(
-    "dec-bit",
-    "dec-bit scheme",
+pub const SCHEME: SchemeDescription = window::scheme::<DecBitConfig>(
     "The DEC bit (Ramakrishnan and Jain 1988).",
     window::keys(KEYS, GO_BACK_N),
 );
@@ -43,4 +41,3 @@ bind!(DecBitConfig {
     decrease: "decrease",
     share: "share",
 });
-steers!(DecBitConfig: DecBit);

@@ -4,16 +4,12 @@ use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, bind, steers};
+use crate::{Key, Kind, bind};
 use thalweg_proto::congestion::FixedConfig;
 
 /// A window that never changes.
-pub const FIXED: SchemeDescription = window::scheme::<FixedConfig>(
-    "fixed",
-    "fixed scheme",
-    "A window that never changes.",
-    window::keys(KEYS, GO_BACK_N),
-);
+pub const SCHEME: SchemeDescription =
+    window::scheme::<FixedConfig>("A window that never changes.", window::keys(KEYS, GO_BACK_N));
 
 /// The keys of a window that never changes.
 pub(super) const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")
@@ -21,4 +17,3 @@ pub(super) const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The wi
     .peer(PEER_WINDOW)];
 
 bind!(FixedConfig { window: "window" });
-steers!(FixedConfig: Fixed);

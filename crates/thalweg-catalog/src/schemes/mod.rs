@@ -1,33 +1,33 @@
 //! The descriptions of transport schemes, a file for each family's.
 
-/// Declares the module of each scheme, and lists its descriptions in the order of references.
+/// Declares the module of each scheme, and lists its descriptions in the order of references: those of controllers first.
 macro_rules! schemes {
-    ($($file:ident: $($NAME:ident),+;)+) => {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident;)* }) => {
         $(pub mod $file;)+
+        $(pub mod $apart;)*
 
         /// The schemes of this project, in the order of references.
-        pub const SCHEMES: &[&SchemeDescription] = &[$($(&$file::$NAME,)+)+];
+        pub const SCHEMES: &[&SchemeDescription] = &[
+            $(&$file::SCHEME,)+
+            $(&$apart::SCHEME,)*
+            &vanilla::SCHEME,
+            &datagram::SCHEME,
+            &adaptive_ack::SCHEME,
+            &sscop::SCHEME,
+            &sscop_rate::SCHEME,
+            &sscop_rate::LITERAL,
+            &sstp::SCHEME,
+        ];
     };
 }
+thalweg_proto::controllers!(schemes);
 
-schemes! {
-    fixed: FIXED;
-    slow_start: SLOW_START;
-    new_reno: NEW_RENO;
-    vegas: VEGAS;
-    cubic: CUBIC;
-    seif: SEIF;
-    dec_bit: DEC_BIT;
-    tri_s: TRI_S;
-    source_quench: SOURCE_QUENCH;
-    bbn: BBN;
-    vanilla: VANILLA;
-    datagram: UDP;
-    adaptive_ack: ADAPTIVE_ACK;
-    sscop: SSCOP;
-    sscop_rate: SSCOP_RATE, SSCOP_RATE_LITERAL;
-    sstp: SSTP;
-}
+pub mod adaptive_ack;
+pub mod datagram;
+pub mod sscop;
+pub mod sscop_rate;
+pub mod sstp;
+pub mod vanilla;
 pub mod window;
 
 use crate::describe::key;

@@ -4,16 +4,12 @@ use super::window::{self, SACK};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, bind, steers};
+use crate::{Key, Kind, bind};
 use thalweg_proto::congestion::NewRenoConfig;
 
 /// NewReno (RFC 5681, RFC 6582).
-pub const NEW_RENO: SchemeDescription = window::scheme::<NewRenoConfig>(
-    "newreno",
-    "newreno scheme",
-    "NewReno (RFC 5681, RFC 6582).",
-    window::keys(KEYS, SACK),
-);
+pub const SCHEME: SchemeDescription =
+    window::scheme::<NewRenoConfig>("NewReno (RFC 5681, RFC 6582).", window::keys(KEYS, SACK));
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
@@ -24,4 +20,3 @@ const KEYS: &[Key] = &[
 ];
 
 bind!(NewRenoConfig { initial_window: "initial-window", initial_threshold: "initial-threshold" });
-steers!(NewRenoConfig: NewReno);

@@ -4,13 +4,11 @@ use super::window;
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Bound, Key, Kind, Range, Values, steers, words};
+use crate::{Bound, Key, Kind, Range, Values, words};
 use thalweg_proto::congestion::{Follow, SeifConfig};
 
 /// SEIF (Liang 1991).
-pub const SEIF: SchemeDescription = window::scheme::<SeifConfig>(
-    "seif",
-    "seif scheme",
+pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
     "SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991).",
     window::keys(KEYS, USUAL),
 );
@@ -83,4 +81,3 @@ impl Bound for SeifConfig {
         values.give("follow", &self.follow);
     }
 }
-steers!(SeifConfig: Seif);

@@ -4,13 +4,11 @@ use super::window;
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Bound, Key, Kind, Value, Values, steers};
+use crate::{Bound, Key, Kind, Value, Values};
 use thalweg_proto::congestion::{Growth, SlowStartConfig};
 
 /// Slow Start with congestion avoidance (Jacobson 1988).
-pub const SLOW_START: SchemeDescription = window::scheme::<SlowStartConfig>(
-    "slow-start",
-    "slow-start scheme",
+pub const SCHEME: SchemeDescription = window::scheme::<SlowStartConfig>(
     "Slow Start with congestion avoidance (Jacobson 1988): Tahoe.",
     window::keys(KEYS, USUAL),
 );
@@ -58,4 +56,3 @@ impl Bound for SlowStartConfig {
         );
     }
 }
-steers!(SlowStartConfig: SlowStart);

@@ -4,13 +4,11 @@ use super::window;
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, Range, bind, steers};
+use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::SourceQuenchConfig;
 
 /// Source Quench (Nagle 1984).
-pub const SOURCE_QUENCH: SchemeDescription = window::scheme::<SourceQuenchConfig>(
-    "source-quench",
-    "source-quench scheme",
+pub const SCHEME: SchemeDescription = window::scheme::<SourceQuenchConfig>(
     "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on.",
     window::keys(KEYS, USUAL),
 );
@@ -35,4 +33,3 @@ const USUAL: &[(&str, &str)] = &[
 ];
 
 bind!(SourceQuenchConfig { window: "window", acks: "resume-after" });
-steers!(SourceQuenchConfig: SourceQuench);

@@ -11,9 +11,9 @@ use thalweg_proto::sscop::{Config, Credit, EndpointConfig, MAX_MESSAGE, TimerCon
 use thalweg_proto::units::{Duration, Rate};
 
 /// SSCOP (ITU-T Q.2110).
-pub const SSCOP: SchemeDescription = SchemeDescription {
+pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop",
-    title: "sscop scheme",
+    keys_of: "sscop",
     about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit that the receiver grants. Messages of `segment` bytes \
             (1468 B without) have 4 bytes of trailer and up to 3 of padding; `header` (28 B without) is what the layers \
             below add to every PDU, \"0 B\" on an ATM line.",

@@ -12,9 +12,9 @@ const ABOUT: &str = "SSCOP with rate-based flow control (Chen and Chen 1999): `s
                      rules work, `sscop-rate-literal` with the rules as printed.";
 
 /// The rules with the amendments that make them work.
-pub const SSCOP_RATE: SchemeDescription = SchemeDescription {
+pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop-rate",
-    title: "sscop-rate scheme",
+    keys_of: "sscop-rate",
     about: ABOUT,
     keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL },
     traits: SchemeTraits { times_packets: true, ..TRAITS },
@@ -32,14 +32,14 @@ pub const SSCOP_RATE: SchemeDescription = SchemeDescription {
 };
 
 /// The rules as printed.
-pub const SSCOP_RATE_LITERAL: SchemeDescription = SchemeDescription {
+pub const LITERAL: SchemeDescription = SchemeDescription {
     name: "sscop-rate-literal",
     settle: sscop::settle_rate,
     ends: |values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))
     },
     tell: |ends, values| sscop::tell(ends, values, |rate, values| tell(rate.as_ref(), values, false)),
-    ..SSCOP_RATE
+    ..SCHEME
 };
 
 const KEYS: &[Key] = &[

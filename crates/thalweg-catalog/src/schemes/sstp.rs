@@ -12,9 +12,9 @@ use thalweg_proto::sstp::{
 use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 
 /// Two-level flow control (Gong and Parulkar 1992).
-pub const SSTP: SchemeDescription = SchemeDescription {
+pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sstp",
-    title: "sstp scheme",
+    keys_of: "sstp",
     about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
     keys: Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1454 B"), ("header", "46 B")] },
     traits: SchemeTraits {

@@ -3,13 +3,11 @@
 use super::window::{self, GO_BACK_N};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, Range, bind, steers};
+use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::TriSConfig;
 
 /// Tri-S (Wang and Crowcroft 1991).
-pub const TRI_S: SchemeDescription = window::scheme::<TriSConfig>(
-    "tri-s",
-    "tri-s scheme",
+pub const SCHEME: SchemeDescription = window::scheme::<TriSConfig>(
     "Tri-S: Slow Start and Search (Wang and Crowcroft 1991).",
     window::keys(KEYS, GO_BACK_N),
 );
@@ -37,4 +35,3 @@ const GRADIENT: &str =
     "the gradient is 1 while a packet more brings what the first brought, 0 when it brings nothing";
 
 bind!(TriSConfig { max_window: "max-window", decrease_below: "ntg-d", increase_above: "ntg-i" });
-steers!(TriSConfig: TriS);

@@ -6,9 +6,11 @@ use crate::scheme::SchemeDescription;
 use thalweg_proto::congestion::FixedConfig;
 
 /// No congestion control.
-pub const VANILLA: SchemeDescription = window::scheme::<FixedConfig>(
-    "vanilla",
-    "vanilla scheme",
-    "No congestion control: a fixed window with go-back-n.",
-    window::keys(KEYS, GO_BACK_N),
-);
+pub const SCHEME: SchemeDescription = SchemeDescription {
+    name: "vanilla",
+    keys_of: "vanilla",
+    ..window::scheme::<FixedConfig>(
+        "No congestion control: a fixed window with go-back-n.",
+        window::keys(KEYS, GO_BACK_N),
+    )
+};

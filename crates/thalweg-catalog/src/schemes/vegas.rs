@@ -4,17 +4,13 @@ use super::window::{self, SACK};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Bound, Fault, Key, Kind, Range, Values, bind, steers};
+use crate::{Bound, Fault, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::VegasConfig;
 
 /// Vegas (Brakmo and Peterson 1995).
-pub const VEGAS: SchemeDescription = window::scheme::<VegasConfig>(
-    "vegas",
-    "vegas scheme",
-    "Vegas (Brakmo and Peterson 1995).",
-    window::keys(KEYS, SACK),
-)
-.checked(check);
+pub const SCHEME: SchemeDescription =
+    window::scheme::<VegasConfig>("Vegas (Brakmo and Peterson 1995).", window::keys(KEYS, SACK))
+        .checked(check);
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "2 pkt", "The window at the start.")
@@ -55,7 +51,6 @@ bind!(VegasConfig {
     beta: "beta",
     gamma: "gamma",
 });
-steers!(VegasConfig: Vegas);
 
 fn check(values: &Values) -> Vec<Fault> {
     let config = VegasConfig::of(values);

@@ -5,7 +5,7 @@ use crate::describe::key;
 use crate::path::PathHints;
 use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
 use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
-use thalweg_proto::congestion::{ControllerConfig, FeedbackKind};
+use thalweg_proto::congestion::{ConfigureController, ControllerConfig, FeedbackKind};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 use thalweg_proto::window::{
@@ -171,33 +171,6 @@ impl Bound for RttConfig {
 
 bind!(DelayedAck { delay: "delayed-ack.delay", every: "delayed-ack.every" });
 
-/// The configuration of a controller that window schemes can have.
-pub trait Steers: Bound + 'static {
-    /// The configuration among all.
-    fn wrap(self) -> ControllerConfig;
-
-    /// The configuration, if it is this one.
-    fn unwrap(all: &ControllerConfig) -> Option<&Self>;
-}
-
-/// Says which of all controllers a configuration is of.
-#[macro_export]
-macro_rules! steers {
-    ($Config:ty: $Variant:ident) => {
-        impl $crate::schemes::window::Steers for $Config {
-            fn wrap(self) -> thalweg_proto::congestion::ControllerConfig {
-                thalweg_proto::congestion::ControllerConfig::$Variant(self)
-            }
-            fn unwrap(all: &thalweg_proto::congestion::ControllerConfig) -> Option<&Self> {
-                match all {
-                    thalweg_proto::congestion::ControllerConfig::$Variant(config) => Some(config),
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
 /// The keys of a window scheme: its own, and those of all with these usual values.
 pub const fn keys(own: &'static [Key], usual: &'static [(&'static str, &'static str)]) -> Keys {
     Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], usual }
@@ -215,16 +188,11 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
     ("header", "52 B"),
 ];
 
-/// A window scheme with the controller that `C` configures.
-pub const fn scheme<C: Steers>(
-    name: &'static str,
-    title: &'static str,
-    about: &'static str,
-    keys: Keys,
-) -> SchemeDescription {
+/// A window scheme with the controller that `C` configures, under its name.
+pub const fn scheme<C: ConfigureController + Bound>(about: &'static str, keys: Keys) -> SchemeDescription {
     SchemeDescription {
-        name,
-        title,
+        name: C::NAME,
+        keys_of: C::NAME,
         about,
         keys,
         traits: SchemeTraits {
@@ -245,7 +213,7 @@ pub const fn scheme<C: Steers>(
     }
 }
 
-fn check<C: Steers>(values: &Values) -> Vec<Fault> {
+fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
     let mut faults = Vec::new();
     let rtt = RttConfig::of(values);
     if rtt.ceiling < rtt.floor {
@@ -258,7 +226,7 @@ fn check<C: Steers>(values: &Values) -> Vec<Fault> {
         faults.push(Fault { is_doubt: true, ..Fault::new("rto.floor", what).help(help) });
     }
     check_rack(values, &mut faults);
-    let controller = C::of(values).wrap();
+    let controller = ControllerConfig::new(C::of(values));
     if values.said_for("ecn") == Some(Value::Switch(true)) && !controller.answers_marks() {
         let help = if controller.feedback() == Some(FeedbackKind::DecBit) {
             "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
@@ -325,9 +293,9 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
     }
 }
 
-fn ends<C: Steers>(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
     let is_live = values.place() == Place::Live;
-    let controller = C::of(values).wrap();
+    let controller = ControllerConfig::new(C::of(values));
     let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
     let sender = SenderConfig {
         segment: if is_live { path.segment(SEGMENT_HEADER as u32) } else { values.need("segment") },
@@ -359,9 +327,9 @@ fn ends<C: Steers>(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
     Ok(Ends::Window { sender, receiver, controller })
 }
 
-fn tell<C: Steers>(ends: &Ends, values: &mut Values) -> bool {
+fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
     let Ends::Window { sender, receiver, controller } = ends else { return false };
-    let Some(own) = C::unwrap(controller) else { return false };
+    let Some(own) = controller.config::<C>() else { return false };
     own.tell(values);
     values.give("fine-timer", &sender.fine_timer);
     if controller.answers_marks() {

@@ -11,7 +11,10 @@
 //! | rations are flooded to all nodes, which know the route | messages reach the sources of a queue; one not renewed in time is forgotten | sources do not know routes | after a change of route the old ration holds a little longer |
 //! | before the first renewal a ration is that of an idle network, `R(0) = T` | before the first message the source is not paced at all | `T` is known to routers only, and a source does not know its route | in the first interval a source sends as fast as its window lets it: with the default of 1 s and large windows a burst that overflows small buffers. A smaller `interval` or `window` shortens it |
 
-use super::{AckSample, Controller, Decision, FeedbackSample, LossSample, Path, SentSample};
+use super::{
+    AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample, Path,
+    SentSample,
+};
 use crate::units::{Bytes, Duration, Rate, Time};
 
 /// Rations kept at most; a path has few queues, and a hostile one cannot make this grow.
@@ -105,5 +108,18 @@ impl Controller for Bbn {
 
     fn decision(&self) -> Decision {
         Decision { pacing_rate: self.pace, ..Decision::window(self.window) }
+    }
+}
+
+impl ConfigureController for BbnConfig {
+    type Controller = Bbn;
+    const NAME: &'static str = "bbn";
+
+    fn make(&self) -> Bbn {
+        Bbn::new(self)
+    }
+
+    fn feedback(&self) -> Option<FeedbackKind> {
+        Some(FeedbackKind::Rations)
     }
 }

@@ -1,9 +1,6 @@
 //! The configurations of controllers, and which of them a sender is to have.
 
-use super::{
-    Any, BbnConfig, CubicConfig, DecBitConfig, FeedbackKind, FixedConfig, NewRenoConfig, SeifConfig,
-    SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
-};
+use super::*;
 use crate::payload::Payload;
 use crate::window::{AnySender, Carried, CustomController, Sender, SenderConfig};
 use std::sync::Arc;
@@ -11,41 +8,60 @@ use std::sync::Arc;
 /// A window sender with the controller that was asked for.
 #[derive(Debug)]
 pub enum MadeSender<P: Payload> {
-    /// One of the list.
+    /// One of those that share a type.
     Listed(Box<Sender<P, Any>>),
-    /// A custom one.
+    /// One of a type of its own.
     Custom(Box<dyn AnySender<P>>),
 }
 
-/// A controller with its configuration: one that [`Any`] has, or a custom one.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ControllerConfig {
-    /// A window that never changes.
-    Fixed(FixedConfig),
-    /// Slow Start with congestion avoidance (Jacobson 1988): Tahoe.
-    SlowStart(SlowStartConfig),
-    /// NewReno (RFC 5681, RFC 6582).
-    NewReno(NewRenoConfig),
-    /// Vegas (Brakmo and Peterson 1995).
-    Vegas(VegasConfig),
-    /// CUBIC (RFC 9438).
-    Cubic(CubicConfig),
-    /// SEIF (Liang 1991).
-    Seif(SeifConfig),
-    /// The DEC bit (Ramakrishnan and Jain 1988).
-    DecBit(DecBitConfig),
-    /// Tri-S (Wang and Crowcroft 1991).
-    TriS(TriSConfig),
-    /// Source Quench (Nagle 1984).
-    SourceQuench(SourceQuenchConfig),
-    /// Rations of rate (Robinson, Friedman and Steenstrup 1990).
-    Bbn(BbnConfig),
-    /// One that is in no list here.
-    Custom(CustomController),
+macro_rules! configurations {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident;)* }) => {
+        /// A controller with its configuration: one that [`Any`] has, or one with a sender of its own.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum ControllerConfig {
+            $(
+                #[doc = concat!("The controller [`", stringify!($Name), "`](super::", stringify!($Name), ").")]
+                $Name($Config),
+            )+
+            /// A controller with a sender of its own, of this crate or another.
+            Custom(CustomController),
+        }
+
+        impl ControllerConfig {
+            /// The controller that `config` is for.
+            pub fn new<C: ConfigureController>(config: C) -> Self {
+                let of_any_type: &dyn core::any::Any = &config;
+                $(if let Some(config) = of_any_type.downcast_ref() {
+                    return Self::$Name(Clone::clone(config));
+                })+
+                Self::Custom(CustomController::new(config))
+            }
+
+            /// The configuration, if it is one of type `C`.
+            pub fn config<C: ConfigureController>(&self) -> Option<&C> {
+                let config: &dyn core::any::Any = match self {
+                    $(Self::$Name(config) => config,)+
+                    Self::Custom(custom) => return custom.config(),
+                };
+                config.downcast_ref()
+            }
+        }
+
+        /// Asks the configuration, whichever it is.
+        macro_rules! ask {
+            ($any:expr, $config:ident => $question:expr) => {
+                match $any {
+                    $(ControllerConfig::$Name($config) => $question,)+
+                    ControllerConfig::Custom($config) => $question,
+                }
+            };
+        }
+    };
 }
+controllers!(configurations);
 
 impl ControllerConfig {
-    /// The sender of a new connection, and whether its controller is one of the list.
+    /// The sender of a new connection, and whether its controller is one of those that share a type.
     pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>) -> MadeSender<P> {
         match Any::new(self) {
             Ok(controller) => MadeSender::Listed(Box::new(Sender::new(config, controller))),
@@ -53,30 +69,13 @@ impl ControllerConfig {
         }
     }
 
-    /// True if the controller takes a mark for a loss ([`LossKind::Mark`](super::LossKind::Mark)), as RFC 3168 asks:
-    /// those of TCP. The DEC bit's source has an answer of its own; others know of no marks.
+    /// True if the controller [takes a mark for a loss](ConfigureController::answers_marks).
     pub fn answers_marks(&self) -> bool {
-        match self {
-            Self::SlowStart(_) | Self::NewReno(_) | Self::Vegas(_) | Self::Cubic(_) => true,
-            Self::Custom(custom) => custom.answers_marks(),
-            _ => false,
-        }
+        ask!(self, config => config.answers_marks())
     }
 
-    /// The messages that routers should send to flows of this controller; `None` where they would not be understood.
+    /// The [messages that routers should send](ConfigureController::feedback) to flows of this controller.
     pub fn feedback(&self) -> Option<FeedbackKind> {
-        match self {
-            Self::Fixed(_)
-            | Self::SlowStart(_)
-            | Self::NewReno(_)
-            | Self::Vegas(_)
-            | Self::Cubic(_)
-            | Self::TriS(_) => None,
-            Self::Seif(_) => Some(FeedbackKind::Seif),
-            Self::DecBit(_) => Some(FeedbackKind::DecBit),
-            Self::SourceQuench(_) => Some(FeedbackKind::SourceQuench),
-            Self::Bbn(_) => Some(FeedbackKind::Rations),
-            Self::Custom(custom) => custom.feedback(),
-        }
+        ask!(self, config => config.feedback())
     }
 }

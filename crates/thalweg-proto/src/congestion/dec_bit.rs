@@ -12,7 +12,7 @@
 //! | the window before the last change is waited for, then the new one | two windows of the size after the change | one count; windows differ by one packet or an eighth | the decision comes at most an eighth of a window earlier or later |
 //! | losses are not part of the scheme | any loss starts over with a window of one packet | what the same authors' companion does (Jain, "A timeout-based congestion control scheme", 1986) | as Slow Start's, without a threshold |
 
-use super::{AckSample, Controller, Decision, LossSample};
+use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, LossSample};
 
 /// The configuration of a [`DecBit`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,5 +82,18 @@ impl Controller for DecBit {
 
     fn decision(&self) -> Decision {
         Decision::window(self.window)
+    }
+}
+
+impl ConfigureController for DecBitConfig {
+    type Controller = DecBit;
+    const NAME: &'static str = "dec-bit";
+
+    fn make(&self) -> DecBit {
+        DecBit::new(self)
+    }
+
+    fn feedback(&self) -> Option<FeedbackKind> {
+        Some(FeedbackKind::DecBit)
     }
 }

@@ -1,6 +1,6 @@
 //! A window that never changes.
 
-use super::{AckSample, Controller, Decision, LossSample};
+use super::{AckSample, ConfigureController, Controller, Decision, LossSample};
 use crate::digest::Digest;
 use crate::units::Time;
 use core::hash::Hasher;
@@ -39,5 +39,14 @@ impl Controller for Fixed {
 
     fn decision(&self) -> Decision {
         Decision::window(self.window)
+    }
+}
+
+impl ConfigureController for FixedConfig {
+    type Controller = Fixed;
+    const NAME: &'static str = "fixed";
+
+    fn make(&self) -> Fixed {
+        Fixed::new(self)
     }
 }

@@ -8,34 +8,28 @@
 //! Windows are counted in segments, as real numbers: a controller adds fractions, the sender uses whole segments
 //! (or that many full-sized segments' worth of bytes).
 
+#[macro_use]
+mod list;
 mod any;
-mod bbn;
 mod config;
-mod cubic;
-mod dec_bit;
+mod configure;
 pub mod delivery;
 mod feedback;
-mod fixed;
-mod new_reno;
-mod seif;
-mod slow_start;
-mod source_quench;
-mod tri_s;
-mod vegas;
+
+macro_rules! declare {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident;)* }) => {
+        $(mod $file;
+        pub use $file::*;)+
+        $(mod $apart;
+        pub use $apart::*;)*
+    };
+}
+controllers!(declare);
 
 pub use any::Any;
-pub use bbn::{Bbn, BbnConfig};
 pub use config::{ControllerConfig, MadeSender};
-pub use cubic::{Cubic, CubicConfig};
-pub use dec_bit::{DecBit, DecBitConfig};
+pub use configure::ConfigureController;
 pub use feedback::FeedbackKind;
-pub use fixed::{Fixed, FixedConfig};
-pub use new_reno::{NewReno, NewRenoConfig};
-pub use seif::{Follow, Seif, SeifConfig, State as SeifState};
-pub use slow_start::{Growth, SlowStart, SlowStartConfig};
-pub use source_quench::{SourceQuench, SourceQuenchConfig};
-pub use tri_s::{TriS, TriSConfig, TriSMode};
-pub use vegas::{Vegas, VegasConfig};
 
 use crate::transport::Feedback;
 use crate::units::{Duration, Rate, Time};

@@ -16,7 +16,7 @@
 //! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments there |
 //! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
-use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 
 /// The least threshold in segments (RFC 5681, equation 4).
 const MIN_THRESHOLD: f64 = 2.0;
@@ -87,5 +87,18 @@ impl Controller for NewReno {
 
     fn threshold(&self) -> Option<f64> {
         Some(self.threshold)
+    }
+}
+
+impl ConfigureController for NewRenoConfig {
+    type Controller = NewReno;
+    const NAME: &'static str = "newreno";
+
+    fn make(&self) -> NewReno {
+        NewReno::new(self)
+    }
+
+    fn answers_marks(&self) -> bool {
+        true
     }
 }

@@ -25,7 +25,7 @@
 //! | the rule for the fraction of an odd window is not told | the window stays a real number, whole packets are sent | its figures cannot tell | less than a packet |
 //! | one reaction a path is future work | [`Follow::Loudest`] cuts only for the queue that has sent most | asked for by the thesis | off by default |
 
-use super::{AckSample, Controller, Decision, FeedbackSample, LossSample};
+use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample};
 
 /// The least threshold in segments, as that of Slow Start.
 const MIN_THRESHOLD: f64 = 2.0;
@@ -47,7 +47,7 @@ pub enum Follow {
 
 /// The phase that a source is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum SeifState {
     /// Before the first signal, below the threshold.
     Initialise,
     /// At or above the threshold.
@@ -139,13 +139,13 @@ impl Seif {
     }
 
     /// The phase that the source is in.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> SeifState {
         if self.window >= self.threshold {
-            State::Stable
+            SeifState::Stable
         } else if self.cut {
-            State::CutBack
+            SeifState::CutBack
         } else {
-            State::Initialise
+            SeifState::Initialise
         }
     }
 
@@ -199,5 +199,18 @@ impl Controller for Seif {
 
     fn threshold(&self) -> Option<f64> {
         Some(self.threshold)
+    }
+}
+
+impl ConfigureController for SeifConfig {
+    type Controller = Seif;
+    const NAME: &'static str = "seif";
+
+    fn make(&self) -> Seif {
+        Seif::new(self)
+    }
+
+    fn feedback(&self) -> Option<FeedbackKind> {
+        Some(FeedbackKind::Seif)
     }
 }

@@ -7,7 +7,7 @@
 //!               +----- any loss: threshold = half, window = 1 (a mark: window = half)
 //! ```
 
-use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 
 /// The way in which the window grows in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,5 +98,18 @@ impl Controller for SlowStart {
 
     fn threshold(&self) -> Option<f64> {
         Some(self.threshold)
+    }
+}
+
+impl ConfigureController for SlowStartConfig {
+    type Controller = SlowStart;
+    const NAME: &'static str = "slow-start";
+
+    fn make(&self) -> SlowStart {
+        SlowStart::new(self)
+    }
+
+    fn answers_marks(&self) -> bool {
+        true
     }
 }

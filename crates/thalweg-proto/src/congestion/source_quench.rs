@@ -6,7 +6,7 @@
 //! The same memorandum's rule against small packets is an option of the sender
 //! ([`SenderConfig::nagle`](crate::window::SenderConfig::nagle)).
 
-use super::{AckSample, Controller, Decision, FeedbackSample, LossSample};
+use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample};
 
 /// The configuration of a [`SourceQuench`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,5 +53,18 @@ impl Controller for SourceQuench {
     fn decision(&self) -> Decision {
         // One segment is as good as none while something is outstanding, and lets the timer repair the only one.
         Decision::window(if self.closed > 0 { 1.0 } else { self.window })
+    }
+}
+
+impl ConfigureController for SourceQuenchConfig {
+    type Controller = SourceQuench;
+    const NAME: &'static str = "source-quench";
+
+    fn make(&self) -> SourceQuench {
+        SourceQuench::new(self)
+    }
+
+    fn feedback(&self) -> Option<FeedbackKind> {
+        Some(FeedbackKind::SourceQuench)
     }
 }

@@ -28,7 +28,7 @@
 //! | what happens at the ends of the range is not told | a window that cannot grow is tried one lower | without a change there is no gradient | it leaves the maximum when that costs nothing |
 //! | only time-outs are losses | duplicates too | as old as the paper | the same, earlier |
 
-use super::{AckSample, Controller, Decision, LossSample, SentSample};
+use super::{AckSample, ConfigureController, Controller, Decision, LossSample, SentSample};
 use crate::units::Duration;
 
 /// The configuration of a [`TriS`] source.
@@ -153,5 +153,14 @@ impl Controller for TriS {
 
     fn decision(&self) -> Decision {
         Decision::window(self.window)
+    }
+}
+
+impl ConfigureController for TriSConfig {
+    type Controller = TriS;
+    const NAME: &'static str = "tri-s";
+
+    fn make(&self) -> TriS {
+        TriS::new(self)
     }
 }

@@ -14,7 +14,7 @@
 //! | slow start ends without a change of the window (section 3.3) | with seven eighths of it | as in ns-2 and Linux | less overshoot |
 //! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noise on shared queues; ns-2 does the same | smoother |
 
-use super::{AckSample, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 use crate::units::{Duration, Time};
 
 /// The least window in segments, also after a time-out.
@@ -154,5 +154,18 @@ impl Controller for Vegas {
 
     fn threshold(&self) -> Option<f64> {
         Some(self.threshold)
+    }
+}
+
+impl ConfigureController for VegasConfig {
+    type Controller = Vegas;
+    const NAME: &'static str = "vegas";
+
+    fn make(&self) -> Vegas {
+        Vegas::new(self)
+    }
+
+    fn answers_marks(&self) -> bool {
+        true
     }
 }

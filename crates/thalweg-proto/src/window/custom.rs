@@ -9,7 +9,8 @@
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
-    AckSample, Controller, Decision, FeedbackKind, FeedbackSample, LossSample, LostSample, Path, SentSample,
+    AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample,
+    LostSample, Path, SentSample,
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
@@ -39,30 +40,7 @@ pub trait AnySender<P: Payload>:
     fn renew(&mut self, now: Time);
 }
 
-/// The configuration of a controller that is in no list: all that there is to know of it before it is made.
-pub trait ConfigureController: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// The controller.
-    type Controller: Controller<PacketInfo: Send> + fmt::Debug + Send + 'static;
-
-    /// The name, for errors.
-    const NAME: &'static str;
-
-    /// The controller of a new connection, which has seen nothing.
-    fn make(&self) -> Self::Controller;
-
-    /// True if the controller takes a mark for a loss, as RFC 3168 asks
-    /// ([`LossKind::Mark`](crate::congestion::LossKind::Mark)).
-    fn answers_marks(&self) -> bool {
-        false
-    }
-
-    /// The messages of routers that it understands.
-    fn feedback(&self) -> Option<FeedbackKind> {
-        None
-    }
-}
-
-/// A controller that is in no list, by its configuration.
+/// A controller that has a sender of its own, by its configuration.
 #[derive(Clone)]
 pub struct CustomController(Arc<dyn Configured>);
 

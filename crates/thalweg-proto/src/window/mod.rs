@@ -19,7 +19,7 @@ pub mod wire;
 pub use config::{
     Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
 };
-pub use custom::{AnySender, Carried, ConfigureController, CustomController};
+pub use custom::{AnySender, Carried, CustomController};
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;

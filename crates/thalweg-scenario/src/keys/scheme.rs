@@ -68,7 +68,7 @@ impl Decode for SchemeTable {
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let registry = Arc::clone(definitions.registry());
         let tables = registry.schemes().iter().map(|of| TableDoc {
-            name: of.title.to_owned(),
+            name: of.title(),
             about: of.about.to_owned(),
             tag: Some(("base".to_owned(), of.name.to_owned())),
             fields: of.keys.top().filter(|key| key.is_simulated()).map(Field::described).collect(),
@@ -133,7 +133,7 @@ fn decode_scheme(
     };
     let description = registry.scheme(base)?;
     let beside = [&["base"], skip].concat();
-    let given = Given::decode(description.title, description.keys, table, &beside, report);
+    let given = Given::decode(&description.title(), description.keys, table, &beside, report);
     Some(SchemeTable { description, given })
 }
 
