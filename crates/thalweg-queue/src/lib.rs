@@ -15,30 +15,22 @@
 //! Every random draw comes from a [`Stream`](thalweg_proto::random::Stream) that is handed in, and every description
 //! has a `check` that tells what is wrong with it. What no check has seen may act oddly, but never panics.
 
+#[macro_use]
+mod list;
 mod any;
 mod bucket;
 mod capacity;
 mod clock;
-mod codel;
 mod configure;
 mod discipline;
-mod drr;
-mod fair_queueing;
-mod fcfs;
 pub mod feedback;
-mod fq_codel;
 mod impairment;
 mod lanes;
 mod loss;
 mod mahimahi;
 mod overflow;
-mod pie;
-mod priority;
-mod random_drop;
-mod red;
 mod room;
 mod rounds;
-mod sfq;
 mod spec;
 mod stamped;
 mod synthesise;
@@ -46,24 +38,22 @@ mod synthesise;
 mod testing;
 mod trials;
 
+macro_rules! declare {
+    ($($file:ident,)+) => {
+        $(mod $file;
+        pub use $file::*;)+
+    };
+}
+disciplines!(declare);
+
 pub use any::Any;
 pub use capacity::{CapacityError, CapacityTrace};
 pub use clock::CapacityClock;
-pub use codel::{CoDel, CoDelConfig};
 pub use configure::{Configure, DisciplineSpec, Streams, Traits};
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
-pub use drr::{Drr, DrrConfig};
-pub use fair_queueing::{FairQueueing, FairQueueingConfig};
-pub use fcfs::{Fcfs, FcfsConfig};
-pub use fq_codel::{FqCoDel, FqCoDelConfig};
 pub use impairment::{Fate, Impairment};
 pub use loss::LossProcess;
 pub use mahimahi::{TraceError, TraceWriteError};
 pub use overflow::Overflow;
-pub use pie::{Pie, PieConfig};
-pub use priority::{Priority, PriorityConfig};
-pub use random_drop::{RandomDrop, RandomDropConfig};
-pub use red::{Red, RedConfig, RedUnit};
-pub use sfq::{Sfq, SfqConfig};
 pub use spec::{ImpairmentSpec, LossSpec, ReorderSpec, SpecError};
 pub use synthesise::SynthesisError;

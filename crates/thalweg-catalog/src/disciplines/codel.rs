@@ -5,7 +5,7 @@ use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::CoDelConfig;
 
 /// CoDel (RFC 8289).
-pub const CODEL: DisciplineDescription = DisciplineDescription::new::<CoDelConfig>(
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CoDelConfig>(
     "codel",
     "CoDel (RFC 8289): packets are dropped as they leave, ever more often, while all wait for longer than a target.",
     Keys::own(CODEL_KEYS),

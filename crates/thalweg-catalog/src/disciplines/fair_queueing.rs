@@ -5,7 +5,7 @@ use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::FairQueueingConfig;
 
 /// Fair Queueing (Demers, Keshav, Shenker 1989).
-pub const FAIR_QUEUEING: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>(
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>(
     "fq",
     "Fair Queueing (Demers, Keshav, Shenker 1989): flows are served as if bit by bit in turn, and the flow that uses \
      most of a full buffer loses its last packet.",

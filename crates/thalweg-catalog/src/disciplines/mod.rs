@@ -3,24 +3,12 @@
 use crate::discipline::DisciplineDescription;
 
 /// Declares the module of each discipline, and lists its description in the order of references.
-macro_rules! disciplines {
-    ($($file:ident: $NAME:ident;)+) => {
+macro_rules! declare {
+    ($($file:ident,)+) => {
         $(pub mod $file;)+
 
         /// The disciplines of this project, in the order of references.
-        pub const DISCIPLINES: &[&DisciplineDescription] = &[$(&$file::$NAME,)+];
+        pub const DISCIPLINES: &[&DisciplineDescription] = &[$(&$file::DISCIPLINE,)+];
     };
 }
-
-disciplines! {
-    fcfs: FCFS;
-    random_drop: RANDOM_DROP;
-    fair_queueing: FAIR_QUEUEING;
-    sfq: SFQ;
-    drr: DRR;
-    red: RED;
-    codel: CODEL;
-    fq_codel: FQ_CODEL;
-    pie: PIE;
-    priority: PRIORITY;
-}
+thalweg_queue::disciplines!(declare);

@@ -5,7 +5,7 @@ use crate::{DisciplineDescription, Key, Keys, Kind, bind};
 use thalweg_queue::PriorityConfig;
 
 /// Strict priority.
-pub const PRIORITY: DisciplineDescription = DisciplineDescription::new::<PriorityConfig>(
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PriorityConfig>(
     "priority",
     "Strict priority: a packet leaves only when none of a flow with higher `priority` waits.",
     Keys::own(KEYS),
