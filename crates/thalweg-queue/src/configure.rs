@@ -48,6 +48,12 @@ pub struct Traits {
     pub heeds_priority: bool,
 }
 
+impl Traits {
+    /// Those of one queue whose arrivals are dropped or marked at random, the more the longer it gets: RED, PIE.
+    pub const RANDOM_EARLY_DETECTION: Self =
+        Self { keeps_order: true, drops_early: true, is_random: true, sees_all: true, heeds_priority: false };
+}
+
 /// [`Configure`] without its types.
 trait Configured: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;

@@ -215,13 +215,7 @@ impl Configure for PieConfig {
     }
 
     fn traits(&self) -> Traits {
-        Traits {
-            keeps_order: true,
-            drops_early: true,
-            is_random: true,
-            sees_all: true,
-            heeds_priority: false,
-        }
+        Traits::RANDOM_EARLY_DETECTION
     }
 
     fn words(&self) -> String {
