@@ -226,8 +226,8 @@ fn an_outage_is_a_stop_and_a_start_at_the_rate_before() {
 fn a_schedule_that_would_undo_the_reverse_rate_is_doubted() {
     let loaded =
         with_link("reverse = { rate = \"1 Mbit/s\" }\nschedule = [{ at = \"1 s\", rate = \"2 Mbit/s\" }]");
-    assert_eq!(loaded.warnings.len(), 1);
-    assert_eq!(loaded.warnings[0].code, "scenario.schedule");
+    let doubted = loaded.warnings.iter().filter(|warning| warning.code == "scenario.schedule");
+    assert_eq!(doubted.count(), 1);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn schemes_take_from_the_defaults_what_they_do_not_say() {
 fn a_floor_of_time_outs_does_what_it_says() {
     let with = |rto: &str| {
         read(&format!(
-            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+            "warmup = \"1 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
              [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = {{ base = \"newreno\", rto = {{ {rto} }} }}\n"
         ))
     };

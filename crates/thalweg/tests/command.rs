@@ -136,7 +136,7 @@ fn json_lines_begin_with_parameters_and_end_with_results() {
 
 #[test]
 fn a_comparison_names_the_winner() {
-    let arguments = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "2"];
+    let arguments = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "4"];
     let mut arguments = with_short(&arguments);
     arguments.extend(["--set", "flow.flows.spread=100 ms"]);
     let text = prints(&place("compare"), &arguments);

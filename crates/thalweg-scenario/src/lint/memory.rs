@@ -13,6 +13,8 @@ use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, 
 const FLOW: u64 = 1300;
 /// One direction of a line, with its statistics.
 const LINE: u64 = 300;
+/// One direction of a flow's own line that has random streams.
+const RANDOM: u64 = 800;
 /// One direction of a flow's own line that only queues, transmits and delays.
 const PLAIN: u64 = 40;
 /// A packet on its way, and what its sender remembers of it.
@@ -61,6 +63,8 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
             ];
             ends.into_iter().map(own_line).sum()
         });
+        // The hosts' random times are taken by a line of their own, or by that of their access.
+        let lines = if group.overhead.is_zero() { lines } else { lines + RANDOM };
         let rate = path.as_ref().map(|path| fastest_entry(spec, group, path));
         let packets = most_packets(group, rate, spec.duration);
         let each = FLOW + lines + PACKET.saturating_mul(first_window(&group.transport).min(packets.max(1)));
@@ -117,7 +121,13 @@ fn own_line(line: &DirectionSpec) -> u64 {
         && line.schedule.is_empty()
         && line.capacity.is_none()
         && line.framing == Framing::None;
-    if is_plain { PLAIN } else { LINE }
+    if is_plain {
+        PLAIN
+    } else if super::random::random_line(line) {
+        RANDOM
+    } else {
+        LINE
+    }
 }
 
 /// The rate at which a flow's packets enter the network at most.

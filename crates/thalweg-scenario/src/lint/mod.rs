@@ -5,6 +5,7 @@ mod gates;
 mod links;
 mod load;
 mod memory;
+mod phase;
 mod random;
 mod schemes;
 mod traffic;
@@ -39,6 +40,8 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     load::overload(&checked, report);
     links::schedules(&checked, report);
     traffic::times(&checked, report);
+    traffic::start(&checked, report);
+    phase::effects(&checked, report);
     traffic::windows(&checked, report);
     traffic::unyielding(&checked, report);
     traffic::readers(&checked, report);

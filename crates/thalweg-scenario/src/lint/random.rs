@@ -15,7 +15,7 @@ pub fn is_random(spec: &Spec) -> bool {
         })
 }
 
-fn random_line(line: &DirectionSpec) -> bool {
+pub(super) fn random_line(line: &DirectionSpec) -> bool {
     line.queue.is_random()
         || !line.jitter.is_zero()
         || random_impairment(&line.impairment)
@@ -32,7 +32,7 @@ fn random_impairment(impairment: &ImpairmentSpec) -> bool {
     loss || chance(impairment.duplicate) || chance(impairment.corrupt) || impairment.reorder.is_some()
 }
 
-fn random_workload(workload: &WorkloadSpec) -> bool {
+pub(super) fn random_workload(workload: &WorkloadSpec) -> bool {
     match workload {
         WorkloadSpec::Telnet { .. } | WorkloadSpec::Poisson { .. } => true,
         WorkloadSpec::OnOff { random, .. } => *random,

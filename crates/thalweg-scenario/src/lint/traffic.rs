@@ -56,6 +56,21 @@ pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
+/// Flows that fill the path, whose start is counted though nobody said so.
+pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    if checked.origins.warmup.is_some() || !spec.warmup.is_zero() {
+        return;
+    }
+    let bulk = spec.groups.iter().zip(&checked.origins.groups);
+    if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
+        let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
+        report.warn("scenario.warmup", origin.table, message).help(
+            "means of a run without end are those after its start, say `warmup = \"5 s\"`; \"0 s\" counts all on purpose",
+        );
+    }
+}
+
 /// Windows that together cannot fill the path.
 pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
@@ -126,7 +141,7 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// Neither losses nor routers make the sender's window smaller.
-fn never_shrinks(transport: &TransportSpec) -> bool {
+pub(super) fn never_shrinks(transport: &TransportSpec) -> bool {
     match transport {
         TransportSpec::AdaptiveAck { .. } => true,
         TransportSpec::Sscop { config, .. } => config.sscop.rate.is_none(),
@@ -137,7 +152,7 @@ fn never_shrinks(transport: &TransportSpec) -> bool {
 
 /// The most bytes on the wire that a group's flows may have outstanding; `None` for flows that windows do not
 /// bind, or that may not want to fill the path.
-fn window(group: &GroupSpec) -> Option<u64> {
+pub(super) fn window(group: &GroupSpec) -> Option<u64> {
     if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_)) {
         return None;
     }

@@ -73,6 +73,8 @@ pub struct GroupOrigin {
     pub reading: Span,
     /// The rates of the access lines.
     pub access: Span,
+    /// The scenario says what the overhead of its hosts is, if only that there is none.
+    pub says_overhead: bool,
 }
 
 /// The state that all steps share.

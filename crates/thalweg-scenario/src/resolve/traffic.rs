@@ -118,6 +118,7 @@ impl Resolver<'_> {
             scheme: own(scheme.map_or(flow.span, |scheme| scheme.span), flow.span),
             reading: own(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span),
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
+            says_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
         };
         let group = GroupSpec {
             name,

@@ -1,0 +1,104 @@
+//! Phase effects (Floyd and Jacobson 1992): flows that fill a drop-tail queue, and nothing random about their packets.
+
+use super::super::diagnostic::Report;
+use super::super::path::{GroupPath, direction, packet_sizes, service_time};
+use super::Checked;
+use super::random::{random_line, random_workload};
+use super::traffic::{never_shrinks, window};
+use std::collections::BTreeMap;
+use thalweg_proto::units::Duration;
+use thalweg_queue::{FcfsConfig, Limit};
+use thalweg_sim::route::DirectionId;
+use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
+
+/// Several bulk flows that fill a queue which drops what finds it full, where no packet is early or late by chance.
+pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    // The groups that keep each direction busy, where it is their bottleneck.
+    let mut bulk: BTreeMap<DirectionId, Vec<usize>> = BTreeMap::new();
+    for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
+        let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
+        if group.workload == WorkloadSpec::Bulk && yields(&group.transport) {
+            bulk.entry(hop).or_default().push(number);
+        }
+    }
+    for (hop, groups) in bulk {
+        let line = direction(spec, hop);
+        let drops_tail =
+            line.queue.config::<FcfsConfig>().is_some() && line.queue.limit() != Limit::Unlimited;
+        let flows: u64 = groups.iter().map(|&number| u64::from(spec.groups[number].count)).sum();
+        if !drops_tail || flows < 2 || !fills(checked, hop, &groups) || is_stirred(checked, hop) {
+            continue;
+        }
+        let Some(&first) = groups.first() else { continue };
+        let time =
+            groups.iter().map(|&number| service_time(line, packet_sizes(&spec.groups[number].transport).0));
+        let time = time.max().unwrap_or_default();
+        let message = format!(
+            "nothing is random about packets at the drop-tail queue of `{}`: it may always drop the same flow's",
+            spec.links[hop as usize / 2].name
+        );
+        let help = format!(
+            "`overhead = \"{}\"` in [defaults.flow] (a packet's time there) breaks the phase; \"0 s\" keeps it on purpose",
+            rounded(time)
+        );
+        report.warn("scenario.phase", checked.origins.groups[first].table, message).help(help);
+    }
+}
+
+/// The sender slows down when its packets are dropped, so that it matters whose are.
+fn yields(transport: &TransportSpec) -> bool {
+    match transport {
+        TransportSpec::Window { .. } | TransportSpec::Sscop { .. } => !never_shrinks(transport),
+        TransportSpec::AdaptiveAck { .. } | TransportSpec::Sstp { .. } | TransportSpec::Datagram { .. } => {
+            false
+        }
+    }
+}
+
+/// The windows of all flows may grow beyond what path and queue hold.
+fn fills(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> bool {
+    let spec = checked.spec;
+    let windows = groups.iter().filter_map(|&number| window(&spec.groups[number]));
+    let most = windows.fold(0_u64, u64::saturating_add);
+    let room = groups.iter().filter_map(|&number| {
+        let path = checked.paths.groups[number].as_ref()?;
+        let packet = packet_sizes(&spec.groups[number].transport).0;
+        let queue = super::links::bytes(&direction(spec, hop).queue, packet)?;
+        Some(path.bdp().get().saturating_add(queue.get()))
+    });
+    room.max().is_some_and(|room| most > room)
+}
+
+/// Chance has a say in when packets reach a direction, or the scenario says that it has none.
+fn is_stirred(checked: &Checked<'_>, hop: DirectionId) -> bool {
+    let spec = checked.spec;
+    let crossing = checked.paths.groups.iter().enumerate().filter_map(|(number, path)| {
+        let path = path.as_ref()?;
+        (path.forward.contains(&hop) || path.backward.contains(&hop)).then_some((number, path))
+    });
+    crossing.into_iter().any(|(number, path)| {
+        let group = &spec.groups[number];
+        let mut links = path.forward.iter().chain(path.backward.iter()).map(|&hop| direction(spec, hop));
+        checked.origins.groups[number].says_overhead
+            || !group.overhead.is_zero()
+            || random_workload(&group.workload)
+            || links.any(random_line)
+            || has_random_access(group)
+    })
+}
+
+fn has_random_access(group: &GroupSpec) -> bool {
+    group.access.as_ref().is_some_and(|access| {
+        [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
+            .into_iter()
+            .any(random_line)
+    })
+}
+
+/// A time to one digit, not below it.
+fn rounded(time: Duration) -> Duration {
+    let picos = time.as_picos().max(1);
+    let unit = 10_u64.pow(picos.ilog10());
+    Duration::from_picos(picos.div_ceil(unit) * unit)
+}
