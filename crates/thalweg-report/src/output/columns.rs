@@ -12,15 +12,15 @@ pub(crate) enum Datum {
     One(f64),
     /// The mean over runs.
     Mean(Estimate),
-    /// A difference, and the mean of what it is a difference to.
-    Difference(Estimate, f64),
+    /// A difference, the mean of what it is a difference to, and that it is more than chance among all that are shown.
+    Difference(Estimate, f64, bool),
 }
 
 impl Datum {
     fn is_more_than_zero(self) -> bool {
         match self {
             Self::One(value) => value != 0.0,
-            Self::Mean(estimate) | Self::Difference(estimate, _) => {
+            Self::Mean(estimate) | Self::Difference(estimate, ..) => {
                 estimate.min != 0.0 || estimate.max != 0.0
             }
         }
@@ -100,9 +100,11 @@ pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> Strin
             let scale = scale(metric, estimate.mean);
             scale.estimate(&as_exact_as_measured(metric, estimate, estimate.mean), style)
         }
-        Some(Datum::Difference(estimate, base)) => {
+        Some(Datum::Difference(estimate, base, survives)) => {
             let scale = scale(metric, estimate.mean);
-            scale.estimate(&as_exact_as_measured(metric, estimate, base), style)
+            let shown = as_exact_as_measured(metric, estimate, base);
+            let text = scale.estimate(&shown, style);
+            if survives && shown.excludes_zero() == Some(true) { format!("{text} {MARK}") } else { text }
         }
     }
 }
@@ -140,6 +142,9 @@ fn scale(metric: Metric, size: f64) -> Scale {
         Unit::Packets | Unit::Count | Unit::Segments | Unit::Number | Unit::RateSquared => Scale::COUNT,
     }
 }
+
+/// Stands behind differences that are more than chance among all that are shown.
+pub(super) const MARK: char = '*';
 
 /// The width of a text at most, in characters.
 pub(super) const COLUMNS: usize = 100;

@@ -1,6 +1,6 @@
 //! The text of a comparison: the results of several schemes side by side, and which scheme won.
 
-use super::columns::{self, COLUMNS, Datum, Row};
+use super::columns::{self, COLUMNS, Datum, MARK, Row};
 use super::summary::{direction, has_transfers, mean_row, section, size_words};
 use super::table::{Align, Table, shorten};
 use super::text::Style;
@@ -28,8 +28,8 @@ pub(super) fn comparison(
         PLACES.iter().map(|place| section(&differences_table(*place, differences, style), style)).collect();
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // A line of its own: as a heading it would widen the table.
-        let against = shorten(&style.clean(&first.against), COLUMNS - 20, style);
-        text.push_str(&format!("\nDifference to {against}\n"));
+        let against = shorten(&style.clean(&first.against), NAME_COLUMNS, style);
+        text.push_str(&format!("\nDifference to {against}{}\n", certainty(differences)));
         text.push_str(&paired);
     }
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
@@ -140,12 +140,24 @@ fn differences_table(place: Tables, differences: &[Difference], style: Style) ->
         if is_paired && (place == Tables::MEANS || has_place(Metric::CompletionMean)) {
             rows.push(Row::new(difference.scheme.clone(), move |metric| {
                 let paired = difference.totals.get(metric.name(Of::Network))?;
-                Some(Datum::Difference(paired.difference, paired.base()))
+                Some(Datum::Difference(paired.difference, paired.base(), paired.survives()))
             }));
         }
     }
     let head = if place == Tables::TRANSFERS { "Transfers" } else { "Scheme" };
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
+}
+
+/// The certainty of the differences that are shown: of those that are marked, or of none.
+fn certainty(differences: &[Difference]) -> String {
+    let tested = || differences.iter().flat_map(|of| of.totals.values()).filter(|of| of.p_holm.is_some());
+    let (count, survive) = (tested().count(), tested().filter(|of| of.survives()).count());
+    match (count, survive) {
+        (0, _) => String::new(),
+        (1, _) => "; one interval".to_owned(),
+        (_, 0) => format!("; each interval by itself: by Holm's method for all {count} none excludes zero"),
+        _ => format!("; each interval by itself, {MARK} excludes zero also by Holm's method for all {count}"),
+    }
 }
 
 /// `sentence` in lines of at most 100 columns.

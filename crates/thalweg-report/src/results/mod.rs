@@ -154,7 +154,8 @@ impl Document {
         let all: Vec<&[Run]> = schemes.iter().map(|(_, runs)| runs.as_slice()).collect();
         let links = summary::bottlenecks(&all);
         let against_first = |other: &(String, Vec<Run>)| Difference::between(&schemes[0], other, &links);
-        let differences = schemes.iter().skip(1).filter_map(against_first).collect();
+        let mut differences: Vec<Difference> = schemes.iter().skip(1).filter_map(against_first).collect();
+        summary::correct(&mut differences);
         let with_summary = |(scheme, runs): (String, Vec<Run>)| {
             let summary = Summary::of(&runs, &links);
             SchemeResults { scheme, runs, summary }

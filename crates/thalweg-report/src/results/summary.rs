@@ -1,7 +1,9 @@
 //! Means over replications, and differences between schemes.
 
+use super::metric::{Of, Tables};
+use super::metrics::Metric;
 use super::run::{Group, Link, Run};
-use crate::statistics::{Estimate, paired_difference};
+use crate::statistics::{Estimate, holm, paired_difference};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,9 +86,17 @@ pub struct Paired {
     pub difference: Estimate,
     /// The mean difference over the other scheme's mean; missing where that is zero.
     pub relative: Option<f64>,
-    /// True if the interval excludes zero, that is if the difference is significant at the 5 % level; missing for a
-    /// single pair.
+    /// True if the interval excludes zero: the difference is significant at the 5 % level if it is looked at by itself. Missing
+    /// for a single pair.
     pub excludes_zero: Option<bool>,
+    /// The p-value of the difference by itself (Student's t test); missing where nothing is known of chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_value: Option<f64>,
+    /// The p-value corrected by Holm's method for all differences of [`Difference::totals`] that tables show, of all schemes of
+    /// the document: where it is below 0.05 the difference is more than chance, however many are looked at. Missing for
+    /// other differences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
 }
 
 fn one() -> u64 {
@@ -191,6 +201,22 @@ impl Difference {
     }
 }
 
+/// Corrects the p-values of the differences that tables show for there being so many.
+pub(super) fn correct(differences: &mut [Difference]) {
+    let shown: BTreeSet<&str> = [Tables::TRANSFERS, Tables::MEANS]
+        .into_iter()
+        .flat_map(Metric::in_table)
+        .map(|metric| metric.name(Of::Network))
+        .collect();
+    let totals = differences.iter_mut().flat_map(|difference| &mut difference.totals);
+    let metrics = totals.filter(|(name, _)| shown.contains(name.as_str())).map(|(_, paired)| paired);
+    let mut tested: Vec<&mut Paired> = metrics.filter(|paired| paired.p_value.is_some()).collect();
+    let raw: Vec<f64> = tested.iter().filter_map(|paired| paired.p_value).collect();
+    for (paired, p) in tested.iter_mut().zip(holm(&raw)) {
+        paired.p_holm = Some(p);
+    }
+}
+
 /// The values of one subject in one run, by metric.
 type Named = Vec<(&'static str, Option<f64>)>;
 
@@ -232,13 +258,21 @@ impl Paired {
             .map_or(0.0, |relative| self.difference.mean / relative)
     }
 
+    /// True if it is more than chance among all that are tested.
+    pub fn survives(&self) -> bool {
+        self.p_holm.is_some_and(|p| p < 0.05)
+    }
+
     /// The paired difference of `other` to `base`.
     pub(crate) fn of(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Self> {
         let difference = paired_difference(base, other)?;
         let paired: Vec<f64> = base.iter().zip(other).filter_map(|(base, other)| other.and(*base)).collect();
         let mean = crate::statistics::mean(&paired)?;
         let relative = (mean != 0.0).then(|| difference.mean / mean);
-        Some(Self { difference, relative, excludes_zero: difference.excludes_zero() })
+        let still = |values: &[Option<f64>]| values.windows(2).all(|pair| pair[0] == pair[1]);
+        // Where nothing changes with the seed, nothing is known of chance.
+        let p_value = difference.p_value().filter(|_| !(still(base) && still(other)));
+        Some(Self { difference, relative, excludes_zero: difference.excludes_zero(), p_value, p_holm: None })
     }
 }
 

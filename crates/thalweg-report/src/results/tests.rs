@@ -147,3 +147,22 @@ fn differences_are_paired_by_seed() {
     assert!((goodput.relative.unwrap() - 5.0 / 85.0).abs() < 1e-12);
     assert_eq!((differences[0].scheme.as_str(), differences[0].against.as_str()), ("b", "a"));
 }
+
+#[test]
+fn differences_tell_what_is_left_of_them_among_all_that_are_shown() {
+    let schemes = vec![("a".to_owned(), runs(&[70, 60, 65])), ("b".to_owned(), runs(&[74, 65, 71]))];
+    let document = Document::of_comparison(header(&[1, 2, 3]), schemes);
+    let Body::Comparison { differences, .. } = &document.body else { panic!("{document:?}") };
+    let totals = &differences[0].totals;
+    // Differences of 4, 5 and 6: t is 5 times the root of 3, and with two degrees of freedom a share of t / sqrt(2 + t^2)
+    // lies within (Abramowitz and Stegun, 26.7.4).
+    let by_itself = 1.0 - (75.0_f64 / 77.0).sqrt();
+    let goodput = totals["goodput_bps"];
+    assert!((goodput.p_value.unwrap() - by_itself).abs() < 1e-12);
+    let tested: Vec<&Paired> = totals.values().filter(|of| of.p_holm.is_some()).collect();
+    assert!(tested.len() > 1 && tested.iter().all(|of| of.p_holm >= of.p_value), "{tested:?}");
+    // The least is corrected for all of them.
+    let least = tested.iter().filter_map(|of| of.p_value).fold(1.0, f64::min);
+    let corrected = tested.iter().filter_map(|of| of.p_holm).fold(1.0, f64::min);
+    assert!((corrected - (least * tested.len() as f64).min(1.0)).abs() < 1e-12);
+}
