@@ -2,8 +2,9 @@
 //! of it or computes a Diffie-Hellman (Karn and Simpson's idea, RFC 2522, section 3).
 //!
 //! A cookie is the time at which it was made, in nanoseconds from a moment that nobody else knows, and a keyed hash of that,
-//! the client's address and its connection id. The key never leaves the server. A cookie makes one handshake: those that have
-//! made theirs are remembered for as long as they would be good.
+//! the client's address, its connection id and its first message: a hello that was changed on its way has no good cookie. The
+//! key never leaves the server. A cookie makes one handshake: those that have made theirs are remembered for as long as they
+//! would be good.
 
 use crate::identity::Entropy;
 use crate::wire::{COOKIE, ConnectionId};
@@ -37,34 +38,41 @@ impl Cookies {
         Self { key, offset: u64::from_be_bytes(offset) }
     }
 
-    /// A cookie for a client.
-    pub fn make(&self, now: Time, address: SocketAddr, source: ConnectionId) -> [u8; COOKIE] {
+    /// A cookie for a client and its first message.
+    pub fn make(&self, now: Time, address: SocketAddr, source: ConnectionId, first: &[u8]) -> [u8; COOKIE] {
         let time = (now.as_picos() / 1000).wrapping_add(self.offset).to_be_bytes();
         let mut cookie = [0; COOKIE];
         cookie[..8].copy_from_slice(&time);
-        cookie[8..].copy_from_slice(&self.hash(time, address, source).as_bytes()[..COOKIE - 8]);
+        cookie[8..].copy_from_slice(&self.hash(time, address, source, first).as_bytes()[..COOKIE - 8]);
         cookie
     }
 
-    /// True for a cookie that was made for this client, not long ago.
-    pub fn check(&self, now: Time, address: SocketAddr, source: ConnectionId, cookie: &[u8]) -> bool {
+    /// True for a cookie that was made for this client and this first message, not long ago.
+    pub fn check(
+        &self,
+        now: Time,
+        address: SocketAddr,
+        source: ConnectionId,
+        first: &[u8],
+        cookie: &[u8],
+    ) -> bool {
         let Some((time, given)) = cookie.split_first_chunk::<8>() else { return false };
         let made = u64::from_be_bytes(*time).wrapping_sub(self.offset);
         let Ok(given) = <[u8; COOKIE - 8]>::try_from(given) else { return false };
         let mut expected = [0; COOKIE - 8];
-        expected.copy_from_slice(&self.hash(*time, address, source).as_bytes()[..COOKIE - 8]);
+        expected.copy_from_slice(&self.hash(*time, address, source, first).as_bytes()[..COOKIE - 8]);
         let age = (now.as_picos() / 1000).checked_sub(made);
         age.is_some_and(|age| age <= LIFE.as_picos() / 1000) && constant_time_eq(&given, &expected)
     }
 
-    fn hash(&self, time: [u8; 8], address: SocketAddr, source: ConnectionId) -> blake3::Hash {
+    fn hash(&self, time: [u8; 8], address: SocketAddr, source: ConnectionId, first: &[u8]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&time);
         match address.ip() {
             IpAddr::V4(ip) => hasher.update(&ip.octets()),
             IpAddr::V6(ip) => hasher.update(&ip.octets()),
         };
-        hasher.update(&address.port().to_be_bytes()).update(&source.0);
+        hasher.update(&address.port().to_be_bytes()).update(&source.0).update(first);
         hasher.finalize()
     }
 }
@@ -107,29 +115,31 @@ mod tests {
     use crate::identity::SystemEntropy;
 
     const SOURCE: ConnectionId = ConnectionId([1; 8]);
+    const FIRST: &[u8] = &[2; 32];
 
     #[test]
     fn a_cookie_is_good_for_one_client_and_a_while() {
         let cookies = Cookies::new(&mut SystemEntropy::new());
         let now = Time::ZERO + Duration::from_secs(100);
         let client: SocketAddr = "192.0.2.1:1000".parse().unwrap();
-        let cookie = cookies.make(now, client, SOURCE);
-        assert!(cookies.check(now, client, SOURCE, &cookie));
-        assert!(cookies.check(now + LIFE, client, SOURCE, &cookie));
-        assert!(!cookies.check(now + LIFE + Duration::from_nanos(1), client, SOURCE, &cookie));
+        let cookie = cookies.make(now, client, SOURCE, FIRST);
+        assert!(cookies.check(now, client, SOURCE, FIRST, &cookie));
+        assert!(cookies.check(now + LIFE, client, SOURCE, FIRST, &cookie));
+        assert!(!cookies.check(now + LIFE + Duration::from_nanos(1), client, SOURCE, FIRST, &cookie));
         // From the future: the server was started anew, or somebody made it up.
-        assert!(!cookies.check(Time::ZERO, client, SOURCE, &cookie));
+        assert!(!cookies.check(Time::ZERO, client, SOURCE, FIRST, &cookie));
         for other in ["192.0.2.1:1001", "192.0.2.2:1000", "[2001:db8::1]:1000"] {
-            assert!(!cookies.check(now, other.parse().unwrap(), SOURCE, &cookie), "{other}");
+            assert!(!cookies.check(now, other.parse().unwrap(), SOURCE, FIRST, &cookie), "{other}");
         }
-        assert!(!cookies.check(now, client, ConnectionId([2; 8]), &cookie));
+        assert!(!cookies.check(now, client, ConnectionId([2; 8]), FIRST, &cookie));
+        assert!(!cookies.check(now, client, SOURCE, &[3; 32], &cookie));
         for at in 0..COOKIE {
             let mut forged = cookie;
             forged[at] ^= 0x80;
-            assert!(!cookies.check(now, client, SOURCE, &forged), "byte {at}");
-            assert!(!cookies.check(now, client, SOURCE, &cookie[..at]));
+            assert!(!cookies.check(now, client, SOURCE, FIRST, &forged), "byte {at}");
+            assert!(!cookies.check(now, client, SOURCE, FIRST, &cookie[..at]));
         }
         let others = Cookies::new(&mut SystemEntropy::new());
-        assert!(!others.check(now, client, SOURCE, &cookie));
+        assert!(!others.check(now, client, SOURCE, FIRST, &cookie));
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Connecting {
     pub source: ConnectionId,
     pub initiator: Initiator,
     pub cookie: Vec<u8>,
+    /// Cookies that were answered since the hello was last repeated.
+    pub cookies: u32,
     pub token: [u8; TOKEN],
     pub due: Time,
     pub deadline: Time,
@@ -38,13 +40,28 @@ pub(super) struct Connecting {
 
 /// A handshake with a client that has shown no more than that it receives at its address.
 pub(super) struct HalfOpenConnection {
-    pub remote: SocketAddr,
-    pub source: ConnectionId,
+    pub hello: Hello,
     pub local: ConnectionId,
     pub responder: Responder,
     pub response: Vec<u8>,
     pub begun: Time,
     pub deadline: Time,
+}
+
+/// The identity of a handshake that a client began. Who reads the path and changes a hello on its way begins one of his own,
+/// beside that of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Hello {
+    pub remote: SocketAddr,
+    pub source: ConnectionId,
+    /// The hash of the first message.
+    first: [u8; 32],
+}
+
+impl Hello {
+    fn new(remote: SocketAddr, source: ConnectionId, first: &[u8]) -> Self {
+        Self { remote, source, first: *blake3::hash(first).as_bytes() }
+    }
 }
 
 impl Endpoint {
@@ -60,11 +77,13 @@ impl Endpoint {
             self.stats.strangers += 1;
             return;
         }
-        if !self.cookies.check(now, from, source, cookie) {
-            return self.give_cookie(now, from, source);
+        if !self.cookies.check(now, from, source, first, cookie) {
+            return self.give_cookie(now, from, source, first);
         }
-        if let Some(&index) = self.hellos.get(&(from, source)) {
-            // The response was lost.
+        let hello = Hello::new(from, source, first);
+        if let Some(&index) = self.hellos.get(&hello) {
+            // The response was lost, or the client has had two cookies.
+            self.spent.add(now, cookie);
             if let Some(Some(Entry { state: State::HalfOpen(opening), .. })) = self.entries.get(index) {
                 let mut bytes = Vec::new();
                 write_response(&mut bytes, source, &opening.response);
@@ -74,7 +93,7 @@ impl Endpoint {
         }
         if self.spent.contains(cookie) {
             // It has made its handshake. Another needs another.
-            return self.give_cookie(now, from, source);
+            return self.give_cookie(now, from, source, first);
         }
         let Limits { connections, memory, .. } = self.config.limits;
         let is_full = self.accepted >= connections || self.promised + STRANGER_MEMORY > memory;
@@ -102,17 +121,16 @@ impl Endpoint {
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
         let deadline = now + HANDSHAKE;
-        let opening =
-            HalfOpenConnection { remote: from, source, local, responder, response, begun: now, deadline };
+        let opening = HalfOpenConnection { hello, local, responder, response, begun: now, deadline };
         let handle = self.add(local, State::HalfOpen(Box::new(opening)));
         self.half_open.shares.add(now, from, handle.index);
-        self.hellos.insert((from, source), handle.index);
+        self.hellos.insert(hello, handle.index);
     }
 
-    fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId) {
+    fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId, first: &[u8]) {
         self.stats.cookies += 1;
         let mut bytes = Vec::new();
-        write_cookie(&mut bytes, source, &self.cookies.make(now, to, source));
+        write_cookie(&mut bytes, source, &self.cookies.make(now, to, source, first));
         self.answer(to, bytes);
     }
 
@@ -122,12 +140,17 @@ impl Endpoint {
         else {
             return;
         };
-        // One cookie is enough; more would make this end send a hello for each.
-        if from == connecting.connect.remote && (connecting.cookie.is_empty() || connecting.tries > 2) {
-            if connecting.cookie.is_empty() {
-                connecting.answered(now);
-            }
-            connecting.cookie = cookie.to_owned();
+        if from != connecting.connect.remote || connecting.cookie == cookie {
+            return;
+        }
+        if connecting.cookie.is_empty() {
+            connecting.answered(now);
+        }
+        connecting.cookie = cookie.to_owned();
+        // Whoever reads the path can send cookies too, and sooner than the server, which has another for each hello that was
+        // changed on its way. A few are answered at once, and the last of the others when the hello is sent again.
+        if connecting.cookies < MOST_COOKIES {
+            connecting.cookies += 1;
             connecting.due = now;
             connecting.tries = 0;
             self.make_ready(index);
@@ -271,16 +294,16 @@ impl Endpoint {
             service: client.service.clone(),
             scheme,
             local: opening.local,
-            remote: opening.source,
+            remote: opening.hello.source,
             token: client.token,
             largest: client.largest.min(self.config.largest),
             binding: secrets.binding,
             known: is_known,
         };
         let config = SessionConfig { memory, ..self.config.session };
-        let hello = (opening.remote, opening.source);
+        let hello = opening.hello;
         let keys = (Sealer::new(secrets.server), Opener::new(secrets.client));
-        let mut session = Session::new(now, agreed, config, keys, hello.0, None, None);
+        let mut session = Session::new(now, agreed, config, keys, hello.remote, None, None);
         // The cookie has proved the address of the hello, not one to which the client has moved since.
         session.on_confirm_from(now, from, message.len(), &mut *self.entropy);
         if let Some((code, reason)) = refusal {
@@ -292,17 +315,17 @@ impl Endpoint {
                 EndpointEvent::Accepted { peer, service: client.service, remote: from, known: is_known };
             self.events.push_back((handle, event));
         }
-        self.remote_ids.insert(hello.1, index);
+        self.remote_ids.insert(hello.source, index);
         self.timing += usize::from(session.agreed().scheme.times_packets());
         entry.state = State::Open(Box::new(session));
         self.settle(index);
         self.accepted += 1;
         self.hellos.remove(&hello);
-        self.half_open.shares.remove(hello.0, index);
+        self.half_open.shares.remove(hello.remote, index);
         if is_known || is_refused {
             self.make_ready(index);
         } else {
-            self.take_in(now, hello.0, index);
+            self.take_in(now, hello.remote, index);
         }
     }
 }
@@ -352,6 +375,9 @@ impl Connecting {
         if now < self.due {
             return;
         }
+        if self.tries > 0 {
+            self.cookies = 0;
+        }
         self.due = now + FIRST_REPEAT * (1 << self.tries.min(1));
         self.tries += 1;
         self.first.get_or_insert(now);
@@ -389,6 +415,10 @@ impl Connecting {
         }
     }
 }
+
+/// Cookies that are answered at once until the hello is sent again: whoever sends more makes this end
+/// send no more.
+const MOST_COOKIES: u32 = 8;
 
 /// After so many hellos without an answer small packets go with them, which somebody who is there answers with a reset: large
 /// ones may be lost on the path.

@@ -21,7 +21,7 @@ pub use about::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Trust,
 };
 use core::ops::Range;
-use greet::{Connecting, HANDSHAKE, HalfOpenConnection};
+use greet::{Connecting, HANDSHAKE, HalfOpenConnection, Hello};
 use half_open::{HalfOpen, IN_A_CROWD};
 use shares::Shares;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -73,7 +73,7 @@ pub struct Endpoint {
     /// By the ids on packets that go, which resets name. Peers choose them: the last one has it.
     remote_ids: HashMap<ConnectionId, usize>,
     /// The handshakes that clients' hellos belong to.
-    hellos: HashMap<(SocketAddr, ConnectionId), usize>,
+    hellos: HashMap<Hello, usize>,
     half_open: HalfOpen,
     spent: Spent,
     accepted: usize,
@@ -195,6 +195,7 @@ impl Endpoint {
             source,
             initiator,
             cookie: Vec::new(),
+            cookies: 0,
             token,
             due: now,
             deadline: now + HANDSHAKE,
@@ -534,8 +535,8 @@ impl Endpoint {
             }
             State::HalfOpen(opening) => {
                 self.ids.remove(&opening.local);
-                self.half_open.shares.remove(opening.remote, index);
-                self.hellos.remove(&(opening.remote, opening.source));
+                self.half_open.shares.remove(opening.hello.remote, index);
+                self.hellos.remove(&opening.hello);
             }
             State::Gone => {}
             State::Open(session) => {

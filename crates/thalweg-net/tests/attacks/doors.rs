@@ -1,12 +1,13 @@
 //! Handshakes: who may keep others out, end theirs, or have two for one; and resets, which end a connection.
 
 use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, identity, server_config};
-use crate::{MINUTE, answers, overheard, server, with_cookie};
+use crate::{MINUTE, answers, deliver, overheard, server, with_cookie};
 use std::net::SocketAddr;
-use thalweg_net::endpoint::{ConnectError, EndpointConfig, EndpointEvent};
+use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent};
 use thalweg_net::handshake::{Responder, ServerParameters};
 use thalweg_net::session::{Closed, SessionEvent};
-use thalweg_net::wire::{ConnectionId, Packet, write_header, write_response};
+use thalweg_net::wire::{ConnectionId, Packet, write_cookie, write_header, write_hello, write_response};
+use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
 
 /// An attacker who begins handshakes from many addresses and ports and never ends one.
@@ -158,6 +159,93 @@ fn a_quicker_answer_does_not_end_a_handshake() {
             && pair.ends[0].events.iter().any(|event| matches!(event, EndpointEvent::Connected { .. }))
     );
     let _ = client;
+}
+
+/// An attacker who reads the path and is quicker changes each hello and begins a handshake with that in the client's name, and
+/// sends cookies in the server's.
+#[test]
+fn changed_hellos_and_forged_cookies_do_not_end_a_handshake() {
+    let mut pair = Pair::new(19, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    let begun = pair.now;
+    let (client, server) = (pair.ends[0].address, pair.ends[1].address);
+    let (mut read, mut changed, mut forged) = (0, 0, 0u8);
+    while pair.ends[1].handle.is_none() {
+        let heard: Vec<_> = pair.record.as_ref().unwrap()[read..].to_vec();
+        read += heard.len();
+        for (_, to, bytes) in heard {
+            let Some(Packet::Hello { source, cookie, message }) = Packet::read(&bytes) else { continue };
+            assert_eq!(to, server);
+            let mut message = message.to_vec();
+            message[5] ^= 1;
+            let now = pair.now;
+            let mut hello = Vec::new();
+            // With the client's cookie, and with one for what was changed.
+            write_hello(&mut hello, source, cookie, &message);
+            let sent = answers(&mut pair.ends[1].endpoint, now, client, &hello);
+            let (mine, others) = sent.split_last().unwrap();
+            // What the server had to say to the client anyhow goes its way.
+            for (_, bytes) in others {
+                pair.put(server, client, bytes);
+            }
+            let Some(Packet::Cookie { cookie, .. }) = Packet::read(&mine.1) else {
+                panic!("the client's cookie is good for what was changed")
+            };
+            hello.clear();
+            write_hello(&mut hello, source, cookie, &message);
+            let sent = answers(&mut pair.ends[1].endpoint, now, client, &hello);
+            for (_, response) in sent {
+                answers(&mut pair.ends[0].endpoint, now, server, &response);
+                changed += 1;
+            }
+            // Before the server has heard anything.
+            for _ in 0..3 {
+                forged = forged.wrapping_add(1);
+                let mut cookie = Vec::new();
+                write_cookie(&mut cookie, source, &[forged; 24]);
+                let (from, now) = (server, pair.now);
+                pair.ends[0].endpoint.receive(
+                    now,
+                    Arrival { from, marked: false },
+                    cookie.len(),
+                    cookie,
+                    Slice::new,
+                );
+            }
+        }
+        pair.step();
+        assert!(pair.now < begun + Duration::from_secs(2), "{}", pair.describe());
+    }
+    assert!(changed > 0 && forged > 0);
+    pair.ends[0].write(&[1; 1000]);
+    pair.run(MINUTE, |pair| pair.ends[1].received.len() == 1000);
+}
+
+/// However many cookies come: this end sends a few hellos for them until it would have sent one again.
+#[test]
+fn cookies_draw_few_hellos() {
+    let mut pair = Pair::new(20, Channel::default());
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    pair.channel.loss = 1.0;
+    pair.step();
+    let source = pair.record.as_ref().unwrap()[0].2[2..10].try_into().unwrap();
+    let begun = pair.now;
+    for number in 0..1000u32 {
+        let mut cookie = Vec::new();
+        write_cookie(&mut cookie, ConnectionId(source), &{
+            let mut made_up = [0; 24];
+            made_up[..4].copy_from_slice(&number.to_be_bytes());
+            made_up
+        });
+        deliver(&mut pair, 0, SERVER.parse().unwrap(), &cookie);
+        pair.step();
+    }
+    let sent = pair.record.as_ref().unwrap().len() as u64;
+    // Eight, and one after 300 ms that makes room for eight more.
+    let most = 9 + 9 * (pair.now.since(begun).as_picos() / 300_000_000_000);
+    assert!(sent <= most && sent >= 8, "{sent} hellos, {most} at most");
 }
 
 /// If nobody else answers, the client says who did, and soon.
