@@ -42,7 +42,8 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
         rebinds: schedule.rebinds.clone(),
         ..config(server.address, schedule.up.clone(), schedule.down.clone())
     });
-    let client = Client::start(schedule, relay.address, Arc::clone(&data), pause);
+    let is_back = Arc::new(AtomicBool::new(!schedule.restarts()));
+    let client = Client::start(schedule, relay.address, Arc::clone(&data), pause, Arc::clone(&is_back));
     let mut restarted = false;
     let mut jumps = 0;
     let mut actions = schedule.actions.iter();
@@ -60,6 +61,7 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
             Some((_, Action::Restart)) => {
                 restarted = true;
                 server.restart();
+                is_back.store(true, Ordering::Relaxed);
             }
             Some((_, Action::Jump(end, by))) => {
                 jumps += 1;
@@ -207,7 +209,15 @@ struct Client {
 }
 
 impl Client {
-    fn start(schedule: &Schedule, remote: SocketAddr, data: Arc<[Vec<u8>; 2]>, pause: Duration) -> Self {
+    /// Connections may end that begin before the server `is_back`: on a busy host the path is no longer dark when it goes, and
+    /// it takes in a client that it has no time for.
+    fn start(
+        schedule: &Schedule,
+        remote: SocketAddr,
+        data: Arc<[Vec<u8>; 2]>,
+        pause: Duration,
+        is_back: Arc<AtomicBool>,
+    ) -> Self {
         let (clock, jumps) = Clock::that_jumps();
         let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(identity(1)));
         let socket = Socket::bind(SocketConfig { clock, ..config }).unwrap();
@@ -218,6 +228,7 @@ impl Client {
         let thread = std::thread::spawn(move || {
             let mut resets = 0;
             loop {
+                let may_end = !is_back.load(Ordering::Relaxed);
                 let request = Connect {
                     remote,
                     trust: Trust::only(identity(2).public()),
@@ -230,11 +241,11 @@ impl Client {
                     exchange(connection, &data[0], &data[1], pause)
                 });
                 let Err(why) = result else { break };
-                if why == NetError::Connect(ConnectError::NoAnswer) {
-                    // Twenty seconds of bad luck.
+                if let NetError::Connect(ConnectError::NoAnswer | ConnectError::Narrow) = why {
+                    // Twenty seconds of bad luck, in which small packets may have had more of it than large ones.
                     continue;
                 }
-                assert!(schedule.restarts() && resets == 0 && was_restarted(&why), "{why}: {schedule:?}");
+                assert!(may_end && was_restarted(&why), "{why}: {schedule:?}");
                 resets += 1;
             }
             tell.send(resets).unwrap();
