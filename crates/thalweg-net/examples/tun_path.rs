@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::error::Error;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line, Parcel};
 use thalweg_net::live::Clock;
 use thalweg_proto::units::{Duration, Time};
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let line = |options: &str, number| -> Result<Line, Box<dyn Error>> {
         let mut spec = DirectionSpec::default();
-        spec.set_all(options)?;
+        spec.set_all(options, &Registry::default())?;
         spec.check()?;
         Ok(Line::new(&spec, seed.parse()?, number))
     };

@@ -4,6 +4,7 @@
 mod pair;
 
 use pair::{Channel, Pair, pattern};
+use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line};
 use thalweg_net::session::{Ecn, SessionStats};
 use thalweg_proto::units::Duration;
@@ -28,7 +29,7 @@ fn receiver_stats(pair: &mut Pair) -> SessionStats {
 /// Retransmissions of a transfer through a queue that marks, how long it took, and how many it marked.
 fn through_codel(scheme: &str) -> (u64, Duration, u64) {
     let mut spec = DirectionSpec::default();
-    spec.set_all("rate=20Mbit/s,delay=10ms,queue=codel,buffer=2000pkt").unwrap();
+    spec.set_all("rate=20Mbit/s,delay=10ms,queue=codel,buffer=2000pkt", &Registry::default()).unwrap();
     let mut pair = Pair::new(31, Channel::default());
     pair.bottleneck = Some(Line::new(&spec, 1, 0));
     let start = pair.now;

@@ -16,8 +16,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
+use thalweg_catalog::Registry;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
-use thalweg_net::flow::{Scheme, SchemeError};
+use thalweg_net::flow::Scheme;
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
@@ -171,12 +172,18 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-fn socket(bind: SocketAddr, arguments: &BenchSocket, listens: bool) -> Result<(Socket, Identity), Error> {
+/// A socket that listens if there is a registry of what clients may choose.
+fn socket(
+    bind: SocketAddr,
+    arguments: &BenchSocket,
+    registry: Option<&Arc<Registry>>,
+) -> Result<(Socket, Identity), Error> {
     let identity = Identity::generate(&mut SystemEntropy::new());
     let largest = u16::try_from(arguments.datagram.get()).ok().filter(|size| (1200..=65_507).contains(size));
     let largest =
         largest.ok_or_else(|| Error::Usage("--datagram must be between 1200 B and 65507 B".into()))?;
-    let listen = listens.then(|| Listen::new(Trust::Anyone, [SERVICE]));
+    let listen =
+        registry.map(|registry| Listen::new(Trust::Anyone, [SERVICE]).of_registry(Arc::clone(registry)));
     let endpoint = EndpointConfig {
         listen,
         largest,
@@ -193,7 +200,7 @@ fn socket(bind: SocketAddr, arguments: &BenchSocket, listens: bool) -> Result<(S
 // The server.
 
 fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
-    let (socket, identity) = socket(arguments.bind, &arguments.socket, true)?;
+    let (socket, identity) = socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
     console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
     let (results, finished) = mpsc::channel();
     let (mut active, mut served) = (0u32, 0u32);
@@ -359,8 +366,7 @@ fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> V
 
 fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     let remote = resolve(&arguments.server)?;
-    let scheme: Result<Scheme, SchemeError> = arguments.scheme.parse();
-    let scheme = scheme.and_then(|scheme| scheme.at_rate(None));
+    let scheme = Scheme::read(&arguments.scheme, &console.registry).and_then(|scheme| scheme.at_rate(None));
     let scheme = scheme.map_err(|error| Error::Usage(error.to_string()))?;
     let trust = match &arguments.key {
         Some(key) => Trust::only(key.parse().map_err(|error| Error::Usage(format!("--key: {error}")))?),
@@ -369,7 +375,7 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     let bind: IpAddr =
         if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let record = Record::new(arguments.record.as_deref())?;
-    let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, false)?;
+    let (socket, _) = socket(SocketAddr::new(bind, 0), &arguments.socket, None)?;
     let recorder = record.as_ref().map(Record::recorder);
     let connect = Connect { remote, trust, service: SERVICE.to_owned(), scheme, recorder };
     let mut connections = Vec::new();

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use thalweg_catalog::Registry;
 use thalweg_net::impair::{DirectionError, DirectionSpec, LineStats, Relay, RelayConfig, RelayStats};
 use thalweg_proto::units::Duration;
 
@@ -85,11 +86,11 @@ pub struct ImpairArguments {
 /// Relays until its time is over or Ctrl-C, and prints what was counted.
 pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     let usage = |error: DirectionError| Error::Usage(error.to_string());
-    let both = both(arguments).map_err(usage)?;
+    let both = both(arguments, &console.registry).map_err(usage)?;
     let direction = |options: &Option<String>| {
         let mut spec = both.clone();
         if let Some(options) = options {
-            spec.set_all(options)?;
+            spec.set_all(options, &console.registry)?;
         }
         spec.check()?;
         Ok(spec)
@@ -118,7 +119,7 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
 }
 
 /// The direction that the options for both directions describe.
-fn both(arguments: &ImpairArguments) -> Result<DirectionSpec, DirectionError> {
+fn both(arguments: &ImpairArguments, registry: &Registry) -> Result<DirectionSpec, DirectionError> {
     let mut spec = DirectionSpec::default();
     let said = [
         ("rate", &arguments.rate),
@@ -135,14 +136,14 @@ fn both(arguments: &ImpairArguments) -> Result<DirectionSpec, DirectionError> {
     ];
     for (key, value) in said {
         if let Some(value) = value {
-            spec.set(key, value)?;
+            spec.set(key, value, registry)?;
         }
     }
     for narrowing in &arguments.narrow {
-        spec.set("narrow", narrowing)?;
+        spec.set("narrow", narrowing, registry)?;
     }
     for blackout in &arguments.blackout {
-        spec.set("blackout", blackout)?;
+        spec.set("blackout", blackout, registry)?;
     }
     Ok(spec)
 }
@@ -219,9 +220,10 @@ mod tests {
     fn options_say_what_both_directions_do_and_then_each() {
         let arguments =
             parsed("--rate 20Mbit/s --delay 300ms --loss 1% --blackout 1s..2s --blackout 3s..4s --up loss=0");
-        let mut expected = DirectionSpec::default();
-        expected.set_all("rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s").unwrap();
-        assert_eq!(both(&arguments).unwrap(), expected);
+        let (mut expected, registry) = (DirectionSpec::default(), Registry::default());
+        let options = "rate=20Mbit/s,delay=300ms,loss=0.01,blackout=1s..2s,blackout=3s..4s";
+        expected.set_all(options, &registry).unwrap();
+        assert_eq!(both(&arguments, &registry).unwrap(), expected);
         assert_eq!(arguments.up.as_deref(), Some("loss=0"));
     }
 

@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use thalweg_catalog::Registry;
 use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::infer::{Losses, Path, Recording, scenario};
 use thalweg_report::output::{Align, Table};
-use thalweg_scenario::load;
+use thalweg_scenario::load_with;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 
@@ -52,17 +53,22 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     let recording = Recording::read(&text).map_err(|error| unusable(&error))?;
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
-    let scenario = write(&folder, &recording, &path)?;
+    let scenario = write(&folder, &recording, &path, &console.registry)?;
     console.say(&format!("Written: {}", scenario.display()));
     let live = recorded(&recording);
-    let again = simulate(&scenario, *seed)?;
+    let again = simulate(&scenario, *seed, &console.registry)?;
     if *json {
         return console.print(&format!("{}\n", document(&path, &live, &again)));
     }
     console.print(&format!("{}\n\n{}", describe(&path), table(&live, &again).render(console.style)))
 }
 
-fn write(folder: &FilePath, recording: &Recording, path: &Path) -> Result<PathBuf, Error> {
+fn write(
+    folder: &FilePath,
+    recording: &Recording,
+    path: &Path,
+    registry: &Registry,
+) -> Result<PathBuf, Error> {
     const TRACE: &str = "path.trace";
     let failed = |error: &dyn std::fmt::Display| {
         Error::Failed(format!("cannot write to `{}`: {error}", folder.display()))
@@ -73,14 +79,14 @@ fn write(folder: &FilePath, recording: &Recording, path: &Path) -> Result<PathBu
         trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
     }
     let place = folder.join("scenario.toml");
-    let text = scenario::scenario(recording, path, TRACE)
+    let text = scenario::scenario(recording, path, TRACE, registry)
         .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))?;
     fs::write(&place, text).map_err(|error| failed(&error))?;
     Ok(place)
 }
 
-fn simulate(scenario: &FilePath, seed: u64) -> Result<Outcome, Error> {
-    let loaded = load(scenario, &[]).map_err(Error::Scenario)?;
+fn simulate(scenario: &FilePath, seed: u64, registry: &Arc<Registry>) -> Result<Outcome, Error> {
+    let loaded = load_with(scenario, &[], registry).map_err(Error::Scenario)?;
     let job = Job { spec: Arc::new(loaded.spec().clone()), seed, events: None };
     let jobs = [job];
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));

@@ -1,7 +1,7 @@
 //! The command `thalweg`: runs scenarios, compares schemes, and stores and checks results.
 //!
 //! A program of one's own can be this command with more to choose from: [`run_with`] takes a [`Registry`], to which
-//! disciplines of other crates were added. `examples` in the repository has such a program.
+//! schemes and disciplines of other crates were added. `examples` in the repository has such programs.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -9,7 +9,7 @@
 //!
 //! fn main() -> ExitCode {
 //!     let registry = Registry::default();
-//!     // registry.add_discipline(&MINE);
+//!     // registry.add_scheme(&MINE);
 //!     thalweg::run_with(registry)
 //! }
 //! ```
@@ -52,8 +52,8 @@ use std::sync::Arc;
 
 pub use thalweg_catalog::Registry;
 
-/// Does what the arguments of this process ask for, as the command `thalweg`, where scenarios can use what `registry` has. The
-/// exit code tells how it went.
+/// Does what the arguments of this process ask for, as the command `thalweg`, where scenarios, the command line and peers can
+/// choose what `registry` has. The exit code tells how it went.
 pub fn run_with(registry: Registry) -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

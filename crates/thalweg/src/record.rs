@@ -53,8 +53,9 @@ impl Record {
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let emptied = if is_file { file.set_len(0) } else { Ok(()) };
         self.is_empty = false;
-        let written =
-            emptied.and_then(|()| log(&recording).write(BufWriter::new(file), &title, &recording.scheme));
+        let written = emptied.and_then(|()| {
+            log(&recording, &console.registry).write(BufWriter::new(file), &title, &recording.scheme)
+        });
         written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
         console.say(&format!("Written: {}", path.display()));
         if let Some(until) = recording.until {
@@ -78,13 +79,12 @@ impl Drop for Record {
 }
 
 /// The recording in the terms of qlog, from its first event on.
-fn log(recording: &Recording) -> LiveLog {
+fn log(recording: &Recording, registry: &Registry) -> LiveLog {
     let Recording { scheme, events, .. } = recording;
     let first = events.first().map_or(Time::ZERO, |event| event.time);
     // Their count of data is that of bytes in the stream.
-    let is_stream = Registry::default()
-        .read_scheme(scheme, Place::Live)
-        .is_ok_and(|(description, _)| description.traits.is_window);
+    let is_stream =
+        registry.read_scheme(scheme, Place::Live).is_ok_and(|(description, _)| description.traits.is_window);
     let mut log = LiveLog::default();
     let mut segment = 0;
     for Recorded { time, what } in events {

@@ -1,24 +1,49 @@
 //! The examples, which are crates outside the workspace, as users' are: what they add is usable by name.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The folder of an example.
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// Runs the program of an example, built beside the workspace's own, with the versions that the workspace has.
+/// The program of an example, built beside the workspace's own, with the versions that the workspace has.
 #[track_caller]
-fn run(name: &str, arguments: &[&str]) -> Output {
+fn example(name: &str, arguments: &[&str]) -> Command {
     let folder = folder(name);
     let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
     std::fs::copy(lock, folder.join("Cargo.lock")).expect("the workspace has a lock file");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
-    let mut command = Command::new(env!("CARGO"));
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let mut command = Command::new(cargo);
+    // What cargo tells this test of its package is not for the build of another: build scripts would run anew each time.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&*name);
+        }
+    }
     command.args(["run", "--quiet", "--offline", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     command.arg("--target-dir").arg(target).arg("--").args(arguments).current_dir(&folder);
-    command.output().expect("cargo runs")
+    command
+}
+
+#[track_caller]
+fn run(name: &str, arguments: &[&str]) -> Output {
+    example(name, arguments).output().expect("cargo runs")
+}
+
+/// A server for benchmarks that serves one client on a port of the system's choice; with its address.
+#[track_caller]
+fn server(mut command: Command) -> (Child, String) {
+    let mut server = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut said = String::new();
+    BufReader::new(server.stderr.take().expect("it is piped")).read_line(&mut said).expect("it is text");
+    let address = said.strip_prefix("listening on ").and_then(|said| said.split(',').next());
+    let address = address.unwrap_or_else(|| panic!("{said}")).to_owned();
+    (server, address)
 }
 
 /// The output of a call that succeeds.
@@ -49,4 +74,49 @@ fn a_discipline_of_ones_own_is_used_by_name() {
     let wrong = run("discipline", &["validate", "stack.toml", "--set", "link.bottleneck.queue.patience=0s"]);
     let wrong = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(wrong.contains("patience"), "{wrong}");
+}
+
+/// A controller of another crate is compared with those of this project under its name, with keys of its own, and moves bytes
+/// between programs that have it. Its source is short.
+#[test]
+fn a_controller_of_ones_own_is_used_by_name() {
+    let source = std::fs::read_to_string(folder("controller").join("src/main.rs")).unwrap();
+    assert!(source.lines().count() < 60, "{}", source.lines().count());
+    let listed = printed(&run("controller", &["list", "schemes"]));
+    assert!(listed.contains("\naimd ") && listed.contains("\ncubic "), "{listed}");
+    let schema = printed(&run("controller", &["schema"]));
+    assert!(schema.contains("Added in each round trip."), "the schema has its keys");
+    // A loss costs it a quarter of its window, or nine tenths: what keeps more fills more of the line.
+    let compare = |keeps: &str| {
+        let set = format!("scheme.aimd.decrease={keeps}");
+        let of = ["compare", "dumbbell", "--schemes", "cubic,aimd", "--set", "duration=20s", "--verify"];
+        let document = printed(&run("controller", &[&of[..], &["--set", &set, "--json"]].concat()));
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(document["schemes"][1]["scheme"], "aimd");
+        document["schemes"][1]["runs"][0]["totals"]["goodput_bps"].as_f64().unwrap()
+    };
+    let (kept, lost) = (compare("0.75"), compare("0.1"));
+    assert!(kept > lost * 1.01 && lost > 1e6, "{kept} and {lost} bit/s");
+    let wrong = run("controller", &["bench", "client", "127.0.0.1:1", "--scheme", "aimd:increase=1000pkt"]);
+    let wrong = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.contains("increase cannot be `1000pkt`: it lies from 0.1 pkt to 100 pkt"), "{wrong}");
+
+    let (mut there, address) = server(example("controller", &["bench", "server", "127.0.0.1:0", "--once"]));
+    let call = ["bench", "client", &address, "--scheme", "aimd:increase=2pkt", "--time", "200ms", "--json"];
+    let document: serde_json::Value = serde_json::from_str(&printed(&run("controller", &call))).unwrap();
+    assert_eq!(document["scheme"], "aimd:increase=2pkt");
+    assert!(document["servers"][0]["bytes"].as_u64().unwrap() > 1 << 20, "{document}");
+    assert!(there.wait().unwrap().success());
+
+    // A program that does not have it says so, and what it has.
+    let mut without = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    without.args(["bench", "server", "127.0.0.1:0"]);
+    let (mut there, address) = server(without);
+    let refused = run("controller", &["bench", "client", &address, "--scheme", "aimd", "--time", "200ms"]);
+    there.kill().and_then(|()| there.wait()).unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && why.contains("there is no scheme `aimd`; there are fixed, "),
+        "{why}"
+    );
 }

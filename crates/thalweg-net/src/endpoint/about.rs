@@ -6,6 +6,8 @@ use crate::session::{SessionConfig, SessionEvent};
 use crate::wire::LARGEST_DATAGRAM;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use thalweg_catalog::Registry;
 
 /// The peers that are talked to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,12 +72,15 @@ pub struct Listen {
     /// The names of the schemes that they may choose; `None` for any. A scheme decides how much this end sends and when, for
     /// the client that has chosen it.
     pub schemes: Option<BTreeSet<String>>,
+    /// The schemes that there are: those of this project, and what was added to them.
+    pub registry: Arc<Registry>,
 }
 
 impl Listen {
     /// Answers those whom `trust` includes, for these services, by any scheme.
     pub fn new<S: Into<String>>(trust: Trust, services: impl IntoIterator<Item = S>) -> Self {
-        Self { trust, services: services.into_iter().map(Into::into).collect(), schemes: None }
+        let services = services.into_iter().map(Into::into).collect();
+        Self { trust, services, schemes: None, registry: Arc::default() }
     }
 
     /// The same, by these schemes only.
@@ -83,6 +88,12 @@ impl Listen {
     pub fn by_schemes<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.schemes = Some(names.into_iter().map(Into::into).collect());
         self
+    }
+
+    /// The same with the schemes of `registry`, in place of those of this project alone.
+    #[must_use]
+    pub fn of_registry(self, registry: Arc<Registry>) -> Self {
+        Self { registry, ..self }
     }
 }
 

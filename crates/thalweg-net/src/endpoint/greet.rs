@@ -355,8 +355,8 @@ impl Endpoint {
 
 /// The scheme that a client has chosen, or why it may not.
 fn allowed(listen: &Listen, encoded: &[u8]) -> Result<Scheme, String> {
-    let scheme =
-        Scheme::decode(encoded).map_err(|error| format!("the scheme cannot be used here: {error}"))?;
+    let scheme = Scheme::decode(encoded, &listen.registry)
+        .map_err(|error| format!("the scheme cannot be used here: {error}"))?;
     match &listen.schemes {
         Some(names) if !names.contains(scheme.name()) => {
             let names: Vec<_> = names.iter().map(String::as_str).collect();

@@ -30,8 +30,8 @@ mod tests;
 
 pub use record::{BELIEFS_EVERY, Beliefs, Happened, Recorded, Recorder, Recording};
 pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
-pub use thalweg_catalog::PathHints;
 pub use thalweg_catalog::path::FLOW_HEADER;
+pub use thalweg_catalog::{PathHints, Registry};
 
 use ahead::Ahead;
 use ending::{Ending, Hearing, Telling};

@@ -63,7 +63,7 @@ impl std::error::Error for SchemeError {}
 impl FromStr for Scheme {
     type Err = SchemeError;
 
-    /// Reads `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
+    /// Reads `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`, of a scheme of this project.
     fn from_str(text: &str) -> Result<Self, SchemeError> {
         Self::read(text, &Registry::default())
     }
@@ -126,12 +126,11 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// When the bytes are not one, or describe a scheme that this version does not have.
-    pub fn decode(bytes: &[u8]) -> Result<Self, SchemeError> {
+    /// When the bytes are not one, or describe a scheme that `registry` does not have.
+    pub fn decode(bytes: &[u8], registry: &Registry) -> Result<Self, SchemeError> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_ENCODING);
         let text = text.ok_or(SchemeError::Encoding)?;
-        let (description, values) =
-            Registry::default().read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
+        let (description, values) = registry.read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
         Ok(Self { description, values })
     }
 

@@ -2,11 +2,15 @@
 
 use super::*;
 use proptest::prelude::*;
-use thalweg_catalog::{Field, Key, Kind, TextError, Value};
+use thalweg_catalog::{Field, Key, Kind, Registry, TextError, Value};
 use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 
 fn scheme(text: &str) -> Scheme {
     text.parse().unwrap()
+}
+
+fn decode(bytes: &[u8]) -> Result<Scheme, SchemeError> {
+    Scheme::decode(bytes, &Registry::default())
 }
 
 fn refused(text: &str) -> String {
@@ -55,8 +59,8 @@ fn mistakes_are_told_with_what_is_possible() {
         "the average rate 2 Mbit/s is above the peak rate 1 Mbit/s"
     );
     assert_eq!(refused("cubic:rto.floor=2min"), "the ceiling of the time-out is below its floor");
-    assert_eq!(Scheme::decode(&[0xff]), Err(SchemeError::Encoding));
-    assert_eq!(Scheme::decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
+    assert_eq!(decode(&[0xff]), Err(SchemeError::Encoding));
+    assert_eq!(decode(&vec![b' '; MAX_ENCODING + 1]), Err(SchemeError::Encoding));
 }
 
 /// The value that was settled for an option.
@@ -116,7 +120,7 @@ fn peers_cannot_choose_what_would_hurt() {
         "sstp:rate=1Mbit/s,repeat=1us",
         "sstp:rate=1Mbit/s,segment-packets=5000pkt",
     ] {
-        let error = Scheme::decode(text.as_bytes()).unwrap_err();
+        let error = decode(text.as_bytes()).unwrap_err();
         assert!(matches!(error, SchemeError::Text(TextError::Value { .. })), "{text}: {error}");
         assert_eq!(text.parse::<Scheme>(), Err(error), "the command line says the same");
     }
@@ -273,13 +277,13 @@ proptest! {
         let settled = scheme.on_path(&path);
         let bytes = settled.encode();
         prop_assert!(bytes.len() <= MAX_ENCODING);
-        prop_assert_eq!(Scheme::decode(&bytes).unwrap(), settled);
+        prop_assert_eq!(decode(&bytes).unwrap(), settled);
     }
 
     #[test]
     fn any_text_is_a_scheme_or_none(text in "[a-z-]{0,12}(:[a-z.=,0-9-]{0,40})?", bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         let _ = text.parse::<Scheme>();
-        let _ = Scheme::decode(&bytes);
+        let _ = decode(&bytes);
     }
 
     /// Whatever a peer and an application do to a flow of any scheme with any options on any path, it neither panics nor

@@ -257,12 +257,13 @@ impl Line {
 mod tests {
     //! Proves by hand when datagrams come through, then that each is accounted for whatever a direction does.
     use super::*;
+    use crate::flow::Registry;
     use proptest::prelude::*;
     use thalweg_proto::units::Duration;
 
     fn line(options: &str) -> Line {
         let mut spec = DirectionSpec::default();
-        spec.set_all(options).unwrap();
+        spec.set_all(options, &Registry::default()).unwrap();
         spec.check().unwrap();
         Line::new(&spec, 1, 0)
     }
@@ -353,7 +354,11 @@ mod tests {
     fn a_seed_tells_the_fate_of_each() {
         let run = |seed| {
             let mut spec = DirectionSpec::default();
-            spec.set_all("loss=10%,burst=3pkt,duplicate=5%,reorder=20%,reorder-delay=3ms").unwrap();
+            spec.set_all(
+                "loss=10%,burst=3pkt,duplicate=5%,reorder=20%,reorder-delay=3ms",
+                &Registry::default(),
+            )
+            .unwrap();
             let mut path = Line::new(&spec, seed, 0);
             for number in 0..200 {
                 path.arrive(at(u64::from(number) * 100), parcel(number, 10));

@@ -154,12 +154,12 @@ const KEYS: [&str; 13] = [
 const REPEATED: [&str; 2] = ["narrow", "blackout"];
 
 impl DirectionSpec {
-    /// Sets what `text` says: options as `KEY=VALUE`, separated by commas.
+    /// Sets what `text` says: options as `KEY=VALUE`, separated by commas. Disciplines are those of `registry`.
     ///
     /// # Errors
     ///
     /// The first option that there is not, that is said twice, or that cannot have its value.
-    pub fn set_all(&mut self, text: &str) -> Result<(), DirectionError> {
+    pub fn set_all(&mut self, text: &str, registry: &Registry) -> Result<(), DirectionError> {
         let mut seen = Vec::new();
         for option in text.split(',') {
             let (key, value) =
@@ -169,17 +169,17 @@ impl DirectionSpec {
                 return Err(DirectionError::Twice(key.to_owned()));
             }
             seen.push(key);
-            self.set(key, value)?;
+            self.set(key, value, registry)?;
         }
         Ok(())
     }
 
-    /// Sets one option.
+    /// Sets one option. Disciplines are those of `registry`.
     ///
     /// # Errors
     ///
     /// When there is no such option, or it cannot have that value.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), DirectionError> {
+    pub fn set(&mut self, key: &str, value: &str, registry: &Registry) -> Result<(), DirectionError> {
         let key = KEYS
             .into_iter()
             .find(|name| *name == key)
@@ -194,7 +194,7 @@ impl DirectionSpec {
             "corrupt" => self.corrupt = share(value).map_err(wrong)?,
             "reorder" => self.reorder = share(value).map_err(wrong)?,
             "reorder-delay" => self.reorder_delay = quantity(value).map_err(wrong)?,
-            "queue" => self.queue = queue(value, self.queue.limit()).map_err(wrong)?,
+            "queue" => self.queue = queue(value, self.queue.limit(), registry).map_err(wrong)?,
             "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
             "mtu" => self.mtu = Some(quantity(value).and_then(not_too_small).map_err(wrong)?),
             "narrow" => self.narrowings.push(value.parse().map_err(wrong)?),
@@ -299,8 +299,8 @@ fn buffer(text: &str) -> Result<Limit, String> {
 const MOST_BUFFER: u64 = 1_000_000_000;
 
 /// A discipline with its options: `codel`, `codel:target=20ms`.
-fn queue(text: &str, limit: Limit) -> Result<DisciplineSpec, String> {
-    let spec = Registry::default().read_discipline(text, limit).map_err(|error| error.to_string())?;
+fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
+    let spec = registry.read_discipline(text, limit).map_err(|error| error.to_string())?;
     if spec.heeds_priority() {
         return Err("datagrams of strangers have no priorities".to_owned());
     }
@@ -315,10 +315,14 @@ mod tests {
     #[test]
     fn options_are_read_with_their_units() {
         let mut spec = DirectionSpec::default();
-        spec.set_all("rate=20Mbit/s, delay=300ms,loss=1%,burst=8pkt,duplicate=0.5,corrupt=0.1%,reorder=10%")
-            .unwrap();
+        spec.set_all(
+            "rate=20Mbit/s, delay=300ms,loss=1%,burst=8pkt,duplicate=0.5,corrupt=0.1%,reorder=10%",
+            &Registry::default(),
+        )
+        .unwrap();
         spec.set_all(
             "reorder-delay=5ms,buffer=100pkt,queue=codel,mtu=1300B,blackout=10s..20s,blackout=30s..31s",
+            &Registry::default(),
         )
         .unwrap();
         assert_eq!(spec.rate, Some(Rate::from_mbits_per_sec(20)));
@@ -336,7 +340,7 @@ mod tests {
             [9, 10, 19, 20, 30].map(|secs| spec.is_dark(first, at(secs))),
             [false, true, true, false, true]
         );
-        spec.set_all("narrow=5s:1280B,narrow=9s:1400B").unwrap();
+        spec.set_all("narrow=5s:1280B,narrow=9s:1400B", &Registry::default()).unwrap();
         assert_eq!(
             [4, 5, 8, 9].map(|secs| spec.largest(first, at(secs)).unwrap().get()),
             [1300, 1280, 1280, 1400]
@@ -345,7 +349,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        let error = |text: &str| DirectionSpec::default().set_all(text).unwrap_err().to_string();
+        let error = |text: &str| {
+            DirectionSpec::default().set_all(text, &Registry::default()).unwrap_err().to_string()
+        };
         assert_eq!(error("loss=2"), "loss cannot be `2`: expected a share from 0 to 1, or from 0% to 100%");
         assert_eq!(
             error("loss=-1%"),
@@ -371,9 +377,9 @@ mod tests {
         // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times a datagram; two
         // thirds need a mean of 2 at least.
         let mut spec = DirectionSpec::default();
-        spec.set_all("loss=0.5,burst=1.01pkt").unwrap();
+        spec.set_all("loss=0.5,burst=1.01pkt", &Registry::default()).unwrap();
         assert_eq!(spec.check(), Ok(()));
-        spec.set_all("loss=70%").unwrap();
+        spec.set_all("loss=70%", &Registry::default()).unwrap();
         assert_eq!(spec.check(), Err(DirectionError::Burst));
     }
 }

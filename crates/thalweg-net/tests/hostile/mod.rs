@@ -1,7 +1,7 @@
 //! A pair of flows over a simulated path that does whatever paths do: a seed tells everything about it.
 
 use std::collections::BTreeMap;
-use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Role, Scheme};
+use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Registry, Role, Scheme};
 use thalweg_net::resequence::{Release, Resequencer, Tolerance};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
@@ -157,7 +157,8 @@ impl<'a> Transfer<'a> {
     pub fn new(scheme: &Scheme, hints: &PathHints, weather: &Weather, data: &'a [u8]) -> Self {
         let scheme = scheme.clone().on_path(hints);
         // The other end reads what it is sent.
-        let heard = Scheme::decode(&scheme.encode()).expect("an encoding that can be read");
+        let heard =
+            Scheme::decode(&scheme.encode(), &Registry::default()).expect("an encoding that can be read");
         assert_eq!(heard, scheme);
         Self {
             sender: Flow::new(&scheme, Role::Sender, hints),

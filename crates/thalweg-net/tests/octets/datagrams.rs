@@ -6,7 +6,7 @@ use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Listen, Trust,
 };
-use thalweg_net::flow::Scheme;
+use thalweg_net::flow::{Registry, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::session::{Closed, Next, SessionEvent};
 use thalweg_net::wire::frame::{Frame, Frames};
@@ -124,8 +124,8 @@ fn decode(bytes: &[u8]) {
         frame.write(&mut written);
         assert_eq!(Frames::new(&written).next(), Some(Ok(frame)));
     }
-    if let Ok(scheme) = Scheme::decode(bytes) {
-        assert_eq!(Scheme::decode(&scheme.encode()), Ok(scheme));
+    if let Ok(scheme) = Scheme::decode(bytes, &Registry::default()) {
+        assert_eq!(Scheme::decode(&scheme.encode(), &Registry::default()), Ok(scheme));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Any scheme with any options from a peer, and any frames for it: what a session is made of is the peer's choice too.
 
-use thalweg_net::flow::Scheme;
+use thalweg_net::flow::{Registry, Scheme};
 
 /// Words that options are made of: the ends of ranges, units, names. What does not go together is refused.
 const WORDS: [&str; 48] = [
@@ -69,6 +69,6 @@ pub fn run(script: &[u8]) {
     }
     let Ok(scheme) = scheme.at_rate("1Mbit/s".parse().ok()) else { return };
     // As it comes over the wire.
-    let Ok(scheme) = Scheme::decode(&scheme.encode()) else { return };
+    let Ok(scheme) = Scheme::decode(&scheme.encode(), &Registry::default()) else { return };
     super::session::run_with(scheme, &octets.collect::<Vec<_>>());
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Relay, RelayConfig, RelayStats};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
@@ -20,7 +21,7 @@ pub struct Running {
 pub fn direction(text: &str) -> DirectionSpec {
     let mut spec = DirectionSpec::default();
     if !text.is_empty() {
-        spec.set_all(text).unwrap();
+        spec.set_all(text, &Registry::default()).unwrap();
     }
     spec.check().unwrap();
     spec

@@ -10,11 +10,16 @@ use thalweg_proto::units::{Duration, Rate};
 ///
 /// # Errors
 ///
-/// When the recording is of a scheme that there is not.
-pub fn scenario(recording: &Recording, path: &Path, trace: &str) -> Result<String, TextError> {
+/// When the recording is of a scheme that `registry` does not have.
+pub fn scenario(
+    recording: &Recording,
+    path: &Path,
+    trace: &str,
+    registry: &Registry,
+) -> Result<String, TextError> {
     let mut text =
         String::from("# The path that a recording was made on, as far as its sender could tell.\n\n");
-    let (description, live) = Registry::default().read_scheme(&recording.scheme, Place::Live)?;
+    let (description, live) = registry.read_scheme(&recording.scheme, Place::Live)?;
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();

@@ -51,7 +51,7 @@ fn a_steady_path_is_found() {
     assert_eq!((path.losses, path.was_filled, path.trace.clone()), (Losses::Independent(0.0), true, None));
     // 20 ms at 12 Mbit/s are 30 kB; the product of rate and round trip is 60 kB, and nothing was dropped.
     assert!((55_000..65_000).contains(&path.queue.get()), "{:?}", path.queue);
-    let text = scenario(&recording, &path, "path.trace").unwrap();
+    let text = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
     let loaded = load_text("as-recorded.toml", &text, std::path::Path::new(""), &[]);
     assert!(loaded.is_ok(), "{text}");
 }
@@ -89,7 +89,7 @@ fn a_rate_that_varies_becomes_a_trace() {
     let trace = path.trace.as_ref().expect("it varies");
     trace.check().unwrap();
     within(trace.mean_rate(), 24.0, 0.1);
-    let text = scenario(&recording, &path, "path.trace").unwrap();
+    let text = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
     assert!(text.contains("trace = \"path.trace\""), "{text}");
 }
 
@@ -99,13 +99,13 @@ fn what_real_ends_make_of_options_is_simulated() {
     let steady = recorded(0.02, |_| false, |_| 1.0);
     let path = Path::infer(&steady).unwrap();
     let recording = Recording { scheme: "newreno:rto.floor=150ms,delayed-ack=false".to_owned(), ..steady };
-    let text = scenario(&recording, &path, "path.trace").unwrap();
+    let text = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
     for line in ["rto.floor = \"150 ms\"", "rto.margin = \"150 ms\"", "delayed-ack = false"] {
         assert!(text.contains(line), "{line} is not in {text}");
     }
     assert!(!text.contains("delayed-ack.every"), "{text}");
     let unknown = Recording { scheme: "qubic".to_owned(), ..recording };
-    assert!(scenario(&unknown, &path, "path.trace").is_err());
+    assert!(scenario(&unknown, &path, "path.trace", &Registry::default()).is_err());
 }
 
 /// The one guard against a second list of schemes: of every scheme the live text, what a recording of it becomes and the
@@ -126,7 +126,7 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
         assert_eq!((found.name, &read), (description.name, &live), "{text}");
 
         let recording = Recording { scheme: text.clone(), ..steady.clone() };
-        let scenario = scenario(&recording, &path, "path.trace").unwrap();
+        let scenario = scenario(&recording, &path, "path.trace", &Registry::default()).unwrap();
         let loaded = load_text("as-recorded.toml", &scenario, std::path::Path::new(""), &[])
             .unwrap_or_else(|found| panic!("{text}: {}\n{scenario}", found[0].render()));
         let written = thalweg_scenario::expand(&loaded.scenario);

@@ -1,5 +1,6 @@
 //! The arguments of the commands about transfers.
 
+use crate::console::Error;
 use crate::values::{bytes, positive};
 use clap::Args;
 use std::ffi::OsString;
@@ -8,6 +9,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use thalweg_catalog::Registry;
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::pairing::Code;
@@ -28,8 +30,8 @@ pub struct SendArguments {
     #[arg(value_name = "FILES... HOST[:PORT]", required = true)]
     pub words: Vec<OsString>,
     /// The transport scheme, with its options ("cubic", "sstp:rate=20Mbit/s")
-    #[arg(long, value_name = "SCHEME", default_value = SCHEME, value_parser = scheme)]
-    pub scheme: Scheme,
+    #[arg(long, value_name = "SCHEME", default_value = SCHEME)]
+    pub scheme: String,
     /// Send no faster than this
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
@@ -96,7 +98,7 @@ pub struct ListenArguments {
     #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = memory)]
     pub memory: Bytes,
     /// Let senders choose this scheme too, beside cubic, or `any`. A scheme decides how much this end sends, and when
-    #[arg(long, value_name = "SCHEME|any", value_parser = allowed)]
+    #[arg(long, value_name = "SCHEME|any")]
     pub allow_scheme: Vec<String>,
     /// Give files and folders the sender's permissions as they are, writing by groups and others too. Without, they have
     /// what the mask of this process (umask) leaves of them, others never write, and folders that are here keep theirs
@@ -134,10 +136,13 @@ impl ListenArguments {
         }
     }
 
-    /// The names of the schemes that senders may choose; `None` for any.
-    pub fn schemes(&self) -> Option<impl Iterator<Item = &str>> {
-        let is_any = self.allow_scheme.iter().any(|name| name == ANY);
-        (!is_any).then(|| std::iter::once(SCHEME).chain(self.allow_scheme.iter().map(String::as_str)))
+    /// The names of the schemes that senders may choose; `None` for any that `registry` has.
+    pub fn schemes(&self, registry: &Registry) -> Result<Option<Vec<String>>, Error> {
+        let mut names = vec![SCHEME.to_owned()];
+        for name in self.allow_scheme.iter().filter(|name| *name != ANY) {
+            names.push(allowed(name, registry).map_err(|why| wrong("--allow-scheme", name, &why))?);
+        }
+        Ok((!self.allow_scheme.iter().any(|name| name == ANY)).then_some(names))
     }
 }
 
@@ -231,8 +236,20 @@ impl FromStr for Listen {
     }
 }
 
-fn scheme(text: &str) -> Result<Scheme, String> {
-    let scheme: Scheme = text.parse().map_err(|error: thalweg_net::flow::SchemeError| error.to_string())?;
+impl SendArguments {
+    /// The scheme, which `registry` has.
+    pub fn scheme(&self, registry: &Registry) -> Result<Scheme, Error> {
+        scheme(&self.scheme, registry).map_err(|why| wrong("--scheme", &self.scheme, &why))
+    }
+}
+
+/// A mistake in a value that is read once it is known what there is.
+fn wrong(option: &str, given: &str, why: &str) -> Error {
+    Error::Usage(format!("{option} cannot be `{given}`: {why}"))
+}
+
+fn scheme(text: &str, registry: &Registry) -> Result<Scheme, String> {
+    let scheme = Scheme::read(text, registry).map_err(|error| error.to_string())?;
     if scheme.is_reliable() {
         Ok(scheme)
     } else {
@@ -243,15 +260,12 @@ fn scheme(text: &str) -> Result<Scheme, String> {
 /// All schemes, in place of a name.
 const ANY: &str = "any";
 
-/// A name of a scheme, or any.
-fn allowed(text: &str) -> Result<String, String> {
-    if text == ANY {
-        return Ok(text.to_owned());
-    }
+/// The name of a scheme.
+fn allowed(text: &str, registry: &Registry) -> Result<String, String> {
     if text.contains(':') {
         return Err("expected a name without options: senders choose those".to_owned());
     }
-    scheme(text).map(|scheme| scheme.name().to_owned())
+    scheme(text, registry).map(|scheme| scheme.name().to_owned())
 }
 
 fn rate(text: &str) -> Result<Rate, String> {

@@ -299,6 +299,7 @@ impl<'a> Door<'a> {
         folder: Option<&Path>,
         console: &'a Console,
     ) -> Result<Self, Error> {
+        let schemes = arguments.schemes(&console.registry)?;
         let stop = interruptible()?;
         let keys = Keys::find()?;
         let (identity, senders) = (keys.identity()?, keys.senders()?);
@@ -320,8 +321,8 @@ impl<'a> Door<'a> {
             )));
         }
         let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
-        let listen = endpoint::Listen::new(trust, services);
-        let listen = match arguments.schemes() {
+        let listen = endpoint::Listen::new(trust, services).of_registry(Arc::clone(&console.registry));
+        let listen = match schemes {
             Some(names) => listen.by_schemes(names),
             None => listen,
         };

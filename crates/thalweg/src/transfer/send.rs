@@ -56,7 +56,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
     let (host, paths) = words(arguments)?;
     let name = with_port(host)?;
     let what = what(&paths, arguments)?;
-    let scheme = arguments.scheme.clone().at_rate(arguments.rate);
+    let scheme = arguments.scheme(&console.registry)?.at_rate(arguments.rate);
     let scheme = scheme.map_err(|error| Error::Usage(format!("--scheme: {error}, or with --rate")))?;
     if let What::Paths(roots) = &what
         && arguments.strict
