@@ -1,5 +1,6 @@
 //! Standard output and standard error.
 
+use crate::wall;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -17,6 +18,8 @@ pub struct Console {
     /// The style that the reader of standard output can see.
     pub style: Style,
     quiet: bool,
+    /// Messages begin with the time.
+    has_times: bool,
 }
 
 /// The end of a command.
@@ -62,7 +65,17 @@ impl Console {
         let unicode = terminal && (locale.contains("UTF-8") || locale.contains("UTF8"));
         let dumb = set("TERM").is_none_or(|name| name == "dumb");
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
-        Self { registry, style: Style { unicode, colour }, quiet }
+        Self { registry, style: Style { unicode, colour }, quiet, has_times: false }
+    }
+
+    /// The same, for a command that runs for long: messages begin with the time.
+    #[must_use]
+    pub fn with_times(&self) -> Self {
+        Self { registry: Arc::clone(&self.registry), style: self.style, quiet: self.quiet, has_times: true }
+    }
+
+    fn put(&self, text: &str) {
+        if self.has_times { complain(&format!("{} {text}", wall::now())) } else { complain(text) }
     }
 
     /// Messages and progress are not wanted.
@@ -84,13 +97,13 @@ impl Console {
     /// Says something that is not a result.
     pub fn say(&self, text: &str) {
         if !self.quiet {
-            complain(text);
+            self.put(text);
         }
     }
 
     /// Says that something went wrong while the command goes on.
     pub fn complain(&self, text: &str) {
-        complain(&format!("error: {text}"));
+        self.put(&format!("error: {text}"));
     }
 
     /// Shows what there is to say about a scenario that can run.

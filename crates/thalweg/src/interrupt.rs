@@ -2,11 +2,11 @@
 
 use crate::console::Error;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A flag that the first Ctrl-C sets. The second one ends the process at once.
 pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
     let stop = Arc::new(AtomicBool::new(false));
     let register = |signal| {
@@ -14,9 +14,37 @@ pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
         flag::register(signal, Arc::clone(&stop))
     };
     for signal in [SIGINT, SIGTERM] {
-        register(signal).map_err(|error| Error::Failed(format!("cannot listen for Ctrl-C: {error}")))?;
+        register(signal).map_err(|error| cannot(&error))?;
+    }
+    // The terminal was closed. `nohup` has it ignored, and once more is no hurry.
+    if !is_ignored(SIGHUP) {
+        flag::register(SIGHUP, Arc::clone(&stop)).map_err(|error| cannot(&error))?;
     }
     Ok(stop)
+}
+
+/// A flag that SIGHUP sets, as daemons have it, in place of what it does else.
+pub fn reloadable() -> Result<Arc<AtomicBool>, Error> {
+    let reload = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))
+        .map_err(|error| cannot(&error))?;
+    IS_RELOADED.store(true, Ordering::Relaxed);
+    Ok(reload)
+}
+
+/// SIGHUP has another meaning in this process.
+static IS_RELOADED: AtomicBool = AtomicBool::new(false);
+
+fn cannot(error: &std::io::Error) -> Error {
+    Error::Failed(format!("cannot listen for signals: {error}"))
+}
+
+/// The process was started with this signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    IS_RELOADED.load(Ordering::Relaxed) || mask & (1 << (signal - 1)) != 0
 }
 
 /// The exit code of a process that a signal ended, as shells have it.

@@ -43,6 +43,7 @@ mod sequences;
 mod transfer;
 mod values;
 mod version;
+mod wall;
 
 use clap::Parser as _;
 use commands::Arguments;

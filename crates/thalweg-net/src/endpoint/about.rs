@@ -167,6 +167,21 @@ pub enum ConnectError {
     Unspeakable,
 }
 
+/// A client that was turned away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its key.
+    pub peer: PublicKey,
+    /// The service that it wanted: text of the client's choice.
+    pub service: String,
+    /// Its address.
+    pub remote: SocketAddr,
+    /// The [code](crate::session::code) with which the connection was closed.
+    pub code: u16,
+    /// The reason that it was told.
+    pub reason: String,
+}
+
 /// The events that an endpoint tells.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EndpointEvent {
@@ -188,6 +203,8 @@ pub enum EndpointEvent {
         /// Its key is one that is trusted; without, the application decides ([`Endpoint::admit`](super::Endpoint::admit)).
         known: bool,
     },
+    /// A client has shown who it is and was turned away.
+    Refused(Refusal),
     /// Something happened on a connection.
     Session(SessionEvent),
 }

@@ -1,6 +1,8 @@
 //! The beginning of connections: the handshake at both ends, with what it may cost.
 
-use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Limits, Listen, State, Trust};
+use super::{
+    Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Limits, Listen, Refusal, State, Trust,
+};
 use crate::batch::{Batch, Purpose};
 use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
@@ -310,6 +312,8 @@ impl Endpoint {
             session.close(now, code, &reason);
             // Nobody was told of the connection, so nobody needs to hear of its end.
             while session.event().is_some() {}
+            let refusal = Refusal { peer, service: client.service, remote: from, code, reason };
+            self.events.push_back((handle, EndpointEvent::Refused(refusal)));
         } else {
             let event =
                 EndpointEvent::Accepted { peer, service: client.service, remote: from, known: is_known };

@@ -18,7 +18,8 @@ use crate::identity::Entropy;
 use crate::session::{Next, STRANGER_MEMORY, Session, Side};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 pub use about::{
-    Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Trust,
+    Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
+    Trust,
 };
 use core::ops::Range;
 use greet::{Connecting, HANDSHAKE, HalfOpenConnection, Hello};
@@ -385,6 +386,13 @@ impl Endpoint {
                     self.make_ready(index);
                 }
             }
+        }
+    }
+
+    /// The clients that may connect from now on. Connections that there are stay.
+    pub fn set_trust(&mut self, trust: Trust) {
+        if let Some(listen) = &mut self.config.listen {
+            listen.trust = trust;
         }
     }
 

@@ -415,6 +415,13 @@ impl RecvStream {
         }
     }
 
+    /// Waits until there is something to read, or nothing any more, for `span` at most. False if it has to be waited for longer.
+    pub fn wait_within(&self, span: std::time::Duration) -> bool {
+        let is_there = |state: &State| !state.incoming.is_empty() || Self::end(state).is_some();
+        let pipe = &self.inner.pipe;
+        self.rest.is_some() || is_there(&pipe.wait_readable_within(pipe.lock(), span, is_there))
+    }
+
     /// All pieces that are there, at least one unless the stream is at its end, appended to `into`. Cheaper than one by one.
     ///
     /// # Errors

@@ -204,7 +204,7 @@ impl Driver {
         self.shared.asleep.store(true, Ordering::SeqCst);
         let idle = {
             let work = self.shared.work();
-            work.rung.is_empty() && work.connects.is_empty() && (!work.shut || self.end.is_some())
+            work.is_none() && (!work.shut || self.end.is_some())
         };
         if idle {
             let now = self.clock.now();
@@ -229,15 +229,19 @@ impl Driver {
 
     /// Does what handles asked for. True if there was something.
     fn work(&mut self, now: Time) -> bool {
-        let (mut rung, connects, shut) = {
+        let (mut rung, connects, trust, shut) = {
             let mut work = self.shared.work();
-            if work.rung.is_empty() && work.connects.is_empty() && !work.shut {
+            if work.is_none() && !work.shut {
                 return false;
             }
             let spare = std::mem::take(&mut self.spare);
-            (std::mem::replace(&mut work.rung, spare), std::mem::take(&mut work.connects), work.shut)
+            let rung = std::mem::replace(&mut work.rung, spare);
+            (rung, std::mem::take(&mut work.connects), work.trust.take(), work.shut)
         };
-        let any = !rung.is_empty() || !connects.is_empty();
+        let any = !rung.is_empty() || !connects.is_empty() || trust.is_some();
+        if let Some(trust) = trust {
+            self.endpoint.set_trust(trust);
+        }
         for (connect, pipe) in connects {
             let handle = self.endpoint.connect(now, connect);
             pipe.lock().handle = Some(handle);
@@ -385,6 +389,7 @@ impl Driver {
                         live.pipe.wake_all(&mut state);
                     }
                 }
+                EndpointEvent::Refused(refusal) => self.shared.arrivals().refuse(refusal),
                 EndpointEvent::Accepted { peer, service, remote, known } => {
                     // One that has ended since is accepted and found closed.
                     let session = self.endpoint.session(handle);

@@ -267,6 +267,20 @@ impl Pipe {
         state
     }
 
+    /// Waits until `state` has something to read or its end, for so long at most.
+    pub fn wait_readable_within<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        span: std::time::Duration,
+        is_there: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        state.readers += 1;
+        let waited = self.readable.wait_timeout_while(state, span, |state| !is_there(state));
+        let (mut state, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.readers -= 1;
+        state
+    }
+
     pub fn wait_writable<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.writers += 1;
         let mut state = self.writable.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -5,7 +5,7 @@ use super::connection::{Connection, NetError};
 use super::driver::Driver;
 use super::pipe::{Opening, Pipe};
 use super::udp::{Offload, Udp, UdpStats};
-use crate::endpoint::{Connect, Endpoint, EndpointConfig, EndpointStats};
+use crate::endpoint::{Connect, Endpoint, EndpointConfig, EndpointStats, Refusal, Trust};
 use crate::identity::SystemEntropy;
 use crate::session::{Closed, code};
 use rustix::event::{EventfdFlags, eventfd};
@@ -48,8 +48,17 @@ pub(super) struct Work {
     /// Pipes in which something was done.
     pub rung: Vec<Arc<Pipe>>,
     pub connects: Vec<(Connect, Arc<Pipe>)>,
+    /// The clients that may connect from now on, where that has changed.
+    pub trust: Option<Trust>,
     /// Everything is to be closed.
     pub shut: bool,
+}
+
+impl Work {
+    /// There is nothing to do but to end, perhaps.
+    pub fn is_none(&self) -> bool {
+        self.rung.is_empty() && self.connects.is_empty() && self.trust.is_none()
+    }
 }
 
 /// A connection that a client has made and nobody has taken.
@@ -63,7 +72,19 @@ pub(super) struct Arrived {
 /// Connections that wait to be accepted. Of more, strangers that have gone are forgotten, and then others closed.
 const MOST_ARRIVALS: usize = 1024;
 
+/// Clients that were turned away of which is kept until somebody asks.
+const MOST_REFUSED: usize = 64;
+
 impl Arrivals {
+    /// A client was turned away.
+    pub fn refuse(&mut self, refusal: Refusal) {
+        if self.refused.len() < MOST_REFUSED {
+            self.refused.push(refusal);
+        } else {
+            self.forgotten += 1;
+        }
+    }
+
     /// Makes room for one more. False where there is none.
     pub fn make_room(&mut self) -> bool {
         if self.queue.len() < MOST_ARRIVALS {
@@ -80,6 +101,9 @@ impl Arrivals {
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     pub queue: VecDeque<Arrived>,
+    /// Clients that were turned away, and the number of others of which nothing is kept.
+    pub refused: Vec<Refusal>,
+    pub forgotten: u64,
     pub waker: Option<Waker>,
     /// The thread is gone.
     pub over: bool,
@@ -206,6 +230,18 @@ impl Socket {
         *self.running.shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// The clients that may connect from now on. Connections that there are stay.
+    pub fn set_trust(&self, trust: Trust) {
+        self.running.shared.work().trust = Some(trust);
+        self.running.shared.ring();
+    }
+
+    /// The clients that were turned away since the last call: at most 64 of them, and the number of the others.
+    pub fn refused(&self) -> (Vec<Refusal>, u64) {
+        let mut arrivals = self.running.shared.arrivals();
+        (std::mem::take(&mut arrivals.refused), std::mem::take(&mut arrivals.forgotten))
+    }
+
     /// Connects, and waits until the handshake is over.
     ///
     /// # Errors
@@ -324,7 +360,7 @@ fn place(local: SocketAddr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::{Listen, Trust};
+    use crate::endpoint::Listen;
     use crate::identity::Identity;
 
     /// The effect of a panic of the thread: its state is dropped.

@@ -91,6 +91,11 @@ impl FaultKind {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 
+    /// The names of all kinds.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().map(Self::name)
+    }
+
     /// A word for programs to read.
     pub fn name(self) -> &'static str {
         match self {

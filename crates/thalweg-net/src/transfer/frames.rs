@@ -15,17 +15,25 @@ const AHEAD: usize = 64 << 10;
 pub struct FrameWriter<W> {
     stream: W,
     batch: Vec<u8>,
+    written: u64,
 }
 
 impl<W: Write> FrameWriter<W> {
     /// Frames to `stream`.
     pub fn new(stream: W) -> Self {
-        Self { stream, batch: Vec::with_capacity(2 * BATCH) }
+        Self { stream, batch: Vec::with_capacity(2 * BATCH), written: 0 }
+    }
+
+    /// The bytes of frames so far, without contents.
+    pub fn written(&self) -> u64 {
+        self.written
     }
 
     /// Writes a frame, now or with later ones.
     pub fn frame(&mut self, frame: &impl Frame) -> io::Result<()> {
+        let before = self.batch.len();
         frame.encode(&mut self.batch);
+        self.written += (self.batch.len() - before) as u64;
         self.write_batch(BATCH)
     }
 

@@ -5,9 +5,14 @@ use super::receive::Priority;
 use super::tree::{BLOCK, Digest};
 
 /// The version of the protocol; peers of another are refused.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// Offers that may wait for their end at the receiver.
-pub const WINDOW: usize = 1024;
+pub const WINDOW: usize = 8192;
+/// The [weight](Offer::weight) from which on offers that wait for their end allow no further one.
+pub const WINDOW_WEIGHT: usize = 2 << 20;
+/// A sender that has not been greeted says no more than this before it waits, in bytes, but for its total: somebody may have to
+/// be asked about it first.
+pub const UNGREETED: u64 = 32 << 10;
 /// The longest name of a file or folder, in bytes.
 pub const LONGEST_NAME: usize = 255;
 /// The greatest depth of folders in each other.
@@ -47,6 +52,16 @@ pub struct Offer {
     pub mode: u32,
     /// The kind of thing.
     pub kind: OfferKind,
+}
+
+impl Offer {
+    /// The memory that the offer counts for at the receiver, in bytes: 128, its path with one byte for each folder that it is
+    /// in, and the target of a symbolic link. `path` is the number of bytes in the names of the path, the last included.
+    pub fn weight(&self, path: usize) -> usize {
+        let depth = usize::try_from(self.depth).unwrap_or(usize::MAX);
+        let target = if let OfferKind::Link { target, .. } = &self.kind { target.len() } else { 0 };
+        path.saturating_add(depth).saturating_add(target).saturating_add(128)
+    }
 }
 
 /// The kind of thing that is offered.
@@ -133,6 +148,8 @@ pub enum ToReceiver {
         checksum: bool,
         /// The urgency: 1, the most, to 6, the least.
         priority: Priority,
+        /// The number of files and folders that its user named, for those who are asked whether they want them.
+        named: u64,
     },
     /// Something to be transferred. Names of a folder come in ascending order of their bytes.
     Offer(Offer),
@@ -259,6 +276,8 @@ pub enum ToSender {
         /// Stored, kept or skipped.
         bytes: u64,
     },
+    /// Somebody is being asked whether to take it. What came is read when it is known; then a greeting follows.
+    Asked,
     /// The transfer is held back from now on, because others are more urgent, or not any more.
     Held {
         /// It is.

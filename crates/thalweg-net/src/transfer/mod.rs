@@ -35,6 +35,7 @@ mod fault;
 mod frames;
 pub mod messages;
 mod names;
+mod preview;
 mod progress;
 mod quota;
 mod receive;
@@ -45,6 +46,7 @@ mod wire;
 
 pub use fault::{Error, Fault, FaultKind, printable};
 pub use names::{checked as checked_name, unfinished as unfinished_name};
+pub use preview::{Preview, Thing, ThingKind, preview};
 pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
 pub use receive::{Claims, Destination, Existing, Priority, Target, Turns, receive};

@@ -19,13 +19,15 @@ pub struct Progress {
     bytes: AtomicU64,
     moved: AtomicU64,
     heard: AtomicU64,
-    held: Mutex<Held>,
+    held: Mutex<Span>,
+    asked: Mutex<Span>,
+    is_greeted: AtomicBool,
     current: Mutex<String>,
 }
 
-/// The time for which a transfer was held back until now, and the moment since which it is again.
+/// The time that something took until now, and the moment since which it goes on again.
 #[derive(Debug, Default)]
-struct Held {
+struct Span {
     before: Duration,
     since: Option<Instant>,
 }
@@ -76,21 +78,22 @@ impl Progress {
 
     /// The receiver holds it back, because others are more urgent.
     pub fn is_held(&self) -> bool {
-        self.lock_held().since.is_some()
+        lock(&self.held).since.is_some()
     }
 
     /// The time for which the receiver has held the transfer back.
     pub fn held(&self) -> Duration {
-        self.held_at(Instant::now())
+        lock(&self.held).until(Instant::now())
     }
 
-    fn held_at(&self, now: Instant) -> Duration {
-        let held = self.lock_held();
-        held.before + held.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    /// Somebody at the receiver is being asked whether to take it.
+    pub fn is_asked(&self) -> bool {
+        lock(&self.asked).since.is_some()
     }
 
-    fn lock_held(&self) -> std::sync::MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The time for which the transfer has waited for somebody's answer.
+    pub fn asked(&self) -> Duration {
+        lock(&self.asked).until(Instant::now())
     }
 
     /// The name of the file that is being transferred.
@@ -125,21 +128,44 @@ impl Progress {
     }
 
     pub(super) fn set_held(&self, is_held: bool) {
-        self.set_held_at(Instant::now(), is_held);
+        lock(&self.held).set(Instant::now(), is_held);
     }
 
-    fn set_held_at(&self, now: Instant, is_held: bool) {
-        let mut held = self.lock_held();
-        if is_held {
-            held.since.get_or_insert(now);
-        } else if let Some(since) = held.since.take() {
-            held.before += now.saturating_duration_since(since);
-        }
+    pub(super) fn set_asked(&self, is_asked: bool) {
+        lock(&self.asked).set(Instant::now(), is_asked);
+    }
+
+    /// The receiver has greeted: it takes what comes.
+    pub(super) fn greet(&self) {
+        self.set_asked(false);
+        self.is_greeted.store(true, Relaxed);
+    }
+
+    pub(super) fn is_greeted(&self) -> bool {
+        self.is_greeted.load(Relaxed)
     }
 
     pub(super) fn set_current(&self, name: &[u8]) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = printable(name);
     }
+}
+
+impl Span {
+    fn until(&self, now: Instant) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    fn set(&mut self, now: Instant, goes_on: bool) {
+        if goes_on {
+            self.since.get_or_insert(now);
+        } else if let Some(since) = self.since.take() {
+            self.before += now.saturating_duration_since(since);
+        }
+    }
+}
+
+fn lock(span: &Mutex<Span>) -> std::sync::MutexGuard<'_, Span> {
+    span.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The report of what came of a transfer.
@@ -167,6 +193,8 @@ pub struct Report {
     pub skipped: Bytes,
     /// The time for which the receiver held it back, because others were more urgent.
     pub held: Duration,
+    /// At the sender, the time for which it waited for somebody's answer whether to take it.
+    pub asked: Duration,
     /// Things that are not sent: what is neither a file nor a folder nor a link, what unfinished transfers have left.
     pub passed_by: u64,
     /// The first of them.
@@ -243,20 +271,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_held_back_is_added_up() {
-        let progress = Progress::new();
+    fn spans_of_time_are_added_up() {
+        let mut span = Span::default();
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         for (second, is_held) in [(1, false), (2, true), (3, true), (5, false), (6, false), (8, true)] {
-            progress.set_held_at(at(second), is_held);
+            span.set(at(second), is_held);
         }
-        assert!(progress.is_held());
-        assert_eq!(progress.held_at(at(10)), Duration::from_secs(5));
-        progress.set_held_at(at(12), false);
-        assert!(!progress.is_held());
-        assert_eq!(
-            (progress.held_at(at(99)), progress.held()),
-            (Duration::from_secs(7), Duration::from_secs(7))
-        );
+        assert_eq!(span.until(at(10)), Duration::from_secs(5));
+        span.set(at(12), false);
+        assert_eq!((span.until(at(99)), span.since), (Duration::from_secs(7), None));
     }
 }

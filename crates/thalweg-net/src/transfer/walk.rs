@@ -205,6 +205,11 @@ impl Walk {
         self.lost
     }
 
+    /// The number of things at the top that it has not come to.
+    pub fn left(&self) -> u64 {
+        self.levels.first().map_or(0, |level| level.len() as u64)
+    }
+
     fn meet(&mut self, child: Child) -> Met {
         let depth = self.levels.len() - 1;
         let missing =

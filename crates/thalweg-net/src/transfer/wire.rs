@@ -96,6 +96,7 @@ mod kind {
     pub const DONE: u8 = 137;
     pub const REFUSE: u8 = 138;
     pub const HELD: u8 = 139;
+    pub const ASKED: u8 = 140;
 }
 
 /// The flags that say what an offer is, and whether its name has a double.
@@ -113,11 +114,12 @@ mod flag {
 impl Frame for ToReceiver {
     fn encode(&self, into: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, checksum, priority } => frame(into, kind::HELLO, |body| {
+            Self::Hello { version, checksum, priority, named } => frame(into, kind::HELLO, |body| {
                 body.extend_from_slice(MAGIC);
                 put(body, *version);
                 body.push(u8::from(*checksum));
                 body.push(priority.get());
+                put(body, *named);
             }),
             Self::Offer(offer) => frame(into, kind::OFFER, |body| offer.encode(body)),
             Self::Total { files, bytes } => numbers(into, kind::TOTAL, &[*files, *bytes]),
@@ -170,11 +172,11 @@ impl Frame for ToReceiver {
                 // Another version may say more.
                 if version != VERSION {
                     let priority = Priority::default();
-                    return Ok(Self::Hello { version, checksum: false, priority });
+                    return Ok(Self::Hello { version, checksum: false, priority, named: 0 });
                 }
                 let checksum = fields.bit()?;
                 let priority = Priority::new(fields.byte()?).ok_or(WireError::Value("a priority"))?;
-                Self::Hello { version, checksum, priority }
+                Self::Hello { version, checksum, priority, named: fields.number()? }
             }
             kind::OFFER => Self::Offer(Offer::decode(&mut fields)?),
             kind::TOTAL => Self::Total { files: fields.number()?, bytes: fields.number()? },
@@ -233,6 +235,7 @@ impl Frame for ToSender {
             Self::Stored { id } => numbers(into, kind::STORED, &[*id]),
             Self::Failed { id, fault } => frame(into, kind::FAILED, |body| put_fault(body, Some(*id), fault)),
             Self::Progress { bytes } => numbers(into, kind::PROGRESS, &[*bytes]),
+            Self::Asked => numbers(into, kind::ASKED, &[]),
             Self::Held { held } => numbers(into, kind::HELD, &[u64::from(*held)]),
             Self::Done => numbers(into, kind::DONE, &[]),
             Self::Refuse { fault } => frame(into, kind::REFUSE, |body| put_fault(body, None, fault)),
@@ -240,7 +243,7 @@ impl Frame for ToSender {
     }
 
     fn is_known(kind: u8) -> bool {
-        (kind::WELCOME..=kind::HELD).contains(&kind)
+        (kind::WELCOME..=kind::ASKED).contains(&kind)
     }
 
     fn is_data(_: u8) -> bool {
@@ -280,6 +283,7 @@ impl Frame for ToSender {
             kind::STORED => Self::Stored { id: fields.number()? },
             kind::FAILED => Self::Failed { id: fields.number()?, fault: fields.fault()? },
             kind::PROGRESS => Self::Progress { bytes: fields.number()? },
+            kind::ASKED => Self::Asked,
             kind::HELD => Self::Held { held: fields.bit()? },
             kind::DONE => Self::Done,
             kind::REFUSE => Self::Refuse { fault: fields.fault()? },
@@ -522,7 +526,12 @@ mod tests {
             survives(&ToReceiver::Offer(offer(kind)));
         }
         for frame in [
-            ToReceiver::Hello { version: VERSION, checksum: true, priority: Priority::new(1).unwrap() },
+            ToReceiver::Hello {
+                version: VERSION,
+                checksum: true,
+                priority: Priority::new(1).unwrap(),
+                named: 300,
+            },
             ToReceiver::Total { files: 64, bytes: 16_384 },
             ToReceiver::Same { id: 63 },
             ToReceiver::Verify { id: 1, first: 1 << 30, count: 64 },
@@ -548,6 +557,7 @@ mod tests {
             ToSender::Failed { id: 8, fault: fault.clone() },
             ToSender::Progress { bytes: 1 << 50 },
             ToSender::Held { held: true },
+            ToSender::Asked,
             ToSender::Done,
             ToSender::Refuse { fault },
         ] {

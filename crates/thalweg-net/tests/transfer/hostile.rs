@@ -25,7 +25,7 @@ fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
 }
 
 fn hello() -> ToReceiver {
-    ToReceiver::Hello { version: VERSION, checksum: false, priority: Priority::default() }
+    ToReceiver::Hello { version: VERSION, checksum: false, priority: Priority::default(), named: 1 }
 }
 
 fn file(depth: u64, name: &str, size: u64) -> ToReceiver {
@@ -115,7 +115,7 @@ fn frames_out_of_order_end_the_transfer() {
     is_refused(&[further("b", 0)]);
     is_refused(&[file(0, "a", 1), further("b", 0)]);
     is_refused(&[shared("a"), further("b", 1)]);
-    let waiting = (0..1100).map(|number| further(&format!("b{number:04}"), 0));
+    let waiting = (0..9000).map(|number| further(&format!("b{number:04}"), 0));
     is_refused(&[shared("a")].into_iter().chain(waiting).collect::<Vec<_>>());
     // Names.
     is_refused(&[file(1, "a", 1)]);
@@ -125,7 +125,11 @@ fn frames_out_of_order_end_the_transfer() {
     is_refused(&[file(0, "a", 1), file(0, "a", 1)]);
     is_refused(&[folder(0, "a"), file(1, "x", 1), file(1, "x", 1)]);
     is_refused(&(0..300).map(|depth| folder(depth, "d")).collect::<Vec<_>>());
-    is_refused(&(0..1100).map(|number| file(0, &format!("{number:04}"), 1)).collect::<Vec<_>>());
+    is_refused(&(0..9000).map(|number| file(0, &format!("{number:04}"), 1)).collect::<Vec<_>>());
+    // 12 folders of 250 bytes and what is in them: 3.1 kB an offer.
+    let deep = (0..12).map(|depth| folder(depth, &"d".repeat(250)));
+    let files = (0..800).map(|number| file(12, &format!("{number:04}"), 1));
+    is_refused(&deep.chain(files).collect::<Vec<_>>());
 }
 
 #[test]
@@ -169,6 +173,7 @@ fn strangers_and_other_versions_are_told() {
                 version: VERSION + 1,
                 checksum: false,
                 priority: Priority::default(),
+                named: 1,
             }]),
             FaultKind::Version,
         ),
@@ -251,7 +256,7 @@ fn a_receiver_out_of_order_is_told_from_a_lost_one() {
     is_protocol(&[hello(), ToSender::Part { id: 1, length: 6 }]);
     let unasked = ToSender::Digests { id: 1, first: 3, digests: vec![[0; 32]] };
     is_protocol(&[hello(), ToSender::Part { id: 1, length: 3 }, unasked]);
-    let result = sends_to(&[ToSender::Hello { version: 3 }], true).result;
+    let result = sends_to(&[ToSender::Hello { version: VERSION + 1 }], true).result;
     assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Version));
     let result = sends_to(&[hello(), ToSender::Refuse { fault: FaultKind::Quota.into() }], true).result;
     assert!(matches!(result, Err(Error::Refused(fault)) if fault.kind == FaultKind::Quota));

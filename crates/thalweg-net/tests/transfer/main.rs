@@ -1,6 +1,7 @@
 //! File transfer over streams in memory that break where a test wants it.
 
 mod existing;
+mod far;
 mod faults;
 mod folders;
 mod hostile;

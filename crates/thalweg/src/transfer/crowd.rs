@@ -1,7 +1,9 @@
 //! The transfers that `serve` takes at a time: some for each key, and none that says nothing while others wait.
 
 use super::arguments::ServeArguments;
+use super::guest::Guest;
 use super::newcomer::{Newcomer, Turn};
+use super::receive::REMOVED;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
@@ -21,7 +23,7 @@ pub struct Crowd {
     transfers: Vec<Transfer>,
     newcomers: Vec<Newcomer>,
     /// One that may come in.
-    free: Option<(Connection, PublicKey)>,
+    free: Option<Guest>,
 }
 
 struct Transfer {
@@ -46,7 +48,8 @@ impl Crowd {
     }
 
     /// A sender comes.
-    pub fn meet(&mut self, now: Instant, connection: Connection, key: PublicKey) {
+    pub fn meet(&mut self, now: Instant, guest: Guest) {
+        let key = guest.key;
         self.look(now);
         let mut of_one = self.transfers.iter().filter(|transfer| transfer.key == key);
         if of_one.clone().count() >= MOST_OF_ONE
@@ -54,22 +57,24 @@ impl Crowd {
         {
             let is_waiting = self.newcomers.iter().any(|newcomer| newcomer.key() == key);
             if is_waiting || self.newcomers.len() >= MOST_WAITING {
-                connection.close(code::BUSY, "transfers of the same sender are going on; try again later");
+                guest
+                    .connection
+                    .close(code::BUSY, "transfers of the same sender are going on; try again later");
                 return;
             }
             let earlier = oldest.connection.another();
-            self.newcomers.push(Newcomer::new(now, connection, key, earlier));
+            self.newcomers.push(Newcomer::new(now, guest, earlier));
             return;
         }
         if self.transfers.len() >= self.most && !self.make_room(now) {
-            connection.close(code::BUSY, "there are too many transfers; try again later");
+            guest.connection.close(code::BUSY, "there are too many transfers; try again later");
             return;
         }
-        self.free = Some((connection, key));
+        self.free = Some(guest);
     }
 
     /// The next sender that may begin a transfer now, with its connection.
-    pub fn next(&mut self, now: Instant) -> Option<(Connection, PublicKey)> {
+    pub fn next(&mut self, now: Instant) -> Option<Guest> {
         self.look(now);
         if let Some(free) = self.free.take() {
             return Some(free);
@@ -81,9 +86,9 @@ impl Crowd {
                     self.newcomers.remove(at);
                     return None;
                 }
-                Turn::Enter(connection, key) => {
+                Turn::Enter(guest) => {
                     self.newcomers.remove(at);
-                    return Some((connection, key));
+                    return Some(guest);
                 }
             }
         }
@@ -94,6 +99,13 @@ impl Crowd {
     pub fn enter(&mut self, now: Instant, connection: Connection, key: PublicKey, progress: &Arc<Progress>) {
         let progress = Arc::downgrade(progress);
         self.transfers.push(Transfer { connection, key, progress, heard: 0, since: now });
+    }
+
+    /// Ends the transfers of senders that are not let in any more.
+    pub fn end_those(&self, is_out: impl Fn(&PublicKey) -> bool) {
+        for transfer in self.transfers.iter().filter(|transfer| is_out(&transfer.key)) {
+            transfer.connection.close(code::UNAUTHORIZED, REMOVED);
+        }
     }
 
     /// None goes on.

@@ -4,7 +4,7 @@ use super::ENDED;
 use super::metrics::Counted;
 use super::throttle::Pace;
 use crate::console::Console;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thalweg_net::live::Connection;
 use thalweg_net::session::SessionStats;
-use thalweg_net::transfer::Progress;
+use thalweg_net::transfer::{Progress, Total};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, counted};
@@ -23,10 +23,8 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// The rate that is shown is that of so many intervals.
 const RECENT: usize = 15;
 
-/// A terminal of so many columns has room for a bar beside the words.
-const WIDE: u16 = 110;
-const WITH_BAR: &str = "{prefix}, {decimal_bytes} of {decimal_total_bytes} {bar:20} {percent}%  {wide_msg}";
-const WITHOUT_BAR: &str = "{prefix}, {decimal_bytes} of {decimal_total_bytes}, {percent}%  {wide_msg}";
+/// The columns of a terminal that does not say.
+const COLUMNS: u16 = 80;
 
 /// Watches a transfer: shows how far it is, and closes its connection when somebody presses Ctrl-C.
 pub struct Meter {
@@ -53,11 +51,10 @@ impl Meter {
     pub fn begin(watched: Watched, console: &Console, is_shown: bool) -> Self {
         let is_drawn = is_shown && !console.is_quiet();
         let target = if is_drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let is_wide = tcgetwinsize(std::io::stderr()).is_ok_and(|size| size.ws_col >= WIDE);
         let bar = ProgressBar::with_draw_target(None, target);
         let over = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&over);
-        let watch = move || watched.watch(&bar, is_wide, &ended);
+        let watch = move || watched.watch(&bar, &ended);
         // Without a thread there is nothing to see, but the transfer goes on.
         let thread = std::thread::Builder::new().name("transfer-meter".to_owned()).spawn(watch).ok();
         Self { over, thread }
@@ -76,7 +73,7 @@ impl Drop for Meter {
 }
 
 impl Watched {
-    fn watch(&self, bar: &ProgressBar, is_wide: bool, over: &AtomicBool) {
+    fn watch(&self, bar: &ProgressBar, over: &AtomicBool) {
         let begun = Instant::now();
         let mut recent = VecDeque::from([(begun, self.progress.bytes().get())]);
         while !over.load(Ordering::Relaxed) {
@@ -92,7 +89,7 @@ impl Watched {
             let rate = recent.front().map_or(Rate::ZERO, |(then, before)| {
                 rate(bytes.get() - before.min(&bytes.get()), now - *then)
             });
-            self.draw(bar, is_wide, rate);
+            self.draw(bar, rate);
             self.count();
             std::thread::park_timeout(INTERVAL);
         }
@@ -106,29 +103,27 @@ impl Watched {
         }
     }
 
-    fn draw(&self, bar: &ProgressBar, is_wide: bool, rate: Rate) {
-        let (bytes, files) = (self.progress.bytes(), self.progress.files());
-        let path = path(&self.connection.stats(), self.pace.as_ref());
-        // What does not fit the line is cut off at its end, where the least is lost.
-        let (template, prefix) = match self.progress.total() {
-            Some(total) => {
-                let prefix = format!("{files} of {}", counted(total.files, "file"));
-                (if is_wide { WITH_BAR } else { WITHOUT_BAR }, prefix)
-            }
-            None => ("{spinner} {prefix}, {decimal_bytes}  {wide_msg}", counted(files, "file")),
+    fn draw(&self, bar: &ProgressBar, rate: Rate) {
+        let size = tcgetwinsize(std::io::stderr()).ok().map(|size| size.ws_col);
+        let columns = size.filter(|columns| *columns > 0).unwrap_or(COLUMNS);
+        let stats = self.connection.stats();
+        let sender = &stats.sending.sender;
+        let line = Line {
+            current: self.progress.current(),
+            files: self.progress.files(),
+            bytes: self.progress.bytes(),
+            total: self.progress.total(),
+            rate,
+            state: state(&self.progress, &stats, self.pace.as_ref()),
+            rtt: stats.rtt(),
+            again: (self.pace.is_some() && sender.sent > 0)
+                .then(|| sender.retransmissions as f64 / sender.sent as f64),
         };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+            bar.set_style(style);
         }
-        bar.set_prefix(prefix);
-        if let Some(total) = self.progress.total() {
-            bar.set_length(total.bytes.get());
-        }
-        bar.set_position(bytes.get());
-        let left = self.progress.total().and_then(|total| left(total.bytes - bytes, rate));
-        let left = left.map_or_else(String::new, |left| format!(", {left} left"));
-        let held = if self.progress.is_held() { ", held back for more urgent ones" } else { "" };
-        bar.set_message(format!("{}{left}{held}{path}", output::rate(rate.as_f64())));
+        bar.tick();
+        bar.set_message(line.fit(usize::from(columns).saturating_sub(3)));
     }
 }
 
@@ -153,27 +148,190 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
     })
 }
 
-/// The state of the path, and the limit that holds the sender back, in words.
-fn path(stats: &SessionStats, pace: Option<&Pace>) -> String {
-    let mut words = String::new();
-    if let Some((limit, pace)) = stats.limit.zip(pace) {
-        // The engine knows only that nothing is written.
-        let is_paced = limit == Limit::Application && pace.holds();
-        words.push_str(&format!(", limited by {}", if is_paced { "--rate" } else { limit.name() }));
+/// The reason for which a transfer is no faster, in words: long and short ones.
+fn state(progress: &Progress, stats: &SessionStats, pace: Option<&Pace>) -> Option<[String; 2]> {
+    let both = |text: &str| Some([text.to_owned(), text.to_owned()]);
+    if progress.is_asked() {
+        return both("waiting for approval");
     }
-    if let Some(rtt) = stats.rtt() {
-        words.push_str(&format!(", RTT {:.1} ms", rtt.as_millis_f64()));
+    if progress.is_held() {
+        return Some(["held back for more urgent ones".to_owned(), "held back".to_owned()]);
     }
-    if pace.is_some() && stats.sending.sender.sent > 0 {
-        let loss = stats.sending.sender.retransmissions as f64 / stats.sending.sender.sent as f64;
-        words.push_str(&format!(", {:.1} % sent again", 100.0 * loss));
+    let (limit, pace) = stats.limit.zip(pace)?;
+    // The engine knows only that nothing is written.
+    let is_paced = limit == Limit::Application && pace.holds();
+    let name = if is_paced { "--rate" } else { limit.name() };
+    Some([format!("limited by {name}"), name.to_owned()])
+}
+
+/// The things that are known about a transfer that goes on.
+struct Line {
+    current: String,
+    files: u64,
+    bytes: Bytes,
+    total: Option<Total>,
+    rate: Rate,
+    state: Option<[String; 2]>,
+    rtt: Option<thalweg_proto::units::Duration>,
+    /// The share of packets that were sent again, at a sender.
+    again: Option<f64>,
+}
+
+/// The parts that are left out, one after the other, where a line is too narrow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Room {
+    All,
+    NoName,
+    NoBar,
+    NoFiles,
+    ShortState,
+    NoRtt,
+    ShortBytes,
+    ShortAgain,
+    NoLeft,
+    NoAgain,
+    NoPercent,
+    NoState,
+}
+
+impl Room {
+    const ORDER: [Self; 12] = [
+        Self::All,
+        Self::NoName,
+        Self::NoBar,
+        Self::NoFiles,
+        Self::ShortState,
+        Self::NoRtt,
+        Self::ShortBytes,
+        Self::ShortAgain,
+        Self::NoLeft,
+        Self::NoAgain,
+        Self::NoPercent,
+        Self::NoState,
+    ];
+}
+
+impl Line {
+    /// As much as has room in so many columns.
+    fn fit(&self, columns: usize) -> String {
+        let fits = |text: &String| text.chars().count() <= columns;
+        let text = Room::ORDER.into_iter().map(|room| self.text(room)).find(fits);
+        text.unwrap_or_else(|| self.text(Room::NoState).chars().take(columns).collect())
     }
-    words
+
+    fn text(&self, room: Room) -> String {
+        let mut parts = Vec::new();
+        if room < Room::NoName && !self.current.is_empty() {
+            parts.push(short(&self.current));
+        }
+        if room < Room::NoFiles {
+            parts.push(match self.total {
+                Some(total) => format!("{} of {}", self.files, counted(total.files, "file")),
+                None => counted(self.files, "file"),
+            });
+        }
+        parts.push(self.amount(room >= Room::ShortBytes));
+        let share = self.total.map(|total| match total.bytes.get() {
+            0 => 1.0,
+            all => (self.bytes.get() as f64 / all as f64).min(1.0),
+        });
+        if let Some(share) = share.filter(|_| room < Room::NoPercent) {
+            let percent = format!("{:.0}%", (share * 100.0).floor());
+            let bar = if room < Room::NoBar { format!("{} {percent}", bar(share)) } else { percent };
+            parts.push(bar);
+        }
+        parts.push(output::rate(self.rate.as_f64()));
+        let left = self.total.and_then(|total| left(total.bytes - self.bytes.min(total.bytes), self.rate));
+        parts.extend(left.filter(|_| room < Room::NoLeft).map(|left| format!("{left} left")));
+        if let Some([long, short]) = self.state.as_ref().filter(|_| room < Room::NoState) {
+            parts.push(if room < Room::ShortState { long.clone() } else { short.clone() });
+        }
+        let rtt = self.rtt.filter(|_| room < Room::NoRtt);
+        parts.extend(rtt.map(|rtt| format!("RTT {:.1} ms", rtt.as_millis_f64())));
+        if let Some(again) = self.again.filter(|_| room < Room::NoAgain) {
+            let word = if room < Room::ShortAgain { "sent again" } else { "again" };
+            parts.push(format!("{:.1} % {word}", 100.0 * again));
+        }
+        parts.join(", ")
+    }
+
+    /// The bytes that are at the receiver, of all.
+    fn amount(&self, is_short: bool) -> String {
+        let have = DecimalBytes(self.bytes.get()).to_string();
+        let Some(total) = self.total else { return have };
+        let all = DecimalBytes(total.bytes.get()).to_string();
+        let units = (have.split_once(' '), all.split_once(' '));
+        match units {
+            (Some((have, unit)), Some((_, same))) if is_short && unit == same => format!("{have}/{all}"),
+            _ if is_short => format!("{have}/{all}"),
+            _ => format!("{have} of {all}"),
+        }
+    }
+}
+
+/// The columns of a bar.
+const BAR: usize = 20;
+
+fn bar(share: f64) -> String {
+    let full = (share * BAR as f64) as usize;
+    format!("{}{}", "=".repeat(full.min(BAR)), "-".repeat(BAR - full.min(BAR)))
+}
+
+/// The end of a path, which tells most.
+fn short(path: &str) -> String {
+    const MOST: usize = 24;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let count = name.chars().count();
+    if count <= MOST {
+        name.to_owned()
+    } else {
+        format!("..{}", name.chars().skip(count - MOST + 2).collect::<String>())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn line() -> Line {
+        Line {
+            current: "photos/a-very-long-name-of-a-picture.jpeg".to_owned(),
+            files: 12,
+            bytes: Bytes::new(41_200_000),
+            total: Some(Total { files: 300, bytes: Bytes::new(50_000_000) }),
+            rate: "41.06 Mbit/s".parse().unwrap(),
+            state: Some(["limited by congestion-window".to_owned(), "congestion-window".to_owned()]),
+            rtt: Some(thalweg_proto::units::Duration::from_millis(100)),
+            again: Some(0.012),
+        }
+    }
+
+    #[test]
+    fn the_news_has_room_in_eighty_columns() {
+        for columns in [20, 40, 60, 77, 97, 120, 200] {
+            assert!(line().fit(columns).chars().count() <= columns, "{columns}");
+        }
+        let narrow = line().fit(77);
+        for part in ["41.20/50.00 MB", "82%", "41.06 Mbit/s", "congestion-window", "1.2 %"] {
+            assert!(narrow.contains(part), "{part} in {narrow}");
+        }
+        let usual = line().fit(97);
+        assert!(usual.contains("1.2 % sent again") && usual.contains("2 s left"), "{usual}");
+        let wide = line().fit(200);
+        assert!(
+            wide.contains("picture.jpeg") && wide.contains("limited by") && wide.contains("==-"),
+            "{wide}"
+        );
+        assert!(line().fit(40).contains("41.06 Mbit/s"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        let line = Line { total: None, state: None, rtt: None, again: None, ..line() };
+        assert!(line.fit(77).ends_with("12 files, 41.20 MB, 41.06 Mbit/s"), "{}", line.fit(77));
+        let empty = Line { total: Some(Total { files: 1, bytes: Bytes::ZERO }), bytes: Bytes::ZERO, ..line };
+        assert!(empty.fit(77).contains("100%"));
+    }
 
     #[test]
     fn the_time_left_is_in_words() {

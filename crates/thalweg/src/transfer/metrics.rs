@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::EndpointStats;
 use thalweg_net::session::{Ecn, SessionStats};
-use thalweg_net::transfer::Progress;
+use thalweg_net::transfer::{FaultKind, Outcome, Progress};
 
 /// A request is no longer, in bytes and in time. Requests are answered one by one.
 const REQUEST: usize = 8192;
@@ -36,6 +36,11 @@ struct State {
     /// Of those that have ended.
     ended: Sample,
     endpoint: EndpointStats,
+    /// Transfers that have ended, by their result.
+    results: BTreeMap<&'static str, u64>,
+    /// Files that failed, by the kind of their failure.
+    failures: BTreeMap<&'static str, u64>,
+    denied: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,6 +88,25 @@ impl Metrics {
     /// Takes the counts of the socket for all of them.
     pub fn endpoint(&self, stats: EndpointStats) {
         self.lock().endpoint = stats;
+    }
+
+    /// A transfer has ended.
+    pub fn end(&self, outcome: &Outcome) {
+        let mut state = self.lock();
+        *state.results.entry(super::summary::result(outcome)).or_default() += 1;
+        for failure in &outcome.report.failures {
+            *state.failures.entry(failure.fault.kind.name()).or_default() += 1;
+        }
+        // Beyond the first thousand nothing is known but the number.
+        let others = outcome.report.failed - outcome.report.failures.len() as u64;
+        if others > 0 {
+            *state.failures.entry("other").or_default() += others;
+        }
+    }
+
+    /// So many senders were turned away so far.
+    pub fn denied(&self, count: u64) {
+        self.lock().denied = count;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -198,6 +222,7 @@ impl State {
                 "Handshake messages that were not authentic.",
                 self.endpoint.forged,
             ),
+            ("senders_denied_total", "counter", "Senders that were turned away at the door.", self.denied),
             ("strangers_total", "counter", "Datagrams of no connection.", self.endpoint.strangers),
         ];
         let mut text = String::new();
@@ -207,6 +232,20 @@ impl State {
                 text,
                 "# HELP thalweg_{name} {help}\n# TYPE thalweg_{name} {kind}\nthalweg_{name} {value}"
             );
+        }
+        text.push_str("# HELP thalweg_transfers_ended_total Transfers that have ended, by their result.\n");
+        text.push_str("# TYPE thalweg_transfers_ended_total counter\n");
+        for result in super::summary::RESULTS {
+            let count = self.results.get(result).copied().unwrap_or(0);
+            let _ = writeln!(text, "thalweg_transfers_ended_total{{result=\"{result}\"}} {count}");
+        }
+        text.push_str(
+            "# HELP thalweg_failed_files_total Files and folders that did not come through, by cause.\n",
+        );
+        text.push_str("# TYPE thalweg_failed_files_total counter\n");
+        for cause in FaultKind::names().chain(["other"]) {
+            let count = self.failures.get(cause).copied().unwrap_or(0);
+            let _ = writeln!(text, "thalweg_failed_files_total{{cause=\"{cause}\"}} {count}");
         }
         text.push_str("# HELP thalweg_ecn Open transfers by whether their data may be marked.\n");
         text.push_str("# TYPE thalweg_ecn gauge\n");

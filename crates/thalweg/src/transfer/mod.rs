@@ -3,11 +3,15 @@
 pub mod arguments;
 mod confine;
 mod crowd;
+mod denials;
+mod door;
+mod guest;
 mod meter;
 mod metrics;
 mod newcomer;
 mod pairing;
 mod peers;
+mod questions;
 mod reach;
 mod receive;
 mod send;

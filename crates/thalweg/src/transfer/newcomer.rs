@@ -3,6 +3,7 @@
 //! It may be a second one, which is told to wait; or the same that was killed or lost its connection, and takes its old
 //! place. The old connection tells: a live peer acknowledges what the receiver says at least twice a second.
 
+use super::guest::Guest;
 use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
@@ -15,7 +16,7 @@ const SILENT: Duration = Duration::from_millis(2500);
 
 /// One that waits for its place.
 pub struct Newcomer {
-    connection: Option<Connection>,
+    guest: Option<Guest>,
     key: PublicKey,
     earlier: Connection,
     since: Instant,
@@ -28,15 +29,15 @@ pub enum Turn {
     /// It waits.
     Wait,
     /// It takes the place of the earlier one.
-    Enter(Connection, PublicKey),
+    Enter(Guest),
     /// It was told to come later, or has gone.
     Gone,
 }
 
 impl Newcomer {
     /// Comes at `now`, while the transfer of `earlier` goes on.
-    pub fn new(now: Instant, connection: Connection, key: PublicKey, earlier: Connection) -> Self {
-        Self { connection: Some(connection), key, earlier, since: now, heard: None }
+    pub fn new(now: Instant, guest: Guest, earlier: Connection) -> Self {
+        Self { key: guest.key, guest: Some(guest), earlier, since: now, heard: None }
     }
 
     /// The key of the newcomer.
@@ -46,9 +47,9 @@ impl Newcomer {
 
     /// The decision about it now.
     pub fn look(&mut self, now: Instant) -> Turn {
-        let Some(connection) = &self.connection else { return Turn::Gone };
-        if connection.closed().is_some() {
-            self.connection = None;
+        let Some(guest) = &self.guest else { return Turn::Gone };
+        if guest.connection.closed().is_some() {
+            self.guest = None;
             return Turn::Gone;
         }
         let packets = self.earlier.stats().packets_received;
@@ -65,14 +66,14 @@ impl Newcomer {
             }
             self.earlier.close(super::ENDED, "the same sender has begun another transfer");
         }
-        self.connection.take().map_or(Turn::Gone, |connection| Turn::Enter(connection, self.key))
+        self.guest.take().map_or(Turn::Gone, Turn::Enter)
     }
 }
 
 impl Drop for Newcomer {
     fn drop(&mut self) {
-        if let Some(connection) = &self.connection {
-            connection.close(code::BUSY, "transfers of the same sender are going on; try again later");
+        if let Some(guest) = &self.guest {
+            guest.connection.close(code::BUSY, "transfers of the same sender are going on; try again later");
         }
     }
 }

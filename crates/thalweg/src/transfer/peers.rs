@@ -21,6 +21,17 @@ pub struct Keys {
 pub struct Peers {
     path: PathBuf,
     known: Vec<(String, PublicKey)>,
+    /// The file as it was read, and as it was at the last look.
+    read: Option<Stamp>,
+    seen: Option<Stamp>,
+}
+
+/// The marks by which a file is known to be the same: its device and number, size and time of change.
+type Stamp = (u64, u64, u64, i64, i64);
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino(), metadata.size(), metadata.ctime(), metadata.ctime_nsec()))
 }
 
 impl Keys {
@@ -101,6 +112,7 @@ fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
 
 impl Peers {
     fn read(path: PathBuf) -> Result<Self, Error> {
+        let read = stamp(&path);
         let text = match read_private(&path, 0o022, "others may write it") {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -119,7 +131,23 @@ impl Peers {
                 Error::Failed(format!("{path}:{number}: expected a name and a key of 64 hexadecimal digits"))
             })?);
         }
-        Ok(Self { path, known })
+        Ok(Self { path, known, read, seen: read })
+    }
+
+    /// Reads the file again if it has changed since it was read and has not since the last look, so that nobody who is
+    /// writing it is disturbed; or if it `is_wanted`. True if it was read.
+    ///
+    /// # Errors
+    /// It cannot be read, or is wrong: all stays as it was until it changes.
+    pub fn reload(&mut self, is_wanted: bool) -> Result<bool, Error> {
+        let now = stamp(&self.path);
+        let is_settled = now == std::mem::replace(&mut self.seen, now);
+        if !is_wanted && (now == self.read || !is_settled) {
+            return Ok(false);
+        }
+        self.read = now;
+        self.known = Self::read(self.path.clone())?.known;
+        Ok(true)
     }
 
     /// The key of the peer with this name: the last one that was written.
@@ -158,6 +186,10 @@ impl Peers {
         };
         append().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
         self.known.push((name.to_owned(), key));
+        // What others have written meanwhile is still to be read.
+        if self.read == self.seen {
+            (self.read, self.seen) = (stamp(&self.path), stamp(&self.path));
+        }
         Ok(())
     }
 }

@@ -1,41 +1,32 @@
 //! `thalweg recv` and `thalweg serve`.
 
-use super::arguments::{Listen, ListenArguments, RecvArguments, ServeArguments, Trusted};
-use super::confine::confine;
+use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
 use super::crowd::Crowd;
+use super::door::Door;
+use super::guest::Guest;
 use super::meter::{Meter, Watched};
 use super::metrics::{Counted, Metrics};
 use super::newcomer::{Newcomer, Turn};
-use super::pairing::{Invitation, News, PAIRING};
-use super::peers::{self, Keys, Peers, ask, name_for};
 use super::stopped::Stopped;
 use super::summary::{Facts, Summary};
-use super::{ENDED, SERVICE, bind, close};
+use super::{ENDED, close};
 use crate::console::{Console, Done, Error};
-use crate::interrupt::interruptible;
+use crate::interrupt::reloadable;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
-use thalweg_net::endpoint::{self, EndpointConfig, Trust};
+use std::time::Instant;
 use thalweg_net::identity::PublicKey;
-use thalweg_net::live::{Connection, Socket};
-use thalweg_net::session::{Closed, SessionConfig, code};
+use thalweg_net::live::Connection;
+use thalweg_net::session::{Closed, code};
 use thalweg_net::transfer::{
     self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
     Report, Target, Turns,
 };
-
-/// The interval at which Ctrl-C and the end of transfers are looked for.
-const TICK: Duration = Duration::from_millis(50);
-
-/// The time for which the last words of a pairing are waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Receives from one sender.
 pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
@@ -53,34 +44,41 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
         warn_of_home(&arguments.folder, console);
     }
     let folder = (!is_output).then_some(&*arguments.folder);
-    let mut door = Door::open(&arguments.common, folder, console)?;
+    let mut door = Door::open(&arguments.common, folder, console, Arc::default())?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let mut open: Option<Open> = None;
     let mut lost = None;
     let mut newcomer: Option<Newcomer> = None;
     loop {
         let mut arrived = door.next()?;
-        if let Some((connection, key)) = arrived.take_if(|_| open.is_some() || newcomer.is_some()) {
+        if let Some(guest) = arrived.take_if(|_| open.is_some() || newcomer.is_some()) {
+            let connection = &guest.connection;
             match &open {
                 // An output cannot be begun anew.
                 Some(_) if is_output => connection.close(code::BUSY, "another transfer is being received"),
                 Some(open) if newcomer.is_none() => {
                     let earlier = open.connection.another();
-                    newcomer = Some(Newcomer::new(Instant::now(), connection, key, earlier));
+                    newcomer = Some(Newcomer::new(Instant::now(), guest, earlier));
                 }
                 _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
             }
         }
+        if let Some(open) = open.as_ref().filter(|_| door.has_changed())
+            && !door.lets_in(&open.connection.peer())
+        {
+            open.connection.close(code::UNAUTHORIZED, REMOVED);
+        }
         match newcomer.as_mut().map(|newcomer| newcomer.look(Instant::now())) {
-            Some(Turn::Enter(connection, key)) => {
+            Some(Turn::Enter(guest)) => {
                 (newcomer, open) = (None, None);
-                arrived = Some((connection, key));
+                arrived = Some(guest);
             }
             Some(Turn::Gone) => newcomer = None,
             Some(Turn::Wait) | None => {}
         }
-        if let Some((connection, key)) = arrived {
-            door.owner = Some(key);
+        if let Some(guest) = arrived {
+            let key = guest.key;
+            door.own(Some(key));
             let target = if is_output {
                 Target::Output(Box::new(io::stdout()))
             } else {
@@ -90,11 +88,11 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
                 Target::Folder(if arguments.hidden { target.with_hidden() } else { target })
             };
             let (ended, ends) = channel();
-            open = Some(Open { connection: connection.another(), ends });
-            let peer = door.name(&key, &connection);
+            open = Some(Open { connection: guest.connection.another(), ends });
+            let peer = door.name(&key, &guest.connection);
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
             let turns = turns.clone();
-            let session = Session { connection, target, turns, peer, command: "recv", counted, stop };
+            let session = Session { guest, target, turns, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
         if let Some((end, closed)) = open.as_ref().and_then(Open::end) {
@@ -112,9 +110,12 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
                 if has_begun {
                     lost = Some(end);
                 } else if lost.is_none() {
-                    door.owner = None;
+                    door.own(None);
                 }
                 continue;
+            }
+            if let Some(metrics) = &door.metrics {
+                metrics.end(&end.outcome);
             }
             return Ok(end);
         }
@@ -146,8 +147,10 @@ impl Open {
 
 /// Receives from many.
 pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
+    // It runs for long, and what it says is a log.
+    let console = &console.with_times();
     make_folder(&arguments.folder)?;
-    let mut door = Door::open(&arguments.common, Some(&arguments.folder), console)?;
+    let mut door = Door::open(&arguments.common, Some(&arguments.folder), console, reloadable()?)?;
     let (claims, turns) = (Claims::default(), Turns::default());
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
@@ -155,10 +158,19 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let total = total_quota(arguments)?;
     let mut crowd = Crowd::new(arguments);
     loop {
-        if let Some((connection, key)) = door.next()? {
-            crowd.meet(Instant::now(), connection, key);
+        if let Some(guest) = door.next()? {
+            crowd.meet(Instant::now(), guest);
         }
-        if let Some((connection, key)) = crowd.next(Instant::now()) {
+        if door.has_changed() {
+            crowd.end_those(|key| !door.lets_in(key));
+        }
+        for denial in door.denied() {
+            if arguments.json_lines {
+                console.print(&denial.line())?;
+            }
+        }
+        if let Some(guest) = crowd.next(Instant::now()) {
+            let key = guest.key;
             let name = door.folder_name(&key);
             let folder = arguments.folder.join(&name);
             let quota = quotas.get(&folder).and_then(Weak::upgrade);
@@ -169,24 +181,30 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
                 Ok(target) => target,
                 Err(error) => {
                     console.complain(&format!("{}: {error}", folder.display()));
-                    connection.close(ENDED, "the receiver cannot store anything");
+                    guest.connection.close(ENDED, "the receiver cannot store anything");
                     continue;
                 }
             };
             quotas.retain(|_, quota| quota.strong_count() > 0);
             quotas.insert(folder, Arc::downgrade(&quota));
-            let peer = door.name(&key, &connection);
+            let peer = door.name(&key, &guest.connection);
             console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
             let turns = turns.clone();
-            let watch = connection.another();
-            let session = Session { connection, target, turns, peer, command: "serve", counted, stop };
+            let watch = guest.connection.another();
+            let session = Session { guest, target, turns, peer, command: "serve", counted, stop };
             let progress = session.begin(console, &ended, false);
             crowd.enter(Instant::now(), watch, key, &progress);
         }
         let is_empty = crowd.is_empty();
         for end in ends.try_iter() {
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
+            if !matches!(end.outcome.result, Err(TransferError::Interrupted(_))) {
+                end.key.inspect(|key| door.end(key));
+            }
+            if let Some(metrics) = &door.metrics {
+                metrics.end(&end.outcome);
+            }
             let summary = Summary::new(end, false);
             if arguments.json_lines {
                 console.print(&summary.line())?;
@@ -202,6 +220,9 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
         }
     }
 }
+
+/// The reason that a sender hears that was taken off the list.
+pub(super) const REMOVED: &str = "the receiver does not take files from this key any more";
 
 /// The quota that all senders share, if that is limited.
 fn total_quota(arguments: &ServeArguments) -> Result<Option<Arc<Quota>>, Error> {
@@ -275,213 +296,9 @@ fn reason(outcome: &Outcome) -> String {
     outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
 }
 
-/// The door by which senders come in.
-struct Door<'a> {
-    socket: Socket,
-    senders: Peers,
-    trust: &'a [Trusted],
-    /// Strangers need a code.
-    pairs: bool,
-    invitation: Option<Invitation>,
-    /// The reason for which the code is not good any more, if it is not and nobody was let in by it.
-    closed_for: Option<&'static str>,
-    /// The one sender that is let in, once there is one.
-    owner: Option<PublicKey>,
-    metrics: Option<Arc<Metrics>>,
-    console: &'a Console,
-    stop: Arc<AtomicBool>,
-}
-
-impl<'a> Door<'a> {
-    /// Listens. What is received goes to `folder`, if to one; nothing else is written from now on, but whom one knows.
-    fn open(
-        arguments: &'a ListenArguments,
-        folder: Option<&Path>,
-        console: &'a Console,
-    ) -> Result<Self, Error> {
-        let schemes = arguments.schemes(&console.registry)?;
-        let stop = interruptible()?;
-        let keys = Keys::find()?;
-        let (identity, senders) = (keys.identity()?, keys.senders()?);
-        // Before the threads begin that hear from others. Where the kernel cannot, the checks of names must do.
-        let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
-        confine(&folders);
-        let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::can_ask();
-        let known = arguments.trust.iter().filter_map(|trusted| match trusted {
-            Trusted::Key(key) => Some(*key),
-            Trusted::New => None,
-        });
-        // Strangers are turned away before they cost anything, unless somebody may let them in.
-        let trust = if is_open { Trust::Anyone } else { Trust::Keys(known.chain(senders.keys()).collect()) };
-        if trust == Trust::Keys([].into()) {
-            let path = senders.path().display();
-            return Err(Error::Failed(format!(
-                "no sender is known. `thalweg key` prints a sender's key: give it with --trust KEY, write it into {path} \
-                 with a name, or take any sender with --trust new"
-            )));
-        }
-        let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
-        let listen = endpoint::Listen::new(trust, services).of_registry(Arc::clone(&console.registry));
-        let listen = match schemes {
-            Some(names) => listen.by_schemes(names),
-            None => listen,
-        };
-        let memory = arguments.memory.get();
-        let client = EndpointConfig::client(identity.clone());
-        // All together have at least so much that the first has what it is to have: an eighth of three quarters.
-        let limits =
-            endpoint::Limits { memory: client.limits.memory.max(memory.saturating_mul(11)), ..client.limits };
-        let session = SessionConfig { memory, ..client.session };
-        let config = EndpointConfig { listen: Some(listen), limits, session, ..client };
-        let socket = match arguments.listen {
-            Listen::At(address) => bind(address, config)?,
-            Listen::Everywhere(port) => {
-                let v6 = bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), config.clone());
-                // Not every host has IPv6.
-                v6.or_else(|why| {
-                    bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), config).map_err(|_| why)
-                })?
-            }
-        };
-        console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));
-        let invitation = arguments.pair.then(|| Invitation::new(Instant::now(), identity.public()));
-        if let Some(invitation) = &invitation {
-            let code = invitation.code();
-            console.say(&format!(
-                "The code is {code}, for ten minutes: thalweg send --pair FILES... HOST asks for it"
-            ));
-        }
-        Ok(Self {
-            socket,
-            senders,
-            trust: &arguments.trust,
-            pairs: arguments.pair,
-            invitation,
-            closed_for: None,
-            owner: None,
-            metrics: Metrics::begin(arguments.metrics, console)?,
-            console,
-            stop,
-        })
-    }
-
-    /// The next sender that may come in, if one comes soon.
-    fn next(&mut self) -> Result<Option<(Connection, PublicKey)>, Error> {
-        if self.is_stopped() {
-            std::thread::sleep(TICK);
-            return Ok(None);
-        }
-        self.look_at_invitation()?;
-        if let Some(metrics) = &self.metrics {
-            metrics.endpoint(self.socket.stats().0);
-        }
-        let arrived = self.socket.accept_within(TICK);
-        let Some(connection) = arrived.map_err(|error| Error::Failed(error.to_string()))? else {
-            return Ok(None);
-        };
-        let key = connection.peer();
-        if self.owner.is_some_and(|owner| owner != key) {
-            connection.close(code::BUSY, "it receives from another sender; `thalweg serve` takes several");
-            return Ok(None);
-        }
-        if connection.service() == PAIRING {
-            match &mut self.invitation {
-                Some(invitation) => invitation.meet(Instant::now(), connection),
-                None => connection.close(code::UNAUTHORIZED, "the code is used up"),
-            }
-            return Ok(None);
-        }
-        // Who was paired comes back at once, and may be here before the end of the other connection is known.
-        let begun = Instant::now();
-        while self.invitation.as_ref().is_some_and(|invitation| invitation.meets(&key))
-            && begun.elapsed() < PATIENCE
-        {
-            std::thread::sleep(Duration::from_millis(2));
-            self.look_at_invitation()?;
-        }
-        if self.may_enter(key, &connection)? {
-            return Ok(Some((connection, key)));
-        }
-        connection.close(code::UNAUTHORIZED, "the receiver does not take files from this key");
-        Ok(None)
-    }
-
-    fn look_at_invitation(&mut self) -> Done {
-        let Some(invitation) = &mut self.invitation else { return Ok(()) };
-        match invitation.look(Instant::now()) {
-            News::None => {}
-            News::Wrong(remote, left) => {
-                self.console.say(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
-            }
-            News::Paired(key, remote) => {
-                let name = name_for(&key);
-                self.invitation = None;
-                if self.senders.name_of(&key).is_none() {
-                    self.senders.remember(&name, key)?;
-                }
-                self.console.say(&format!(
-                    "{name} at {remote} knows the code; from now on it is known by the key {key}"
-                ));
-            }
-            News::Over(why) => {
-                self.invitation = None;
-                self.closed_for = Some(why);
-                self.console.say(why);
-            }
-        }
-        Ok(())
-    }
-
-    fn may_enter(&mut self, key: PublicKey, connection: &Connection) -> Result<bool, Error> {
-        if self.trust.contains(&Trusted::Key(key)) || self.senders.name_of(&key).is_some() {
-            return Ok(true);
-        }
-        if self.trust.contains(&Trusted::New) {
-            let name = name_for(&key);
-            self.console.say(&format!("{} at {} is new; its key is {key}", name, connection.remote()));
-            self.senders.remember(&name, key)?;
-            return Ok(true);
-        }
-        let question =
-            format!("{} wants to send. Its key, {key}, is not known. Trust it?", connection.remote());
-        let is_trusted = !self.pairs && peers::can_ask() && ask(&question);
-        if is_trusted {
-            self.senders.remember(&name_for(&key), key)?;
-        }
-        Ok(is_trusted)
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// The name and address of a sender, for people.
-    fn name(&self, key: &PublicKey, connection: &Connection) -> String {
-        format!("{} at {}", self.folder_name(key), connection.remote())
-    }
-
-    /// The name of a sender if it can be that of a folder.
-    fn folder_name(&self, key: &PublicKey) -> String {
-        let is_plain = |name: &&str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
-            !name.starts_with('.') && name.len() <= 100 && name.bytes().all(plain)
-        };
-        self.senders.name_of(key).filter(is_plain).map_or_else(|| name_for(key), str::to_owned)
-    }
-}
-
-impl Drop for Door<'_> {
-    /// Tells those that came too late that the receiver has ended.
-    fn drop(&mut self) {
-        while let Ok(Some(connection)) = self.socket.accept_within(Duration::ZERO) {
-            connection.close(code::BUSY, "the receiver has ended");
-        }
-    }
-}
-
 /// A transfer that is being received.
 struct Session {
-    connection: Connection,
+    guest: Guest,
     target: Target,
     turns: Turns,
     peer: String,
@@ -495,11 +312,11 @@ impl Session {
     fn begin(self, console: &Console, ended: &Sender<Facts>, is_shown: bool) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
         let given = Arc::clone(&progress);
-        let Self { connection, target, turns, peer, command, counted, stop } = self;
-        let watch = connection.another();
+        let Self { guest, target, turns, peer, command, counted, stop } = self;
+        let (watch, key) = (guest.connection.another(), guest.key);
         let watched = Watched {
             progress: Arc::clone(&progress),
-            connection: connection.another(),
+            connection: watch.another(),
             counted,
             pace: None,
             stop,
@@ -508,7 +325,7 @@ impl Session {
         let (at_end, peer_at_end) = (ended.clone(), peer.clone());
         let begun = Instant::now();
         let receive = move || {
-            let (to_peer, mut from_peer) = connection.split();
+            let (to_peer, mut from_peer) = guest.enter();
             let outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
             drop(meter);
             let span = begun.elapsed();
@@ -517,8 +334,16 @@ impl Session {
                 Err(error) => close(&watch, ENDED, &error.to_string()),
             }
             let stats = watch.stats();
-            let facts =
-                Facts { command, peer, outcome, span, connections: 1, stats: Some(stats), scheme: None };
+            let facts = Facts {
+                command,
+                peer,
+                key: Some(key),
+                outcome,
+                span,
+                connections: 1,
+                stats: Some(stats),
+                scheme: None,
+            };
             drop((from_peer, watch));
             let _ = at_end.send(facts);
             drop(progress);
@@ -531,6 +356,7 @@ impl Session {
             let facts = Facts {
                 command,
                 peer: peer_at_end,
+                key: Some(key),
                 outcome,
                 span,
                 connections: 1,

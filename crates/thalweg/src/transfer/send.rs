@@ -73,6 +73,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
         metrics: Metrics::begin(arguments.metrics, console)?,
         code: arguments.pair.as_ref().map(|code| pairing::given(code.as_ref())).transpose()?,
         recorder,
+        asked: Duration::ZERO,
         arguments,
         console,
     };
@@ -97,9 +98,11 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
                 _ => {
                     let mut outcome = outcome;
                     add(&mut outcome.report, &earlier);
+                    outcome.report.asked += sender.asked;
                     let facts = Facts {
                         command: "send",
                         peer: sender.name,
+                        key: None,
                         outcome,
                         span: ended - begun,
                         connections,
@@ -198,6 +201,8 @@ struct Sender<'a> {
     /// The code by which the receiver becomes known, until it is used: each use lets somebody in between guess once.
     code: Option<Code>,
     recorder: Option<Recorder>,
+    /// The time for which this end's user was asked.
+    asked: Duration,
     arguments: &'a SendArguments,
     console: &'a Console,
 }
@@ -228,6 +233,9 @@ impl Sender<'_> {
         let options = Options { checksum, priority };
         let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
         drop(meter);
+        if let Some(metrics) = &self.metrics {
+            metrics.end(&outcome);
+        }
         if let Some(refused) = self.refused(&watch) {
             return Err(refused);
         }
@@ -341,7 +349,10 @@ impl Sender<'_> {
         }
         if !self.arguments.trust.contains(&Trusted::New) {
             let question = format!("{} has the key {key}, which is not known. Trust it?", self.name);
-            if !peers::ask(&question) {
+            let begun = Instant::now();
+            let is_trusted = peers::ask(&question);
+            self.asked += begun.elapsed();
+            if !is_trusted {
                 return Err(Stopped::untrusted("not trusted: nothing was sent".to_owned()));
             }
         }

@@ -4,6 +4,7 @@ use super::meter::rate;
 use crate::console::{Console, Done, Error};
 use serde::Serialize;
 use std::time::Duration;
+use thalweg_net::identity::PublicKey;
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{self, Outcome, Report};
 use thalweg_proto::transport::SenderStats;
@@ -23,6 +24,11 @@ pub struct Summary {
     reason: Option<String>,
     exit_code: u8,
     peer: String,
+    /// The peer's key, at a receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// The time at which it ended (RFC 3339, UTC).
+    ended: String,
     files: u64,
     /// Of them, those that took the place of another, as the receiver knows.
     replaced: u64,
@@ -42,6 +48,8 @@ pub struct Summary {
     seconds: f64,
     /// Of them, those in which the receiver held it back for more urgent ones.
     held_seconds: f64,
+    /// Of them, those in which it waited for somebody to decide whether to take it. The rate is that of the others.
+    asked_seconds: f64,
     rate_bps: u64,
     connections: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,6 +110,8 @@ pub struct Facts {
     pub command: &'static str,
     /// The peer at the other end.
     pub peer: String,
+    /// Its key, at a receiver.
+    pub key: Option<PublicKey>,
     /// The outcome of the transfer.
     pub outcome: Outcome,
     /// The time that it took.
@@ -121,18 +131,17 @@ pub fn add(report: &mut Report, earlier: &Report) {
     // What an earlier connection of this call left is none that was there before it.
     report.resumed -= earlier.moved;
     report.held += earlier.held;
+    report.asked += earlier.asked;
 }
 
 impl Summary {
     /// Of a transfer. What files have besides contents, names, times and permissions may be lost if it `accepts_loss`.
     pub fn new(facts: Facts, accepts_loss: bool) -> Self {
-        let Facts { command, peer, outcome, span, connections, stats, scheme } = facts;
+        let Facts { command, peer, key, outcome, span, connections, stats, scheme } = facts;
         let Outcome { report, result } = outcome;
+        let accepted = accepts_loss && report.failed + report.passed_by == 0;
         let (result, reason) = match result {
-            Ok(()) if report.is_whole() || (accepts_loss && report.failed + report.passed_by == 0) => {
-                ("complete", None)
-            }
-            Ok(()) => ("failures", None),
+            Ok(()) => (if report.is_whole() || accepted { COMPLETE } else { FAILURES }, None),
             Err(error) => (name(&error), Some(error.to_string())),
         };
         let named = |failures: Vec<transfer::Failure>| {
@@ -153,6 +162,8 @@ impl Summary {
                 _ => 1,
             },
             peer,
+            key: key.map(|key| key.to_string()),
+            ended: crate::wall::now(),
             files: report.files,
             replaced: report.replaced,
             folders: report.folders,
@@ -174,7 +185,8 @@ impl Summary {
             skipped_bytes: report.skipped.get(),
             seconds: span.as_secs_f64(),
             held_seconds: report.held.as_secs_f64(),
-            rate_bps: rate(report.moved.get(), span).as_bits_per_sec(),
+            asked_seconds: report.asked.as_secs_f64(),
+            rate_bps: rate(report.moved.get(), span.saturating_sub(report.asked)).as_bits_per_sec(),
             connections,
             path: stats.map(|stats| Path::new(&stats, scheme)),
             failures: named(report.failures),
@@ -259,6 +271,9 @@ impl Summary {
             let rate = output::rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
         }
+        if self.asked_seconds >= 0.5 {
+            text.push_str(&format!("; {:.1} s of that were spent waiting for approval", self.asked_seconds));
+        }
         if self.replaced > 0 {
             let (were, others) =
                 if self.replaced == 1 { ("was", "an older one") } else { ("were", "older ones") };
@@ -331,6 +346,21 @@ pub fn lost(lost: &transfer::messages::Lost) -> Option<String> {
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
     let named: Vec<_> = named.collect();
     (!named.is_empty()).then(|| format!("{} not carried", named.join(", ")))
+}
+
+const COMPLETE: &str = "complete";
+const FAILURES: &str = "failures";
+
+/// The results that a transfer may have.
+pub const RESULTS: [&str; 5] = [COMPLETE, FAILURES, "interrupted", "refused", "broken"];
+
+/// The result of a transfer in which nothing may be lost.
+pub fn result(outcome: &Outcome) -> &'static str {
+    match &outcome.result {
+        Ok(()) if outcome.report.is_whole() => COMPLETE,
+        Ok(()) => FAILURES,
+        Err(error) => name(error),
+    }
 }
 
 fn name(error: &transfer::Error) -> &'static str {

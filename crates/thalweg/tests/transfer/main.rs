@@ -5,6 +5,8 @@ mod metrics;
 mod pairing;
 mod priority;
 mod processes;
+mod questions;
+mod terminal;
 
 use processes::{Place, Receiver, exit, sends, wait_until};
 use serde_json::Value;

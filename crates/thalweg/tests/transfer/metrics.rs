@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 /// Asks over HTTP, and gives the status and the page.
-fn get(address: &str, request: &str) -> (String, String) {
+pub fn get(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -27,8 +27,8 @@ fn a_server_tells_what_it_has_counted() {
     place.write("file", &noise(9, 1_000_000));
     let mut receiver = Receiver::begin(&place, "serve", &["to", "--metrics", "0"], &["--trust", "new"]);
     let line = receiver.line();
-    let address =
-        line.trim().strip_prefix("Metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = line.trim().split_once("Metrics at http://").map(|(_, rest)| rest);
+    let address = address.and_then(|rest| rest.strip_suffix("/metrics"));
     let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
     assert!(address.starts_with("127.0.0.1:"), "{address}");
     let (status, page) = get(&address, "GET /metrics");

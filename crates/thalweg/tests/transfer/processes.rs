@@ -77,7 +77,7 @@ pub fn thalweg(place: &Place, user: &str, command: &str, arguments: &[&str]) -> 
     call
 }
 
-fn dress(call: &mut Command, place: &Place, user: &str) {
+pub fn dress(call: &mut Command, place: &Place, user: &str) {
     call.current_dir(&place.0).env("XDG_CONFIG_HOME", place.join("keys").join(user));
     call.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
 }
@@ -106,7 +106,7 @@ pub fn end(child: Child) -> Ended {
     }
 }
 
-fn signal(name: &str, process: u32) {
+pub fn signal(name: &str, process: u32) {
     let sent = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
     assert!(sent.unwrap().success() || name == "KILL");
 }
@@ -191,7 +191,8 @@ impl Receiver {
     fn heard(child: Child, mut stderr: BufReader<ChildStderr>) -> Self {
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        let words = line.trim().strip_prefix("Listening on ").unwrap_or_else(|| {
+        // Servers say the time, too.
+        let words = line.trim().split_once("Listening on ").map(|(_, words)| words).unwrap_or_else(|| {
             let mut rest = String::new();
             let _ = stderr.read_to_string(&mut rest);
             panic!("{line}{rest}")
@@ -206,6 +207,10 @@ impl Receiver {
         let mut line = String::new();
         self.stderr.read_line(&mut line).unwrap();
         line
+    }
+
+    pub fn signal(&self, name: &str) {
+        signal(name, self.child.id());
     }
 
     pub fn kill(&mut self) {

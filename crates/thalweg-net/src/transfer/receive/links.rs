@@ -37,8 +37,9 @@ pub struct Shared(Arc<Mutex<Files>>);
 #[derive(Debug, Default)]
 struct Files {
     states: HashMap<u64, State>,
-    /// Further names whose files have not come.
+    /// Further names whose files have not come, and the weight of their offers.
     waiting: usize,
+    weight: usize,
 }
 
 #[derive(Debug)]
@@ -61,6 +62,8 @@ pub struct Further {
     pub id: u64,
     /// As it can be shown.
     pub name: String,
+    /// The [weight](crate::transfer::messages::Offer::weight) of the offer.
+    pub weight: usize,
     /// The place that it goes to.
     pub place: Place,
     /// The destination, which knows what the receiver takes.
@@ -82,9 +85,10 @@ impl Shared {
         self.lock().states.len()
     }
 
-    /// The number of further names that wait for their files.
-    pub fn waiting(&self) -> usize {
-        self.lock().waiting
+    /// The number of further names that wait for their files, and the weight of their offers.
+    pub fn waiting(&self) -> (usize, usize) {
+        let files = self.lock();
+        (files.waiting, files.weight)
     }
 
     /// A file is here, or does not come: its further names are made, or given up. Nothing happens for others.
@@ -95,6 +99,7 @@ impl Shared {
             let settled = first.cloned().map_or(State::Gone, State::Here);
             let State::Coming(waiting) = std::mem::replace(state, settled) else { return };
             files.waiting -= waiting.len();
+            files.weight -= waiting.iter().map(|further| further.weight).sum::<usize>();
             waiting
         };
         for further in waiting {
@@ -110,8 +115,10 @@ impl Shared {
             match files.states.get_mut(&first) {
                 None => return false,
                 Some(State::Coming(waiting)) => {
+                    let weight = further.weight;
                     waiting.push(further);
                     files.waiting += 1;
+                    files.weight += weight;
                     return true;
                 }
                 Some(State::Here(here)) => Some(here.clone()),

@@ -9,6 +9,7 @@ mod finish;
 mod folder;
 mod links;
 mod part;
+mod pending;
 mod replies;
 mod store;
 mod turns;
@@ -191,7 +192,7 @@ fn refuse(results: &Results, error: &Error) {
 /// The greeting; gives whether contents decide what is unchanged, and how urgent it is.
 fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error> {
     match frames.next()? {
-        Some(ToReceiver::Hello { version: VERSION, checksum, priority }) => Ok((checksum, priority)),
+        Some(ToReceiver::Hello { version: VERSION, checksum, priority, .. }) => Ok((checksum, priority)),
         Some(ToReceiver::Hello { version, .. }) => {
             let text = format!("the sender speaks version {version}, the receiver {VERSION}");
             Err(Error::Refused(Fault::new(FaultKind::Version, text)))

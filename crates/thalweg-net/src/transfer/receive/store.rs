@@ -6,17 +6,19 @@ use super::finish::{Finished, Finishers, Results};
 use super::folder::{Folder, Place, in_the_way};
 use super::links::{self, Further};
 use super::part::{self, Part};
+use super::pending::{AllPending, Pending};
 use super::{Destination, Target};
 use crate::transfer::dir::{Dir, Entry};
 use crate::transfer::disk;
 use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
     DEEPEST, MOST_DIGESTS, MOST_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
+    WINDOW_WEIGHT,
 };
 use crate::transfer::names;
 use crate::transfer::progress::Cut;
 use crate::transfer::tree::{Digest, Pieces, TreeHasher};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -38,7 +40,7 @@ pub struct Store {
     levels: Vec<Level>,
     next_id: u64,
     /// Offers that were answered and have not begun.
-    pending: HashMap<u64, Pending>,
+    pending: AllPending,
     current: Option<Current>,
     is_finished: bool,
 }
@@ -50,18 +52,6 @@ struct Level {
     name: String,
     /// The last name that was offered in it.
     last: Vec<u8>,
-}
-
-/// An offer that the sender may begin.
-struct Pending {
-    name: String,
-    /// Nothing where contents go to an output.
-    place: Option<Place>,
-    /// Size and time, but for streams.
-    file: Option<(u64, Modified)>,
-    mode: u32,
-    /// The pieces of an unfinished file that may be right.
-    pieces: Pieces,
 }
 
 impl Store {
@@ -83,7 +73,7 @@ impl Store {
             finishers,
             levels,
             next_id: 0,
-            pending: HashMap::new(),
+            pending: AllPending::default(),
             current: None,
             is_finished: false,
         })
@@ -111,7 +101,7 @@ impl Store {
                 self.results.note(|report| report.lost = lost);
                 Ok(())
             }
-            ToReceiver::Finish if self.current.is_none() && self.pending.is_empty() => {
+            ToReceiver::Finish if self.current.is_none() && self.pending.count() == 0 => {
                 self.is_finished = true;
                 Ok(())
             }
@@ -134,7 +124,8 @@ impl Store {
     fn offer(&mut self, offer: &Offer) -> Result<(), Error> {
         let id = self.next_id;
         self.next_id += 1;
-        if self.pending.len() + self.results.shared.waiting() >= WINDOW {
+        let (waiting, weight) = self.results.shared.waiting();
+        if self.pending.count() + waiting >= WINDOW || self.pending.weight() + weight >= WINDOW_WEIGHT {
             return protocol("it offers too much at a time");
         }
         let is_folder = matches!(offer.kind, OfferKind::Folder { .. });
@@ -155,8 +146,10 @@ impl Store {
         level.last.clone_from(&offer.name);
         let folder = level.folder.clone();
         let name = self.shown(depth, &offer.name);
+        let path = self.levels[..=depth].iter().map(|level| level.last.len()).sum();
+        let weight = offer.weight(path);
         let result = if self.destination.is_none() {
-            Ok(self.want(id, offer, &name, None, 0))
+            Ok(self.want(id, offer, (&name, weight), None, 0))
         } else if let OfferKind::Folder { modified } = offer.kind {
             let made = self.make_folder(folder, offer, modified);
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
@@ -166,7 +159,7 @@ impl Store {
             outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.rest());
             result
         } else if let OfferKind::Name { .. } | OfferKind::Link { .. } = offer.kind {
-            return self.offer_link(id, folder, offer, name, depth);
+            return self.offer_link(id, folder, offer, (name, weight), depth);
         } else {
             if let OfferKind::File { shared: true, .. } = offer.kind {
                 if self.results.shared.count() >= MOST_SHARED {
@@ -174,7 +167,7 @@ impl Store {
                 }
                 self.results.shared.expect(id);
             }
-            self.offer_file(id, folder, offer, &name)
+            self.offer_file(id, folder, offer, (&name, weight))
         };
         let is_failed = result.is_err();
         self.results.say(result.unwrap_or_else(|fault| {
@@ -196,7 +189,7 @@ impl Store {
         id: u64,
         folder: Option<Arc<Folder>>,
         offer: &Offer,
-        name: String,
+        (name, weight): (String, usize),
         depth: usize,
     ) -> Result<(), Error> {
         let Some(to) = self.destination.clone() else { return Err(Error::Here(FaultKind::Single.into())) };
@@ -208,7 +201,7 @@ impl Store {
                 links::make(&place, target, *modified, depth, &to)
             }
             (Ok(place), OfferKind::Name { first }) => {
-                let further = Further { id, name, place, to };
+                let further = Further { id, name, weight, place, to };
                 if self.results.shared.name(*first, further, &self.results) {
                     return Ok(());
                 }
@@ -256,7 +249,7 @@ impl Store {
         id: u64,
         folder: Option<Arc<Folder>>,
         offer: &Offer,
-        name: &str,
+        named: (&str, usize),
     ) -> Result<ToSender, Fault> {
         let (Some(folder), Some(to)) = (folder, &self.destination) else {
             return Err(FaultKind::Folder.into());
@@ -272,7 +265,7 @@ impl Store {
         let allowed = here.as_ref().map_or(Ok(()), may_replace);
         let OfferKind::File { size, modified, .. } = offer.kind else {
             allowed?;
-            return Ok(self.want(id, offer, name, Some(place), 0));
+            return Ok(self.want(id, offer, named, Some(place), 0));
         };
         if let Some(here) = here.as_ref().filter(|here| here.size == size) {
             if !self.checksum && here.modified.agrees_with(modified) {
@@ -287,7 +280,7 @@ impl Store {
             }
             if self.checksum && there.is_none() {
                 let hash = hash(&dir, &place.name)?;
-                self.want(id, offer, name, Some(place), 0);
+                self.want(id, offer, named, Some(place), 0);
                 return Ok(ToSender::Hash { id, hash });
             }
         }
@@ -296,25 +289,32 @@ impl Store {
         if let Some(quota) = self.destination.as_ref().and_then(Destination::quota) {
             quota.has_room(size - there)?;
         }
-        Ok(self.want(id, offer, name, Some(place), there))
+        Ok(self.want(id, offer, named, Some(place), there))
     }
 
     /// The sender may begin with an offer of which `length` bytes may be here.
-    fn want(&mut self, id: u64, offer: &Offer, name: &str, place: Option<Place>, length: u64) -> ToSender {
+    fn want(
+        &mut self,
+        id: u64,
+        offer: &Offer,
+        (name, weight): (&str, usize),
+        place: Option<Place>,
+        length: u64,
+    ) -> ToSender {
         let file = match offer.kind {
             OfferKind::File { size, modified, .. } => Some((size, modified)),
             _ => None,
         };
         let pieces = Pieces::new(file.map_or(0, |(size, _)| size), length);
         let mode = self.mode(offer.mode);
-        let pending = Pending { name: name.to_owned(), place, file, mode, pieces };
+        let pending = Pending { name: name.to_owned(), place, file, mode, pieces, weight };
         self.pending.insert(id, pending);
         if length > 0 { ToSender::Part { id, length } } else { ToSender::Want { id } }
     }
 
     fn same(&mut self, id: u64) -> Result<(), Error> {
         let Some(Pending { place: Some(place), file: Some((size, modified)), mode, .. }) =
-            self.pending.remove(&id)
+            self.pending.remove(id)
         else {
             return protocol("it compares what was not offered");
         };
@@ -340,10 +340,10 @@ impl Store {
         if self.current.is_some() {
             return protocol("it begins a file within another");
         }
-        let Some(pending) = self.pending.remove(&id) else {
+        let Some(pending) = self.pending.remove(id) else {
             return protocol("it begins what was not wanted");
         };
-        let Pending { name, place, file, mode, pieces } = pending;
+        let Pending { name, place, file, mode, pieces, .. } = pending;
         self.results.progress.set_current(name.as_bytes());
         let cut = (file.is_none() || place.is_none())
             .then(|| Cut { name: name.clone(), left: place.as_ref().and_then(|place| self.left(place)) });
@@ -461,7 +461,7 @@ impl Store {
             // It has been reported.
             Some(Current { sink: Sink::Nowhere, .. }) => return,
             Some(current) => current.name,
-            None => match self.pending.remove(&id) {
+            None => match self.pending.remove(id) {
                 Some(pending) => pending.name,
                 // The sender did not know yet that it had failed.
                 None => return,

@@ -6,7 +6,7 @@ use crate::transfer::frames::FrameReader;
 use crate::transfer::messages::{MOST_DIGESTS, ToSender, VERSION, WINDOW};
 use crate::transfer::progress::Progress;
 use crate::transfer::tree::Digest;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -27,36 +27,66 @@ pub struct Told {
 
 /// The messages of the receiver, in order.
 pub struct Inbox {
-    frames: Receiver<Result<ToSender, Error>>,
+    /// Nothing where the bell rings.
+    frames: Receiver<Result<Option<ToSender>, Error>>,
     /// The messages that were looked at before their time.
     later: VecDeque<ToSender>,
+    /// The offers that the receiver has given up on by these.
+    failed: HashSet<u64>,
+}
+
+/// Wakes up a sender that waits for the receiver.
+pub struct Bell(SyncSender<Result<Option<ToSender>, Error>>);
+
+impl Bell {
+    /// There is something else to do than to listen.
+    pub fn ring(&self) {
+        // A full inbox wakes up by itself.
+        let _ = self.0.try_send(Ok(None));
+    }
 }
 
 impl Inbox {
-    /// Listens to `stream` until it ends.
-    pub fn new<R: Read + Send + 'static>(stream: R, progress: Arc<Progress>) -> io::Result<Self> {
+    /// Listens to `stream` until it ends. Whoever holds the bell keeps an end from being noticed twice.
+    pub fn new<R: Read + Send + 'static>(stream: R, progress: Arc<Progress>) -> io::Result<(Self, Bell)> {
         let (sender, frames) = sync_channel(MOST_UNHEARD);
+        let bell = Bell(sender.clone());
         // It ends with the stream: nobody waits for it.
         std::thread::Builder::new()
             .name("transfer-inbox".to_owned())
             .spawn(move || listen(FrameReader::new(stream), &sender, &progress))?;
-        Ok(Self { frames, later: VecDeque::new() })
+        Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new() }, bell))
     }
 
-    /// The next frame, when it comes.
-    pub fn wait(&mut self) -> Result<ToSender, Error> {
-        match self.later.pop_front() {
-            Some(frame) => Ok(frame),
+    /// The next frame, when it comes; nothing if the bell rings before.
+    pub fn wait(&mut self) -> Result<Option<ToSender>, Error> {
+        match self.pop() {
+            Some(frame) => Ok(Some(frame)),
             None => self.frames.recv().unwrap_or_else(|_| Err(ended())),
         }
     }
 
     /// The next frame if it is here.
     pub fn look(&mut self) -> Result<Option<ToSender>, Error> {
-        match self.later.pop_front() {
+        match self.pop() {
             Some(frame) => Ok(Some(frame)),
             None => self.arrived(),
         }
+    }
+
+    fn pop(&mut self) -> Option<ToSender> {
+        let frame = self.later.pop_front()?;
+        if let ToSender::Failed { id, .. } = frame {
+            self.failed.remove(&id);
+        }
+        Some(frame)
+    }
+
+    fn push(&mut self, frame: ToSender) {
+        if let ToSender::Failed { id, .. } = frame {
+            self.failed.insert(id);
+        }
+        self.later.push_back(frame);
     }
 
     /// True if the receiver has given up on an offer. All that it said so far stays to be heard.
@@ -64,12 +94,9 @@ impl Inbox {
         while self.later.len() < MOST_UNHEARD
             && let Some(frame) = self.arrived()?
         {
-            self.later.push_back(frame);
+            self.push(frame);
         }
-        Ok(self
-            .later
-            .iter()
-            .any(|frame| matches!(frame, ToSender::Failed { id: failed, .. } if *failed == id)))
+        Ok(self.failed.contains(&id))
     }
 
     /// The next digests, when they come; what else comes before them stays to be heard. Nothing if the receiver gives up
@@ -86,11 +113,11 @@ impl Inbox {
             {
                 return Ok(Some(Told { first, digests }));
             }
-            let frame = self.frames.recv().unwrap_or_else(|_| Err(ended()))?;
+            let Some(frame) = self.frames.recv().unwrap_or_else(|_| Err(ended()))? else { continue };
             if self.later.len() >= MOST_UNHEARD {
                 return Err(Error::Protocol("it says more than it was asked".to_owned()));
             }
-            self.later.push_back(frame);
+            self.push(frame);
         }
     }
 
@@ -98,7 +125,7 @@ impl Inbox {
     pub fn reason(&mut self, error: Error) -> Error {
         loop {
             match self.frames.recv_timeout(LAST_WORDS) {
-                Ok(Ok(ToSender::Refuse { fault })) => return Error::Refused(fault),
+                Ok(Ok(Some(ToSender::Refuse { fault }))) => return Error::Refused(fault),
                 Ok(Ok(_)) => {}
                 Ok(Err(Error::Interrupted(_)))
                 | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -111,7 +138,7 @@ impl Inbox {
 
     fn arrived(&mut self) -> Result<Option<ToSender>, Error> {
         match self.frames.try_recv() {
-            Ok(frame) => frame.map(Some),
+            Ok(frame) => frame,
             Err(TryRecvError::Empty) => Ok(None),
             Err(TryRecvError::Disconnected) => Err(ended()),
         }
@@ -124,7 +151,7 @@ fn ended() -> Error {
 
 fn listen<R: Read>(
     mut stream: FrameReader<R>,
-    heard: &SyncSender<Result<ToSender, Error>>,
+    heard: &SyncSender<Result<Option<ToSender>, Error>>,
     progress: &Progress,
 ) {
     let mut is_first = true;
@@ -152,14 +179,21 @@ fn listen<R: Read>(
             ToSender::Hello { version } if is_first => {
                 is_first = false;
                 if version == VERSION {
+                    progress.greet();
+                    // More may be offered now.
+                    let _ = heard.try_send(Ok(None));
                     continue;
                 }
                 let text = format!("it speaks version {version}, this program {VERSION}");
                 Err(Error::Refused(Fault::new(FaultKind::Version, text)))
             }
+            ToSender::Asked if is_first => {
+                progress.set_asked(true);
+                continue;
+            }
             ToSender::Refuse { fault } => Err(Error::Refused(fault)),
             _ if is_first => Err(Error::Protocol("it does not begin with a greeting".to_owned())),
-            frame => Ok(frame),
+            frame => Ok(Some(frame)),
         };
         let is_over = said.is_err();
         match heard.try_send(said) {

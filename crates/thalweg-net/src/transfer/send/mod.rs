@@ -6,12 +6,12 @@ mod inbox;
 use super::Outcome;
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
-use super::messages::{Offer, OfferKind, ToReceiver, ToSender, VERSION, WINDOW};
+use super::messages::{Offer, OfferKind, ToReceiver, ToSender, UNGREETED, VERSION, WINDOW, WINDOW_WEIGHT};
 use super::names;
 use super::progress::{Cut, Progress, Report};
 use super::receive::Priority;
 use super::walk::{Item, Met, Missing, Roots, Source, Walk};
-use inbox::Inbox;
+use inbox::{Bell, Inbox};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -40,8 +40,8 @@ where
     R: Read + Send + 'static,
     W: Write,
 {
-    let inbox = match Inbox::new(from_peer, Arc::clone(progress)) {
-        Ok(inbox) => inbox,
+    let (inbox, bell) = match Inbox::new(from_peer, Arc::clone(progress)) {
+        Ok(begun) => begun,
         Err(error) => {
             return Outcome { report: Report::default(), result: Err(Error::Here(Fault::of(&error))) };
         }
@@ -52,11 +52,13 @@ where
         progress,
         next_id: 0,
         outstanding: HashMap::new(),
+        weight: 0,
+        is_total_told: false,
         names: Vec::new(),
         report: Report::default(),
         stream: None,
     };
-    let counting = Counting::begin(&source, progress);
+    let counting = Counting::begin(&source, progress, bell);
     let result = match source {
         Source::Paths(roots) => sending.run(options, Offers::Walk(roots.walk())),
         Source::Stream { name, bytes } => {
@@ -71,6 +73,7 @@ where
         result => result,
     };
     (sending.report.moved, sending.report.held) = (progress.moved(), progress.held());
+    sending.report.asked = progress.asked();
     Outcome { report: sending.report, result }
 }
 
@@ -80,12 +83,23 @@ enum Offers {
     Stream(Option<Vec<u8>>),
 }
 
+impl Offers {
+    /// The number of things that the user named.
+    fn named(&self) -> u64 {
+        match self {
+            Self::Walk(walk) => walk.left(),
+            Self::Stream(_) => 1,
+        }
+    }
+}
+
 /// An offer that the receiver has not done with.
 struct Outstanding {
     /// The file or other thing; nothing for a stream.
     item: Option<Item>,
     /// As it can be shown.
     name: String,
+    weight: usize,
 }
 
 struct Sending<'a, W: Write> {
@@ -94,8 +108,11 @@ struct Sending<'a, W: Write> {
     progress: &'a Progress,
     next_id: u64,
     outstanding: HashMap<u64, Outstanding>,
-    /// The names of the folders that the last offer is in.
-    names: Vec<String>,
+    /// The weight of them.
+    weight: usize,
+    /// The path of the last offer: names as they can be shown, and their lengths in bytes.
+    names: Vec<(String, usize)>,
+    is_total_told: bool,
     report: Report,
     /// The contents of what is not a file.
     stream: Option<Box<dyn Read + Send>>,
@@ -107,28 +124,47 @@ impl<W: Write> Sending<'_, W> {
             version: VERSION,
             checksum: options.checksum,
             priority: options.priority,
+            named: offers.named(),
         })?;
-        let (mut is_told, mut is_all) = (false, false);
+        let mut is_all = false;
         loop {
-            if !is_told && let Some(total) = self.progress.total() {
-                self.frame(&ToReceiver::Total { files: total.files, bytes: total.bytes.get() })?;
-                is_told = true;
-            }
-            while !is_all && self.outstanding.len() < WINDOW {
+            self.tell_total()?;
+            while !is_all && self.has_room() {
                 is_all = !self.offer_next(&mut offers)?;
             }
             if is_all && self.outstanding.is_empty() {
                 self.tell_lost(&offers)?;
                 break;
             }
-            let frame = self.hear()?;
-            self.handle(frame)?;
+            if let Some(frame) = self.hear()? {
+                self.handle(frame)?;
+            }
         }
         self.frame(&ToReceiver::Finish)?;
-        match self.hear()? {
-            ToSender::Done => Ok(()),
-            frame => Err(out_of_order(&frame)),
+        loop {
+            match self.hear()? {
+                Some(ToSender::Done) => return Ok(()),
+                Some(frame) => return Err(out_of_order(&frame)),
+                None => {}
+            }
         }
+    }
+
+    /// The receiver takes one more offer.
+    fn has_room(&self) -> bool {
+        let is_heard = self.progress.is_greeted() || self.writer.written() < UNGREETED;
+        self.outstanding.len() < WINDOW && self.weight < WINDOW_WEIGHT && is_heard
+    }
+
+    /// Says how much there is as soon as somebody has counted it.
+    fn tell_total(&mut self) -> Result<(), Error> {
+        if !self.is_total_told
+            && let Some(total) = self.progress.total()
+        {
+            self.is_total_told = true;
+            self.frame(&ToReceiver::Total { files: total.files, bytes: total.bytes.get() })?;
+        }
+        Ok(())
     }
 
     /// Says what is not carried of what was sent.
@@ -138,10 +174,11 @@ impl<W: Write> Sending<'_, W> {
         if self.report.lost.is_none() { Ok(()) } else { self.frame(&ToReceiver::Lost(self.report.lost)) }
     }
 
-    /// The next message of the receiver; what was written is on its way before anybody waits.
-    fn hear(&mut self) -> Result<ToSender, Error> {
+    /// The next message of the receiver; what was written is on its way before anybody waits. Nothing if there is something
+    /// else to do.
+    fn hear(&mut self) -> Result<Option<ToSender>, Error> {
         match self.inbox.look()? {
-            Some(frame) => Ok(frame),
+            Some(frame) => Ok(Some(frame)),
             None => {
                 self.writer.flush().map_err(Error::Interrupted)?;
                 self.inbox.wait()
@@ -186,15 +223,24 @@ impl<W: Write> Sending<'_, W> {
     /// The name, with those of the folders that it is in, of what the walk has come to.
     fn enter(&mut self, depth: u64, name: &[u8]) -> String {
         self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
-        self.names.push(printable(name));
-        names::shown(self.names.iter().map(String::as_str))
+        self.names.push((printable(name), name.len()));
+        names::shown(self.names.iter().map(|(name, _)| name.as_str()))
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {
+        let weight = offer.weight(self.names.iter().map(|(_, length)| length).sum());
         self.frame(&ToReceiver::Offer(offer))?;
-        self.outstanding.insert(self.next_id, Outstanding { item, name });
+        self.weight += weight;
+        self.outstanding.insert(self.next_id, Outstanding { item, name, weight });
         self.next_id += 1;
         Ok(())
+    }
+
+    /// An offer has come to its end. Nothing for one that was given up here.
+    fn settle(&mut self, id: u64) -> Option<Outstanding> {
+        let outstanding = self.outstanding.remove(&id)?;
+        self.weight -= outstanding.weight;
+        Some(outstanding)
     }
 
     fn handle(&mut self, frame: ToSender) -> Result<(), Error> {
@@ -208,15 +254,14 @@ impl<W: Write> Sending<'_, W> {
                 self.send_contents(id, length)
             }
             ToSender::Skip { id } => {
-                if let Some(outstanding) = self.outstanding.remove(&id) {
+                if let Some(outstanding) = self.settle(id) {
                     self.count_unchanged(&outstanding);
                 }
                 Ok(())
             }
             ToSender::Hash { id, hash } => self.compare(id, &hash),
             ToSender::Stored { id } => {
-                // Whoever is not known was given up here.
-                if let Some(outstanding) = self.outstanding.remove(&id) {
+                if let Some(outstanding) = self.settle(id) {
                     match outstanding.item.as_ref().map(|item| &item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
                         Some(OfferKind::Link { .. } | OfferKind::Name { .. }) => self.report.links += 1,
@@ -231,7 +276,7 @@ impl<W: Write> Sending<'_, W> {
                 Ok(())
             }
             ToSender::Failed { id, fault } => {
-                if let Some(outstanding) = self.outstanding.remove(&id) {
+                if let Some(outstanding) = self.settle(id) {
                     self.report.fail(&outstanding.name, fault);
                     self.count_file(&outstanding);
                 }
@@ -240,6 +285,7 @@ impl<W: Write> Sending<'_, W> {
             // Digests that were asked for before the receiver gave up on their file.
             ToSender::Digests { .. } => Ok(()),
             ToSender::Hello { .. }
+            | ToSender::Asked
             | ToSender::Progress { .. }
             | ToSender::Held { .. }
             | ToSender::Done
@@ -254,7 +300,7 @@ impl<W: Write> Sending<'_, W> {
             Err(fault) => self.abandon(id, fault),
             Ok(ours) if ours == *theirs => {
                 self.frame(&ToReceiver::Same { id })?;
-                if let Some(outstanding) = self.outstanding.remove(&id) {
+                if let Some(outstanding) = self.settle(id) {
                     self.count_unchanged(&outstanding);
                 }
                 Ok(())
@@ -266,7 +312,7 @@ impl<W: Write> Sending<'_, W> {
     /// Tells the receiver that something will not come.
     fn abandon(&mut self, id: u64, fault: Fault) -> Result<(), Error> {
         self.frame(&ToReceiver::Abandon { id, fault: fault.clone() })?;
-        if let Some(outstanding) = self.outstanding.remove(&id) {
+        if let Some(outstanding) = self.settle(id) {
             self.report.fail(&outstanding.name, fault);
             self.count_file(&outstanding);
         }
@@ -314,7 +360,7 @@ fn out_of_order(frame: &ToSender) -> Error {
 struct Counting(Arc<AtomicBool>);
 
 impl Counting {
-    fn begin(source: &Source, progress: &Arc<Progress>) -> Option<Self> {
+    fn begin(source: &Source, progress: &Arc<Progress>, bell: Bell) -> Option<Self> {
         let Source::Paths(roots) = source else { return None };
         let (roots, progress): (Roots, _) = (roots.clone(), Arc::clone(progress));
         let stop = Arc::new(AtomicBool::new(false));
@@ -333,6 +379,7 @@ impl Counting {
                 }
             }
             progress.set_total(files, bytes);
+            bell.ring();
         };
         // Without it only the time that is left stays unknown.
         std::thread::Builder::new().name("transfer-count".to_owned()).spawn(count).ok()?;

@@ -1,0 +1,332 @@
+//! The door by which senders come in.
+
+use super::SERVICE;
+use super::arguments::{Listen, ListenArguments, Trusted};
+use super::bind;
+use super::confine::confine;
+use super::denials::{Denial, Denials};
+use super::guest::Guest;
+use super::metrics::Metrics;
+use super::pairing::{Invitation, News, PAIRING};
+use super::peers::{self, Keys, Peers, name_for};
+use super::questions::{Answer, Questions};
+use crate::console::{Console, Done, Error};
+use crate::interrupt::interruptible;
+use std::collections::HashSet;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use thalweg_net::endpoint::{self, EndpointConfig, Trust};
+use thalweg_net::identity::PublicKey;
+use thalweg_net::live::{Connection, Socket};
+use thalweg_net::session::{SessionConfig, code};
+use thalweg_report::output::counted;
+
+/// The interval at which Ctrl-C and the end of transfers are looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The interval at which the list of known senders is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The time for which the last words of a pairing are waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The door by which senders come in.
+pub struct Door<'a> {
+    socket: Socket,
+    senders: Peers,
+    trust: &'a [Trusted],
+    /// Strangers need a code.
+    pairs: bool,
+    invitation: Option<Invitation>,
+    /// The reason for which the code is not good any more, if it is not and nobody was let in by it.
+    pub closed_for: Option<&'static str>,
+    /// The one sender that is let in, once there is one.
+    owner: Option<PublicKey>,
+    /// Those that somebody at the terminal is asked about.
+    questions: Questions,
+    /// Those that are let in for one transfer.
+    once: HashSet<PublicKey>,
+    denials: Denials,
+    /// Strangers come as far as the door; without, the socket turns them away.
+    is_open: bool,
+    looked: Instant,
+    /// Somebody may have been taken off the list.
+    is_changed: bool,
+    /// Set when the list of known senders is to be read again.
+    reload: Arc<AtomicBool>,
+    /// The counters of all transfers, where they are wanted.
+    pub metrics: Option<Arc<Metrics>>,
+    console: &'a Console,
+    /// Set when the user wants to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl<'a> Door<'a> {
+    /// Listens. What is received goes to `folder`, if to one; nothing else is written from now on, but whom one knows.
+    pub fn open(
+        arguments: &'a ListenArguments,
+        folder: Option<&Path>,
+        console: &'a Console,
+        reload: Arc<AtomicBool>,
+    ) -> Result<Self, Error> {
+        let schemes = arguments.schemes(&console.registry)?;
+        let stop = interruptible()?;
+        let keys = Keys::find()?;
+        let (identity, senders) = (keys.identity()?, keys.senders()?);
+        // Before the threads begin that hear from others. Where the kernel cannot, the checks of names must do.
+        let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
+        confine(&folders);
+        let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::can_ask();
+        // Strangers are turned away before they cost anything, unless somebody may let them in.
+        let trust = if is_open { Trust::Anyone } else { known(&arguments.trust, &senders) };
+        if trust == Trust::Keys([].into()) {
+            let path = senders.path().display();
+            return Err(Error::Failed(format!(
+                "no sender is known. `thalweg key` prints a sender's key: give it with --trust KEY, write it into {path} \
+                 with a name, or take any sender with --trust new"
+            )));
+        }
+        let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
+        let listen = endpoint::Listen::new(trust, services).of_registry(Arc::clone(&console.registry));
+        let listen = match schemes {
+            Some(names) => listen.by_schemes(names),
+            None => listen,
+        };
+        let memory = arguments.memory.get();
+        let client = EndpointConfig::client(identity.clone());
+        // All together have at least so much that the first has what it is to have: an eighth of three quarters.
+        let limits =
+            endpoint::Limits { memory: client.limits.memory.max(memory.saturating_mul(11)), ..client.limits };
+        let session = SessionConfig { memory, ..client.session };
+        let config = EndpointConfig { listen: Some(listen), limits, session, ..client };
+        let socket = match arguments.listen {
+            Listen::At(address) => bind(address, config)?,
+            Listen::Everywhere(port) => {
+                let v6 = bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port), config.clone());
+                // Not every host has IPv6.
+                v6.or_else(|why| {
+                    bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port), config).map_err(|_| why)
+                })?
+            }
+        };
+        console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));
+        let invitation = arguments.pair.then(|| Invitation::new(Instant::now(), identity.public()));
+        if let Some(invitation) = &invitation {
+            let code = invitation.code();
+            console.say(&format!(
+                "The code is {code}, for ten minutes: thalweg send --pair FILES... HOST asks for it"
+            ));
+        }
+        Ok(Self {
+            socket,
+            senders,
+            trust: &arguments.trust,
+            pairs: arguments.pair,
+            invitation,
+            closed_for: None,
+            owner: None,
+            questions: Questions::default(),
+            once: HashSet::new(),
+            denials: Denials::new(Instant::now()),
+            is_open,
+            looked: Instant::now(),
+            is_changed: false,
+            reload,
+            metrics: Metrics::begin(arguments.metrics, console)?,
+            console,
+            stop,
+        })
+    }
+
+    /// The next sender that may come in, if one comes soon.
+    pub fn next(&mut self) -> Result<Option<Guest>, Error> {
+        if self.is_stopped() {
+            std::thread::sleep(TICK);
+            return Ok(None);
+        }
+        self.look_at_invitation()?;
+        self.look_at_list();
+        let now = Instant::now();
+        let (refused, more) = self.socket.refused();
+        for refusal in refused {
+            self.deny(now, refusal.remote, &refusal.peer, &refusal.reason);
+        }
+        self.denials.count(more);
+        self.denials.tell(now, self.console);
+        if let Some(metrics) = &self.metrics {
+            metrics.endpoint(self.socket.stats().0);
+            metrics.denied(self.denials.all());
+        }
+        if let Some((guest, answer)) = self.questions.look(now, self.console) {
+            match answer {
+                Answer::Always => self.senders.remember(&name_for(&guest.key), guest.key)?,
+                Answer::Once => drop(self.once.insert(guest.key)),
+            }
+            return Ok(Some(guest));
+        }
+        let arrived = self.socket.accept_within(TICK);
+        let Some(connection) = arrived.map_err(|error| Error::Failed(error.to_string()))? else {
+            return Ok(None);
+        };
+        let key = connection.peer();
+        if self.owner.is_some_and(|owner| owner != key) {
+            connection.close(code::BUSY, ANOTHER);
+            return Ok(None);
+        }
+        if connection.service() == PAIRING {
+            match &mut self.invitation {
+                Some(invitation) => invitation.meet(Instant::now(), connection),
+                None => connection.close(code::UNAUTHORIZED, "the code is used up"),
+            }
+            return Ok(None);
+        }
+        // Who was paired comes back at once, and may be here before the end of the other connection is known.
+        let begun = Instant::now();
+        while self.invitation.as_ref().is_some_and(|invitation| invitation.meets(&key))
+            && begun.elapsed() < PATIENCE
+        {
+            std::thread::sleep(Duration::from_millis(2));
+            self.look_at_invitation()?;
+        }
+        if self.lets_in(&key) {
+            return Ok(Some(Guest::new(connection)));
+        }
+        if self.trust.contains(&Trusted::New) {
+            let name = name_for(&key);
+            self.console.say(&format!("{} at {} is new; its key is {key}", name, connection.remote()));
+            self.senders.remember(&name, key)?;
+            return Ok(Some(Guest::new(connection)));
+        }
+        if !self.pairs && peers::can_ask() {
+            self.questions.ask(now, &connection);
+            return Ok(None);
+        }
+        let why = "the receiver does not take files from this key";
+        self.deny(now, connection.remote(), &key, why);
+        connection.close(code::UNAUTHORIZED, why);
+        Ok(None)
+    }
+
+    /// The sender with this key is one that is let in.
+    pub fn lets_in(&self, key: &PublicKey) -> bool {
+        let is_known = self.trust.contains(&Trusted::Key(*key)) || self.senders.name_of(key).is_some();
+        is_known || self.once.contains(key)
+    }
+
+    /// True if some may have been taken off the list of those that are let in, since the last call.
+    pub fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
+    }
+
+    /// Only this sender is let in from now on; `None` for any again.
+    pub fn own(&mut self, key: Option<PublicKey>) {
+        self.owner = key;
+        if key.is_some() {
+            self.questions.withdraw(self.console, ANOTHER);
+        }
+    }
+
+    /// A transfer of this sender has come to its end.
+    pub fn end(&mut self, key: &PublicKey) {
+        self.once.remove(key);
+    }
+
+    /// The senders that were turned away since the last call, as far as they are told one by one.
+    pub fn denied(&mut self) -> Vec<Denial> {
+        self.denials.take()
+    }
+
+    fn deny(&mut self, now: Instant, remote: SocketAddr, key: &PublicKey, why: &str) {
+        self.denials.add(now, Denial::new(remote, key, why), self.console);
+    }
+
+    /// Reads the list of known senders again when it has changed, or when somebody wants it.
+    fn look_at_list(&mut self) {
+        let is_wanted = self.reload.swap(false, Ordering::Relaxed);
+        if !is_wanted && self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        match self.senders.reload(is_wanted) {
+            Ok(false) => {}
+            Ok(true) => {
+                let (count, path) = (self.senders.keys().count(), self.senders.path().display());
+                self.console.say(&format!("{path} was read again: {}", counted(count as u64, "sender")));
+                self.is_changed = true;
+                if !self.is_open {
+                    self.socket.set_trust(known(self.trust, &self.senders));
+                }
+            }
+            Err(error) => self.console.complain(&format!("{error}; the list stays as it was")),
+        }
+    }
+
+    fn look_at_invitation(&mut self) -> Done {
+        let Some(invitation) = &mut self.invitation else { return Ok(()) };
+        match invitation.look(Instant::now()) {
+            News::None => {}
+            News::Wrong(remote, left) => {
+                self.console.say(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
+            }
+            News::Paired(key, remote) => {
+                let name = name_for(&key);
+                self.invitation = None;
+                if self.senders.name_of(&key).is_none() {
+                    self.senders.remember(&name, key)?;
+                }
+                self.console.say(&format!(
+                    "{name} at {remote} knows the code; from now on it is known by the key {key}"
+                ));
+            }
+            News::Over(why) => {
+                self.invitation = None;
+                self.closed_for = Some(why);
+                self.console.say(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// The user wants to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The name and address of a sender, for people.
+    pub fn name(&self, key: &PublicKey, connection: &Connection) -> String {
+        format!("{} at {}", self.folder_name(key), connection.remote())
+    }
+
+    /// The name of a sender if it can be that of a folder.
+    pub fn folder_name(&self, key: &PublicKey) -> String {
+        let is_plain = |name: &&str| {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+            !name.starts_with('.') && name.len() <= 100 && name.bytes().all(plain)
+        };
+        self.senders.name_of(key).filter(is_plain).map_or_else(|| name_for(key), str::to_owned)
+    }
+}
+
+/// Whom a receiver hears that takes another one's files.
+const ANOTHER: &str = "it receives from another sender; `thalweg serve` takes several";
+
+/// Those that are trusted by the command line and the list.
+fn known(trust: &[Trusted], senders: &Peers) -> Trust {
+    let given = trust.iter().filter_map(|trusted| match trusted {
+        Trusted::Key(key) => Some(*key),
+        Trusted::New => None,
+    });
+    Trust::Keys(given.chain(senders.keys()).collect())
+}
+
+impl Drop for Door<'_> {
+    /// Tells those that came too late that the receiver has ended.
+    fn drop(&mut self) {
+        while let Ok(Some(connection)) = self.socket.accept_within(Duration::ZERO) {
+            connection.close(code::BUSY, "the receiver has ended");
+        }
+    }
+}

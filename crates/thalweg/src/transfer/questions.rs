@@ -1,0 +1,333 @@
+//! Senders whom nobody knows: somebody at the terminal is asked about them, one after the other, while all else goes on.
+
+use super::guest::{Begun, Guest};
+use crate::console::Console;
+use indicatif::DecimalBytes;
+use std::collections::{HashSet, VecDeque};
+use std::io::{self, BufRead as _, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use thalweg_net::identity::PublicKey;
+use thalweg_net::live::{Connection, RecvStream};
+use thalweg_net::session::code;
+use thalweg_net::transfer::{Preview, ThingKind, preview};
+use thalweg_report::output::counted;
+
+/// Senders that wait to be decided about at a time.
+const MOST: usize = 4;
+/// Nobody waits longer for an answer.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// A sender that has not counted what it has by then is asked about without.
+const COUNTING: Duration = Duration::from_secs(3);
+/// Lines that are typed so soon were not meant for the question that has just appeared.
+const READING: Duration = Duration::from_millis(400);
+/// The interval at which a thread that reads looks whether it was decided.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The decision about a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Whenever it comes.
+    Always,
+    /// This transfer.
+    Once,
+}
+
+/// Those that wait, and the terminal.
+#[derive(Default)]
+pub struct Questions {
+    waiting: VecDeque<Question>,
+    /// Since when the first of them is shown.
+    shown: Option<Instant>,
+    /// Lines that are typed, once somebody was asked; the end of the channel is that of the input.
+    lines: Option<Receiver<String>>,
+    /// Those that were turned away: nobody is asked twice.
+    denied: HashSet<PublicKey>,
+}
+
+struct Question {
+    connection: Connection,
+    key: PublicKey,
+    since: Instant,
+    seen: Arc<Mutex<Preview>>,
+    is_decided: Arc<AtomicBool>,
+    /// Its streams, when nobody reads them any more.
+    begun: Receiver<Result<Begun, String>>,
+}
+
+impl Questions {
+    /// A sender comes about whom nobody has decided.
+    pub fn ask(&mut self, now: Instant, connection: &Connection) {
+        let key = connection.peer();
+        if self.denied.contains(&key) {
+            return deny(connection);
+        }
+        if self.waiting.iter().any(|other| other.key == key) {
+            return connection.close(code::BUSY, "the same sender waits for approval already");
+        }
+        if self.waiting.len() >= MOST {
+            return connection.close(code::BUSY, "others wait for approval; try again later");
+        }
+        match Question::begin(now, connection) {
+            Ok(question) => self.waiting.push_back(question),
+            Err(_) => connection.close(code::BUSY, "it cannot ask about so many; try again later"),
+        }
+    }
+
+    /// Nobody else is let in.
+    pub fn withdraw(&mut self, console: &Console, reason: &str) {
+        self.hide(console, reason);
+        for question in self.waiting.drain(..) {
+            question.connection.close(code::BUSY, reason);
+        }
+    }
+
+    /// Asks about the next one, and gives one that was decided about.
+    pub fn look(&mut self, now: Instant, console: &Console) -> Option<(Guest, Answer)> {
+        self.tidy(now, console);
+        let first = self.waiting.front()?;
+        if self.shown.is_none() {
+            let seen = first.seen();
+            if !seen.is_complete && now.saturating_duration_since(first.since) < COUNTING {
+                return None;
+            }
+            let lines = self.lines.get_or_insert_with(|| lines(io::stdin()));
+            // Whoever typed them meant something else.
+            while lines.try_recv().is_ok() {}
+            eprint!("{}", question(&first.connection, &seen));
+            self.shown = Some(now);
+        }
+        let line = self.lines.as_ref()?.try_recv();
+        let line = match line {
+            Ok(_) if self.shown.is_some_and(|shown| now.saturating_duration_since(shown) < READING) => None,
+            Ok(line) => Some(line),
+            Err(TryRecvError::Empty) => None,
+            // Nobody can answer any more.
+            Err(TryRecvError::Disconnected) => Some("no".to_owned()),
+        }?;
+        match answer(&line) {
+            None => {
+                eprint!("Please answer yes, once or no: ");
+                None
+            }
+            Some(decision) => {
+                self.shown = None;
+                self.decide(decision)
+            }
+        }
+    }
+
+    fn decide(&mut self, decision: Option<Answer>) -> Option<(Guest, Answer)> {
+        let question = self.waiting.pop_front()?;
+        let Some(answer) = decision else {
+            self.denied.insert(question.key);
+            deny(&question.connection);
+            return None;
+        };
+        question.is_decided.store(true, Ordering::Relaxed);
+        // Who reads looks often.
+        let begun = question.begun.recv().ok()?.ok()?;
+        Some((Guest::asked(question.connection, begun), answer))
+    }
+
+    /// Forgets those that have gone, or wait for too long.
+    fn tidy(&mut self, now: Instant, console: &Console) {
+        let mut at = 0;
+        while let Some(question) = self.waiting.get(at) {
+            let why = if question.connection.closed().is_some() {
+                Some("the sender has gone".to_owned())
+            } else if let Ok(Err(why)) = question.begun.try_recv() {
+                question.connection.close(code::PROTOCOL, &why);
+                Some(why)
+            } else if now.saturating_duration_since(question.since) >= PATIENCE {
+                let why = "nobody answered for two minutes whether to take it";
+                question.connection.close(code::BUSY, why);
+                Some(why.to_owned())
+            } else {
+                None
+            };
+            let Some(why) = why else {
+                at += 1;
+                continue;
+            };
+            if at == 0 {
+                self.hide(console, &why);
+            }
+            self.waiting.remove(at);
+        }
+    }
+
+    fn hide(&mut self, console: &Console, why: &str) {
+        if self.shown.take().is_some() {
+            eprintln!();
+            console.say(&format!("Not answered: {why}"));
+        }
+    }
+}
+
+impl Question {
+    fn begin(now: Instant, connection: &Connection) -> io::Result<Self> {
+        let seen = Arc::new(Mutex::new(Preview::default()));
+        let is_decided = Arc::new(AtomicBool::new(false));
+        let (told, begun) = channel();
+        let (shared, decided) = (Arc::clone(&seen), Arc::clone(&is_decided));
+        let streams = connection.another();
+        thread::Builder::new().name("transfer-asked".to_owned()).spawn(move || {
+            let (mut to_peer, mut from_peer) = streams.split_stranger();
+            let mut kept = Vec::new();
+            let patient = Patient { stream: &mut from_peer, is_decided: &decided };
+            let result = preview(patient, &mut to_peer, &shared, &mut kept);
+            let result = match result {
+                Err(error) if !is_over(&decided) => Err(error.to_string()),
+                _ => {
+                    // What comes now stays where it is until somebody decides.
+                    while !is_over(&decided) {
+                        thread::sleep(TICK);
+                    }
+                    Ok((to_peer, from_peer, kept))
+                }
+            };
+            let _ = told.send(result);
+        })?;
+        let (connection, key) = (connection.another(), connection.peer());
+        Ok(Self { connection, key, since: now, seen, is_decided, begun })
+    }
+
+    fn seen(&self) -> Preview {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn deny(connection: &Connection) {
+    connection.close(code::UNAUTHORIZED, "the receiver does not take files from this key");
+}
+
+/// The lines that somebody types, from a thread of their own: whoever waits for one waits for nothing else.
+fn lines(input: impl Read + Send + 'static) -> Receiver<String> {
+    let (typed, lines) = channel();
+    // Without a thread nobody answers.
+    let _ = thread::Builder::new().name("answers".to_owned()).spawn(move || {
+        for line in io::BufReader::new(input).lines() {
+            let Ok(line) = line else { break };
+            if typed.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// The decision that a line is; `Some(None)` for no, `None` for none.
+fn answer(line: &str) -> Option<Option<Answer>> {
+    match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(Some(Answer::Always)),
+        "o" | "once" => Some(Some(Answer::Once)),
+        "n" | "no" => Some(None),
+        _ => None,
+    }
+}
+
+fn question(connection: &Connection, seen: &Preview) -> String {
+    format!(
+        "{} wants to send {}.\nIts key, {}, is not known. Trust it from now on (yes), for this transfer (once), or not (no)? ",
+        connection.remote(),
+        words(seen),
+        connection.peer()
+    )
+}
+
+/// The words for what is offered.
+fn words(seen: &Preview) -> String {
+    let named = seen.things.iter().map(|thing| match thing.kind {
+        ThingKind::File(size) => format!("{} ({})", thing.name, DecimalBytes(size)),
+        ThingKind::Folder => format!("{}/", thing.name),
+        ThingKind::Stream => format!("a stream called {}", thing.name),
+    });
+    let mut named: Vec<_> = named.collect();
+    let more = seen.named.saturating_sub(named.len() as u64);
+    if more > 0 && !named.is_empty() {
+        named.push(format!("{more} more"));
+    }
+    let named = named.join(", ");
+    match (seen.total, named.is_empty()) {
+        (Some(total), false) => {
+            format!("{}, {}: {named}", counted(total.files, "file"), DecimalBytes(total.bytes.get()))
+        }
+        (Some(total), true) => {
+            format!("{}, {}", counted(total.files, "file"), DecimalBytes(total.bytes.get()))
+        }
+        (None, false) if seen.is_complete => named,
+        (None, false) => format!("{named} (it is still counting)"),
+        (None, true) => "something".to_owned(),
+    }
+}
+
+/// A stream that is read until it is decided what becomes of it.
+struct Patient<'a> {
+    stream: &'a mut RecvStream,
+    is_decided: &'a Arc<AtomicBool>,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while !self.stream.wait_within(TICK) {
+            if is_over(self.is_decided) {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+        self.stream.read(into)
+    }
+}
+
+/// It was decided, or nobody asks any more: then nobody else holds the flag.
+fn is_over(is_decided: &Arc<AtomicBool>) -> bool {
+    is_decided.load(Ordering::Relaxed) || Arc::strong_count(is_decided) == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_net::transfer::{Thing, Total};
+    use thalweg_proto::units::Bytes;
+
+    #[test]
+    fn only_three_words_are_an_answer() {
+        for (line, expected) in [
+            ("yes", Some(Some(Answer::Always))),
+            (" Y \r", Some(Some(Answer::Always))),
+            ("once", Some(Some(Answer::Once))),
+            ("no", Some(None)),
+            ("", None),
+            ("yes please", None),
+        ] {
+            assert_eq!(answer(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_offered_is_named_and_counted() {
+        let thing = |name: &str, kind| Thing { name: name.to_owned(), kind };
+        let things = vec![thing("photos", ThingKind::Folder), thing("notes.txt", ThingKind::File(1200))];
+        let total = Some(Total { files: 2001, bytes: Bytes::new(30_000_000) });
+        let mut seen = Preview { named: 2, things, total, is_complete: true };
+        assert_eq!(words(&seen), "2001 files, 30.00 MB: photos/, notes.txt (1.20 kB)");
+        seen.named = 12;
+        assert!(words(&seen).ends_with(", 10 more"));
+        seen = Preview { total: None, is_complete: false, ..seen };
+        assert!(words(&seen).ends_with("10 more (it is still counting)"));
+        let things = vec![thing("stdin", ThingKind::Stream)];
+        let stream = Preview { named: 1, things, total: None, is_complete: true };
+        assert_eq!(words(&stream), "a stream called stdin");
+        assert_eq!(words(&Preview::default()), "something");
+    }
+
+    #[test]
+    fn a_line_is_heard_and_the_end_of_them_too() {
+        let lines = lines(io::Cursor::new("yes\nno\n"));
+        assert_eq!((lines.recv(), lines.recv()), (Ok("yes".to_owned()), Ok("no".to_owned())));
+        assert!(lines.recv().is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! The time of day, for people and logs.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The time now in UTC, as RFC 3339 writes it, in seconds.
+pub fn now() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    written(now.map_or(0, |now| now.as_secs()))
+}
+
+const DAY: u64 = 86_400;
+
+/// So many seconds since 1970, in RFC 3339.
+fn written(seconds: u64) -> String {
+    let (days, time) = (seconds / DAY, seconds % DAY);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// The date that comes so many days after 1970-01-01 (Gregorian calendar).
+fn civil(mut days: u64) -> (u64, u64, u64) {
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    // Every 400 years are alike.
+    let mut year = 1970 + days / 146_097 * 400;
+    days %= 146_097;
+    loop {
+        let length = 365 + u64::from(is_leap(year));
+        if days < length {
+            break;
+        }
+        days -= length;
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // As `date -u` has them.
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (253_402_300_799, "9999-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(written(seconds), expected);
+        }
+    }
+}

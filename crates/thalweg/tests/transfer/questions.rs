@@ -1,0 +1,189 @@
+//! Senders whom nobody knows, and somebody who is asked about them.
+
+use crate::processes::{self, Place, Receiver, exit, sends, thalweg, wait_until};
+use crate::terminal::Terminal;
+use crate::{json, noise};
+use std::fs;
+use std::time::Duration;
+
+const HERE: [&str; 2] = ["--listen", "127.0.0.1:0"];
+
+fn key(place: &Place, user: &str) -> String {
+    let output = thalweg(place, user, "key", &[]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn the_question_shows_what_is_offered_and_once_is_forgotten() {
+    let place = Place::new("asked-once");
+    place.write("photos/a", &noise(1, 1000));
+    place.write("photos/b", &noise(2, 2000));
+    place.write("notes.txt", &noise(3, 500));
+    let stranger = key(&place, "sender");
+    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let address = receiver.address();
+    let arguments = ["photos", "notes.txt", &address, "--trust", "new", "--json"];
+    let sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    receiver.wait_for("3 files, 3.50 kB: notes.txt (500 B), photos/");
+    receiver.wait_for(&stranger);
+    assert!(!place.join("to/photos").exists(), "nothing is stored before the answer");
+    receiver.types("perhaps");
+    receiver.wait_for("Please answer yes, once or no");
+    receiver.types("once");
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
+    let document = json(&sent.stdout);
+    let (asked, all) = (document["asked_seconds"].as_f64().unwrap(), document["seconds"].as_f64().unwrap());
+    assert!(asked >= 0.6 && asked <= all, "{document}");
+    // The rate is that of the time that was left.
+    let rate = 3500.0 * 8.0 / (all - asked);
+    assert!((document["rate_bps"].as_f64().unwrap() / rate - 1.0).abs() < 0.01, "{document}");
+    assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
+    assert_eq!(place.read("to/photos/b"), noise(2, 2000));
+    let known = place.join("keys/receiver/thalweg/known-senders");
+    assert!(!known.exists() || !fs::read_to_string(known).unwrap().contains(&stranger));
+}
+
+#[test]
+fn yes_is_remembered_and_the_sender_says_that_it_waits() {
+    let place = Place::new("asked-yes");
+    place.write("file", &noise(1, 1000));
+    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let address = receiver.address();
+    let sender = Terminal::begin(&place, "sender", "send", &["file", &address, "--trust", "new"]);
+    receiver.wait_for("1 file, 1.00 kB: file (1.00 kB)");
+    sender.wait_for("waiting for approval");
+    receiver.types("yes");
+    for mut end in [receiver, sender] {
+        assert!(end.child.wait().unwrap().success(), "{}", end.text());
+    }
+    let known = fs::read_to_string(place.join("keys/receiver/thalweg/known-senders")).unwrap();
+    assert!(known.contains(&key(&place, "sender")), "{known}");
+}
+
+#[test]
+fn a_question_is_in_nobodys_way_and_no_is_no() {
+    let place = Place::new("asked-no");
+    place.write("file", &noise(1, 1_000_000));
+    let friend = key(&place, "sender");
+    let arguments = [&["to", "--trust", &friend][..], &HERE].concat();
+    let mut server = Terminal::begin(&place, "receiver", "serve", &arguments);
+    let address = server.address();
+    let call = |user: &str| {
+        let arguments = ["file", &address, "--trust", "new"];
+        thalweg(&place, user, "send", &arguments).spawn().unwrap()
+    };
+    let stranger = call("stranger");
+    server.wait_for("Its key, ");
+    // While the question stands a friend comes and goes.
+    assert_eq!(exit(&processes::end(call("sender"))), 0);
+    // Another stranger waits for its turn, and goes away before that.
+    let mut other = call("other");
+    std::thread::sleep(Duration::from_millis(300));
+    processes::interrupt(&other);
+    other.wait().unwrap();
+    server.types("no");
+    let refused = processes::end(stranger);
+    assert_eq!(exit(&refused), 1);
+    assert!(refused.stderr.contains("takes nothing from this key"), "{}", refused.stderr);
+    // Nobody is asked twice.
+    assert_eq!(exit(&processes::end(call("stranger"))), 1);
+    assert_eq!(place.names("to").len(), 1);
+    processes::interrupt(&server.child);
+    assert!(server.child.wait().unwrap().success(), "{}", server.text());
+}
+
+#[test]
+fn a_sender_that_goes_takes_its_question_along() {
+    let place = Place::new("asked-gone");
+    place.write("file", &noise(1, 1000));
+    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let address = receiver.address();
+    let arguments = ["file", &address, "--trust", "new"];
+    let mut first = thalweg(&place, "first", "send", &arguments).spawn().unwrap();
+    receiver.wait_for("Its key, ");
+    processes::interrupt(&first);
+    first.wait().unwrap();
+    receiver.wait_for("Not answered: the sender has gone");
+    // Standard input has no length.
+    let arguments = ["-", &address, "--trust", "new", "--name", "notes"];
+    let second = thalweg(&place, "second", "send", &arguments).spawn().unwrap();
+    receiver.wait_for("wants to send a stream called notes");
+    receiver.types("yes");
+    assert_eq!(exit(&processes::end(second)), 0);
+    assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
+}
+
+#[test]
+fn who_is_turned_away_leaves_a_line_and_the_list_is_read_again() {
+    let place = Place::new("turned-away");
+    place.write("file", &noise(1, 1000));
+    place.write("large", &noise(2, 8_000_000));
+    let nobody = "11".repeat(32);
+    let (stranger, known) = (key(&place, "sender"), place.join("keys/receiver/thalweg/known-senders"));
+    let arguments = ["to", "--json-lines", "--metrics", "0"];
+    let mut server = Receiver::begin(&place, "serve", &arguments, &["--trust", &nobody]);
+    let metrics = server.line();
+    let metrics = metrics.split_once("http://").unwrap().1.trim().trim_end_matches("/metrics").to_owned();
+    let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
+    assert_eq!(exit(&send("file")), 1);
+    let line = server.line();
+    assert!(line.contains("was turned away") && line.contains(&stranger), "{line}");
+    let (time, _) = line.split_once(' ').unwrap();
+    assert!(time.len() == 20 && time.starts_with("20") && time.ends_with('Z'), "{line}");
+
+    fs::write(&known, format!("anna {stranger}\n")).unwrap();
+    assert!(server.line().contains("was read again: 1 sender"));
+    let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
+    assert_eq!(exit(&send("file")), 0);
+    assert_eq!(place.names("to"), ["anna"]);
+    let page = || crate::metrics::get(&metrics, "GET /metrics").1;
+    wait_until("all is counted", || page().contains("thalweg_transfers_ended_total{result=\"complete\"} 1"));
+    assert!(page().contains("thalweg_senders_denied_total 1"), "{}", page());
+
+    // Whoever is taken off the list is cut off; nonsense changes nothing.
+    let slow = ["large", &server.address, "--rate", "8 Mbit/s", "--trust", "new"];
+    let slow = thalweg(&place, "sender", "send", &slow).spawn().unwrap();
+    wait_until("some has come", || place.part_length("to/anna/large") > 100_000);
+    fs::write(&known, "").unwrap();
+    let cut = processes::end(slow);
+    assert_ne!(exit(&cut), 0);
+    assert!(
+        cut.stderr.contains("takes nothing from this key") || cut.stderr.contains("any more"),
+        "{}",
+        cut.stderr
+    );
+    let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
+    assert_eq!(exit(&send("file")), 1);
+    fs::write(&known, "nonsense\n").unwrap();
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.contains("stays as it was")) {
+        lines.push(server.line());
+        assert!(lines.len() < 20, "{lines:?}");
+    }
+    let ended = server.interrupt();
+    assert_eq!(exit(&ended), 0, "{}", ended.stderr);
+    let lines: Vec<_> = ended.stdout.lines().map(json).collect();
+    let results: Vec<_> = lines.iter().map(|line| line["result"].as_str().unwrap()).collect();
+    assert_eq!(results, ["denied", "complete", "interrupted", "denied"]);
+    assert!(lines.iter().all(|line| line["key"] == *stranger && line["ended"].as_str().unwrap().len() == 20));
+}
+
+#[test]
+fn a_terminal_that_closes_ends_a_transfer_with_a_goodbye_and_a_server_reads_its_list() {
+    let place = Place::new("hangup");
+    place.write("file", &noise(4, 5_000_000));
+    let mut server = Receiver::begin(&place, "serve", &["to"], &["--trust", "new"]);
+    let arguments = ["file", &server.address, "--trust", "new", "--rate", "10 Mbit/s"];
+    let sender = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
+    assert!(server.line().contains("is new"));
+    assert!(server.line().contains("sends"));
+    server.signal("HUP");
+    assert!(server.line().contains("was read again: 1 sender"));
+    processes::signal("HUP", sender.id());
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    let line = server.line();
+    assert!(line.contains("interrupted by its user"), "{line}");
+    assert_eq!(exit(&server.interrupt()), 0);
+}
