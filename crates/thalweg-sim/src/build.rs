@@ -14,9 +14,7 @@ use crate::reader::{READS, Reader};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
 use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
-use crate::spec::{
-    AccessSpec, DirectionSpec, Framing, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec,
-};
+use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
 use crate::trace::Tracer;
 use crate::transfer::{Completions, TransferList};
 use crate::transmitter::{Station, Transmitter, picos_per_byte};
@@ -25,8 +23,7 @@ use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
+use thalweg_proto::units::{Duration, Time};
 
 /// Core directions that have series at most; further ones only have totals.
 const MAX_WATCHED_LINKS: usize = 64;
@@ -195,7 +192,7 @@ impl<'a> Builder<'a> {
         let directions = group.access_with_overhead().map(|access| self.describe_access(&access));
         let overhead_links = group.overhead_links();
         let overhead = (overhead_links > 0).then(|| self.describe(overhead_line(group.overhead)));
-        let control = group.control_channel.map(|delay| self.describe(control_channel(delay)));
+        let control = group.control_channel.map(|delay| self.describe(DirectionSpec::of_any_rate(delay)));
         let first = self.network.transmitters.len() as u32;
         self.network.names.begin_group(first, &group.name);
         let control_route = control.map(|_| self.add_route(Vec::new()));
@@ -405,22 +402,7 @@ impl<T: Tracer> Simulation<T> {
     }
 }
 
-/// A way of its own for control PDUs: any number at once, each after `delay`.
-fn control_channel(delay: Duration) -> DirectionSpec {
-    DirectionSpec {
-        rate: Rate::MAX,
-        delay,
-        jitter: Duration::ZERO,
-        queue: DisciplineSpec::fcfs(Limit::Unlimited),
-        impairment: ImpairmentSpec::default(),
-        schedule: Vec::new(),
-        capacity: None,
-        framing: Framing::None,
-        feedback: None,
-    }
-}
-
 /// The work of a host on what it sends, as a line: any number at once, each for a random time, in order.
 fn overhead_line(overhead: Duration) -> DirectionSpec {
-    DirectionSpec { jitter: overhead, ..control_channel(Duration::ZERO) }
+    DirectionSpec { jitter: overhead, ..DirectionSpec::of_any_rate(Duration::ZERO) }
 }

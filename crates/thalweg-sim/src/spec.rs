@@ -11,7 +11,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{PauseConfig, ReceiverConfig, SenderConfig};
 use thalweg_proto::{aack, sstp};
 use thalweg_queue::feedback::FeedbackSpec;
-use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec};
+use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
 
 /// A node by its position in [`Spec::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -443,6 +443,22 @@ impl Default for MeasureSpec {
 }
 
 impl DirectionSpec {
+    /// A line that takes any number of packets at once, each for this time: a way of its own for control PDUs, or with
+    /// a jitter the work of a host.
+    pub fn of_any_rate(delay: Duration) -> Self {
+        Self {
+            rate: Rate::MAX,
+            delay,
+            jitter: Duration::ZERO,
+            queue: DisciplineSpec::fcfs(Limit::Unlimited),
+            feedback: None,
+            impairment: ImpairmentSpec::default(),
+            schedule: Vec::new(),
+            capacity: None,
+            framing: Framing::None,
+        }
+    }
+
     /// Checks what a transmitter relies on.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ impl Plan {
         let takes_time = |work: Processing| !work.per_packet.is_zero() || !work.per_byte.is_zero();
         let mut groups = Vec::new();
         for group in &spec.groups {
-            let control = group.control_channel.map(unbound);
+            let control = group.control_channel.map(DirectionSpec::of_any_rate);
             // Where both ends send data, each acknowledges on a channel of its own.
             let channels = match (&control, &group.workload) {
                 (None, _) => 0,
@@ -88,7 +88,8 @@ impl Plan {
                     access.sink_backward.jitter += group.overhead;
                 }
             }
-            let overhead = DirectionSpec { jitter: group.overhead, ..unbound(Duration::ZERO) };
+            let overhead =
+                DirectionSpec { jitter: group.overhead, ..DirectionSpec::of_any_rate(Duration::ZERO) };
             let links_each = if group.access.is_some() { 4 } else { 0 } + channels + workers;
             let at =
                 |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();
@@ -187,21 +188,6 @@ impl Group {
         } else {
             [Node::Core(self.spec.from.0), Node::Core(self.spec.to.0)]
         }
-    }
-}
-
-/// A line that takes any number of packets at once, each for this time.
-fn unbound(delay: Duration) -> DirectionSpec {
-    DirectionSpec {
-        rate: Rate::MAX,
-        delay,
-        jitter: Duration::ZERO,
-        queue: DisciplineSpec::fcfs(Limit::Unlimited),
-        impairment: ImpairmentSpec::default(),
-        schedule: Vec::new(),
-        capacity: None,
-        framing: Framing::None,
-        feedback: None,
     }
 }
 
