@@ -131,6 +131,16 @@ impl Key {
         self.name.split_once('.').map_or(self.name, |(_, short)| short)
     }
 
+    /// The key of that name among those of [`Keys::flat`] that it stands for.
+    fn find(&'static self, name: &str) -> Option<&'static Self> {
+        match self.kind {
+            Kind::Table(table) if !table.switch || self.name != name => {
+                table.keys.iter().find(|key| key.name == name)
+            }
+            _ => (self.name == name).then_some(self),
+        }
+    }
+
     /// Checks that `value` is in range: that of simulations, and for a live one that of peers too.
     ///
     /// # Errors
@@ -188,7 +198,8 @@ impl Keys {
 
     /// The key of that name, of a table of keys too.
     pub fn find(&self, name: &str) -> Option<&'static Key> {
-        self.flat().find(|key| key.name == name)
+        let lists = core::iter::once(&self.own).chain(self.shared);
+        lists.flat_map(|keys| keys.iter()).find_map(|key| key.find(name))
     }
 
     /// The value that holds without the key; `None` where that follows from something else, or there is nothing.

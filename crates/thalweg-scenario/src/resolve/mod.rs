@@ -21,7 +21,7 @@ use line::Pending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec, Ties};
+use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec, Ties, TransportSpec};
 
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
 const MOST_LINKS: usize = 1 << 12;
@@ -84,6 +84,8 @@ pub(super) struct Resolver<'a> {
     pub directories: &'a [PathBuf],
     pub schemes: BTreeMap<String, Option<At<SchemeTable>>>,
     pub used_schemes: BTreeSet<String>,
+    /// The transports of schemes by name that were made without a word, and are the same on every path.
+    transports: BTreeMap<String, TransportSpec>,
     pub nodes: BTreeMap<String, NodeId>,
     /// The scheme of the group at hand, where it depends on the path.
     unsettled: Option<scheme::PendingScheme>,
@@ -115,6 +117,7 @@ pub fn resolve(
         directories,
         schemes: BTreeMap::new(),
         used_schemes: BTreeSet::new(),
+        transports: BTreeMap::new(),
         nodes: BTreeMap::new(),
         unsettled: None,
         files: BTreeMap::new(),

@@ -28,6 +28,9 @@ impl Resolver<'_> {
             SchemeRef::Name(name) => {
                 let name = name.0.clone();
                 self.used_schemes.insert(name.clone());
+                if let Some(transport) = self.transports.get(&name) {
+                    return Some(transport.clone());
+                }
                 match self.schemes.get(&name) {
                     Some(Some(table)) => (name, table.value.clone(), table.span),
                     Some(None) => return None, // Wrong, and said so.
@@ -43,7 +46,8 @@ impl Resolver<'_> {
             SchemeRef::Table(name, table) => (name.0.clone(), table.clone(), scheme.span),
         };
         let shared = document.defaults.as_ref().and_then(|defaults| defaults.scheme.as_ref());
-        self.build(name, table, shared.map(|at| &at.value), span)
+        let is_named = matches!(scheme.value, SchemeRef::Name(_));
+        self.build(name, is_named, table, shared.map(|at| &at.value), span)
     }
 
     fn no_scheme(&mut self, name: &str, span: Span) {
@@ -57,6 +61,7 @@ impl Resolver<'_> {
     fn build(
         &mut self,
         scheme: String,
+        is_named: bool,
         table: SchemeTable,
         shared: Option<&Common>,
         span: Span,
@@ -65,8 +70,9 @@ impl Resolver<'_> {
         if let Some(Common(shared)) = shared {
             given.inherit(shared);
         }
-        for fault in description.faults(&given.values) {
-            given.report(&fault, span, self.report);
+        let faults = description.faults(&given.values);
+        for fault in &faults {
+            given.report(fault, span, self.report);
         }
         if given.broken {
             return None; // And said so.
@@ -81,6 +87,9 @@ impl Resolver<'_> {
             }
         };
         let transport = transport(&scheme, ends, &given.values);
+        if is_named && faults.is_empty() && !description.traits.follows_path {
+            self.transports.insert(scheme.clone(), transport.clone());
+        }
         if description.traits.follows_path {
             self.unsettled = Some(PendingScheme { group: 0, scheme, description, given, span });
         }
