@@ -73,16 +73,19 @@ impl Payload for Length {
 }
 
 impl Queue<Length> for LengthQueue {
+    #[inline]
     fn push(&mut self, data: Length) {
         self.0 += u64::from(data.0);
     }
 
+    #[inline]
     fn take(&mut self, max: u32) -> Option<Length> {
         let taken = u32::try_from(self.0).unwrap_or(u32::MAX).min(max);
         self.0 -= u64::from(taken);
         (taken > 0).then_some(Length(taken))
     }
 
+    #[inline]
     fn len(&self) -> u64 {
         self.0
     }

@@ -159,7 +159,7 @@ impl Wheel {
         self.near.drain(..end);
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, entry: Entry) {
         let differing = (entry.time ^ self.base) | 1;
         let level = (63 - differing.leading_zeros()) / BITS;
@@ -191,7 +191,7 @@ impl Wheel {
     }
 
     /// Takes the earliest entry.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, u32)> {
         let is_late = |near: &Entry| near.time > self.taken;
         if !self.late.is_empty() && self.near.last().is_none_or(is_late) {
@@ -214,6 +214,7 @@ impl Wheel {
     }
 
     /// Moves the wheel's earliest slots to the list.
+    #[inline(never)]
     fn fill(&mut self) {
         while self.levels != 0 && self.near.len() <= LOW {
             let level = self.levels.trailing_zeros() as usize;

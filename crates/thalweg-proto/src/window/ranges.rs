@@ -18,6 +18,7 @@ impl Ranges {
     }
 
     /// The end of the highest range; 0 for an empty set.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.0.last().map_or(0, |&(_, end)| end)
     }
@@ -28,6 +29,7 @@ impl Ranges {
     }
 
     /// The range that contains `position`.
+    #[inline]
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
         let after = self.0.partition_point(|&(start, _)| start <= position);
         let range = *self.0.get(after.checked_sub(1)?)?;
@@ -69,6 +71,7 @@ impl Ranges {
     }
 
     /// Removes everything below `position`.
+    #[inline]
     pub fn remove_below(&mut self, position: u64) {
         if self.0.first().is_none_or(|&(start, _)| start >= position) {
             return;

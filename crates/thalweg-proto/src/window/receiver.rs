@@ -320,6 +320,7 @@ impl<P: Payload> Engine for Receiver<P> {
     type Event = Event<P>;
     type Reason = ReceiverReason;
 
+    #[inline]
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
             Input::Pdu { pdu: Pdu::Segment(segment), marked } => self.on_segment(now, segment, marked),
@@ -340,6 +341,7 @@ impl<P: Payload> Engine for Receiver<P> {
         }
     }
 
+    #[inline]
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if now >= self.ack_deadline {
             self.ack_deadline = Time::MAX;

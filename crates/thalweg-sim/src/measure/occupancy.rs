@@ -39,7 +39,7 @@ fn upper(bucket: usize) -> u64 {
 
 impl Occupancy {
     /// The queue has this length from `now` on.
-    #[inline]
+    #[inline(always)]
     pub fn change(&mut self, now: Time, packets: u64, bytes: u64) {
         self.settle(now);
         self.packets = packets;
@@ -47,7 +47,7 @@ impl Occupancy {
         self.max_packets = self.max_packets.max(packets);
     }
 
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Time) {
         let span = now.since(self.since).as_picos();
         self.since = now;
