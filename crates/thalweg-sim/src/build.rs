@@ -2,6 +2,7 @@
 
 use crate::endpoint::Transport;
 use crate::error::SpecError;
+use crate::event_loop::{EventLoop, Kind, MAX_ENTITIES, WatchedFlow, WatchedLink};
 use crate::feedback::MessageWays;
 use crate::flow::{Delays, Flow, FlowCounts, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
 use crate::gate::{NO_GATE, NodeGate};
@@ -13,9 +14,8 @@ use crate::packet::{NONE, Packets};
 use crate::reader::{READS, Reader};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
-use crate::simulation::{Kind, MAX_ENTITIES, Simulation, WatchedFlow, WatchedLink};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
-use crate::trace::Tracer;
+use crate::tracing::Tracing;
 use crate::transfer::{Completions, TransferList};
 use crate::transmitter::{Station, Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
@@ -46,13 +46,13 @@ pub(crate) const LINK_SERIES: [Quantity; 6] = [
     Quantity::Feedback,
 ];
 
-pub(crate) fn build<T: Tracer>(spec: &Spec, tracer: T) -> Result<Simulation<T>, SpecError> {
+pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
     crate::error::check(spec)?;
     let mut builder = Builder::new(spec)?;
     for (index, group) in spec.groups.iter().enumerate() {
         builder.add_group(index as u32, group)?;
     }
-    builder.finish(tracer)
+    builder.finish(tracing)
 }
 
 struct Builder<'a> {
@@ -326,7 +326,7 @@ impl<'a> Builder<'a> {
             .map(|direction| self.describe(direction.clone()))
     }
 
-    fn finish<T: Tracer>(mut self, tracer: T) -> Result<Simulation<T>, SpecError> {
+    fn finish<T: Tracing>(mut self, tracing: T) -> Result<EventLoop<T>, SpecError> {
         let spec = self.spec;
         self.add_message_routes();
         let end = Time::ZERO + spec.duration;
@@ -340,7 +340,7 @@ impl<'a> Builder<'a> {
             true => Vec::new(),
             false => tails.map(|node| self.node_gates[node.0 as usize]).collect(),
         };
-        let mut simulation = Simulation {
+        let mut simulation = EventLoop {
             now: Time::ZERO,
             finished: false,
             error: None,
@@ -366,14 +366,14 @@ impl<'a> Builder<'a> {
             expected: [NONE; 2],
             fingerprint: 0,
             conservation: Conservation::default(),
-            tracer,
+            tracing,
         };
         simulation.watch(2 * spec.links.len());
         Ok(simulation)
     }
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// Chooses what has series: the first flow of each group, then the second of each, and so on; and the first links.
     fn watch(&mut self, core: usize) {
         let Some(interval) = self.measure.interval else { return };

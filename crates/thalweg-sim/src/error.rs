@@ -192,7 +192,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     }
     let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
     // Two connections a flow have two endpoints each.
-    let most = u64::from(crate::simulation::MAX_ENTITIES) / 4;
+    let most = u64::from(crate::event_loop::MAX_ENTITIES) / 4;
     if flows > most {
         return Err(SpecError::TooMany { what: "flows", most });
     }

@@ -5,11 +5,12 @@
 //! lines, and can be lost; but it goes ahead of what is no message. A router never speaks because of a message, so
 //! that messages do not make messages.
 
+use crate::event_loop::{EventLoop, Kind};
 use crate::flow::Role;
 use crate::packet::{Cargo, Flags, Packet, SscopCargo};
 use crate::pdu::Pdu;
-use crate::simulation::{Kind, Simulation};
-use crate::trace::{Step, Tracer};
+use crate::trace::Step;
+use crate::tracing::Tracing;
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::transport::Feedback;
@@ -43,7 +44,7 @@ impl MessageWays {
     }
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// The specification of the feedback of a watched queue.
     fn feedback_spec(&self, link: u32) -> Option<FeedbackSpec> {
         self.network.direction(link).feedback

@@ -1,6 +1,7 @@
 //! Measurement along the way and at the end.
 
 use crate::endpoint::{AnyEngine, Counts};
+use crate::event_loop::EventLoop;
 use crate::fairness::fairness_variance;
 use crate::flow::Group;
 use crate::measure::Recorder;
@@ -10,19 +11,18 @@ use crate::result::{
     TwoLevelCounts, jain_of,
 };
 use crate::segments::mean;
-use crate::simulation::Simulation;
 use crate::spec::Ties;
-use crate::trace::Tracer;
+use crate::tracing::Tracing;
 use crate::transfer::Completions;
 use crate::wheel::Wheel;
 use crate::workload::Workload;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// The warm-up ends: what was counted is forgotten.
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
-        self.tracer.warm(self.now);
+        self.tracing.warm(self.now);
         let now = self.now;
         for (number, transmitter) in (0..).zip(&self.network.transmitters) {
             let Some(station) = transmitter.station() else { continue };
@@ -158,7 +158,7 @@ impl<T: Tracer> Simulation<T> {
             transfers_left_out,
             series,
         };
-        (result, self.tracer)
+        (result, self.tracing)
     }
 
     fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {

@@ -2,13 +2,13 @@
 
 use crate::endpoint::{AnyEngine, Command, Counts, Endpoint, EndpointId, Way};
 use crate::error::SpecError;
+use crate::event_loop::{EventLoop, Kind};
 use crate::gate::NO_GATE;
 use crate::measure::Histogram;
 use crate::packet::{Class, NONE};
 use crate::reader::{READS, Reader};
 use crate::result::TwoLevelCounts;
-use crate::simulation::{Kind, Simulation};
-use crate::trace::Tracer;
+use crate::tracing::Tracing;
 use crate::transfer::Completions;
 use crate::workload::{Reaction, Workload};
 use thalweg_proto::payload::{Length, Payload};
@@ -200,7 +200,7 @@ impl Group {
     }
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// A flow starts.
     pub(crate) fn on_start(&mut self, flow: u32) {
         let state = &self.flows[flow as usize];

@@ -1,8 +1,8 @@
 //! Gates of nodes: engines that pause and resume the flows which begin there.
 
 use crate::endpoint::{Command, EndpointId};
-use crate::simulation::{Kind, Simulation};
-use crate::trace::Tracer;
+use crate::event_loop::{EventLoop, Kind};
+use crate::tracing::Tracing;
 use thalweg_proto::gate::{Gate, GateConfig, GateEvent, GateInput};
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::Time;
@@ -27,7 +27,7 @@ impl NodeGate {
     }
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// A connection begins at its sender's gate, if there is one.
     pub(crate) fn join_gate(&mut self, connection: u32) {
         let endpoint = &self.endpoints[connection as usize * 2];
@@ -42,7 +42,7 @@ impl<T: Tracer> Simulation<T> {
             return;
         }
         if T::ENABLED {
-            self.tracer.gate(self.now, connection, false);
+            self.tracing.gate(self.now, connection, false);
         }
         self.tell_gate(gate, GateInput::Leave { flow: connection });
     }
@@ -114,7 +114,7 @@ impl<T: Tracer> Simulation<T> {
 
     fn pause(&mut self, connection: u32, paused: bool) {
         if T::ENABLED {
-            self.tracer.gate(self.now, connection, paused);
+            self.tracing.gate(self.now, connection, paused);
         }
         self.command(connection * 2, if paused { Command::Pause } else { Command::Resume });
     }

@@ -1,11 +1,12 @@
 //! Hosts whose one processor works on every packet that is sent or received.
 
 use crate::endpoint::EndpointId;
+use crate::event_loop::{EventLoop, Kind};
 use crate::packet::Flags;
 use crate::pdu::Pdu;
-use crate::simulation::{Kind, Simulation};
 use crate::spec::Processing;
-use crate::trace::{Step, Tracer};
+use crate::trace::Step;
+use crate::tracing::Tracing;
 use std::collections::VecDeque;
 use thalweg_proto::Output;
 use thalweg_proto::units::Duration;
@@ -56,7 +57,7 @@ impl Processing {
     }
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// A packet reached the host of its endpoint.
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
         let number = self.endpoints[endpoint as usize].way.host;

@@ -7,6 +7,7 @@
 mod build;
 mod endpoint;
 mod error;
+mod event_loop;
 pub mod fairness;
 mod feedback;
 mod finish;
@@ -28,9 +29,11 @@ mod simulation;
 pub mod spec;
 pub mod theory;
 pub mod trace;
+mod tracing;
 mod transfer;
 mod transmitter;
 pub mod verify;
+
 mod wheel;
 mod workload;
 

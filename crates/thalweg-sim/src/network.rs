@@ -1,12 +1,13 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::endpoint::EndpointId;
+use crate::event_loop::{EventLoop, Kind};
 use crate::feedback::MessageWays;
 use crate::names::Names;
 use crate::packet::{Flags, NONE, Packet, Packets};
-use crate::simulation::{Kind, Simulation};
 use crate::spec::{Change, DirectionSpec};
-use crate::trace::{Step, Tracer};
+use crate::trace::Step;
+use crate::tracing::Tracing;
 use crate::transmitter::{Extra, Station, Transmitter, Wait, Waiting};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -150,7 +151,7 @@ pub(crate) enum Destination {
     Unknown,
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// Sends a packet on its next hop.
     #[inline]
     pub(crate) fn forward(&mut self, packet: u32) {

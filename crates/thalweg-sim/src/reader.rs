@@ -1,10 +1,10 @@
 //! Applications that read what is delivered to them at their own pace.
 
 use crate::endpoint::Command;
+use crate::event_loop::{EventLoop, Kind, MAX_ENTITIES};
 use crate::flow::NO_CONNECTION;
-use crate::simulation::{Kind, MAX_ENTITIES, Simulation};
 use crate::spec::ReadingSpec;
-use crate::trace::Tracer;
+use crate::tracing::Tracing;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -138,7 +138,7 @@ impl Reader {
     }
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// The sink of a flow got data that its application reads at its own pace.
     pub(crate) fn keep_for_reader(&mut self, flow: u32, bytes: u64) {
         let Some(reader) = self.flows[flow as usize].reader.as_deref_mut() else { return };

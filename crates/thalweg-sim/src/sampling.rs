@@ -1,14 +1,14 @@
 //! Series along the way: at intervals, or at every change.
 
 use crate::build::{FLOW_SERIES, LINK_SERIES};
+use crate::event_loop::{EventLoop, Kind, WatchedFlow, WatchedLink};
 use crate::flow::NO_CONNECTION;
 use crate::measure::Recorder;
-use crate::simulation::{Kind, Simulation, WatchedFlow, WatchedLink};
-use crate::trace::Tracer;
+use crate::tracing::Tracing;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Discipline;
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// A sample of every series is due. Where every change is recorded, only rates are left, which need an interval.
     pub(crate) fn on_sample(&mut self) {
         let Some(interval) = self.measure.interval else { return };

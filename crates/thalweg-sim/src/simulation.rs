@@ -1,25 +1,14 @@
-//! The event loop.
+//! A run, as those who use this crate have it.
 
-use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
 use crate::error::SpecError;
-use crate::flow::{Connection, Flow, Group, Role};
-use crate::gate::{NO_GATE, NodeGate};
-use crate::host::Host;
-use crate::measure::Recorder;
-use crate::network::{Destination, Network};
-use crate::packet::{Flags, NONE, Packet};
-use crate::pdu::Pdu;
-use crate::prefetch::prefetch;
-use crate::result::Conservation;
-use crate::spec::{MeasureSpec, Spec};
-use crate::trace::{NoTrace, PacketId, Record, Step, Tracer};
-use crate::transfer::TransferList;
-use crate::wheel::{ENTITY_BITS, Wheel};
-use thalweg_proto::Output;
-use thalweg_proto::payload::Length;
-use thalweg_proto::sstp;
-use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::window;
+use crate::event_loop::EventLoop;
+use crate::result::RunResult;
+use crate::spec::Spec;
+use crate::trace::{NoTrace, Tracer};
+use crate::tracing::{Traced, Untraced};
+use core::any::Any;
+use core::marker::PhantomData;
+use thalweg_proto::units::Time;
 
 /// The status of a simulation: whether it has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,123 +21,21 @@ pub enum Status {
     Broken,
 }
 
-/// The purposes of events. The order is that in which events of one time are handled: what leaves makes room before
-/// what arrives, and measurement sees the state after all else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Kind {
-    /// A scheduled change of a link.
-    Change = 0,
-    /// A transmitter's packet has left.
-    Service = 1,
-    /// The first packet on a wire arrives.
-    Arrive = 2,
-    /// A packet off the wire's order arrives.
-    Stray = 3,
-    /// A host's processor is done.
-    Host = 4,
-    /// A flow starts.
-    Start = 5,
-    /// A flow's application acts.
-    Application = 6,
-    /// A flow's application stops.
-    Stop = 7,
-    /// An endpoint's timer.
-    Timer = 8,
-    /// A gate's timer.
-    Gate = 9,
-    /// A router acts of its own accord.
-    Router = 10,
-    /// A sample of all series is due.
-    Sample = 11,
-    /// The warm-up ends.
-    Warm = 12,
-    /// The run ends.
-    End = 13,
-}
-
-/// Entities of a kind are numbered below this.
-pub(crate) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
-
-impl Kind {
-    #[inline]
-    pub const fn key(self, entity: u32) -> u32 {
-        ((self as u32) << ENTITY_BITS) | entity
-    }
-
-    #[inline]
-    const fn of(key: u32) -> Self {
-        match key >> ENTITY_BITS {
-            0 => Self::Change,
-            1 => Self::Service,
-            2 => Self::Arrive,
-            3 => Self::Stray,
-            4 => Self::Host,
-            5 => Self::Start,
-            6 => Self::Application,
-            7 => Self::Stop,
-            8 => Self::Timer,
-            9 => Self::Gate,
-            10 => Self::Router,
-            11 => Self::Sample,
-            12 => Self::Warm,
-            _ => Self::End,
-        }
-    }
-}
-
 /// A run: built from a [`Spec`], advanced, then finished.
 ///
 /// The same specification gives the same results on every machine, however it is advanced.
 #[derive(Debug)]
 pub struct Simulation<T: Tracer = NoTrace> {
-    pub(crate) now: Time,
-    pub(crate) finished: bool,
-    /// The error that ended the run before its time.
-    pub(crate) error: Option<Box<SpecError>>,
-    pub(crate) seed: u64,
-    pub(crate) warmup: Duration,
-    pub(crate) wheel: Wheel,
-    pub(crate) network: Network,
-    pub(crate) endpoints: Vec<Endpoint>,
-    pub(crate) connections: Vec<Connection>,
-    pub(crate) flows: Vec<Flow>,
-    pub(crate) groups: Vec<Group>,
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) gates: Vec<NodeGate>,
-    /// The gate of the node that each direction of each link of the specification leads from; empty where there are no gates.
-    pub(crate) link_gates: Vec<u16>,
-    pub(crate) transports: Vec<Transport>,
-    pub(crate) measure: MeasureSpec,
-    pub(crate) recorders: Vec<Recorder>,
-    pub(crate) transfers: TransferList,
-    /// Flows and core directions that have series.
-    pub(crate) watched_flows: Vec<WatchedFlow>,
-    pub(crate) watched_links: Vec<WatchedLink>,
-    /// After the warm-up.
-    pub(crate) counting: bool,
-    pub(crate) events: u64,
-    /// The endpoints that the next two events will probably need; [`NONE`] for other events.
-    pub(crate) expected: [EndpointId; 2],
-    pub(crate) fingerprint: u64,
-    pub(crate) conservation: Conservation,
-    pub(crate) tracer: T,
+    run: Run,
+    tracer: PhantomData<T>,
 }
 
-/// A flow with series: its recorders are the six from `recorders` on.
-#[derive(Clone, Debug)]
-pub(crate) struct WatchedFlow {
-    pub flow: u32,
-    pub recorders: usize,
-    pub delivered: u64,
-}
-
-/// A direction with series: its recorders are the six from `recorders` on.
-#[derive(Clone, Debug)]
-pub(crate) struct WatchedLink {
-    pub link: u32,
-    pub recorders: usize,
-    pub bytes: u64,
+/// The two event loops there are. Both are compiled in this crate, whatever tracers others have.
+#[derive(Debug)]
+enum Run {
+    /// Nothing is recorded; the tracer waits for the end.
+    Untraced(Box<EventLoop<Untraced>>, Traced),
+    Traced(Box<EventLoop<Traced>>),
 }
 
 impl<T: Tracer> Simulation<T> {
@@ -158,367 +45,89 @@ impl<T: Tracer> Simulation<T> {
     ///
     /// When the specification makes no sense: an end or route that does not exist, a quantity that must not be zero,
     /// or more of something than the simulator can number.
-    pub fn new(spec: &Spec, tracer: T) -> Result<Self, crate::SpecError> {
-        crate::build::build(spec, tracer)
+    pub fn new(spec: &Spec, tracer: T) -> Result<Self, SpecError> {
+        let run = Run::new(spec, Traced(Box::new(tracer)))?;
+        Ok(Self { run, tracer: PhantomData })
     }
 
     /// Handles up to `max_events` events. Between two calls the caller may show progress or give up.
     pub fn advance(&mut self, max_events: u64) -> Status {
-        let stop_at = self.events.saturating_add(max_events);
-        while !self.finished && self.events < stop_at {
-            let Some((time, key)) = self.wheel.pop() else {
-                self.finished = true;
-                break;
-            };
-            self.now = time;
-            self.events += 1;
-            self.look_ahead();
-            self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1));
-        }
-        match (&self.error, self.finished) {
-            (Some(_), _) => Status::Broken,
-            (None, true) => Status::Finished,
-            (None, false) => Status::Running,
-        }
+        self.run.advance(max_events)
     }
 
     /// The error that ended the run before its time, of a part that is not of this project, with the simulated time.
     pub fn error(&self) -> Option<&SpecError> {
-        self.error.as_deref()
+        match &self.run {
+            Run::Untraced(run, _) => run.error.as_deref(),
+            Run::Traced(run) => run.error.as_deref(),
+        }
     }
 
     /// The simulated time.
     pub fn now(&self) -> Time {
-        self.now
+        match &self.run {
+            Run::Untraced(run, _) => run.now,
+            Run::Traced(run) => run.now,
+        }
     }
 
     /// Events handled so far.
     pub fn events(&self) -> u64 {
-        self.events
+        match &self.run {
+            Run::Untraced(run, _) => run.events,
+            Run::Traced(run) => run.events,
+        }
     }
 
     /// Packets that have left a transmitter so far.
     pub fn hops(&self) -> u64 {
-        self.network.hops
+        match &self.run {
+            Run::Untraced(run, _) => run.network.hops,
+            Run::Traced(run) => run.network.hops,
+        }
     }
 
     /// The table of transmitters that packet traces refer to: each direction of each link of the specification in
     /// order (forward, then backward), with the link's name and the nodes it leads from and to.
     pub fn transmitters(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.network.names.links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
-    }
-
-    /// Asks for what the next events will need, so that the waits for memory overlap with work: the transmitter five
-    /// events before, the packet on it four before, where that packet goes three before, the engine there two before,
-    /// what the engine keeps elsewhere one before. The next one has been taken already.
-    #[inline]
-    fn look_ahead(&mut self) {
-        let Some([_, _, third, fourth, fifth]) = self.wheel.coming() else { return };
-        if let Some(link) = arrival(fifth) {
-            prefetch(&self.network.transmitters[link]);
-        }
-        if let Some(link) = arrival(fourth) {
-            self.network.packets.expect(self.network.transmitters[link].first);
-        }
-        let [first, second] = self.expected;
-        if let Some(endpoint) = self.endpoints.get(second as usize) {
-            endpoint.engine.prefetch();
-        }
-        if let Some(endpoint) = self.endpoints.get(first as usize) {
-            endpoint.engine.prefetch_more();
-        }
-        self.expected = [second, arrival(third).map_or(NONE, |link| self.expect_destination(link))];
-    }
-
-    /// Asks for where the packet goes that arrives next at the end of `link`, and tells which endpoint that is.
-    #[inline]
-    fn expect_destination(&self, link: usize) -> EndpointId {
-        match self.network.destination(link) {
-            Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
-            Destination::Endpoint(id) => {
-                prefetch(&self.endpoints[id as usize]);
-                return id;
-            }
-            Destination::Unknown => {}
-        }
-        NONE
-    }
-
-    #[inline]
-    fn dispatch(&mut self, kind: Kind, entity: u32) {
-        match kind {
-            Kind::Arrive => self.on_arrival(entity),
-            Kind::Service => self.on_service(entity),
-            Kind::Timer => self.on_timer(entity),
-            Kind::Stray => self.on_stray(entity),
-            Kind::Host => self.on_host(entity),
-            Kind::Gate => self.on_gate(entity),
-            Kind::Start => self.on_start(entity),
-            Kind::Application => self.on_application(entity),
-            Kind::Stop => self.on_stop(entity),
-            Kind::Change => self.on_change(entity),
-            Kind::Router => self.on_router(entity),
-            Kind::Sample => self.on_sample(),
-            Kind::Warm => self.on_warm(),
-            Kind::End => self.finished = true,
-        }
-    }
-
-    fn on_timer(&mut self, id: EndpointId) {
-        let endpoint = &mut self.endpoints[id as usize];
-        if endpoint.armed != self.now {
-            // An earlier deadline replaced this one, or the connection has ended.
-            return;
-        }
-        endpoint.armed = Time::MAX;
-        self.drain(id);
-    }
-
-    /// Tells an endpoint's engine what its application wants.
-    pub(crate) fn command(&mut self, id: EndpointId, command: Command) {
-        let now = self.now;
-        self.endpoints[id as usize].engine.command(now, command);
-        self.drain(id);
-    }
-
-    /// Does what an endpoint's engine wants done, until it wants nothing more.
-    #[inline]
-    pub(crate) fn drain(&mut self, id: EndpointId) {
-        if self.endpoints[id as usize].way.host != NONE {
-            self.ask_host(id);
-            return;
-        }
-        // What an output leads to at once (the application writes more, a router on its own node answers) is an input
-        // like any other: the loop that runs already sees to it, however long such a chain is.
-        if core::mem::replace(&mut self.endpoints[id as usize].draining, true) {
-            return;
-        }
-        loop {
-            // The output stays where the engine put it: moving it about would cost as much as the rest.
-            match &self.endpoints[id as usize].engine.poll(self.now) {
-                Output::Transmit(pdu) => self.send(id, pdu),
-                Output::Event(event) => self.on_event(id, event),
-                Output::Timeout { at, .. } => {
-                    self.arm(id, *at);
-                    break;
-                }
-                Output::Idle => break,
-            }
-        }
-        self.endpoints[id as usize].draining = false;
-        self.record_endpoint(id);
-    }
-
-    /// Records the state of an endpoint of which every change is wanted.
-    #[inline]
-    pub(crate) fn record_endpoint(&mut self, id: EndpointId) {
-        let endpoint = &self.endpoints[id as usize];
-        if endpoint.watched {
-            self.record_flow_change(endpoint.flow);
-        }
-    }
-
-    /// Polls an endpoint's engine and sees to its timer.
-    #[inline]
-    pub(crate) fn poll(&mut self, id: EndpointId) -> AnyOutput {
-        let output = self.endpoints[id as usize].engine.poll(self.now);
-        if let Output::Timeout { at, .. } = output {
-            self.arm(id, at);
-        }
-        output
-    }
-
-    /// An endpoint's engine asks to be polled at `at`.
-    #[inline]
-    fn arm(&mut self, id: EndpointId, at: Time) {
-        debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
-        let endpoint = &mut self.endpoints[id as usize];
-        if at < endpoint.armed {
-            endpoint.armed = at;
-            self.wheel.push(at, Kind::Timer.key(id));
-        }
-    }
-
-    /// Puts a PDU into the network.
-    pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
-        let endpoint = &mut self.endpoints[id as usize];
-        let (way, gate) = (endpoint.way, endpoint.gate);
-        let size = endpoint.wire_size(pdu);
-        let mut flags = Flags::of_class(endpoint.class);
-        if !id.is_multiple_of(2) {
-            flags.set(Flags::BACKWARD);
-            if let Pdu::Sstp(sstp::Pdu::Pack(report)) = pdu {
-                self.on_accepted(id, report);
-            }
-        }
-        let endpoint = &mut self.endpoints[id as usize];
-        if flags.has(Flags::MARKABLE) && !is_first_time(pdu) {
-            flags.clear(Flags::MARKABLE);
-        }
-        let packet = Packet {
-            hop: way.route,
-            exit: way.exit,
-            connection: id / 2,
-            size,
-            serial: endpoint.serial,
-            sent_at: self.now,
-            incarnation: endpoint.incarnation,
-            flags,
-            ..Packet::EMPTY
+        let links = match &self.run {
+            Run::Untraced(run, _) => &run.network.names.links,
+            Run::Traced(run) => &run.network.names.links,
         };
-        endpoint.serial = endpoint.serial.wrapping_add(1);
-        self.conservation.sent += 1;
-        let packet = self.network.packets.insert(packet, pdu);
-        self.trace(Step::Sent, u32::MAX, packet);
-        if gate != NO_GATE {
-            self.tell_gate_of_data(id);
-        }
-        if way.first == NONE {
-            self.forward(packet);
-        } else {
-            self.offer(way.first, packet, size);
-        }
+        links.iter().map(|(name, from, to)| (name.as_str(), from.as_str(), to.as_str()))
     }
 
-    /// A receiver reports that it has accepted a segment.
-    #[inline(never)]
-    fn on_accepted(&mut self, id: EndpointId, report: &sstp::Report) {
-        if let Some(times) = self.endpoints[id as usize - 1].engine.segment_times() {
-            times.accept(self.now, report);
-        }
-    }
-
-    /// A packet reached the node of its endpoint.
-    #[inline]
-    pub(crate) fn deliver(&mut self, packet: u32) {
-        let id = self.network.packets.get(packet).destination();
-        if self.endpoints[id as usize].way.host == NONE {
-            self.hand_over(id, packet);
-        } else {
-            self.deliver_to_host(id, packet);
-        }
-    }
-
-    /// A packet reached its endpoint.
-    pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
-        let Packet { flags, sent_at, incarnation, cargo, .. } = *self.network.packets.get(packet);
-        self.note(packet, 1);
-        if flags.has(Flags::DAMAGED) {
-            self.conservation.lost += 1;
-            self.count_lost(packet);
-            self.network.packets.discard(packet);
-            return;
-        }
-        self.trace(Step::Delivered, u32::MAX, packet);
-        self.conservation.delivered += 1;
-        self.network.packets.discard(packet);
-        let endpoint = &mut self.endpoints[id as usize];
-        if endpoint.incarnation != incarnation {
-            // A late packet of a connection that has ended.
-            return;
-        }
-        let packets = &self.network.packets;
-        let is_counted = self.counting && !flags.has(Flags::BACKWARD) && packets.has_payload(cargo);
-        // What was discarded a moment ago can still be unpacked.
-        endpoint.engine.receive(self.now, packets.unpack(cargo), flags.has(Flags::MARKED));
-        if is_counted {
-            let flow = endpoint.flow;
-            self.count_arrived(flow, flags.has(Flags::MARKED), self.now.since(sent_at));
-        }
-        self.drain(id);
-    }
-
-    /// A queue or a wire did away with a packet.
-    pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
-        let connection = self.network.packets.get(packet).connection;
-        self.trace(step, link, packet);
-        self.note(packet, 2);
-        if step == Step::Dropped {
-            self.conservation.dropped += 1;
-            if self.counting && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
-                let flow = self.endpoints[connection as usize * 2].flow;
-                self.flows[flow as usize].counts.drops += 1;
-            }
-        } else {
-            self.conservation.lost += 1;
-        }
-        self.count_lost(packet);
-        self.network.packets.discard(packet);
-    }
-
-    /// A packet will not arrive: counts it if it is data.
-    #[cold]
-    fn count_lost(&mut self, packet: u32) {
-        let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
-        let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
-        if self.counting && is_data && self.network.packets.has_payload(cargo) {
-            let flow = self.endpoints[connection as usize * 2].flow;
-            self.flows[flow as usize].counts.lose();
-        }
-    }
-
-    /// Adds what became of a packet to the fingerprint.
-    #[inline]
-    fn note(&mut self, packet: u32, fate: u64) {
-        self.fingerprint =
-            self.fingerprint.wrapping_add(mix(self.now, self.network.packets.get(packet), fate));
-    }
-
-    #[inline]
-    pub(crate) fn trace(&mut self, step: Step, link: u32, packet: u32) {
-        if !T::ENABLED {
-            return;
-        }
-        let header = self.network.packets.get(packet);
-        let pdu = self.network.packets.pdu(packet);
-        self.tracer.record(&Record {
-            time: self.now,
-            step,
-            link,
-            packet: PacketId {
-                connection: header.connection,
-                incarnation: header.incarnation,
-                backward: header.flags.has(Flags::BACKWARD),
-                serial: header.serial,
-                router: header.flags.has(Flags::ROUTER),
-            },
-            flow: self.endpoints[header.connection as usize * 2].flow,
-            reply: self.connections[header.connection as usize].role == Role::Reply,
-            markable: header.flags.has(Flags::MARKABLE),
-            marked: header.flags.has(Flags::MARKED),
-            size: header.size,
-            pdu: &pdu,
-        });
-    }
-
-    /// Writes `bytes` at an endpoint, in pieces that a length can hold.
-    pub(crate) fn write(&mut self, id: EndpointId, mut bytes: u64) {
-        while bytes > 0 {
-            let piece = u32::try_from(bytes).unwrap_or(u32::MAX);
-            let now = self.now;
-            self.endpoints[id as usize].engine.command(now, Command::Write(Length(piece)));
-            bytes -= u64::from(piece);
+    /// Ends the run, here if it has not reached its end, and tells what was measured.
+    pub fn finish(self) -> (RunResult, T) {
+        let (result, Traced(tracer)) = self.run.finish();
+        let tracer: Box<dyn Any> = tracer;
+        match tracer.downcast::<T>() {
+            Ok(tracer) => (result, *tracer),
+            Err(_) => unreachable!("the tracer is the one that the run was built with"),
         }
     }
 }
 
-/// True if a PDU is data not sent before: retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
-fn is_first_time(pdu: &Pdu) -> bool {
-    matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
-}
+impl Run {
+    fn new(spec: &Spec, tracer: Traced) -> Result<Self, SpecError> {
+        Ok(if tracer.0.is_enabled() {
+            Self::Traced(Box::new(crate::build::build(spec, tracer)?))
+        } else {
+            Self::Untraced(Box::new(crate::build::build(spec, Untraced)?), tracer)
+        })
+    }
 
-/// The link of an event that is an arrival.
-#[inline]
-fn arrival(key: u32) -> Option<usize> {
-    (Kind::of(key) == Kind::Arrive).then_some((key & (MAX_ENTITIES - 1)) as usize)
-}
+    fn advance(&mut self, max_events: u64) -> Status {
+        match self {
+            Self::Untraced(run, _) => run.advance(max_events),
+            Self::Traced(run) => run.advance(max_events),
+        }
+    }
 
-/// Hashes a step of a packet. The sum of these over a run does not depend on the order of simultaneous events.
-#[inline]
-fn mix(time: Time, packet: &Packet, fate: u64) -> u64 {
-    let backward = u64::from(packet.flags.has(Flags::BACKWARD));
-    let who = u64::from(packet.connection) << 33 | u64::from(packet.serial) << 1 | backward;
-    let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fate << 62);
-    hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
+    fn finish(self) -> (RunResult, Traced) {
+        match self {
+            Self::Untraced(run, tracer) => (run.finish().0, tracer),
+            Self::Traced(run) => run.finish(),
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Packet traces: one record for every step of every packet.
 
 use crate::pdu::Pdu;
+use core::any::Any;
 use thalweg_proto::units::Time;
 
 /// A packet's identity: never used twice in a run, copies by a wire share it.
@@ -67,11 +68,13 @@ pub struct Record<'a> {
     pub pdu: &'a Pdu,
 }
 
-/// Receives the records of a run. The choice is made when the simulation is compiled, so that a run without a trace
-/// does not pay for it.
-pub trait Tracer {
-    /// False when records are not wanted at all.
-    const ENABLED: bool;
+/// Receives the records of a run.
+pub trait Tracer: Any {
+    /// False when records are not wanted at all. A simulation asks once, when it is built; one that records nothing is
+    /// not slowed down by what would record.
+    fn is_enabled(&self) -> bool {
+        true
+    }
     /// Takes one record.
     fn record(&mut self, record: &Record<'_>);
     /// A gate pauses a connection's sender, or lets it go on.
@@ -85,12 +88,16 @@ pub trait Tracer {
 pub struct NoTrace;
 
 impl Tracer for NoTrace {
-    const ENABLED: bool = false;
+    fn is_enabled(&self) -> bool {
+        false
+    }
     fn record(&mut self, _record: &Record<'_>) {}
 }
 
 impl<A: Tracer, B: Tracer> Tracer for (A, B) {
-    const ENABLED: bool = A::ENABLED || B::ENABLED;
+    fn is_enabled(&self) -> bool {
+        self.0.is_enabled() || self.1.is_enabled()
+    }
     fn record(&mut self, record: &Record<'_>) {
         self.0.record(record);
         self.1.record(record);
@@ -106,7 +113,9 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
 }
 
 impl<T: Tracer> Tracer for Option<T> {
-    const ENABLED: bool = T::ENABLED;
+    fn is_enabled(&self) -> bool {
+        self.as_ref().is_some_and(T::is_enabled)
+    }
     fn record(&mut self, record: &Record<'_>) {
         if let Some(tracer) = self {
             tracer.record(record);

@@ -1,13 +1,13 @@
 //! Transfers: how long they took, and how long they would have taken with the network to themselves.
 
 use crate::endpoint::{AnyEngine, Way};
+use crate::event_loop::EventLoop;
 use crate::flow::{Connection, Flow, NO_CONNECTION, Role};
 use crate::measure::{Histogram, Ratios};
 use crate::network::EXIT;
 use crate::packet::NONE;
 use crate::result::{SizeClass, Transfer, Transfers};
-use crate::simulation::Simulation;
-use crate::trace::Tracer;
+use crate::tracing::Tracing;
 use crate::workload::{Exchange, Workload};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -116,7 +116,7 @@ impl TransferList {
     }
 }
 
-impl<T: Tracer> Simulation<T> {
+impl<T: Tracing> EventLoop<T> {
     /// A flow's transfer over one connection has ended.
     pub(crate) fn complete(&mut self, flow: u32, size: u64, began: Time, ended: Time) {
         let ideal = self.ideal(flow, size, 0);

@@ -193,7 +193,6 @@ struct Messages {
 }
 
 impl Tracer for Messages {
-    const ENABLED: bool = true;
     fn record(&mut self, record: &Record<'_>) {
         self.sent += u64::from(record.packet.router && record.step == Step::Sent);
         self.dropped += u64::from(record.packet.router && record.step == Step::Dropped);

@@ -39,7 +39,6 @@ fn datagrams_over(jitter: Duration, overhead: Duration, access: bool) -> Spec {
 struct Arrivals(Vec<(f64, u32)>);
 
 impl Tracer for Arrivals {
-    const ENABLED: bool = true;
     fn record(&mut self, record: &Record<'_>) {
         if record.step == Step::Delivered {
             self.0.push((record.time.as_secs_f64() * 1e3, record.packet.serial));

@@ -212,8 +212,6 @@ fn frame(pdu: &Pdu) -> Frame {
 const SOURCE_QUENCH: u8 = 4;
 
 impl Tracer for QlogPackets {
-    const ENABLED: bool = true;
-
     fn record(&mut self, record: &Record<'_>) {
         if self.until.is_some() {
             return;

@@ -129,8 +129,6 @@ impl Sequence {
 }
 
 impl Tracer for Sequence {
-    const ENABLED: bool = true;
-
     fn record(&mut self, record: &Record<'_>) {
         if record.flow != self.view.flow {
             return;
