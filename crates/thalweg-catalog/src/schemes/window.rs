@@ -62,7 +62,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "idle-restart",
         Kind::Switch,
         "true",
-        "After an idle time longer than the time-out the controller starts afresh.",
+        "After an idle time longer than the time-out the controller starts afresh. Not bbr, which goes on at the rate that it \
+         knows.",
     ),
     key("nagle", Kind::Switch, "", "A packet that is not full waits while something is unacknowledged (RFC 896)."),
     key(
@@ -70,8 +71,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Switch,
         "false",
         "Packets that are sent for the first time may be marked by a queue in place of being dropped, and the sender takes a \
-         mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For slow-start, newreno, vegas and \
-         cubic; those of other schemes are never marked by a queue, but for dec-bit's, which always may be.",
+         mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For slow-start, newreno, vegas, \
+         cubic and bbr; those of other schemes are never marked by a queue, but for dec-bit's, which always may be.",
     )
     .usual_live("true", "a real path may mark where it would drop (for the schemes that can)"),
     key(
@@ -231,7 +232,7 @@ fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
         let help = if controller.feedback() == Some(FeedbackKind::DecBit) {
             "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
         } else {
-            "slow-start, newreno, vegas and cubic do; packets of others are never marked by a queue"
+            "slow-start, newreno, vegas, cubic and bbr do; packets of others are never marked by a queue"
         };
         let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
         faults.push(Fault { is_of_own: true, ..fault });

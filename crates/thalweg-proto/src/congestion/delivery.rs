@@ -70,7 +70,7 @@ pub struct Stamp {
     /// The departure of the packet (P.send_time).
     sent_at: Time,
     /// The application, not the path, limited what was sent (P.is_app_limited).
-    app_limited: bool,
+    pub app_limited: bool,
 }
 
 /// The rate sample of one acknowledgement (RS).
@@ -207,11 +207,21 @@ impl Sampler {
         self.lost += sample.bytes as u64;
     }
 
+    /// A mark of the network counts as the loss of `bytes`.
+    pub const fn on_marked(&mut self, bytes: u64) {
+        self.lost += bytes;
+    }
+
     /// The application has nothing more to send; `window` is the controller's, in segments. Samples of what is in flight
     /// say what the application wanted, unless the window is full.
     pub fn on_app_limited(&mut self, path: &Path, window: f64) {
         if f64::from(path.in_flight) < window {
-            self.app_limited = (self.delivered + path.in_flight_bytes).max(1);
+            self.mark_app_limited(path.in_flight_bytes);
         }
+    }
+
+    /// Samples of the `in_flight` bytes that are in flight say nothing of the path (MarkConnectionAppLimited).
+    pub fn mark_app_limited(&mut self, in_flight: u64) {
+        self.app_limited = (self.delivered + in_flight).max(1);
     }
 }

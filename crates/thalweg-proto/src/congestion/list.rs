@@ -27,6 +27,7 @@ macro_rules! controllers {
                 bbn: Bbn(Box<Bbn>), BbnConfig;
             }
             apart {
+                bbr;
             }
         }
     };

@@ -144,6 +144,8 @@ pub struct LossSample {
 pub struct LostSample {
     /// The state just before the loss was noticed.
     pub path: Path,
+    /// The number of its first byte in the stream.
+    pub sequence: u64,
     /// The payload of the segment in bytes.
     pub bytes: u32,
     /// The last departure of the segment.
@@ -196,6 +198,12 @@ pub trait Controller: Clone {
     /// All that was outstanding when the loss was noticed has been acknowledged.
     fn on_recovered(&mut self, path: &Path) {
         let _ = path;
+    }
+
+    /// True if [`on_undo`](Self::on_undo) should be called, for a controller that was `before` when it was first told of losses
+    /// that turned out to be none. By default where they made its window smaller.
+    fn undoes(&self, before: &Self) -> bool {
+        before.decision().window > self.decision().window
     }
 
     /// The losses that this controller was last told of turned out to be none: what was missing had only been late. `before`

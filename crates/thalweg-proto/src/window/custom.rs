@@ -214,6 +214,10 @@ impl<C: Controller> Controller for Checked<C> {
         self.look();
     }
 
+    fn undoes(&self, before: &Self) -> bool {
+        self.inner.undoes(&before.inner)
+    }
+
     fn on_undo(&mut self, before: Self, path: &Path) {
         self.inner.on_undo(before.inner, path);
         self.look();

@@ -13,7 +13,12 @@ pub(super) fn tell_lost<P: Payload, C: Controller>(
     record: &Record<P, C::PacketInfo>,
 ) {
     if record.sent_at >= renewed {
-        let sample = LostSample { path: *path, bytes: record.payload.len(), sent_at: record.sent_at };
+        let sample = LostSample {
+            path: *path,
+            sequence: record.start,
+            bytes: record.payload.len(),
+            sent_at: record.sent_at,
+        };
         controller.on_packet_lost(&sample, record.info);
     }
 }

@@ -214,7 +214,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// If nothing of the last episode was a loss, it leaves no trace.
     fn undo_mistake(&mut self, now: Time) {
         let Some(before) = self.undo().and_then(Undo::take) else { return };
-        if before.decision().window > self.controller.decision().window {
+        if self.controller.undoes(&before) {
             let path = self.path(now);
             self.controller.on_undo(before, &path);
         }

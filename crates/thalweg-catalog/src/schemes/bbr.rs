@@ -1,0 +1,86 @@
+//! BBR, version 3 (draft-ietf-ccwg-bbr).
+
+use super::window;
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Fault, Key, Kind, Range, Values, bind};
+use thalweg_proto::congestion::BbrConfig;
+use thalweg_proto::window::Recovery;
+
+/// BBR, version 3 (draft-ietf-ccwg-bbr).
+pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
+    "BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr).",
+    window::keys(KEYS, USUAL),
+)
+.checked(check);
+
+/// What the draft takes for granted: selective acknowledgement, and losses found by time, which it undoes where they were
+/// none.
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "sack"),
+    ("rack", "true"),
+    ("nagle", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key(
+        "loss-threshold",
+        Kind::Share,
+        "2 %",
+        "The share of a round trip's packets that may be lost while more bandwidth is probed for.",
+    )
+    .within(SHARE, "the draft's is 2 %")
+    .peer(Range::between(0.0, 0.5)),
+    key("beta", Kind::Number, "0.7", "What a round trip with losses multiplies the short-term bounds by, at the least.")
+        .within(Range::between(0.0, 1.0).above().below(), "the draft's is 0.7")
+        .peer(Range::between(0.01, 0.99)),
+    key(
+        "headroom",
+        Kind::Share,
+        "15 %",
+        "The share of the long-term bound of what is in flight that is left to others between probes.",
+    )
+    .within(SHARE, "the draft's is 15 %")
+    .peer(Range::between(0.0, 0.9)),
+    key(
+        "precautionary",
+        Kind::Switch,
+        "true",
+        "After a probe that lost too much, the next one ends as soon as it has as much in flight.",
+    ),
+    key(
+        "offload-quanta",
+        Kind::Count,
+        "1",
+        "Quanta of a millisecond each that may always be in flight, for hosts that batch: 1 as for QUIC, 3 as for TCP with \
+         segmentation offload.",
+    )
+    .within(Range::between(1.0, 64.0), "one quantum is what a sender has to have in flight to send at all")
+    .peer(Range::between(1.0, 64.0)),
+];
+
+const SHARE: Range = Range::between(0.0, 1.0).below();
+
+bind!(BbrConfig {
+    initial_window: "initial-window",
+    loss_threshold: "loss-threshold",
+    beta: "beta",
+    headroom: "headroom",
+    precautionary: "precautionary",
+    offload_quanta: "offload-quanta",
+    ecn: "ecn",
+});
+
+fn check(values: &Values) -> Vec<Fault> {
+    if values.take("recovery") == Some(Recovery::Sack) {
+        return Vec::new();
+    }
+    let what = "BBR measures rates by what each acknowledgement tells of, which takes selective acknowledgements";
+    vec![Fault::new("recovery", what).help("leave `recovery` out, or set it to \"sack\"")]
+}

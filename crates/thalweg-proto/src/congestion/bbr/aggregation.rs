@@ -1,0 +1,104 @@
+//! How much more than expected is acknowledged at once ("BBR.extra_acked").
+
+use super::{Acked, Bbr};
+use crate::units::Time;
+
+/// A value counts for so many round trips after its own once Startup is over (ExtraAckedFilterLen).
+const ROUNDS: usize = 10;
+/// A value counts for so many in Startup.
+const STARTUP_ROUNDS: usize = 1;
+
+/// The degree of aggregation of acknowledgements.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Aggregation {
+    /// BBR.extra_acked_interval_start.
+    pub since: Time,
+    /// BBR.extra_acked_delivered, in bytes.
+    delivered: f64,
+    /// The most of each of the last round trips, in a ring by number of the round (BBR.extra_acked_filter).
+    most: [f64; ROUNDS + 1],
+    round: u64,
+    /// The most of those that count (BBR.extra_acked), in bytes.
+    pub extra: f64,
+}
+
+impl Aggregation {
+    fn slot(round: u64) -> usize {
+        (round % (ROUNDS as u64 + 1)) as usize
+    }
+
+    /// The bytes beyond what is expected at the rate `bw` when `acked` more are acknowledged (UpdateACKAggregation).
+    fn beyond(&mut self, now: Time, bw: f64, acked: f64) -> f64 {
+        let mut expected = bw * now.since(self.since).as_secs_f64();
+        if self.delivered <= expected {
+            (self.delivered, self.since, expected) = (0.0, now, 0.0);
+        }
+        self.delivered += acked;
+        self.delivered - expected
+    }
+
+    /// A value of `round`, and all that count: those up to `rounds` round trips old.
+    fn add(&mut self, round: u64, extra: f64, rounds: usize) {
+        if round != self.round {
+            for passed in (self.round + 1..=round).rev().take(ROUNDS + 1) {
+                self.most[Self::slot(passed)] = 0.0;
+            }
+            self.round = round;
+            let counted = (0..=rounds as u64).filter_map(|ago| round.checked_sub(ago));
+            self.extra = counted.map(|round| self.most[Self::slot(round)]).fold(0.0, f64::max);
+        }
+        let most = &mut self.most[Self::slot(round)];
+        *most = most.max(extra);
+        self.extra = self.extra.max(extra);
+    }
+}
+
+impl Bbr {
+    /// UpdateACKAggregation().
+    pub(super) fn update_aggregation(&mut self, ack: &Acked) {
+        let extra = self.aggregation.beyond(ack.now, self.bw, ack.rs.newly_acked as f64).min(self.cwnd);
+        let rounds = if self.full_bw.reached { ROUNDS } else { STARTUP_ROUNDS };
+        self.aggregation.add(self.sampler.rounds(), extra, rounds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Duration;
+
+    /// "BBR.extra_acked": what is acknowledged beyond bw times the interval, which begins anew when acknowledgements fall
+    /// behind. At 1000 B/s, 500 B at once are 500 B more than expected; 100 ms later 100 B were expected and 800 B came.
+    #[test]
+    fn what_comes_at_once_is_more_than_expected() {
+        let at = |millis| Time::ZERO + Duration::from_millis(millis);
+        let mut aggregation = Aggregation { since: at(0), ..Aggregation::default() };
+        assert!((aggregation.beyond(at(0), 1000.0, 500.0) - 500.0).abs() < 1e-9);
+        assert!((aggregation.beyond(at(100), 1000.0, 300.0) - 700.0).abs() < 1e-9);
+        // 800 B are expected within 800 ms: the interval begins anew.
+        assert!((aggregation.beyond(at(800), 1000.0, 50.0) - 50.0).abs() < 1e-9);
+        assert_eq!(aggregation.since, at(800));
+    }
+
+    /// "BBR.extra_acked": the maximum over 1 round trip in Startup and 10 after.
+    #[test]
+    fn values_count_for_ten_round_trips() {
+        let mut aggregation = Aggregation::default();
+        aggregation.add(5, 700.0, ROUNDS);
+        for round in 6..=15 {
+            aggregation.add(round, 100.0, ROUNDS);
+            assert!((aggregation.extra - 700.0).abs() < 1e-9, "round {round}");
+        }
+        aggregation.add(16, 100.0, ROUNDS);
+        assert!((aggregation.extra - 100.0).abs() < 1e-9);
+        let mut startup = Aggregation::default();
+        startup.add(1, 700.0, STARTUP_ROUNDS);
+        startup.add(2, 10.0, STARTUP_ROUNDS);
+        assert!((startup.extra - 700.0).abs() < 1e-9);
+        startup.add(3, 10.0, STARTUP_ROUNDS);
+        assert!((startup.extra - 10.0).abs() < 1e-9);
+        // A gap of many rounds leaves nothing behind.
+        startup.add(1_000_000, 3.0, STARTUP_ROUNDS);
+        assert!((startup.extra - 3.0).abs() < 1e-9);
+    }
+}

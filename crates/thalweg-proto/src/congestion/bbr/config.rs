@@ -1,0 +1,54 @@
+//! The options of BBR.
+
+use super::Bbr;
+use crate::congestion::ConfigureController;
+
+/// The configuration of [`Bbr`]: what the draft leaves to implementations, and what experiments change. Its other constants
+/// stand with the rules that use them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BbrConfig {
+    /// The window at the start, in segments; at least 1 (C.InitialCwnd; 10 in RFC 6928).
+    pub initial_window: f64,
+    /// The share of a round trip's packets that may be lost while more bandwidth is probed for (LossThresh), in `0..1`.
+    pub loss_threshold: f64,
+    /// The share that is left of the short-term bounds after each round trip with a loss (Beta), in `0..=1`.
+    pub beta: f64,
+    /// The share of the long-term bound of what is in flight that is left free for others (Headroom), in `0..1`.
+    pub headroom: f64,
+    /// After a probe that lost too much, the next one ends as soon as it has as much in flight ("Precautionary Bandwidth
+    /// Probing").
+    pub precautionary: bool,
+    /// The number of send quanta that are always allowed in flight, for hosts that batch: 1 as for QUIC, 3 as for TCP with
+    /// segmentation offload.
+    pub offload_quanta: u32,
+    /// A mark of the network counts as the loss of what the marked acknowledgement acknowledges.
+    pub ecn: bool,
+}
+
+impl Default for BbrConfig {
+    fn default() -> Self {
+        Self {
+            initial_window: 10.0,
+            loss_threshold: 0.02,
+            beta: 0.7,
+            headroom: 0.15,
+            precautionary: true,
+            offload_quanta: 1,
+            ecn: false,
+        }
+    }
+}
+
+impl ConfigureController for BbrConfig {
+    type Controller = Bbr;
+
+    const NAME: &'static str = "bbr";
+
+    fn make(&self) -> Bbr {
+        Bbr::new(self)
+    }
+
+    fn answers_marks(&self) -> bool {
+        true
+    }
+}

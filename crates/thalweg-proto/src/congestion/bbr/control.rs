@@ -1,0 +1,112 @@
+//! What is allowed: pacing rate, send quantum and congestion window ("Updating Control Parameters").
+
+use super::{Acked, Bbr, BbrState};
+use crate::units::Duration;
+
+/// The share of the estimated bandwidth that is left unused on average (PacingMarginPercent).
+const PACING_MARGIN: f64 = 0.01;
+/// A quantum takes so many seconds ("Send Quantum").
+const QUANTUM_SECONDS: f64 = 1e-3;
+/// The largest quantum in bytes.
+const MOST_QUANTUM: f64 = 65_536.0;
+/// The round-trip time before one is known, in seconds ("Pacing Rate").
+const UNKNOWN_RTT: f64 = 1e-3;
+/// The least window in segments, with which a receiver may acknowledge every other packet (MinPipeCwnd).
+const MIN_PIPE: f64 = 4.0;
+
+/// Whether the window was the limit in this round trip or the last (C.is_cwnd_limited).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CwndLimited {
+    now: bool,
+    before: bool,
+}
+
+impl CwndLimited {
+    pub fn get(self) -> bool {
+        self.now || self.before
+    }
+
+    pub fn note(&mut self, full: bool) {
+        self.now |= full;
+    }
+
+    pub fn next_round(&mut self) {
+        (self.before, self.now) = (self.now, false);
+    }
+}
+
+impl Bbr {
+    /// C.InitialCwnd, in bytes.
+    pub(super) fn initial_cwnd(&self) -> f64 {
+        self.config.initial_window * self.smss
+    }
+
+    /// BBR.MinPipeCwnd, in bytes.
+    pub(super) fn min_pipe_cwnd(&self) -> f64 {
+        MIN_PIPE * self.smss
+    }
+
+    /// InitPacingRate(): the initial window in a round trip, so fast that it doubles in one.
+    pub(super) fn init_pacing_rate(&mut self, smoothed_rtt: Duration) {
+        let seconds = if smoothed_rtt.is_zero() { UNKNOWN_RTT } else { smoothed_rtt.as_secs_f64() };
+        self.pacing_rate = BbrState::Startup.pacing_gain() * self.initial_cwnd() / seconds;
+    }
+
+    /// SetPacingRateWithGain(). Before the pipe was full for the first time, the rate only grows.
+    pub(super) fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bw * (1.0 - PACING_MARGIN);
+        if rate > self.pacing_rate || self.full_bw.reached && rate > 0.0 {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// SetSendQuantum().
+    pub(super) fn set_send_quantum(&mut self) {
+        self.send_quantum = (self.pacing_rate * QUANTUM_SECONDS).min(MOST_QUANTUM).max(2.0 * self.smss);
+    }
+
+    /// UpdateMaxInflight(), in bytes.
+    fn max_inflight(&self) -> f64 {
+        let inflight = self.bdp_multiple(self.bw, self.state.cwnd_gain());
+        self.quantization_budget(inflight + self.aggregation.extra)
+    }
+
+    /// SetCwnd().
+    pub(super) fn set_cwnd(&mut self, ack: &Acked) {
+        let max_inflight = self.max_inflight();
+        let grown = self.cwnd + ack.rs.newly_acked as f64;
+        if self.full_bw.reached {
+            self.cwnd = grown.min(max_inflight);
+        } else if self.cwnd < max_inflight || (self.sampler.delivered() as f64) < self.initial_cwnd() {
+            self.cwnd = grown;
+        }
+        self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
+        if self.state == BbrState::ProbeRtt {
+            // BoundCwndForProbeRTT().
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        self.bound_cwnd();
+    }
+
+    /// BoundCwndForModel().
+    fn bound_cwnd(&mut self) {
+        let longterm = match self.state {
+            BbrState::Startup | BbrState::Drain => f64::INFINITY,
+            BbrState::ProbeDown | BbrState::ProbeRefill | BbrState::ProbeUp => self.inflight_longterm,
+            BbrState::ProbeCruise | BbrState::ProbeRtt => self.inflight_with_headroom(),
+        };
+        let cap = longterm.min(self.inflight_shortterm).max(self.min_pipe_cwnd());
+        self.cwnd = self.cwnd.min(cap);
+    }
+
+    /// SaveCwnd(): the last window that neither loss nor ProbeRTT made smaller.
+    pub(super) fn save_cwnd(&mut self) {
+        let is_good = !self.loss.is_in_recovery() && self.state != BbrState::ProbeRtt;
+        self.prior_cwnd = if is_good { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+    }
+
+    /// RestoreCwnd().
+    pub(super) fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}

@@ -1,0 +1,209 @@
+//! ProbeBW: the cycle of DOWN, CRUISE, REFILL and UP ("ProbeBW Algorithm Details").
+
+use super::{Acked, Bbr, BbrState};
+use crate::random::Stream;
+use crate::units::{Duration, Time};
+
+/// The shortest time between probes; up to one second more is drawn ("Time Scale for Bandwidth Probing").
+const LEAST_WAIT: f64 = 2.0;
+/// A probe begins at the latest after so many round trips, so that CUBIC and Reno keep their share.
+const MOST_ROUNDS: f64 = 63.0;
+/// The additive increase of the long-term bound is doubled so many times at most.
+const MOST_DOUBLINGS: u32 = 30;
+
+/// What acknowledgements tell, as to probing for bandwidth (BBR.ack_phase).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AckPhase {
+    /// Nothing.
+    #[default]
+    Init,
+    /// The pipe is being filled.
+    Refilling,
+    /// More is in flight, of which nothing is known yet.
+    Starting,
+    /// What became of more in flight.
+    Feedback,
+    /// What becomes of the last of it.
+    Stopping,
+}
+
+/// The state of ProbeBW.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cycle {
+    pub ack_phase: AckPhase,
+    /// Samples come from a probe (BBR.is_bw_probe_sample).
+    pub is_probe_sample: bool,
+    /// The last probe lost too much (BBR.prev_probe_too_high).
+    pub too_high: bool,
+    /// The last probe was stopped early (BBR.prev_probe_precautionary).
+    pub precautionary: bool,
+    /// BBR.bw_probe_up_acked, in bytes.
+    up_acked: f64,
+    /// BBR.probe_up_acked_per_inc, in bytes.
+    pub up_acked_per_inc: f64,
+    /// BBR.bw_probe_up_rounds.
+    up_rounds: u32,
+    /// BBR.rounds_since_probe_up.
+    pub rounds_since_up: u32,
+    /// BBR.bw_probe_wait.
+    pub wait: Duration,
+    /// BBR.cycle_stamp.
+    pub since: Time,
+}
+
+impl Default for Cycle {
+    fn default() -> Self {
+        Self {
+            ack_phase: AckPhase::Init,
+            is_probe_sample: false,
+            too_high: false,
+            precautionary: false,
+            up_acked: 0.0,
+            up_acked_per_inc: f64::INFINITY,
+            up_rounds: 0,
+            rounds_since_up: 0,
+            wait: Duration::ZERO,
+            since: Time::ZERO,
+        }
+    }
+}
+
+impl Bbr {
+    /// StartProbeBW_DOWN().
+    pub(super) fn start_down(&mut self, now: Time) {
+        self.reset_congestion_signals();
+        self.cycle.up_acked_per_inc = f64::INFINITY;
+        self.pick_probe_wait(now);
+        self.cycle.since = now;
+        self.cycle.ack_phase = AckPhase::Stopping;
+        self.sampler.start_round();
+        self.enter(BbrState::ProbeDown);
+    }
+
+    /// PickProbeWait(). What is drawn follows from what the flow has seen, to the picosecond, so that flows of one bottleneck
+    /// draw apart and a run is the same each time.
+    fn pick_probe_wait(&mut self, now: Time) {
+        let mut stream = Stream::new(now.as_picos(), "bbr-probe-wait", self.sampler.delivered());
+        self.cycle.rounds_since_up = stream.below(2) as u32;
+        self.cycle.wait = Duration::from_secs_f64(LEAST_WAIT + stream.unit());
+    }
+
+    /// StartProbeBW_REFILL().
+    pub(super) fn start_refill(&mut self) {
+        self.reset_short_term();
+        self.cycle.up_rounds = 0;
+        self.cycle.up_acked = 0.0;
+        self.cycle.precautionary = false;
+        self.cycle.ack_phase = AckPhase::Refilling;
+        self.sampler.start_round();
+        self.enter(BbrState::ProbeRefill);
+    }
+
+    /// StartProbeBW_UP().
+    fn start_up(&mut self, ack: &Acked) {
+        self.cycle.is_probe_sample = true;
+        self.cycle.ack_phase = AckPhase::Starting;
+        self.sampler.start_round();
+        self.full_bw.reset(ack.rate);
+        self.enter(BbrState::ProbeUp);
+        self.raise_slope();
+    }
+
+    /// UpdateProbeBWCyclePhase().
+    pub(super) fn update_cycle(&mut self, ack: &Acked) {
+        if !self.full_bw.reached || self.adapt_long_term(ack) {
+            return;
+        }
+        match self.state {
+            BbrState::ProbeDown | BbrState::ProbeCruise if self.is_time_to_probe(ack.now) => {
+                self.start_refill();
+            }
+            BbrState::ProbeDown if self.is_time_to_cruise(ack.in_flight) => self.enter(BbrState::ProbeCruise),
+            // One round trip of REFILL.
+            BbrState::ProbeRefill if ack.rs.round_start => self.start_up(ack),
+            BbrState::ProbeUp => {
+                if self.is_time_to_go_down(ack) {
+                    self.cycle.too_high = false;
+                    self.start_down(ack.now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// IsTimeToProbeBW(): after the time that was drawn, or as many round trips as a Reno flow would take.
+    fn is_time_to_probe(&self, now: Time) -> bool {
+        let rounds = (self.target_inflight() / self.smss).min(MOST_ROUNDS);
+        now.since(self.cycle.since) > self.cycle.wait || f64::from(self.cycle.rounds_since_up) >= rounds
+    }
+
+    /// IsTimeToCruise().
+    fn is_time_to_cruise(&self, in_flight: f64) -> bool {
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw.get(), 1.0)
+    }
+
+    /// IsTimeToGoDown().
+    fn is_time_to_go_down(&mut self, ack: &Acked) -> bool {
+        if self.config.precautionary && self.cycle.too_high && ack.in_flight >= self.inflight_longterm {
+            self.cycle.precautionary = true;
+            return true;
+        }
+        if self.cwnd_limited.get() && self.cwnd >= self.inflight_longterm {
+            // What is measured is the bound, not the path.
+            self.full_bw.reset(ack.rate);
+            return false;
+        }
+        self.full_bw.now
+    }
+
+    /// AdaptLongTermModel(): true if it decided which state is next.
+    fn adapt_long_term(&mut self, ack: &Acked) -> bool {
+        if self.cycle.ack_phase == AckPhase::Starting && ack.rs.round_start {
+            self.cycle.ack_phase = AckPhase::Feedback;
+        }
+        if self.cycle.ack_phase == AckPhase::Stopping && ack.rs.round_start {
+            self.cycle.is_probe_sample = false;
+            self.cycle.ack_phase = AckPhase::Init;
+            if self.state.is_probe_bw() {
+                if !ack.rs.app_limited {
+                    self.max_bw.advance();
+                }
+                if self.cycle.precautionary && !self.cycle.too_high {
+                    self.start_refill();
+                    return true;
+                }
+            }
+        }
+        if self.inflight_longterm.is_finite() && !self.is_inflight_too_high(ack.rs.tx_in_flight, ack.rs.lost)
+        {
+            self.inflight_longterm = self.inflight_longterm.max(ack.rs.tx_in_flight as f64);
+            if self.state == BbrState::ProbeUp {
+                self.probe_upward(ack);
+            }
+        }
+        false
+    }
+
+    /// RaiseInflightLongtermSlope(): in each round trip the bound grows by twice as many segments as in the one before.
+    fn raise_slope(&mut self) {
+        let growth = f64::from(1_u32 << self.cycle.up_rounds);
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);
+        self.cycle.up_acked_per_inc = (self.cwnd / growth).max(self.smss);
+    }
+
+    /// ProbeInflightLongtermUpward().
+    fn probe_upward(&mut self, ack: &Acked) {
+        if !self.cwnd_limited.get() || self.cwnd < self.inflight_longterm {
+            return;
+        }
+        self.cycle.up_acked += ack.rs.newly_acked as f64;
+        if self.cycle.up_acked >= self.cycle.up_acked_per_inc {
+            let segments = (self.cycle.up_acked / self.cycle.up_acked_per_inc).floor();
+            self.cycle.up_acked -= segments * self.cycle.up_acked_per_inc;
+            self.inflight_longterm += segments * self.smss;
+        }
+        if ack.rs.round_start {
+            self.raise_slope();
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The shortest round-trip time, and ProbeRTT, which shows it ("ProbeRTT").
+
+use super::probe_bw::AckPhase;
+use super::{Acked, Bbr, BbrState};
+use crate::units::{Duration, Time};
+
+/// The share of the bandwidth-delay product in flight meanwhile (ProbeRTTCwndGain).
+pub(super) const CWND_GAIN: f64 = 0.5;
+/// The time for which so little is in flight at least (ProbeRTTDuration).
+const DURATION: Duration = Duration::from_millis(200);
+/// The time between two, where nothing shorter is seen otherwise (ProbeRTTInterval).
+const INTERVAL: Duration = Duration::from_secs(5);
+/// The time for which a round trip counts (MinRTTFilterLen).
+const FILTER: Duration = Duration::from_secs(10);
+
+/// The shortest round-trip time, and when it is to be looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinRtt {
+    /// BBR.min_rtt.
+    pub rtt: Duration,
+    /// The same in seconds; `None` before the first.
+    pub seconds: Option<f64>,
+    /// BBR.min_rtt_stamp.
+    pub stamp: Time,
+    /// BBR.probe_rtt_min_delay.
+    pub probe_delay: Duration,
+    /// BBR.probe_rtt_min_stamp.
+    pub probe_stamp: Time,
+    /// BBR.probe_rtt_expired.
+    pub expired: bool,
+    /// BBR.probe_rtt_done_stamp; `None` until little enough is in flight.
+    pub done: Option<Time>,
+    /// BBR.probe_rtt_round_done.
+    pub round_done: bool,
+}
+
+impl Default for MinRtt {
+    fn default() -> Self {
+        Self {
+            rtt: Duration::MAX,
+            seconds: None,
+            stamp: Time::ZERO,
+            probe_delay: Duration::MAX,
+            probe_stamp: Time::ZERO,
+            expired: false,
+            done: None,
+            round_done: false,
+        }
+    }
+}
+
+impl MinRtt {
+    /// UpdateMinRTT().
+    pub fn update(&mut self, now: Time, rtt: Option<Duration>) {
+        self.expired = now.since(self.probe_stamp) > INTERVAL;
+        if let Some(rtt) = rtt
+            && (rtt < self.probe_delay || self.expired)
+        {
+            (self.probe_delay, self.probe_stamp) = (rtt, now);
+        }
+        if self.probe_delay < self.rtt || now.since(self.stamp) > FILTER {
+            (self.rtt, self.stamp) = (self.probe_delay, self.probe_stamp);
+            self.seconds = (self.rtt < Duration::MAX).then(|| self.rtt.as_secs_f64());
+        }
+    }
+}
+
+impl Bbr {
+    /// CheckProbeRTT().
+    pub(super) fn check_probe_rtt(&mut self, ack: &Acked) {
+        if self.state != BbrState::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
+            self.save_cwnd();
+            self.enter(BbrState::ProbeRtt);
+            self.min_rtt.done = None;
+            self.cycle.ack_phase = AckPhase::Stopping;
+            self.sampler.start_round();
+        }
+        if self.state == BbrState::ProbeRtt {
+            self.handle_probe_rtt(ack);
+        }
+        if ack.rs.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    /// HandleProbeRTT().
+    fn handle_probe_rtt(&mut self, ack: &Acked) {
+        // Rates measured meanwhile say nothing of the path.
+        self.sampler.mark_app_limited(ack.in_flight as u64);
+        if self.min_rtt.done.is_some() {
+            self.min_rtt.round_done |= ack.rs.round_start;
+            if self.min_rtt.round_done {
+                self.check_probe_rtt_done(ack.now);
+            }
+        } else if ack.in_flight <= self.probe_rtt_cwnd() {
+            self.min_rtt.done = Some(ack.now + DURATION);
+            self.min_rtt.round_done = false;
+            self.sampler.start_round();
+        }
+    }
+
+    /// CheckProbeRTTDone().
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
+        if self.min_rtt.done.is_some_and(|done| now > done) {
+            self.min_rtt.probe_stamp = now;
+            self.restore_cwnd();
+            self.exit_probe_rtt(now);
+        }
+    }
+
+    /// ExitProbeRTT().
+    fn exit_probe_rtt(&mut self, now: Time) {
+        self.reset_short_term();
+        if self.full_bw.reached {
+            // The next probe is a whole cycle away; that nothing is queued is known.
+            self.start_down(now);
+            self.enter(BbrState::ProbeCruise);
+        } else {
+            self.enter(BbrState::Startup);
+        }
+    }
+
+    /// ProbeRTTCwnd(), in bytes.
+    pub(super) fn probe_rtt_cwnd(&self) -> f64 {
+        self.bdp_multiple(self.bw, CWND_GAIN).max(self.min_pipe_cwnd())
+    }
+}

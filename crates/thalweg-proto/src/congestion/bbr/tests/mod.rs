@@ -1,0 +1,76 @@
+//! Tests of BBR: the 22 cases of the draft's appendix ("BBR Example Test Cases") over a range of paths, each named by the title
+//! of its section.
+
+mod changes;
+mod path;
+mod probe_rtt;
+mod probing;
+mod spurious;
+mod startup;
+
+use super::BbrState;
+use crate::units::{Duration, Rate, Time};
+use path::{Path, Setup};
+
+/// The paths of the cases, in Mbit/s and ms: the appendix asks for a variety.
+const PATHS: [(u64, u64); 12] = [
+    (1, 1),
+    (1, 20),
+    (1, 100),
+    (1, 600),
+    (100, 1),
+    (100, 20),
+    (100, 100),
+    (100, 600),
+    (10_000, 1),
+    (10_000, 20),
+    (10_000, 100),
+    (10_000, 600),
+];
+
+/// All paths.
+fn paths() -> impl Iterator<Item = Setup> {
+    PATHS.iter().map(|&(mbits, millis)| Setup::new(mbits, millis))
+}
+
+/// Those on which at least so many segments are in flight when they are full: fewer are too coarse for rules about shares of
+/// them.
+fn paths_of(segments: f64) -> impl Iterator<Item = Setup> {
+    paths().filter(move |setup| setup.bdp() >= segments * f64::from(setup.segment))
+}
+
+/// The estimated bandwidth as a part of the path's (BBR.max_bw).
+fn found(path: &Path) -> f64 {
+    path.see(|bbr| bbr.max_bw.get()) * 8.0 / path.setup.rate.as_f64()
+}
+
+/// Says of which path a failure is, and how BBR sees it.
+fn name(path: &Path) -> String {
+    let bbr = path.bbr();
+    format!(
+        "{} with {}, at {:.4} s: {:?} after {} rounds, in flight {}, window {}, bandwidth {} of {}, bounds {} {} {}, {:?}, {:?}, {:?}",
+        path.setup.rate,
+        path.setup.rtt,
+        path.now.as_secs_f64(),
+        bbr.state,
+        bbr.sampler.rounds(),
+        path.in_flight(),
+        bbr.cwnd,
+        bbr.bw,
+        bbr.max_bw.get(),
+        bbr.bw_shortterm,
+        bbr.inflight_shortterm,
+        bbr.inflight_longterm,
+        bbr.full_bw,
+        bbr.cycle,
+        bbr.loss,
+    )
+}
+
+/// The application offers this part of the path's rate, in writes of whole segments a quarter round trip or more apart.
+fn offer(path: &mut Path, part: f64) {
+    let bytes = part * path.setup.rate.as_f64() / 8.0;
+    let segment = f64::from(path.setup.segment);
+    let each = (bytes * path.setup.rtt.as_secs_f64() / 4.0 / segment).ceil().max(1.0) * segment;
+    path.limit_application(Duration::from_secs_f64(each / bytes), each as u32);
+}

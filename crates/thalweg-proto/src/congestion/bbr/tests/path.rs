@@ -1,0 +1,421 @@
+//! A path for tests: a sender with BBR, a bottleneck, a receiver, and a look at all that BBR knows.
+
+use crate::congestion::bbr::{Bbr, BbrConfig, BbrState};
+use crate::congestion::delivery::Stamp;
+use crate::congestion::{
+    AckSample, Controller, Decision, LossSample, LostSample, Path as PathState, SentSample,
+};
+use crate::payload::Length;
+use crate::transport::Input;
+use crate::units::{Bytes, Duration, Rate, Time};
+use crate::window::{
+    Ack, DelayedAck, Pdu, RackConfig, Receiver, ReceiverConfig, Segment, Sender, SenderConfig,
+};
+use crate::{Engine, Output};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// BBR where a test can see it.
+#[derive(Clone, Debug)]
+struct Watched(Arc<Mutex<Bbr>>);
+
+impl Watched {
+    fn bbr(&self) -> std::sync::MutexGuard<'_, Bbr> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Controller for Watched {
+    type PacketInfo = Stamp;
+
+    fn on_sent(&mut self, sample: &SentSample) -> Stamp {
+        self.bbr().on_sent(sample)
+    }
+    fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
+        self.bbr().on_ack(sample, stamp);
+    }
+    fn on_loss(&mut self, sample: &LossSample) {
+        self.bbr().on_loss(sample);
+    }
+    fn on_packet_lost(&mut self, sample: &LostSample, stamp: Stamp) {
+        self.bbr().on_packet_lost(sample, stamp);
+    }
+    fn on_app_limited(&mut self, path: &PathState) {
+        self.bbr().on_app_limited(path);
+    }
+    fn undoes(&self, _before: &Self) -> bool {
+        true
+    }
+    fn on_undo(&mut self, _before: Self, path: &PathState) {
+        let before = self.bbr().clone();
+        self.bbr().on_undo(before, path);
+    }
+    fn decision(&self) -> Decision {
+        self.bbr().decision()
+    }
+}
+
+/// The network of a test, with what it does to each packet.
+pub struct Setup {
+    pub rate: Rate,
+    pub rtt: Duration,
+    /// The queue of the bottleneck, in bandwidth-delay products.
+    pub buffer: f64,
+    pub segment: u32,
+    pub config: BbrConfig,
+    /// The receiver acknowledges every other packet.
+    pub delayed_acks: bool,
+}
+
+impl Setup {
+    /// A path with a queue of two bandwidth-delay products, and with segments so large that no more than 20 000 leave a second:
+    /// how long a test takes does not depend on the rate.
+    pub fn new(mbits: u64, millis: u64) -> Self {
+        let rate = Rate::from_mbits_per_sec(mbits);
+        let segment = (rate.as_bits_per_sec() / 8 / 20_000).max(1448) as u32;
+        Self {
+            rate,
+            rtt: Duration::from_millis(millis),
+            buffer: 2.0,
+            segment,
+            config: BbrConfig::default(),
+            delayed_acks: false,
+        }
+    }
+
+    pub fn bdp(&self) -> f64 {
+        self.rate.as_f64() / 8.0 * self.rtt.as_secs_f64()
+    }
+
+    pub fn build(self) -> Path {
+        Path::new(self)
+    }
+
+    /// The same without ProbeRTT, which on long paths comes before ProbeBW's cycle is over.
+    pub fn build_shrinking(self) -> Path {
+        let mut path = Path::new(self);
+        path.shrinks = true;
+        path
+    }
+}
+
+enum Event {
+    /// The first packet of the queue has left the bottleneck.
+    Served,
+    Segment(Segment<Length>),
+    Ack(Ack),
+    Poll,
+    Acknowledge,
+    Write,
+}
+
+/// Tells of a packet, by the number of its departure, whether the path loses it.
+type Lose = Box<dyn FnMut(u64, Time) -> bool>;
+/// Tells of a packet how much later than others it arrives.
+type Delay = Box<dyn FnMut(u64, Time) -> Duration>;
+
+/// A path with a flow on it.
+pub struct Path {
+    pub now: Time,
+    pub setup: Setup,
+    bbr: Arc<Mutex<Bbr>>,
+    sender: Sender<Length, Watched>,
+    receiver: Receiver<Length>,
+    events: BTreeMap<(Time, u64), Event>,
+    order: u64,
+    poll_at: Time,
+    /// What waits for the bottleneck or is being sent by it, and how much later than others it arrives.
+    queue: VecDeque<(Segment<Length>, Duration)>,
+    queued: u64,
+    departures: u64,
+    /// Bytes that the bottleneck let through.
+    pub through: u64,
+    pub dropped: u64,
+    pub sent: u64,
+    pub lose: Lose,
+    pub delay: Delay,
+    /// Nothing arrives before; what waits for that arrives in its order.
+    pub held_until: Time,
+    /// The path becomes a thousandth shorter each second: round trips without a queue are always the shortest, so that there is
+    /// no ProbeRTT while there are such.
+    pub shrinks: bool,
+    /// Acknowledgements arrive in groups, at multiples of this time.
+    pub ack_slot: Duration,
+    /// A bucket of tokens in place of a queue: the rate and the size in bytes.
+    pub policer: Option<(Rate, f64)>,
+    tokens: f64,
+    tokens_at: Time,
+    /// The application writes so many bytes each time; `None` has always something to send.
+    app: Option<(Duration, u32)>,
+}
+
+impl Path {
+    fn new(setup: Setup) -> Self {
+        let bbr = Arc::new(Mutex::new(Bbr::new(&setup.config)));
+        let rack = RackConfig { undo: true, tail_probe: true, max_ack_delay: Duration::ZERO };
+        let sender = SenderConfig { segment: setup.segment, rack: Some(rack), ..SenderConfig::default() };
+        let delayed = DelayedAck { delay: Duration::from_millis(40), every: 2 };
+        let receiver = ReceiverConfig {
+            report_arrivals: true,
+            window: 1 << 40,
+            delayed_ack: setup.delayed_acks.then_some(delayed),
+            ..ReceiverConfig::default()
+        };
+        let mut path = Self {
+            now: Time::ZERO,
+            bbr: Arc::clone(&bbr),
+            sender: Sender::new(Arc::new(sender), Watched(bbr)),
+            receiver: Receiver::new(Arc::new(receiver)),
+            events: BTreeMap::new(),
+            order: 0,
+            poll_at: Time::MAX,
+            queue: VecDeque::new(),
+            queued: 0,
+            departures: 0,
+            through: 0,
+            dropped: 0,
+            sent: 0,
+            lose: Box::new(|_, _| false),
+            delay: Box::new(|_, _| Duration::ZERO),
+            held_until: Time::ZERO,
+            shrinks: false,
+            ack_slot: Duration::ZERO,
+            policer: None,
+            tokens: 0.0,
+            tokens_at: Time::ZERO,
+            app: None,
+            setup,
+        };
+        path.at(Time::ZERO, Event::Poll);
+        path
+    }
+
+    /// What BBR knows.
+    pub fn bbr(&self) -> Bbr {
+        self.bbr.lock().unwrap().clone()
+    }
+
+    /// A number of what BBR knows.
+    pub fn see<T>(&self, of: impl FnOnce(&Bbr) -> T) -> T {
+        of(&self.bbr.lock().unwrap())
+    }
+
+    pub fn state(&self) -> BbrState {
+        self.bbr.lock().unwrap().state
+    }
+
+    pub fn window(&self) -> f64 {
+        self.bbr.lock().unwrap().cwnd
+    }
+
+    pub fn in_flight(&self) -> f64 {
+        f64::from(self.sender.stats(self.now).common.in_flight) * f64::from(self.setup.segment)
+    }
+
+    pub fn undone(&self) -> u64 {
+        self.sender.stats(self.now).undone
+    }
+
+    pub fn timeouts(&self) -> u64 {
+        self.sender.stats(self.now).common.timeouts
+    }
+
+    /// The bottleneck has another rate from the next packet on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.setup.rate = rate;
+    }
+
+    /// The application writes so many bytes each `period` from now on, once what it had has been sent.
+    pub fn limit_application(&mut self, period: Duration, bytes: u32) {
+        if self.app.is_none() {
+            self.at(self.now + period, Event::Write);
+        }
+        self.app = Some((period, bytes));
+    }
+
+    /// The application has always something to send again.
+    pub fn unlimit_application(&mut self) {
+        self.app = None;
+        self.feed();
+    }
+
+    fn at(&mut self, at: Time, event: Event) {
+        self.order += 1;
+        self.events.insert((at, self.order), event);
+    }
+
+    fn feed(&mut self) {
+        let enough = 8 * u64::from(self.setup.segment);
+        while self.app.is_none() && self.sender.backlog() < enough {
+            self.sender.handle(self.now, Input::Write(Length(enough as u32)));
+        }
+    }
+
+    fn drain(&mut self) {
+        loop {
+            self.feed();
+            match self.sender.poll(self.now) {
+                Output::Transmit(Pdu::Segment(segment)) => self.depart(segment),
+                Output::Transmit(Pdu::Ack(_)) | Output::Event(_) => {}
+                Output::Timeout { at, .. } => {
+                    if at < self.poll_at || self.poll_at <= self.now {
+                        self.poll_at = at;
+                        self.at(at, Event::Poll);
+                    }
+                    return;
+                }
+                Output::Idle => return,
+            }
+        }
+    }
+
+    fn admits(&mut self, bytes: u64) -> bool {
+        if let Some((rate, size)) = self.policer {
+            let gained = rate.as_f64() / 8.0 * self.now.since(self.tokens_at).as_secs_f64();
+            self.tokens = (self.tokens + gained).min(size);
+            self.tokens_at = self.now;
+            let conforms = self.tokens >= bytes as f64;
+            self.tokens -= if conforms { bytes as f64 } else { 0.0 };
+            return conforms;
+        }
+        let room = (self.setup.buffer * self.setup.bdp()).max(40.0 * f64::from(self.setup.segment));
+        (self.queued + bytes) as f64 <= room
+    }
+
+    fn depart(&mut self, segment: Segment<Length>) {
+        let bytes = u64::from(segment.payload.0);
+        self.departures += 1;
+        self.sent += bytes;
+        let number = self.departures;
+        if (self.lose)(number, self.now) || !self.admits(bytes) {
+            self.dropped += bytes;
+            return;
+        }
+        self.through += bytes;
+        self.queued += bytes;
+        let late = (self.delay)(number, self.now);
+        self.queue.push_back((segment, late));
+        if self.queue.len() == 1 {
+            self.serve();
+        }
+    }
+
+    /// The bottleneck sends what waits first.
+    fn serve(&mut self) {
+        let Some((segment, _)) = self.queue.front() else { return };
+        let time = self.setup.rate.transmission_time(Bytes::new(u64::from(segment.payload.0)));
+        if self.shrinks {
+            self.setup.rtt = self.setup.rtt.mul_f64(1.0 - 1e-3 * time.as_secs_f64());
+        }
+        self.at(self.now + time, Event::Served);
+    }
+
+    fn served(&mut self) {
+        let Some((segment, late)) = self.queue.pop_front() else { return };
+        self.queued -= u64::from(segment.payload.0);
+        let at = self.now + self.setup.rtt / 2 + late;
+        self.at(at.max(self.held_until), Event::Segment(segment));
+        self.serve();
+    }
+
+    fn receive(&mut self, segment: Segment<Length>) {
+        self.receiver.handle(self.now, Input::Pdu { pdu: Pdu::Segment(segment), marked: false });
+        self.acknowledge();
+    }
+
+    fn acknowledge(&mut self) {
+        loop {
+            match self.receiver.poll(self.now) {
+                Output::Transmit(Pdu::Ack(ack)) => {
+                    let mut at = self.now + self.setup.rtt / 2;
+                    if !self.ack_slot.is_zero() {
+                        let slot = self.ack_slot.as_picos();
+                        at = Time::from_picos(at.as_picos().div_ceil(slot) * slot);
+                    }
+                    self.at(at, Event::Ack(ack));
+                }
+                Output::Transmit(Pdu::Segment(_)) | Output::Event(_) => {}
+                Output::Timeout { at, .. } => return self.at(at, Event::Acknowledge),
+                Output::Idle => return,
+            }
+        }
+    }
+
+    /// Goes on until `done` is true of the path, looked at after each event; false if it is not within `limit`.
+    pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.now + limit;
+        while let Some((&(at, _), _)) = self.events.first_key_value() {
+            if at > end {
+                break;
+            }
+            let Some(((at, _), event)) = self.events.pop_first() else { break };
+            self.now = at;
+            match event {
+                Event::Served => self.served(),
+                Event::Segment(segment) => self.receive(segment),
+                Event::Ack(ack) => {
+                    self.sender.handle(at, Input::Pdu { pdu: Pdu::Ack(ack), marked: false });
+                    self.drain();
+                }
+                Event::Poll => self.drain(),
+                Event::Acknowledge => self.acknowledge(),
+                Event::Write => {
+                    if let Some((period, bytes)) = self.app {
+                        // What waits is old by now: it is not sent later.
+                        if self.sender.backlog() == 0 {
+                            self.sender.handle(at, Input::Write(Length(bytes)));
+                        }
+                        self.at(at + period, Event::Write);
+                        self.drain();
+                    }
+                }
+            }
+            if done(self) {
+                return true;
+            }
+        }
+        self.now = end;
+        false
+    }
+
+    /// Goes on for `span`.
+    pub fn pass(&mut self, span: Duration) {
+        let _ = self.run(span, |_| false);
+    }
+
+    /// Goes on until BBR is in `state`, which it is within a minute and 300 round trips.
+    pub fn reach(&mut self, state: BbrState) {
+        let limit = Duration::from_secs(60) + self.setup.rtt * 300;
+        assert!(
+            self.run(limit, |path| path.state() == state),
+            "{state:?} is not reached: {}",
+            super::name(self)
+        );
+    }
+
+    /// Goes on until BBR restarts from idle; false if it does not at once.
+    pub fn restart(&mut self) -> bool {
+        self.drain();
+        self.see(|bbr| bbr.idle_restart)
+    }
+
+    /// Goes on until BBR has left `state`, and gives the one that follows.
+    pub fn leave(&mut self, state: BbrState) -> BbrState {
+        self.reach(state);
+        let limit = Duration::from_secs(60) + self.setup.rtt * 300;
+        assert!(
+            self.run(limit, |path| path.state() != state),
+            "{state:?} does not end: {}",
+            super::name(self)
+        );
+        self.state()
+    }
+
+    /// Goes on until `state` begins anew.
+    pub fn reach_next(&mut self, state: BbrState) {
+        if self.state() == state {
+            let _ = self.leave(state);
+        }
+        self.reach(state);
+    }
+}
