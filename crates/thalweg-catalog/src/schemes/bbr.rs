@@ -15,7 +15,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
 )
 .checked(check);
 
-/// What the draft takes for granted: selective acknowledgement, and losses found by time, which it undoes where they were
+/// Usual values that the draft takes for granted: selective acknowledgement, and losses found by time, which it undoes where they were
 /// none.
 const USUAL: &[(&str, &str)] = &[
     ("recovery", "sack"),

@@ -42,13 +42,14 @@ pub fn is_known_elsewhere(name: &str) -> bool {
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("newreno", &["reno", "tcp-reno", "tcp-newreno"]),
     ("slow-start", &["tahoe", "tcp-tahoe"]),
+    ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
 ];
 
 /// Schemes and disciplines that are looked for where they are not.
 const ELSEWHERE: &[&str] = &[
-    "bbr", "bbr2", "bbr3", "bbrv1", "bbrv2", "bbrv3", "dctcp", "prague", "copa", "ledbat", "pcc", "westwood",
-    "hybla", "htcp", "illinois", "bic", "yeah", "cake", "dualpi2", "fq-pie", "choke", "blue", "ared",
+    "bbr1", "bbr2", "bbrv1", "bbrv2", "dctcp", "prague", "copa", "ledbat", "pcc", "westwood", "hybla",
+    "htcp", "illinois", "bic", "yeah", "cake", "dualpi2", "fq-pie", "choke", "blue", "ared",
 ];
 
 /// Lower case, with every separator the same.
@@ -108,7 +109,7 @@ mod tests {
             assert_eq!(nearest(queue, ["red", "fcfs", "fq"]), Some("fcfs"), "{queue}");
         }
         // It is none of those that are here.
-        assert_eq!((nearest("bbr", schemes), is_known_elsewhere("BBR")), (None, true));
+        assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
     }
 
     #[test]

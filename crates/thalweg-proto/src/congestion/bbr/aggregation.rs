@@ -1,4 +1,4 @@
-//! How much more than expected is acknowledged at once ("BBR.extra_acked").
+//! The data that is acknowledged at once beyond what is expected ("BBR.extra_acked").
 
 use super::{Acked, Bbr};
 use crate::units::Time;

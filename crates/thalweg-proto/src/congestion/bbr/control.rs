@@ -1,4 +1,4 @@
-//! What is allowed: pacing rate, send quantum and congestion window ("Updating Control Parameters").
+//! The control parameters: pacing rate, send quantum and congestion window ("Updating Control Parameters").
 
 use super::{Acked, Bbr, BbrState};
 use crate::units::Duration;
@@ -14,7 +14,7 @@ const UNKNOWN_RTT: f64 = 1e-3;
 /// The least window in segments, with which a receiver may acknowledge every other packet (MinPipeCwnd).
 const MIN_PIPE: f64 = 4.0;
 
-/// Whether the window was the limit in this round trip or the last (C.is_cwnd_limited).
+/// A record of the window being the limit in this round trip or the last (C.is_cwnd_limited).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CwndLimited {
     now: bool,

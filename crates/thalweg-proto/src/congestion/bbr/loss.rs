@@ -6,7 +6,7 @@ use super::{Acked, Bbr, BbrState};
 use crate::congestion::LostSample;
 use crate::units::Time;
 
-/// What is known of losses.
+/// The losses of late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
     /// Something was lost in this round trip (BBR.is_loss_in_round).
@@ -54,7 +54,7 @@ impl Losses {
     }
 }
 
-/// What is restored when losses turn out to have been none ("Undo State").
+/// The state that is restored when losses turn out to have been none ("Undo State").
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The state that was left because of them (BBR.undo_state).

@@ -93,7 +93,7 @@ pub struct Bbr {
     has_rtt: bool,
 }
 
-/// What an acknowledgement told.
+/// The news of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Acked {
     now: Time,

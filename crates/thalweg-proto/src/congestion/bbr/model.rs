@@ -28,7 +28,7 @@ impl MaxBandwidth {
     }
 }
 
-/// What the path delivered in the latest round trip ("When not Probing for Bandwidth").
+/// The path's deliveries of the latest round trip ("When not Probing for Bandwidth").
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latest {
     /// The highest delivery rate in bytes a second (BBR.bw_latest).
@@ -86,7 +86,7 @@ impl Bbr {
         self.bdp_multiple(self.bw, 1.0)
     }
 
-    /// What should be in flight to deliver at `bw` times `gain` (Inflight), in bytes.
+    /// The bytes that should be in flight to deliver at `bw` times `gain` (Inflight).
     pub(super) fn inflight(&self, bw: f64, gain: f64) -> f64 {
         self.quantization_budget(self.bdp_multiple(bw, gain))
     }
@@ -98,7 +98,7 @@ impl Bbr {
         inflight.max(offload).max(self.min_pipe_cwnd()) + probe
     }
 
-    /// How much should be in flight, unless congestion cut the window (TargetInflight), in bytes.
+    /// The bytes that should be in flight, unless congestion cut the window (TargetInflight).
     pub(super) fn target_inflight(&self) -> f64 {
         self.bdp().min(self.cwnd)
     }

@@ -11,7 +11,7 @@ const MOST_ROUNDS: f64 = 63.0;
 /// The additive increase of the long-term bound is doubled so many times at most.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// What acknowledgements tell, as to probing for bandwidth (BBR.ack_phase).
+/// The meaning of acknowledgements to probing for bandwidth (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// Nothing.
@@ -21,9 +21,9 @@ pub(super) enum AckPhase {
     Refilling,
     /// More is in flight, of which nothing is known yet.
     Starting,
-    /// What became of more in flight.
+    /// The fate of more in flight.
     Feedback,
-    /// What becomes of the last of it.
+    /// The fate of the last of it.
     Stopping,
 }
 
@@ -114,6 +114,7 @@ impl Bbr {
         if !self.full_bw.reached || self.adapt_long_term(ack) {
             return;
         }
+        let goes_down = self.state == BbrState::ProbeUp && self.is_time_to_go_down(ack);
         match self.state {
             BbrState::ProbeDown | BbrState::ProbeCruise if self.is_time_to_probe(ack.now) => {
                 self.start_refill();
@@ -121,11 +122,9 @@ impl Bbr {
             BbrState::ProbeDown if self.is_time_to_cruise(ack.in_flight) => self.enter(BbrState::ProbeCruise),
             // One round trip of REFILL.
             BbrState::ProbeRefill if ack.rs.round_start => self.start_up(ack),
-            BbrState::ProbeUp => {
-                if self.is_time_to_go_down(ack) {
-                    self.cycle.too_high = false;
-                    self.start_down(ack.now);
-                }
+            BbrState::ProbeUp if goes_down => {
+                self.cycle.too_high = false;
+                self.start_down(ack.now);
             }
             _ => {}
         }

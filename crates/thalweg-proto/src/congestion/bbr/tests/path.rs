@@ -124,7 +124,7 @@ pub struct Path {
     events: BTreeMap<(Time, u64), Event>,
     order: u64,
     poll_at: Time,
-    /// What waits for the bottleneck or is being sent by it, and how much later than others it arrives.
+    /// Packets that wait for the bottleneck or are being sent by it, and how much later than others they arrive.
     queue: VecDeque<(Segment<Length>, Duration)>,
     queued: u64,
     departures: u64,
@@ -190,7 +190,7 @@ impl Path {
         path
     }
 
-    /// What BBR knows.
+    /// A copy of BBR as it is now.
     pub fn bbr(&self) -> Bbr {
         self.bbr.lock().unwrap().clone()
     }

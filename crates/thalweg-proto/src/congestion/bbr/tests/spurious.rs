@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is in flight for a quarter of a round trip from now on comes so much later.
+/// Packets that leave within a quarter of a round trip from now come so much later.
 fn hold_up(path: &mut Path, by: Duration) {
     let until = path.now + path.setup.rtt / 4;
     path.delay = Box::new(move |_, now| if now < until { by } else { Duration::ZERO });
