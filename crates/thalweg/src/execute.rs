@@ -18,7 +18,7 @@ use thalweg_report::output::{
     CsvSeries, CsvTransfers, Folder, FolderError, ParquetSeries, ParquetTransfers, RunKey,
 };
 use thalweg_report::report::{AllSeries, Recorder, Replay};
-use thalweg_report::results::{Document, Header, Run};
+use thalweg_report::results::{Course, Document, Drift, Header, Run};
 use thalweg_scenario::Loaded;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
@@ -304,6 +304,8 @@ impl<'a> TableFiles<'a> {
 struct Gathered<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,
+    /// By scheme, to tell whether they drift.
+    courses: Vec<Course>,
     tables: Option<TableFiles<'a>>,
     kept: AllSeries,
     replays: Vec<Replay>,
@@ -317,6 +319,7 @@ impl<'a> Gathered<'a> {
         Ok(Self {
             execution,
             runs: vec![Vec::new(); execution.schemes.len()],
+            courses: execution.schemes.iter().map(|scheme| Course::new(&scheme.spec)).collect(),
             tables,
             kept: AllSeries::default(),
             replays: Vec::new(),
@@ -345,8 +348,9 @@ impl<'a> Gathered<'a> {
         if let Some(lines) = &self.execution.lines {
             lines.next();
         }
-        let schemes = self.runs.len();
-        self.runs[number % schemes].push(run);
+        let scheme = number % self.runs.len();
+        self.courses[scheme].add(result);
+        self.runs[scheme].push(run);
     }
 
     fn add_tables(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
@@ -374,10 +378,14 @@ impl<'a> Gathered<'a> {
         let header = self.execution.header.clone();
         let names: Option<Vec<String>> =
             self.execution.schemes.iter().map(|scheme| scheme.name.clone()).collect();
-        let document = match names {
+        let named = self.courses.iter().zip(&self.execution.schemes);
+        let drifts: Vec<Drift> =
+            named.flat_map(|(course, scheme)| course.drifts(scheme.name.as_deref(), header.margin)).collect();
+        let mut document = match names {
             Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
         };
+        document.drifts = drifts;
         Ok((document, self.kept, self.replays))
     }
 }

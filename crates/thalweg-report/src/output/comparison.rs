@@ -161,7 +161,7 @@ fn certainty(differences: &[Difference]) -> String {
 }
 
 /// `sentence` in lines of at most 100 columns.
-fn wrapped(sentence: &str) -> String {
+pub(super) fn wrapped(sentence: &str) -> String {
     let (mut text, mut column) = (String::new(), 0);
     for word in sentence.split(' ') {
         let length = word.chars().count();

@@ -1,7 +1,8 @@
 //! The text of a run or of several replications: the results at a glance.
 
 use super::columns::{self, Datum, Row};
-use super::comparison;
+use super::comparison::{self, wrapped};
+use super::settling::settling;
 use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
@@ -24,6 +25,7 @@ pub fn summary(document: &Document, style: Style) -> String {
             text.push_str(&comparison::comparison(schemes, differences, *margin, style));
         }
     }
+    text.extend(settling(document, style).iter().map(|sentence| wrapped(sentence)));
     text
 }
 

@@ -236,7 +236,7 @@ impl Judge<'_> {
 }
 
 /// "a", "a and b", "a, b and c".
-fn listed(names: &[&str]) -> String {
+pub(super) fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),

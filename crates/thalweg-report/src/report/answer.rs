@@ -4,7 +4,9 @@ use super::bars::bar;
 use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why;
-use crate::output::{Certainty, Datum, Scale, Verdict, heads_of, rate, seconds, verdicts, words};
+use crate::output::{
+    Certainty, Datum, Scale, Style, Verdict, heads_of, rate, seconds, settling, verdicts, words,
+};
 use crate::results::{Body, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables};
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
@@ -19,6 +21,9 @@ pub(super) fn answer(document: &Document) -> String {
         Body::Comparison { margin, schemes, .. } => comparison(&mut html, schemes, *margin),
         Body::Run { runs } => run(&mut html, runs, None),
         Body::Replications { runs, summary } => run(&mut html, runs, summary.as_ref()),
+    }
+    for sentence in settling(document, Style::PLAIN) {
+        let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(&sentence));
     }
     html.push_str("</section>\n");
     html

@@ -3,12 +3,14 @@
 //! Its names and their meaning are part of the interface and described in `docs/reference/results.md`. The same
 //! scenario, seeds and version give the same bytes on every machine; nothing in it depends on the clock.
 
+mod drift;
 mod metric;
 mod metrics;
 mod reference;
 mod run;
 mod summary;
 
+pub use drift::{Course, Drift};
 pub use metric::{
     Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Tables, Unit, Values,
 };
@@ -54,6 +56,9 @@ pub struct Document {
     pub seeds: Vec<u64>,
     /// False when it was interrupted: runs are missing, or the last ones are partial.
     pub complete: bool,
+    /// The groups of flows whose goodput had not settled when counting began; missing where none is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drifts: Vec<Drift>,
     /// The runs, of one scheme or several, and their means.
     #[serde(flatten)]
     pub body: Body,
@@ -175,6 +180,7 @@ impl Document {
             warmup_s: header.warmup.as_secs_f64(),
             seeds: header.seeds,
             complete,
+            drifts: Vec::new(),
             body,
         }
     }
