@@ -7,6 +7,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use thalweg_proto::units::Duration;
 use thalweg_report::report::Plot;
+use thalweg_report::results::Goal;
 
 /// A kind of thing that can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,6 +70,13 @@ pub struct Options {
     /// Run so often, with the seeds SEED, SEED + 1, ..., and give means with 95 % intervals
     #[arg(long, value_name = "R", default_value = "1", value_parser = positive::<NonZeroU32>)]
     pub reps: NonZeroU32,
+    /// Make replications until the 95 % intervals of a metric are that narrow, a share of their means ("goodput 2 %"); 10 at
+    /// least
+    #[arg(long, value_name = "METRIC SHARE", conflicts_with_all = ["pcap", "qlog", "trace", "json_lines"])]
+    pub until: Option<Goal>,
+    /// But not more replications than this
+    #[arg(long, value_name = "R", default_value = "100", requires = "until", value_parser = positive::<NonZeroU32>)]
+    pub most_reps: NonZeroU32,
     /// Run so many simulations at a time; without, one for each processor. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,

@@ -7,6 +7,7 @@ use crate::progress::Bar;
 use crate::qlogs::{FileQlog, Qlogs};
 use crate::replays::Replays;
 use crate::sequences::{FileSequence, Sequences};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroUsize;
@@ -18,7 +19,7 @@ use thalweg_report::output::{
     CsvSeries, CsvTransfers, Folder, FolderError, ParquetSeries, ParquetTransfers, RunKey,
 };
 use thalweg_report::report::{AllSeries, Recorder, Replay};
-use thalweg_report::results::{Course, Document, Drift, Header, Run};
+use thalweg_report::results::{Course, Document, Drift, Goal, Header, Run};
 use thalweg_scenario::Loaded;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
@@ -61,6 +62,8 @@ pub struct Execution<'a> {
     pub header: Header,
     /// One scheme without a name, or several with.
     pub schemes: Vec<Scheme>,
+    /// The interval that ends the batch when it is reached, and the fewest runs of each scheme before that.
+    pub until: Option<(Goal, usize)>,
     /// The number of simulations at a time; one for each processor without.
     pub jobs: Option<NonZeroUsize>,
     /// The number of events after which each run stops, in the order of seeds and then schemes, if it is a repetition
@@ -96,7 +99,9 @@ impl Execution<'_> {
         let threads =
             self.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let bar = Bar::new(&progress, console);
-        let mut gathered = Gathered::new(self)?;
+        let status = RefCell::new(String::new());
+        let mut gathered = Gathered::new(self, &status)?;
+        let show = || bar.show(&progress, &status.borrow());
         if let Some(lines) = &self.lines {
             let schemes = self.schemes.iter().filter_map(|scheme| scheme.name.as_deref()).collect();
             let interval = lines::interval(&self.schemes[0].spec);
@@ -106,12 +111,12 @@ impl Execution<'_> {
             let failed = Mutex::new(None);
             let traces = |run| self.traces(run, &failed);
             let each = |number, result: RunResult, run, traces| gathered.add(number, &result, run, traces);
-            let outcome = batch::run(&jobs, threads, &progress, traces, each, || bar.show(&progress));
+            let outcome = batch::run(&jobs, threads, &progress, traces, each, show);
             gathered.failed = gathered.failed.or(failed.into_inner().unwrap_or_else(PoisonError::into_inner));
             outcome
         } else {
             let each = |number, result: RunResult, run, trace| gathered.add(number, &result, run, trace);
-            batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress))
+            batch::run(&jobs, threads, &progress, |_| NoTrace, each, show)
         };
         bar.finish(&progress, console);
         gathered.notes.iter().for_each(|note| console.say(note));
@@ -311,10 +316,14 @@ struct Gathered<'a> {
     replays: Vec<Replay>,
     notes: Vec<String>,
     failed: Option<Error>,
+    /// The runs so far and the interval that they have, for the progress; empty where none is asked for.
+    status: &'a RefCell<String>,
+    /// So many seeds were enough: what comes after them is nobody's.
+    enough: Option<usize>,
 }
 
 impl<'a> Gathered<'a> {
-    fn new(execution: &'a Execution<'a>) -> Result<Self, Error> {
+    fn new(execution: &'a Execution<'a>, status: &'a RefCell<String>) -> Result<Self, Error> {
         let tables = execution.folder.map(TableFiles::new).transpose()?;
         Ok(Self {
             execution,
@@ -325,11 +334,16 @@ impl<'a> Gathered<'a> {
             replays: Vec::new(),
             notes: Vec::new(),
             failed: None,
+            status,
+            enough: None,
         })
     }
 
     /// Takes the results of run `number`; they come in order.
     fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
+        if self.enough.is_some() {
+            return;
+        }
         let ended = trace.end(result).and_then(|Ended { notes, replay }| {
             self.notes.extend(notes);
             self.replays.extend(replay);
@@ -351,6 +365,26 @@ impl<'a> Gathered<'a> {
         let scheme = number % self.runs.len();
         self.courses[scheme].add(result);
         self.runs[scheme].push(run);
+        if scheme + 1 == self.runs.len() {
+            self.look();
+        }
+    }
+
+    /// Ends the batch if the intervals are as narrow as asked for. Results come in the order of seeds, so that when this is does
+    /// not depend on threads.
+    fn look(&mut self) {
+        let Some((goal, least)) = self.execution.until else { return };
+        let runs = self.runs.iter().map(Vec::len).min().unwrap_or(0);
+        let names = self.execution.schemes.iter().map(|scheme| scheme.name.as_deref().unwrap_or(""));
+        let named: Vec<(&str, &[Run])> = names.zip(self.runs.iter().map(Vec::as_slice)).collect();
+        let Some(widest) = goal.widest(&named) else { return };
+        *self.status.borrow_mut() =
+            format!("{runs} runs, interval {:.2} % of {:.2} %; ", 100.0 * widest.share, 100.0 * goal.share);
+        let is_whole = named.iter().all(|(_, runs)| runs.iter().all(|run| run.complete));
+        if is_whole && runs >= least && widest.share <= goal.share {
+            self.enough = Some(runs);
+            self.execution.stop.store(true, Ordering::Relaxed);
+        }
     }
 
     fn add_tables(&mut self, run: usize, result: &RunResult) -> Result<(), Error> {
@@ -375,7 +409,8 @@ impl<'a> Gathered<'a> {
         if self.runs.iter().all(Vec::is_empty) {
             return Err(Error::Failed("interrupted before anything was run".to_owned()));
         }
-        let header = self.execution.header.clone();
+        let mut header = self.execution.header.clone();
+        header.seeds.truncate(self.enough.unwrap_or(usize::MAX));
         let names: Option<Vec<String>> =
             self.execution.schemes.iter().map(|scheme| scheme.name.clone()).collect();
         let named = self.courses.iter().zip(&self.execution.schemes);
@@ -386,6 +421,7 @@ impl<'a> Gathered<'a> {
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
         };
         document.drifts = drifts;
+        let document = document.until(self.execution.until.map(|(goal, _)| goal));
         Ok((document, self.kept, self.replays))
     }
 }

@@ -115,7 +115,7 @@ fn run(
             }
         }
     };
-    let outcome = batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress));
+    let outcome = batch::run(&jobs, threads, &progress, |_| NoTrace, each, || bar.show(&progress, ""));
     bar.finish(&progress, console);
     if let Err(failed) = outcome {
         let name = prepared.case_of_job(failed.job).map_or("", |case| case.name.as_str());

@@ -21,12 +21,12 @@ impl Bar {
         Self { bar: bar(progress.total_micros(), target), begun: Instant::now() }
     }
 
-    /// Shows where `progress` is.
-    pub fn show(&self, progress: &Progress) {
+    /// Shows where `progress` is, behind `status`.
+    pub fn show(&self, progress: &Progress, status: &str) {
         let (simulated, total) =
             (progress.simulated_micros() as f64 / 1e6, progress.total_micros() as f64 / 1e6);
         let rate = progress.events() as f64 / self.begun.elapsed().as_secs_f64();
-        self.bar.set_message(format!("{simulated:.1} of {total:.1} s, {:.1} M events/s", rate / 1e6));
+        self.bar.set_message(format!("{status}{simulated:.1} of {total:.1} s, {:.1} M events/s", rate / 1e6));
         self.bar.set_position(progress.simulated_micros());
     }
 

@@ -37,6 +37,8 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
                 Body::Run { .. } | Body::Replications { .. } => MARGIN,
             },
         },
+        // It is run to its last run, and then looked at.
+        until: document.until.as_ref().and_then(|until| Some((until.goal()?, document.seeds.len()))),
         events: Some(events(document)),
         schemes,
         jobs: arguments.jobs,

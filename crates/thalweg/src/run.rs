@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
 use thalweg_report::report::{View, figure, report};
-use thalweg_report::results::{Document, Header, MARGIN, Scenario};
+use thalweg_report::results::{Document, Header, LEAST_RUNS, MARGIN, Scenario};
 use thalweg_scenario::{Loaded, is_random};
 use thalweg_sim::spec::TransportSpec;
 
@@ -113,6 +113,7 @@ fn execute(
     let execution = Execution {
         header,
         schemes,
+        until: options.until.map(|goal| (goal, least_runs(options))),
         jobs: options.jobs,
         events: None,
         captures,
@@ -179,7 +180,11 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     if cfg!(debug_assertions) {
         console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
-    console.warn(loaded.check_replications(options.reps.get()).as_slice());
+    let several = loaded.check_replications(most_runs(options));
+    if let (Some(_), Some(why)) = (options.until, &several) {
+        return Err(Error::Usage(format!("--until: {}", why.message)));
+    }
+    console.warn(several.as_slice());
     match available_memory().and_then(|available| loaded.check_memory(available)) {
         Some(error) => Err(Error::Scenario(vec![error])),
         None => Ok(()),
@@ -194,9 +199,19 @@ fn available_memory() -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
+/// The runs of each scheme, at most.
+fn most_runs(options: &Options) -> u32 {
+    options.until.map_or(options.reps, |_| options.most_reps.max(options.reps)).get()
+}
+
+/// The runs of each scheme before an interval is believed to be narrow.
+fn least_runs(options: &Options) -> usize {
+    LEAST_RUNS.max(options.reps.get() as usize).min(most_runs(options) as usize)
+}
+
 fn seeds(options: &Options, own: u64) -> Result<Vec<u64>, Error> {
     let first = options.seed.unwrap_or(own);
-    let last = first.checked_add(u64::from(options.reps.get()) - 1);
+    let last = first.checked_add(u64::from(most_runs(options)) - 1);
     let last =
         last.ok_or_else(|| Error::Usage(format!("seeds from {first} on: the last ones are too large")))?;
     Ok((first..=last).collect())

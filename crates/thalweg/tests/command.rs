@@ -135,6 +135,40 @@ fn json_lines_begin_with_parameters_and_end_with_results() {
 }
 
 #[test]
+fn replications_are_made_until_the_interval_is_narrow() {
+    let place = place("until");
+    let run = |goal: &str, most: &str, jobs: &str| {
+        let arguments =
+            ["run", "two-flows", "--until", goal, "--most-reps", most, "--jobs", jobs, "--quiet", "--json"];
+        let mut arguments = arguments.to_vec();
+        arguments.extend(["--set", "duration=7 s", "--out", "results"]);
+        let _ = fs::remove_dir_all(place.join("results"));
+        prints(&place, &arguments)
+    };
+    let one = run("delay 5 %", "60", "1");
+    assert_eq!(one, run("delay 5 %", "60", "4"), "how many runs it takes depends on threads");
+    let document: Value = serde_json::from_str(&one).unwrap();
+    let (runs, until) = (document["runs"].as_array().unwrap().len(), &document["until"]);
+    assert!((10..60).contains(&runs) && runs == document["seeds"].as_array().unwrap().len(), "{runs} runs");
+    assert!(until["widest"].as_f64().unwrap() <= 0.05, "{until}");
+    // The interval that is told is the widest one of the means.
+    let means = document["summary"]["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| &group["metrics"]["delay_mean_s"]);
+    let shares = means.map(|mean| mean["ci95"].as_f64().unwrap() / mean["mean"].as_f64().unwrap());
+    assert_eq!(shares.fold(0.0, f64::max), until["widest"].as_f64().unwrap());
+    assert!(prints(&place, &["rerun", "results"]).starts_with("Identical"));
+
+    let too_few: Value = serde_json::from_str(&run("delay 0.01 %", "11", "2")).unwrap();
+    assert_eq!(too_few["runs"].as_array().unwrap().len(), 11);
+    assert!(too_few["until"]["widest"].as_f64().unwrap() > 0.0001);
+    let error = fails(&place, &["run", "slow-reader", "--until", "goodput 2 %"], 2);
+    assert!(error.contains("nothing in this scenario is random"), "{error}");
+}
+
+#[test]
 fn a_comparison_names_the_winner() {
     let arguments = ["compare", "dumbbell", "--schemes", "newreno,vegas", "--reps", "4"];
     let mut arguments = with_short(&arguments);

@@ -6,7 +6,7 @@ use super::settling::settling;
 use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
-    Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, Summary, Tables,
+    Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, Summary, Tables, Until,
 };
 
 /// The document as text of at most 100 columns.
@@ -24,6 +24,9 @@ pub fn summary(document: &Document, style: Style) -> String {
         Body::Comparison { margin, schemes, differences } => {
             text.push_str(&comparison::comparison(schemes, differences, *margin, style));
         }
+    }
+    if let Some(until) = &document.until {
+        text.push_str(&wrapped(&until_text(until, document, style)));
     }
     text.extend(settling(document, style).iter().map(|sentence| wrapped(sentence)));
     text
@@ -53,6 +56,25 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
         warmup => format!(", the first {} not counted", plain_seconds(warmup)),
     };
     (style.clean(title), format!("{} simulated{warmup}; {seeds}", plain_seconds(document.duration_s)))
+}
+
+/// The sentence on runs that were made until an interval was narrow enough, or until no more were allowed.
+fn until_text(until: &Until, document: &Document, style: Style) -> String {
+    let (runs, word, asked) =
+        (document.seeds.len(), until.word().replace('_', " "), Scale::PERCENT.value(until.share));
+    let of = if until.of.is_empty() { String::new() } else { format!(" ({})", style.clean(&until.of)) };
+    match until.widest.map(|widest| Scale::PERCENT.value(widest)) {
+        Some(widest) if until.is_reached() => {
+            format!(
+                "After {runs} runs every 95 % interval of {word} is within {asked}; the widest is {widest}{of}."
+            )
+        }
+        Some(widest) => format!(
+            "NOT REACHED: after {runs} runs the 95 % interval of {word} is {widest}{of}, where {asked} was asked for; allow more with \
+             --most-reps."
+        ),
+        None => format!("NOT REACHED: nothing has an interval of {word}."),
+    }
 }
 
 /// The line that says how much of an interrupted document is missing.

@@ -1,4 +1,4 @@
-//! Drift: whether what is counted begins before the network has settled, so that means depend on how long was waited.
+//! Drift: counting that begins before the network has settled, so that means depend on how long was waited.
 //!
 //! The runs of a scheme are averaged point by point (Welch 1983), the mean is put into batches, and the point is found from
 //! which on it is told most exactly: MSER (White 1997; White, Cobb and Spratt 2000) cuts where the squared standard error of
@@ -146,7 +146,7 @@ fn is_steady(spec: &Spec) -> bool {
 struct Shift {
     /// So many batches.
     cut: usize,
-    /// How far the mean of all is from that of the rest, as a share of that.
+    /// The mean of all over that of the rest, less 1.
     relative: f64,
 }
 

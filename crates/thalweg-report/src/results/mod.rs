@@ -9,6 +9,7 @@ mod metrics;
 mod reference;
 mod run;
 mod summary;
+mod until;
 
 pub use drift::{Course, Drift};
 pub use metric::{
@@ -18,6 +19,7 @@ pub use metrics::Metric;
 pub use reference::reference;
 pub use run::{Conservation, Flow, Group, Link, Run, SizeClass};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
+pub use until::{Goal, LEAST_RUNS, Until};
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
@@ -59,6 +61,9 @@ pub struct Document {
     /// The groups of flows whose goodput had not settled when counting began; missing where none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifts: Vec<Drift>,
+    /// The interval that was asked for and what became of it, where runs were made until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// The runs, of one scheme or several, and their means.
     #[serde(flatten)]
     pub body: Body,
@@ -181,6 +186,7 @@ impl Document {
             seeds: header.seeds,
             complete,
             drifts: Vec::new(),
+            until: None,
             body,
         }
     }

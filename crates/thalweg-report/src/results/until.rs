@@ -1,0 +1,206 @@
+//! Runs until an interval is narrow enough, in place of a number of them that is chosen beforehand.
+//!
+//! After each replication the 95 % intervals of a metric are looked at; it is enough when the half width of each is at most a
+//! share of its mean: the sequential procedure for a relative error (Law and Kelton 1982). Looking often means to stop in a
+//! lucky moment: with fewer than ten runs the interval would hold the true mean clearly less often than it says.
+
+use super::metric::Of;
+use super::metrics::Metric;
+use super::run::Run;
+use super::{Body, Document};
+use crate::statistics::Estimate;
+use core::str::FromStr;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// The replications that are always made: with fewer, chance alone often makes an interval narrow.
+pub const LEAST_RUNS: usize = 10;
+
+/// An interval that is asked for: "goodput 2 %".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// The metric, of the network and of each group.
+    pub metric: Metric,
+    /// The half width of its 95 % interval over its mean, at most; above 0.
+    pub share: f64,
+}
+
+/// The outcome of a [`Goal`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Until {
+    /// The metric, by the network's name for it.
+    pub metric: String,
+    /// The share of the mean that was asked for.
+    pub share: f64,
+    /// The widest interval that was reached, as a share of its mean; missing where there is no interval.
+    pub widest: Option<f64>,
+    /// The scheme and group that it is of; empty for the network of a single scheme.
+    pub of: String,
+}
+
+/// The widest interval of several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Widest {
+    /// Its half width over its mean.
+    pub share: f64,
+    /// The scheme and group that it is of; empty for the network of a single scheme.
+    pub of: String,
+}
+
+impl Until {
+    /// True if every interval is as narrow as was asked for.
+    pub fn is_reached(&self) -> bool {
+        self.widest.is_some_and(|widest| widest <= self.share)
+    }
+
+    /// The goal, if this version knows its metric.
+    pub fn goal(&self) -> Option<Goal> {
+        Some(Goal { metric: find(&self.metric)?, share: self.share })
+    }
+
+    /// The metric as people write it: "goodput".
+    pub fn word(&self) -> String {
+        find(&self.metric).map_or_else(|| self.metric.clone(), word)
+    }
+}
+
+impl Goal {
+    /// The widest interval of `schemes`, each with its name and its runs; `None` with fewer than two runs, and where nothing has
+    /// the metric. Of runs that are all the same nothing more can be learned: their interval is taken for empty.
+    pub fn widest(&self, schemes: &[(&str, &[Run])]) -> Option<Widest> {
+        let mut widest: Option<Widest> = None;
+        for (scheme, runs) in schemes {
+            let runs: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
+            let fingerprints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
+            let groups = runs.first().filter(|_| runs.len() > 1)?.groups.as_slice();
+            let named = groups.iter().enumerate().map(|(number, group)| (Some(number), group.name.as_str()));
+            for (group, name) in named.chain([(None, "")]) {
+                let value = |run: &&Run| match group {
+                    Some(group) => run.groups.get(group)?.get(self.metric),
+                    None => run.totals.get(self.metric),
+                };
+                let Some(estimate) = Estimate::of(&runs.iter().filter_map(value).collect::<Vec<_>>()) else {
+                    continue;
+                };
+                let half = if fingerprints.len() == 1 { Some(0.0) } else { estimate.ci95 };
+                let Some(half) = half.filter(|_| estimate.mean != 0.0) else { continue };
+                let share = half / estimate.mean.abs();
+                if widest.as_ref().is_none_or(|widest| share > widest.share) {
+                    let of: Vec<&str> = [*scheme, name].into_iter().filter(|word| !word.is_empty()).collect();
+                    widest = Some(Widest { share, of: of.join(", ") });
+                }
+            }
+        }
+        widest
+    }
+
+    /// The outcome for the runs of a document.
+    pub(super) fn outcome(&self, body: &Body) -> Until {
+        let widest = match body {
+            Body::Run { runs } | Body::Replications { runs, .. } => self.widest(&[("", runs)]),
+            Body::Comparison { schemes, .. } => {
+                let named = schemes.iter().map(|of| (of.scheme.as_str(), of.runs.as_slice()));
+                self.widest(&named.collect::<Vec<_>>())
+            }
+        };
+        Until {
+            metric: self.metric.name(Of::Network).to_owned(),
+            share: self.share,
+            widest: widest.as_ref().map(|widest| widest.share),
+            of: widest.map(|widest| widest.of).unwrap_or_default(),
+        }
+    }
+}
+
+impl Document {
+    /// The document of runs that were made until `goal` was reached, or no more were allowed.
+    #[must_use]
+    pub fn until(mut self, goal: Option<Goal>) -> Self {
+        self.until = goal.map(|goal| goal.outcome(&self.body));
+        self
+    }
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let usage = "expected a metric and a share, such as \"goodput 2 %\"";
+        let split = text.trim().strip_suffix('%').and_then(|text| text.trim_end().rsplit_once(' '));
+        let (name, percent) = split.ok_or(usage)?;
+        let share = percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent > 0.0);
+        let share = share.ok_or("expected a share above 0 %, such as 2 %")? / 100.0;
+        let metric = find(name).ok_or_else(|| {
+            let known: Vec<String> = Metric::all_of(Of::Network).map(word).collect();
+            format!("there is no metric `{}`; known are {}", name.trim(), known.join(", "))
+        })?;
+        Ok(Self { metric, share })
+    }
+}
+
+/// A metric of the network by its name, with or without its unit; "delay" is the mean one.
+fn find(name: &str) -> Option<Metric> {
+    let name = name.trim().to_lowercase().replace([' ', '-'], "_");
+    let called = |exact: &str| {
+        Metric::all_of(Of::Network).find(|metric| metric.name(Of::Network) == exact || word(*metric) == exact)
+    };
+    called(&name).or_else(|| called(&format!("{name}_mean")))
+}
+
+/// A metric's name without its unit.
+fn word(metric: Metric) -> String {
+    let name = metric.name(Of::Network);
+    let units = ["_bps", "_s", "_bytes", "_packets"];
+    units.iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{header, result};
+    use super::*;
+
+    fn runs(goodput: &[u64]) -> Vec<Run> {
+        goodput.iter().zip(1..).map(|(&mbits, seed)| Run::of(&result(seed, mbits))).collect()
+    }
+
+    #[test]
+    fn a_goal_is_a_metric_and_a_share() {
+        let goal: Goal = "goodput 2 %".parse().unwrap();
+        assert_eq!((goal.metric, goal.share), (Metric::Goodput, 0.02));
+        for (text, metric) in [
+            ("goodput_bps 2%", Metric::Goodput),
+            ("delay 5 %", Metric::DelayMean),
+            ("completion mean 0.5 %", Metric::CompletionMean),
+        ] {
+            assert_eq!(text.parse::<Goal>().unwrap().metric, metric, "{text}");
+        }
+        for text in ["goodput", "goodput 0 %", "goodput two %", "2 %", "", "goodput -1 %"] {
+            assert!(text.parse::<Goal>().is_err(), "{text}");
+        }
+        assert!("godput 2 %".parse::<Goal>().unwrap_err().contains("goodput"));
+    }
+
+    #[test]
+    fn the_widest_interval_counts() {
+        let goal: Goal = "goodput 2 %".parse().unwrap();
+        assert_eq!(goal.widest(&[("", &runs(&[70]))]), None);
+        let (calm, wild) = (runs(&[70, 71, 70]), runs(&[50, 80, 60]));
+        let narrow = goal.widest(&[("calm", &calm)]).unwrap();
+        let wide = goal.widest(&[("calm", &calm), ("wild", &wild)]).unwrap();
+        assert!(wide.share > narrow.share && wide.of.starts_with("wild"), "{wide:?}");
+        // Student's t for two degrees of freedom is 4.303: of the one group that carries 50, 80 and 60 the mean is 63.3, the
+        // sample deviation 15.3.
+        let one = goal.widest(&[("wild", &wild)]).unwrap().share;
+        assert!((one - 4.3027 * 15.2753 / 3.0_f64.sqrt() / 63.3333).abs() < 1e-3, "{one}");
+    }
+
+    #[test]
+    fn a_document_tells_what_became_of_it() {
+        let goal: Goal = "goodput 2 %".parse().unwrap();
+        let wild = Document::of_runs(header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal));
+        let until = wild.until.unwrap();
+        assert!(!until.is_reached() && until.goal() == Some(goal) && until.word() == "goodput");
+        let calm = Document::of_runs(header(&[1, 2, 3]), runs(&[70, 70, 70])).until(Some(goal));
+        assert!(calm.until.unwrap().is_reached());
+    }
+}
