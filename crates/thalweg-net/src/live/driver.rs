@@ -216,10 +216,7 @@ impl Driver {
             let sleep = self.rest.sleep(span, may_nap);
             self.looks = self.udp.wait(&self.shared.bell, full, sleep).unwrap_or(true);
         }
-        if !self.shared.asleep.swap(false, Ordering::SeqCst) {
-            // It was rung: silence it.
-            let _ = rustix::io::read(&self.shared.bell, &mut [0; 8]);
-        }
+        self.shared.asleep.store(false, Ordering::SeqCst);
     }
 
     fn publish(&self) {

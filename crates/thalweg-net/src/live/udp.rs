@@ -283,7 +283,7 @@ impl Udp {
     }
 
     /// Waits until something can be received, or sent where `to_send` is true, or `bell` rings, for at most as long as
-    /// `sleep` says. Whether to look for what can be received.
+    /// `sleep` says; a bell that rang is silent afterwards. True where it is worth looking for what can be received.
     pub fn wait(&self, bell: &OwnedFd, to_send: bool, sleep: Sleep) -> io::Result<bool> {
         let (mut flags, span) = match sleep {
             Sleep::Until(span) => (PollFlags::IN, span),
@@ -295,7 +295,13 @@ impl Udp {
             PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN),
         ];
         let span = span.map(timespec);
-        match poll(&mut fds, span.as_ref()) {
+        let answer = poll(&mut fds, span.as_ref());
+        // Here and nowhere else: a bell that is silenced when it is known to be rung may be so before it rings, and then
+        // rings for ever.
+        if answer.is_ok() && !fds[1].revents().is_empty() {
+            let _ = rustix::io::read(bell, &mut [0; 8]);
+        }
+        match answer {
             Ok(_) => Ok(matches!(sleep, Sleep::Nap(_)) || !fds[0].revents().is_empty()),
             Err(rustix::io::Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
@@ -380,6 +386,18 @@ mod tests {
             }
         }
         seen
+    }
+
+    /// Whoever rings may do so late, when the thread has long seen why: were the bell left to ring, no later wait would wait.
+    #[test]
+    fn a_bell_that_rang_is_silent_after_the_wait() {
+        use rustix::event::{EventfdFlags, eventfd};
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        let udp = Udp::bind("127.0.0.1:0".parse().unwrap(), 1 << 16, Offload::None).unwrap();
+        rustix::io::write(&bell, &1u64.to_ne_bytes()).unwrap();
+        let wait = || udp.wait(&bell, false, Sleep::Until(Some(Duration::from_millis(1))));
+        assert!(!wait().unwrap());
+        assert_eq!(rustix::io::read(&bell, &mut [0; 8]), Err(rustix::io::Errno::AGAIN));
     }
 
     #[test]
