@@ -7,12 +7,20 @@
 //! - [`Key`], [`Keys`], [`Kind`], [`Range`]: what a description is made of.
 //! - [`Values`]: what was said for keys, and what holds for those of which nothing was said.
 //! - [`SchemeDescription`]: a transport scheme, and [`Ends`] the configurations that are made of its values.
+//! - [`Family`]: a protocol family, and [`AnyEngine`] and [`AnyPdu`] the engines and PDUs of whichever it is; [`OwnFamily`] one of
+//!   another crate.
 //! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all there are, also those of other crates.
 
 pub mod describe;
 mod discipline;
 pub mod disciplines;
+mod ends;
+mod engine;
+mod families;
+pub mod family;
+mod own;
 pub mod path;
+mod pdu;
 mod reference;
 mod registry;
 mod scheme;
@@ -24,10 +32,15 @@ mod values;
 pub use describe::{Fault, Key, Keys, Live, Place, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
+pub use ends::Ends;
+pub use engine::{AnyEngine, AnyOutput, Visit};
+pub use family::{Family, Properties};
+pub use own::{Carries, OwnEnd, OwnFamily, OwnPdu};
 pub use path::PathHints;
+pub use pdu::{AnyPdu, Packed};
 pub use reference::live_reference;
 pub use registry::Registry;
-pub use scheme::{Ends, SchemeDescription, SchemeTraits};
+pub use scheme::{SchemeDescription, SchemeTraits};
 pub use schemes::SCHEMES;
 pub use text::TextError;
 pub use value::{Kind, Range, Value};

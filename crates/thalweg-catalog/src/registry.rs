@@ -3,7 +3,8 @@
 use crate::describe::Place;
 use crate::discipline::DisciplineDescription;
 use crate::disciplines::DISCIPLINES;
-use crate::scheme::{Ends, SchemeDescription};
+use crate::ends::Ends;
+use crate::scheme::SchemeDescription;
 use crate::schemes::SCHEMES;
 use crate::text::{TextError, read_options, split_name};
 use crate::values::Values;

@@ -1,39 +1,10 @@
 //! Descriptions of transport schemes.
 
 use crate::describe::{Fault, Keys, Place};
+use crate::ends::Ends;
 use crate::path::PathHints;
 use crate::values::Values;
 use core::fmt;
-use thalweg_proto::congestion::ControllerConfig;
-use thalweg_proto::window::{ReceiverConfig, SenderConfig};
-use thalweg_proto::{aack, datagram, sscop, sstp};
-
-/// The configurations of both ends of a scheme.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ends {
-    /// The window transport.
-    Window {
-        /// The sender.
-        sender: SenderConfig,
-        /// The receiver.
-        receiver: ReceiverConfig,
-        /// The congestion controller.
-        controller: ControllerConfig,
-    },
-    /// Unreliable datagrams.
-    Datagram(datagram::SourceConfig),
-    /// Adaptive acknowledgement.
-    AdaptiveAck(aack::Config),
-    /// SSCOP.
-    Sscop(sscop::EndpointConfig),
-    /// Two-level flow control.
-    Sstp {
-        /// The sender.
-        sender: sstp::SenderConfig,
-        /// The receiver.
-        receiver: sstp::ReceiverConfig,
-    },
-}
 
 /// Properties of a scheme that others rely on, whatever its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,15 +19,6 @@ impl Scheme for AdaptiveAck {
         (aack::Transmitter::new(Arc::clone(&config)), aack::Receiver::new(config))
     }
 
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        match pdu {
-            aack::Pdu::Data(data) => format!("DATA {}", data.sequence),
-            aack::Pdu::Ack(report) => {
-                format!("ACK (({}, {}), {})", report.gap_in, report.gap_out, report.cumulative)
-            }
-        }
-    }
-
     fn asked(&self, receiver: &Self::Receiver) -> Option<u64> {
         receiver.is_missing().then(|| receiver.expected())
     }

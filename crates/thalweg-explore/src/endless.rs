@@ -9,12 +9,12 @@
 //! a circle: one without retransmissions, or the stream never comes to rest.
 
 use super::digest::Fnv;
-use super::sstp::say;
 use super::{Counterexample, Outcome};
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use thalweg_proto::payload::{Payload, Queue, Store};
+use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::sstp::{
     Acknowledgement, Origin, Pdu, RateError, RateSpec, Receiver, ReceiverConfig, Resume, Sender,
     SenderConfig, Tolerance,
@@ -413,12 +413,12 @@ fn trace(endless: &Endless, way: &[bool], before: usize, round: usize) -> Result
         let at = at.since(Time::ZERO);
         let wire = if next == Next::Report { &pair.back } else { &pair.there };
         if let Some((_, pdu)) = wire.front().filter(|_| lose) {
-            lines.push(format!("{at}: {} is lost", say(pdu)));
+            lines.push(format!("{at}: {} is lost", pdu.words()));
         }
         pair.step(lose, &mut |is_sender, pdu| {
             if is_round || is_repetition(pdu) || matches!(pdu, Pdu::Snak(..)) {
                 let who = if is_sender { "sender" } else { "receiver" };
-                lines.push(format!("{at}: {who} -> {}", say(pdu)));
+                lines.push(format!("{at}: {who} -> {}", pdu.words()));
             }
         });
     };

@@ -1,17 +1,17 @@
 //! The interface that a protocol must implement to be explored.
 
 use super::{Bounds, End, Tag};
-use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 use thalweg_proto::Engine;
 use thalweg_proto::digest::Digest;
+use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Duration, Time};
 
 /// A protocol as a pair of engines.
 pub trait Scheme {
     /// The PDUs that the two ends exchange.
-    type Pdu: Clone + Debug + Hash;
+    type Pdu: DataUnit<Tag> + Hash;
     /// The sending end.
     type Sender: Engine<Pdu = Self::Pdu, Input = Input<Self::Pdu, Tag>, Event = Event<Tag>> + Digest + Clone;
     /// The receiving end.
@@ -23,8 +23,10 @@ pub trait Scheme {
     /// The two ends, for packets of one byte.
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver);
 
-    /// A PDU in a few words, for a trace.
-    fn say(&self, pdu: &Self::Pdu) -> String;
+    /// A PDU in words, for a trace.
+    fn say(&self, pdu: &Self::Pdu) -> String {
+        pdu.words()
+    }
 
     /// True if a sender that waits for this waits for its rate. It may go on at any time then, since packets take any
     /// time: before those on their way arrive, or after.

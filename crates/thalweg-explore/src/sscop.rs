@@ -73,22 +73,4 @@ impl Scheme for Sscop {
         }
         pdu.hash(into);
     }
-
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        match pdu {
-            // Packets are counted from 1 in what is delivered, SDs from 0 on the wire.
-            Pdu::Sd { s, .. } => format!("SD {}", s.get()),
-            Pdu::Poll { ps, s } => format!("POLL {} with N(S) {}", ps.get(), s.get()),
-            Pdu::Stat(stat) => {
-                let list: Vec<String> = stat.list.iter().map(|number| number.get().to_string()).collect();
-                let (ps, r, mr) = (stat.ps.get(), stat.r.get(), stat.mr.get());
-                format!("STAT {ps} with N(R) {r}, N(MR) {mr}, list ({})", list.join(", "))
-            }
-            Pdu::Ustat(ustat) => {
-                let (r, mr) = (ustat.r.get(), ustat.mr.get());
-                format!("USTAT with N(R) {r}, N(MR) {mr}, list ({}, {})", ustat.first.get(), ustat.end.get())
-            }
-            pdu => format!("{:?}", pdu.kind()).to_uppercase(),
-        }
-    }
 }

@@ -4,8 +4,8 @@ use super::{Bounds, End, Scheme, Tag};
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 use thalweg_proto::sstp::{
-    Acknowledgement, Data, Origin, Pdu, Position, RateError, RateSpec, Receiver, ReceiverConfig, Report,
-    Resume, Sender, SenderConfig, SenderReason, Tolerance,
+    Acknowledgement, Origin, Pdu, RateError, RateSpec, Receiver, ReceiverConfig, Resume, Sender,
+    SenderConfig, SenderReason, Tolerance,
 };
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -103,35 +103,5 @@ impl Scheme for Sstp {
         into: &mut H,
     ) {
         Origin::of(sender, receiver).pdu(pdu.clone()).hash(into);
-    }
-
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        say(pdu)
-    }
-}
-
-/// A PDU in a few words. Segments and their packets count from 0, as on the wire.
-pub(super) fn say<P>(pdu: &Pdu<P>) -> String {
-    let position = |position: &Position| {
-        let Position { shipment, segment, packet } = position;
-        format!("shipment {shipment}, segment {segment}, packet {packet}")
-    };
-    let report = |Report { control, cumulative, limit, .. }: &Report| {
-        format!("report {control}: all before segment {cumulative}, window up to {limit}")
-    };
-    match pdu {
-        Pdu::Data(Data { shipment, segment, packet, resent, .. }) => {
-            let again = if *resent { " again" } else { "" };
-            format!("shipment {shipment}: packet {packet} of segment {segment}{again}")
-        }
-        Pdu::KeepAlive(of) => format!("keep-alive at {}", position(of)),
-        Pdu::EndOfStream(of) => format!("end of stream at {}", position(of)),
-        Pdu::Pack(of) => format!("PACK {}, {}", of.accepted, report(of)),
-        Pdu::Snak(of, request) => {
-            let packets: Vec<String> =
-                request.bitmap.missing_from(0).map(|packet| packet.to_string()).collect();
-            let packets = packets.join(", ");
-            format!("SNAK of segment {} (packets {packets}), {}", request.segment, report(of))
-        }
     }
 }

@@ -12,7 +12,8 @@
 //! - [`sstp`]: two-level flow control of large segments.
 //! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
-//! - [`numbers`]: which data packets carry and acknowledge, whatever the protocol.
+//! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): the PDUs and ends of connections of any family, for those who treat all alike.
+//! - [`numbers`]: the numbers of data in logs.
 //! - [`digest`]: what tells states of an engine apart.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
 
@@ -20,11 +21,13 @@ pub mod aack;
 pub mod congestion;
 pub mod datagram;
 pub mod digest;
+pub mod end;
 mod engine;
 pub mod gate;
 mod lateness;
 pub mod numbers;
 pub mod payload;
+pub mod pdu;
 pub mod random;
 pub mod sscop;
 pub mod sstp;

@@ -63,6 +63,7 @@ impl Payload for Length {
     type Queue = LengthQueue;
     type Store = LengthStore;
 
+    #[inline]
     fn len(&self) -> u32 {
         self.0
     }

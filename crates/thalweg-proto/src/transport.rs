@@ -4,6 +4,7 @@
 //! source node or a router's feedback reaches any of them in the same way.
 
 use crate::units::{Duration, Rate, Time};
+use core::convert::Infallible;
 use core::fmt;
 
 /// An input of an endpoint.
@@ -32,6 +33,26 @@ pub enum Input<Pdu, Data> {
     Pause,
     /// The gate lets the flow go on.
     Resume,
+}
+
+/// An input of the application, or of a gate, and of no network.
+pub type Command<Data> = Input<Infallible, Data>;
+
+impl<Data> Command<Data> {
+    /// The same for an endpoint with PDUs.
+    #[inline]
+    pub fn into_input<Pdu>(self) -> Input<Pdu, Data> {
+        match self {
+            Self::Write(data) => Input::Write(data),
+            Self::Finish => Input::Finish,
+            Self::Stop => Input::Stop,
+            Self::Consumed(bytes) => Input::Consumed(bytes),
+            Self::Feedback(feedback) => Input::Feedback(feedback),
+            Self::Pause => Input::Pause,
+            Self::Resume => Input::Resume,
+            Self::Pdu { pdu, .. } => match pdu {},
+        }
+    }
 }
 
 /// A router's explicit message to a source.
@@ -95,10 +116,12 @@ pub enum Failure {
     Breach(Breach),
 }
 
-/// A fault of a controller from elsewhere that no sender can follow.
+/// A fault of a part from elsewhere that nothing here can follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Breach {
-    /// The name of the controller.
+    /// The kind of part.
+    pub part: Part,
+    /// Its name.
     pub by: &'static str,
     /// The kind of fault.
     pub kind: BreachKind,
@@ -106,11 +129,24 @@ pub struct Breach {
 
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the controller `{}` {}", self.by, self.kind.in_words())
+        let part = match self.part {
+            Part::Controller => "controller",
+            Part::Engine => "engine",
+        };
+        write!(f, "the {part} `{}` {}", self.by, self.kind.in_words())
     }
 }
 
-/// A way to break the contract of [`Controller`](crate::congestion::Controller).
+/// A part that may be from elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// A congestion controller.
+    Controller,
+    /// An engine.
+    Engine,
+}
+
+/// A way to break the contract of [`Controller`](crate::congestion::Controller), or that of [`Engine`](crate::Engine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BreachKind {
     /// It panicked.
@@ -125,6 +161,12 @@ pub enum BreachKind {
     NoRate,
     /// Its burst is zero.
     NoBurst,
+    /// It asks to be polled at a time that is over.
+    TimeoutPast,
+    /// It wants something done without end at one instant.
+    NeverIdle,
+    /// It delivers more than came.
+    DeliveredMore,
 }
 
 impl BreachKind {
@@ -137,6 +179,9 @@ impl BreachKind {
             Self::WindowTooLarge => "answered with a window beyond 2^30 segments",
             Self::NoRate => "answered with a pacing rate of zero, which is no rate: `None` does not pace",
             Self::NoBurst => "answered with a burst of no segments",
+            Self::TimeoutPast => "asked to be polled at a time that is over",
+            Self::NeverIdle => "wanted something done without end at one instant",
+            Self::DeliveredMore => "delivered more bytes than came",
         }
     }
 }
@@ -263,6 +308,24 @@ impl ReceiverCounts {
             framing: self.framing.saturating_sub(base.framing),
         }
     }
+}
+
+/// The counts of one end of a protocol that sends groups of packets, segments, which are accepted as a whole. An end has zero
+/// for what only the other counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentCounts {
+    /// Segments delivered with packets missing, which the application said it tolerates.
+    pub incomplete: u64,
+    /// Packets that are missing in them.
+    pub holes: u64,
+    /// Packets for which the receiver had no room.
+    pub refused: u64,
+    /// Segments that were discarded although they were complete, to make room.
+    pub evictions: u64,
+    /// The most segments held at a time.
+    pub most_segments: u32,
+    /// The most bytes of data held at a time.
+    pub most_bytes: u64,
 }
 
 /// A clock of the limit that holds a sender back now, and of the time for which each limit has.

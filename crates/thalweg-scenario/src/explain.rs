@@ -6,12 +6,11 @@ use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
-use thalweg_proto::sstp::Acknowledgement;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::LossSpec;
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_sim::spec::{
-    Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, TransportSpec, WorkloadSpec,
+    Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, WorkloadSpec,
 };
 
 /// Explains a scenario.
@@ -80,7 +79,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         out,
         "  {}: {count}, {}, {}{priority}",
         group.name,
-        scheme(&group.transport),
+        group.transport.words(),
         workload(&group.workload)
     );
     let Some(path) = path else { return };
@@ -131,45 +130,6 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let _ = writeln!(out, "    {when}");
     if let Some(spec) = &group.reading {
         let _ = writeln!(out, "    {}", reading(spec));
-    }
-}
-
-fn scheme(transport: &TransportSpec) -> String {
-    match transport {
-        TransportSpec::Sscop { scheme, config, .. } => {
-            let rate =
-                config.sscop.rate.map_or_else(String::new, |rate| format!(", rate from {}", rate.start));
-            format!("{scheme}, messages of {} B, credit of {}{rate}", config.segment, config.sscop.window)
-        }
-        TransportSpec::Window { scheme, sender, .. } => format!("{scheme}, segments of {} B", sender.segment),
-        TransportSpec::AdaptiveAck { scheme, config, .. } => format!(
-            "{scheme}, {} packets of {} B, reports every {} and {} after losses",
-            config.window, config.segment, config.normal, config.error
-        ),
-        TransportSpec::Sstp { scheme, sender, receiver, .. } => {
-            let acknowledgement = match receiver.acknowledgement {
-                Acknowledgement::Hard => "hard",
-                Acknowledgement::Soft(_) => "soft",
-                Acknowledgement::Firm => "firm",
-            };
-            let missing = match receiver.tolerance.of(sender.segment) {
-                0 => String::new(),
-                1 => ", 1 packet of a segment may be missing".to_owned(),
-                most => format!(", {most} packets of a segment may be missing"),
-            };
-            format!(
-                "{scheme}, segments of {} packets of {} B at {}, a window of {} segments, room for {}, \
-                 {acknowledgement} acknowledgement{missing}",
-                sender.segment,
-                sender.packet,
-                sender.rate.average(),
-                receiver.window,
-                receiver.buffer
-            )
-        }
-        TransportSpec::Datagram { scheme, rate, .. } => {
-            rate.map_or_else(|| scheme.clone(), |rate| format!("{scheme} at most at {rate}"))
-        }
     }
 }
 

@@ -71,16 +71,7 @@ pub fn service_time(direction: &DirectionSpec, size: u32) -> Duration {
 
 /// Bytes on the wire of a full data packet and of what answers it.
 pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
-    match transport {
-        TransportSpec::Window { sender, header, ack, .. } => (sender.segment + header, *ack),
-        TransportSpec::Datagram { segment, header, .. } => (segment + header, *header),
-        TransportSpec::AdaptiveAck { config, header, ack, .. } => (config.segment + header, *ack),
-        // An SD has four bytes of its own, a STAT without a list twelve.
-        TransportSpec::Sscop { config, header, .. } => {
-            (config.segment.next_multiple_of(4) + 4 + header, 12 + header)
-        }
-        TransportSpec::Sstp { sender, header, control, .. } => (sender.packet + header, *control),
-    }
+    (transport.data_packet(transport.properties().segment()), transport.answer_packet())
 }
 
 impl Paths {

@@ -1,14 +1,17 @@
 //! The meaning of keys: defaults, inheritance, capacities, schedules, included files.
 
 use std::path::Path;
+use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{
     ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
     VegasConfig,
 };
+use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
 use thalweg_proto::sscop::Config;
 use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{PauseConfig, Recovery};
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, LossSpec, Overflow,
@@ -239,18 +242,20 @@ fn schemes_take_from_the_defaults_what_they_do_not_say() {
          [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"mine\"\n\
          [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"udp\"\nworkload = \"1 MB\"",
     );
-    let TransportSpec::Window { scheme, sender, receiver, controller, header, ack } =
+    let TransportSpec { scheme, ends: Ends::Window(ends), header, control } =
         &loaded.spec().groups[0].transport
     else {
         panic!("slow start has windows");
     };
-    assert_eq!((scheme.as_str(), sender.segment, *header, *ack), ("mine", 500, 52, 52));
+    let EndsConfig { sender, receiver, controller } = ends;
+    assert_eq!((scheme.as_str(), sender.segment, *header, *control), ("mine", 500, 52, 52));
     assert_eq!((sender.rtt.floor, sender.rtt.deviations), (Duration::from_secs(2), 2));
     assert_eq!(sender.rtt.ceiling, Duration::from_secs(60));
     assert_eq!((sender.recovery, receiver.sack), (Recovery::GoBackN, false));
     assert!(matches!(controller, ControllerConfig::SlowStart(SlowStartConfig { initial_window: 1.0, .. })));
     let udp = &loaded.spec().groups[1].transport;
-    assert!(matches!(udp, TransportSpec::Datagram { segment: 500, header: 28, rate: None, .. }), "{udp:?}");
+    let expected = Ends::Datagram(SourceConfig { segment: 500, header: 28, rate: None });
+    assert_eq!((&udp.ends, udp.header), (&expected, 28));
 }
 
 #[test]
@@ -271,7 +276,7 @@ fn a_floor_of_time_outs_does_what_it_says() {
         ("initial = \"1 s\"", 200, 200),
     ] {
         let loaded = with(rto);
-        let TransportSpec::Window { sender, .. } = &loaded.spec().groups[0].transport else {
+        let Ends::Window(EndsConfig { sender, .. }) = &loaded.spec().groups[0].transport.ends else {
             panic!("newreno has windows");
         };
         assert_eq!((sender.rtt.floor, sender.rtt.margin), (millis(floor), millis(margin)), "{rto}");
@@ -303,9 +308,10 @@ fn built_in_schemes_have_their_textbook_parameters() {
              [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{name}\""
         ));
         let group = &loaded.spec().groups[0];
-        let TransportSpec::Window { sender, controller, header, .. } = &group.transport else {
+        let TransportSpec { ends: Ends::Window(ends), header, .. } = &group.transport else {
             panic!("{name}")
         };
+        let EndsConfig { sender, controller, .. } = ends;
         assert_eq!((sender.segment + header, sender.recovery), (1500, recovery), "{name}");
         assert_eq!((&group.workload, group.name.as_str()), (&WorkloadSpec::Bulk, "flow-1"));
         match *controller {
@@ -388,7 +394,7 @@ fn sscop_has_its_usual_parameters() {
         ));
         let spec = loaded.spec();
         assert_eq!(spec.links[0].backward.framing, Framing::AtmAal5);
-        let TransportSpec::Sscop { config, header, .. } = &spec.groups[0].transport else {
+        let TransportSpec { ends: Ends::Sscop(config), header, .. } = &spec.groups[0].transport else {
             panic!("{scheme}")
         };
         (config.clone(), *header)

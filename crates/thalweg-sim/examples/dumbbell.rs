@@ -3,6 +3,7 @@
 use std::time::Instant;
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::*;
@@ -47,17 +48,16 @@ fn main() {
                 source_processing: Processing::default(),
                 sink_processing: Processing::default(),
             }),
-            transport: TransportSpec::Window {
-                scheme: "newreno".to_owned(),
-                sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
-                receiver: ReceiverConfig::default(),
-                controller: ControllerConfig::NewReno(NewRenoConfig {
-                    initial_window: 10.0,
-                    initial_threshold: 1e9,
-                }),
-                header: 40,
-                ack: 40,
-            },
+            transport: TransportSpec::new(
+                "newreno",
+                EndsConfig::new(
+                    SenderConfig { segment: 1000, ..SenderConfig::default() },
+                    ReceiverConfig::default(),
+                    ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 }),
+                ),
+                40,
+                40,
+            ),
             workload: WorkloadSpec::Bulk,
             start: Time::ZERO,
             spread: Duration::from_millis(number(5, 0)),

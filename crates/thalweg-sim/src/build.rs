@@ -1,6 +1,5 @@
 //! From a specification to a simulation that is ready to run.
 
-use crate::endpoint::Transport;
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Kind, MAX_ENTITIES, WatchedFlow, WatchedLink};
 use crate::feedback::MessageWays;
@@ -14,7 +13,9 @@ use crate::packet::{NONE, Packets};
 use crate::reader::{READS, Reader};
 use crate::result::{Conservation, Quantity};
 use crate::route::Routes;
-use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, WorkloadSpec};
+use crate::spec::{
+    AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec, WorkloadSpec,
+};
 use crate::tracing::Tracing;
 use crate::transfer::{Completions, TransferList};
 use crate::transmitter::{Station, Transmitter, picos_per_byte};
@@ -66,7 +67,7 @@ struct Builder<'a> {
     gates: Vec<NodeGate>,
     /// The gate of each node.
     node_gates: Vec<u16>,
-    transports: Vec<Transport>,
+    transports: Vec<TransportSpec>,
     /// The host of each node that works for its endpoints itself.
     node_hosts: Vec<u32>,
 }
@@ -199,24 +200,24 @@ impl<'a> Builder<'a> {
         let exit = if group.access.is_some() { &[EXIT][..] } else { &[] };
         let forward = self.add_route([&forward, exit].concat());
         let backward = self.add_route([&backward, exit].concat());
-        let mut transport = Transport::new(&group.transport);
+        let mut transport = group.transport.clone();
         let gated =
             |node: NodeId| if group.access.is_none() { self.node_gates[node.0 as usize] } else { NO_GATE };
         let gates = [gated(group.from), gated(group.to)];
         if gates != [NO_GATE; 2]
             && let Some(gate) = &self.spec.nodes[group.from.0 as usize].gate
         {
-            transport.set_pause(gate.pause);
+            transport.ends.properties_mut().set_pause(gate.pause);
         }
         if group.reading.is_some() {
-            transport.set_reading();
+            transport.ends.properties_mut().wait_for_reading();
         }
         // Told of transports that send nothing again.
-        let with_jitter = !transport.is_reliable();
+        let with_jitter = !transport.properties().is_reliable();
         self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),
-            scheme: group.transport.scheme().to_owned(),
+            scheme: group.transport.scheme.clone(),
             transport: index,
             priority: group.priority,
             gates,
@@ -256,7 +257,7 @@ impl<'a> Builder<'a> {
             let workload = Workload::new(&group.workload, |purpose| {
                 Stream::new(seed, &format!("{purpose}@{}", group.name), u64::from(i))
             });
-            let piece = u64::from(group.transport.segment());
+            let piece = u64::from(group.transport.properties().segment());
             let reader = group.reading.as_ref().map(|spec| Reader::new(Arc::clone(spec), piece));
             if let Some(at) = reader.as_ref().and_then(Reader::armed) {
                 self.wheel.push(at, Kind::Application.key(number | READS));
@@ -356,6 +357,7 @@ impl<'a> Builder<'a> {
             gates: self.gates,
             link_gates,
             transports: self.transports,
+            segment_times: BTreeMap::new(),
             measure: spec.measure.clone(),
             recorders: Vec::new(),
             transfers: TransferList::default(),

@@ -1,11 +1,9 @@
 //! Specifications that make no sense.
 
-use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
+use crate::spec::{GroupSpec, LOWEST_PRIORITY, NodeId, SizeSpec, Spec, WorkloadSpec};
 use core::fmt;
-use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::transport::Breach;
 use thalweg_proto::units::{Bytes, Duration, Time};
-use thalweg_queue::feedback::{Audience, FeedbackSpec};
 
 /// The reasons for which a simulation cannot be built, or not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,58 +94,18 @@ impl fmt::Display for SpecError {
 
 impl core::error::Error for SpecError {}
 
-impl TransportSpec {
-    /// The scheme's name.
-    pub fn scheme(&self) -> &str {
-        match self {
-            Self::Window { scheme, .. }
-            | Self::Datagram { scheme, .. }
-            | Self::AdaptiveAck { scheme, .. }
-            | Self::Sscop { scheme, .. }
-            | Self::Sstp { scheme, .. } => scheme,
-        }
-    }
-
-    /// The feedback that the scheme wants of routers, if any.
-    pub fn feedback(&self) -> Option<FeedbackKind> {
-        match self {
-            Self::Window { controller, .. } => controller.feedback(),
-            Self::Datagram { .. } | Self::AdaptiveAck { .. } | Self::Sscop { .. } | Self::Sstp { .. } => None,
-        }
-    }
-
-    /// True if routers that give this feedback tell the scheme's sources.
-    pub fn hears(&self, feedback: &FeedbackSpec) -> bool {
-        feedback.audience == Audience::All || self.feedback() == Some(feedback.policy.kind())
-    }
-
-    /// The largest payload of a packet in bytes.
-    pub fn segment(&self) -> u32 {
-        match self {
-            Self::Window { sender, .. } => sender.segment,
-            Self::Datagram { segment, .. } => *segment,
-            Self::AdaptiveAck { config, .. } => config.segment,
-            Self::Sscop { config, .. } => config.segment,
-            Self::Sstp { sender, .. } => sender.packet,
-        }
-    }
-}
-
 impl GroupSpec {
     /// The reason for which the applications of this group cannot read as they are said to, if they cannot.
     pub fn reading_fault(&self) -> Option<&'static str> {
         let reading = self.reading.as_deref()?;
-        if matches!(self.transport, TransportSpec::Datagram { .. }) {
-            return Some("datagrams have no receive window: the sender never hears of a slow application");
-        }
-        if matches!(self.transport, TransportSpec::AdaptiveAck { .. }) {
-            return Some("its receiver has no window to close: the sender never hears of a slow application");
+        if let Some(why) = self.transport.properties().no_slow_reader() {
+            return Some(why);
         }
         if matches!(self.workload, WorkloadSpec::Poisson { .. }) {
             return Some("each of its transfers has a connection, but one application reads one connection");
         }
         let announces = reading.changes.iter().any(|change| change.announced);
-        if announces && !matches!(self.transport, TransportSpec::Sstp { .. }) {
+        if announces && self.transport.properties().agreed_rate().is_none() {
             return Some("only two-level flow control hears an announced change of the reading rate");
         }
         let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
@@ -222,29 +180,11 @@ fn check_group(group: &GroupSpec) -> Result<(), SpecError> {
     if group.priority == 0 || group.priority > LOWEST_PRIORITY {
         return Err(SpecError::Priority { of: group.name.clone(), found: group.priority });
     }
-    if group.transport.segment() == 0 {
+    if group.transport.properties().segment() == 0 {
         return zero("segment size");
     }
-    if let TransportSpec::Window { sender, .. } = &group.transport
-        && sender.max_window == 0
-    {
-        return zero("largest window");
-    }
-    if let TransportSpec::AdaptiveAck { config, .. } = &group.transport {
-        if config.window == 0 {
-            return zero("window");
-        }
-        if config.normal.is_zero() || config.error.is_zero() {
-            return zero("time between reports");
-        }
-    }
-    if let TransportSpec::Sstp { sender, receiver, .. } = &group.transport {
-        if sender.window == 0 || receiver.window == 0 {
-            return zero("window");
-        }
-        if sender.segment == 0 || receiver.buffer == 0 {
-            return zero("segment or buffer");
-        }
+    if let Err(what) = group.transport.properties().check() {
+        return zero(what);
     }
     if let Some(why) = group.reading_fault() {
         return Err(SpecError::Reading { of: group.name.clone(), why });

@@ -1,6 +1,7 @@
 //! The event loop.
 
-use crate::endpoint::{AnyOutput, Command, Endpoint, EndpointId, Transport};
+use crate::Pdu;
+use crate::endpoint::{self, Command, Endpoint, EndpointId, Prefetch};
 use crate::error::SpecError;
 use crate::flow::{Connection, Flow, Group, Role};
 use crate::gate::{NO_GATE, NodeGate};
@@ -8,18 +9,19 @@ use crate::host::Host;
 use crate::measure::Recorder;
 use crate::network::{Destination, Network};
 use crate::packet::{Flags, NONE, Packet};
-use crate::pdu::Pdu;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_at};
 use crate::result::Conservation;
+use crate::segments::SegmentTimes;
 use crate::simulation::Status;
-use crate::spec::MeasureSpec;
+use crate::spec::{MeasureSpec, TransportSpec};
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
 use crate::transfer::TransferList;
 use crate::wheel::{ENTITY_BITS, Wheel};
+use std::collections::BTreeMap;
 use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
-use thalweg_proto::sstp;
+use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window;
 
@@ -107,7 +109,9 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) gates: Vec<NodeGate>,
     /// The gate of the node that each direction of each link of the specification leads from; empty where there are no gates.
     pub(crate) link_gates: Vec<u16>,
-    pub(crate) transports: Vec<Transport>,
+    pub(crate) transports: Vec<TransportSpec>,
+    /// The times of the segments of connections that have any, by connection.
+    pub(crate) segment_times: BTreeMap<u32, SegmentTimes>,
     pub(crate) measure: MeasureSpec,
     pub(crate) recorders: Vec<Recorder>,
     pub(crate) transfers: TransferList,
@@ -175,10 +179,10 @@ impl<T: Tracing> EventLoop<T> {
         }
         let [first, second] = self.expected;
         if let Some(endpoint) = self.endpoints.get(second as usize) {
-            endpoint.engine.prefetch();
+            endpoint.engine.visit(&Prefetch);
         }
         if let Some(endpoint) = self.endpoints.get(first as usize) {
-            endpoint.engine.prefetch_more();
+            endpoint.engine.next_needed().into_iter().flatten().for_each(prefetch_at);
         }
         self.expected = [second, arrival(third).map_or(NONE, |link| self.expect_destination(link))];
     }
@@ -273,7 +277,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Polls an endpoint's engine and sees to its timer.
     #[inline]
-    pub(crate) fn poll(&mut self, id: EndpointId) -> AnyOutput {
+    pub(crate) fn poll(&mut self, id: EndpointId) -> endpoint::Output {
         let output = self.endpoints[id as usize].engine.poll(self.now);
         if let Output::Timeout { at, .. } = output {
             self.arm(id, at);
@@ -300,9 +304,9 @@ impl<T: Tracing> EventLoop<T> {
         let mut flags = Flags::of_class(endpoint.class);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
-            if let Pdu::Sstp(sstp::Pdu::Pack(report)) = pdu {
-                self.on_accepted(id, report);
-            }
+        }
+        if !matches!(pdu, Pdu::Window(_)) {
+            self.time_segment(id, pdu);
         }
         let endpoint = &mut self.endpoints[id as usize];
         if flags.has(Flags::MARKABLE) && !is_first_time(pdu) {
@@ -333,12 +337,18 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A receiver reports that it has accepted a segment.
+    /// Times the segment that a PDU tells of when it leaves, if it tells of any. Segments begin before the host's work on them.
     #[inline(never)]
-    fn on_accepted(&mut self, id: EndpointId, report: &sstp::Report) {
-        if let Some(times) = self.endpoints[id as usize - 1].engine.segment_times() {
-            times.accept(self.now, report);
+    fn time_segment(&mut self, id: EndpointId, pdu: &Pdu) {
+        let has_host = self.endpoints[id as usize].way.host != NONE;
+        if let Some(step) = pdu.segment_step().filter(|step| !has_host || *step != SegmentStep::Begun) {
+            self.step_segment(id, step);
         }
+    }
+
+    /// A segment begins, or is accepted.
+    pub(crate) fn step_segment(&mut self, id: EndpointId, step: SegmentStep) {
+        self.segment_times.entry(id / 2).or_default().step(self.now, step);
     }
 
     /// A packet reached the node of its endpoint.

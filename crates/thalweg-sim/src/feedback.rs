@@ -5,14 +5,15 @@
 //! lines, and can be lost; but it goes ahead of what is no message. A router never speaks because of a message, so
 //! that messages do not make messages.
 
+use crate::Pdu;
 use crate::event_loop::{EventLoop, Kind};
 use crate::flow::Role;
-use crate::packet::{Cargo, Flags, Packet, SscopCargo};
-use crate::pdu::Pdu;
+use crate::packet::{Cargo, Flags, Packet};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use std::collections::BTreeMap;
 use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::transport::Feedback;
 use thalweg_queue::Discipline;
 use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View, Watch};
@@ -59,15 +60,9 @@ impl<T: Tracing> EventLoop<T> {
     fn passing(&self, link: u32, packet: u32) -> Passing {
         let header = self.network.packets.get(packet);
         let sequence = match header.cargo {
-            Cargo::Segment { sequence, .. } | Cargo::AdaptiveData { sequence, .. } => Some(sequence),
-            Cargo::Sscop(SscopCargo::Sd { number, .. }) => Some(u64::from(number)),
-            Cargo::SstpData { shipment, .. } => Some(u64::from(shipment)),
-            Cargo::Ack { .. }
-            | Cargo::Datagram(_)
-            | Cargo::AdaptiveReport { .. }
-            | Cargo::Sscop(_)
-            | Cargo::SstpPack { .. }
-            | Cargo::Large(_) => None,
+            Cargo::Segment { sequence, .. } => Some(sequence),
+            Cargo::Ack { .. } => None,
+            cargo => self.network.packets.unpack(cargo).sequence(),
         };
         let source = if header.flags.has(Flags::BACKWARD) { None } else { self.source(link, header) };
         Passing { source, size: header.size, sequence, message: header.flags.has(Flags::ROUTER) }

@@ -1,6 +1,6 @@
 //! Measurement along the way and at the end.
 
-use crate::endpoint::{AnyEngine, Counts};
+use crate::endpoint::{Counts, Engine};
 use crate::event_loop::EventLoop;
 use crate::fairness::fairness_variance;
 use crate::flow::Group;
@@ -10,7 +10,7 @@ use crate::result::{
     FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
     TwoLevelCounts, jain_of,
 };
-use crate::segments::mean;
+use crate::segments::{SegmentTimes, mean};
 use crate::spec::Ties;
 use crate::tracing::Tracing;
 use crate::transfer::Completions;
@@ -44,11 +44,7 @@ impl<T: Tracing> EventLoop<T> {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
             }
         }
-        for endpoint in &mut self.endpoints {
-            if let Some(times) = endpoint.engine.segment_times() {
-                times.restart();
-            }
-        }
+        self.segment_times.values_mut().for_each(SegmentTimes::restart);
         for flow in 0..self.flows.len() {
             if let Some(ended) = &mut self.flows[flow].ended {
                 ended.longest_segment_delay = Duration::ZERO;
@@ -65,10 +61,14 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
+    /// The sender and the receiver of a connection.
+    fn engines(&self, connection: u32) -> [&Engine; 2] {
+        [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine)
+    }
+
     /// The counts of both ends of a connection, over its whole life.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
-        let [sender, receiver] = [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine);
-        Counts { taken: receiver.receiver_counts(), ..sender.sender_counts(self.now) }
+        Counts::of(self.engines(connection), self.segment_times.get(&connection), self.now)
     }
 
     /// All of a flow's connections, those under way included, over the whole run.
@@ -83,20 +83,17 @@ impl<T: Tracing> EventLoop<T> {
 
     /// The counts of both ends of a connection, where they are those of two-level flow control.
     pub(crate) fn two_level_counts(&self, connection: u32) -> Option<TwoLevelCounts> {
-        let [sender, receiver] = [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine);
-        let (AnyEngine::SstpSender(sender), AnyEngine::SstpReceiver(receiver)) = (sender, receiver) else {
-            return None;
-        };
-        let (sender, receiver) = (sender.engine.stats(self.now), receiver.stats());
+        let [sender, receiver] = self.engines(connection).map(|engine| engine.end().segment_counts(self.now));
+        let (sender, receiver) = (sender?, receiver?);
         Some(TwoLevelCounts {
             incomplete: receiver.incomplete,
             holes: receiver.holes,
             refused: receiver.refused,
             evictions: receiver.evictions,
-            sender_segments: sender.buffered_peak,
-            sender_bytes: Bytes::new(sender.bytes_peak),
-            receiver_segments: receiver.buffered_peak,
-            receiver_bytes: Bytes::new(receiver.bytes_peak),
+            sender_segments: sender.most_segments,
+            sender_bytes: Bytes::new(sender.most_bytes),
+            receiver_segments: receiver.most_segments,
+            receiver_bytes: Bytes::new(receiver.most_bytes),
         })
     }
 
@@ -125,8 +122,8 @@ impl<T: Tracing> EventLoop<T> {
         for flow in 0..self.flows.len() {
             flows.push(self.flow_result(flow, counted));
             for connection in self.flows[flow].connections() {
-                self.endpoints[connection as usize * 2].engine = AnyEngine::Vacant;
-                self.endpoints[connection as usize * 2 + 1].engine = AnyEngine::Vacant;
+                self.endpoints[connection as usize * 2].engine = Engine::Vacant;
+                self.endpoints[connection as usize * 2 + 1].engine = Engine::Vacant;
             }
         }
         let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);

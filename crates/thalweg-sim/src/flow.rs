@@ -1,6 +1,6 @@
 //! Flows: applications, their connections, and what is counted of them.
 
-use crate::endpoint::{AnyEngine, Command, Counts, Endpoint, EndpointId, Way};
+use crate::endpoint::{Command, Counts, Endpoint, EndpointId, Engine, Way};
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Kind};
 use crate::gate::NO_GATE;
@@ -206,7 +206,7 @@ impl<T: Tracing> EventLoop<T> {
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
         // Datagrams have no connections to open and close.
-        let opens = matches!(state.workload, Workload::Poisson(_)) && transport.is_reliable();
+        let opens = matches!(state.workload, Workload::Poisson(_)) && transport.properties().is_reliable();
         let has_reply = matches!(state.workload, Workload::RequestResponse(_));
         if !opens {
             self.flows[flow as usize].main = self.open(flow, Role::Main);
@@ -318,11 +318,11 @@ impl<T: Tracing> EventLoop<T> {
         };
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
-        let (sender, receiver) = transport.engines();
+        let (sender, receiver) = (Engine::sender(&transport.ends), Engine::receiver(&transport.ends));
         let group = &self.groups[state.group as usize];
         let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
-        let (header, control) = transport.overheads();
-        let markable = transport.heeds_marks();
+        let (header, control) = (transport.header, transport.control);
+        let markable = transport.properties().reacts_to_marks();
         let [mut there, mut back] = group.ways(state);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
@@ -369,9 +369,10 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(counts) = self.two_level_counts(number) {
             self.flows[flow as usize].two_level.get_or_insert_default()[0].add(&counts);
         }
+        self.segment_times.remove(&number);
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];
-            slot.engine = AnyEngine::Vacant;
+            slot.engine = Engine::Vacant;
             slot.armed = Time::MAX;
         }
         if let Workload::Poisson(transfers) = &mut self.flows[flow as usize].workload {

@@ -1,14 +1,15 @@
 //! Hosts whose one processor works on every packet that is sent or received.
 
+use crate::Pdu;
 use crate::endpoint::EndpointId;
 use crate::event_loop::{EventLoop, Kind};
 use crate::packet::Flags;
-use crate::pdu::Pdu;
 use crate::spec::Processing;
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use std::collections::VecDeque;
 use thalweg_proto::Output;
+use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::Duration;
 
 /// Packets that wait for a host's processor; further ones are dropped.
@@ -105,7 +106,12 @@ impl<T: Tracing> EventLoop<T> {
     fn poll_for_host(&mut self, number: u32, id: EndpointId) {
         loop {
             match self.poll(id) {
-                Output::Transmit(pdu) => return self.begin(number, Job::Send { endpoint: id, pdu }),
+                Output::Transmit(pdu) => {
+                    if let Some(step) = pdu.segment_step().filter(|step| *step == SegmentStep::Begun) {
+                        self.step_segment(id, step);
+                    }
+                    return self.begin(number, Job::Send { endpoint: id, pdu });
+                }
                 Output::Event(event) => self.on_event(id, &event),
                 Output::Timeout { .. } | Output::Idle => return self.record_endpoint(id),
             }

@@ -18,7 +18,6 @@ mod measure;
 mod names;
 mod network;
 mod packet;
-mod pdu;
 mod prefetch;
 mod reader;
 mod result;
@@ -39,10 +38,12 @@ mod workload;
 
 pub use error::SpecError;
 pub use flow::FlowCounts;
-pub use pdu::Pdu;
 pub use result::{
     Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, Ratios, RunResult,
     SegmentDelay, Series, SizeClass, Summary, Transfer, Transfers, TwoLevelCounts,
 };
 pub use segments::SegmentTimes;
 pub use simulation::{Simulation, Status};
+
+/// A PDU of any protocol, with lengths in place of bytes.
+pub type Pdu = thalweg_catalog::AnyPdu<thalweg_proto::payload::Length>;

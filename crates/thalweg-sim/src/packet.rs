@@ -1,13 +1,10 @@
 //! Packets in the network: one store for all, so that none is allocated on its way.
 
+use crate::Pdu;
 use crate::endpoint::EndpointId;
-use crate::pdu::Pdu;
 use crate::prefetch::prefetch;
-use thalweg_proto::aack::{self, Report};
+use thalweg_catalog::Packed;
 use thalweg_proto::payload::Length;
-use thalweg_proto::sscop::rate::RateField;
-use thalweg_proto::sscop::{self, Number, Stat};
-use thalweg_proto::sstp;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
 
@@ -53,54 +50,9 @@ pub(crate) enum Cargo {
         window: u32,
         marked: bool,
     },
-    Datagram(u32),
-    AdaptiveData {
-        sequence: u64,
-        length: u32,
-    },
-    /// A gap of so many packets, so far after the cumulative number.
-    AdaptiveReport {
-        cumulative: u64,
-        after: u32,
-        missing: u16,
-    },
-    Sscop(SscopCargo),
-    SstpData {
-        shipment: u32,
-        length: u32,
-        segment: u16,
-        packet: u16,
-        last: bool,
-        full: bool,
-        resent: bool,
-    },
-    SstpPack {
-        control: u32,
-        accepted: u16,
-        cumulative: u16,
-        limit: u16,
-    },
+    /// Of another family.
+    Packed(Packed),
     Large(u32),
-}
-
-/// A PDU of SSCOP: those of data transfer, but for lists.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum SscopCargo {
-    Sd {
-        number: u32,
-        length: u32,
-    },
-    Poll {
-        poll: u32,
-        next: u32,
-    },
-    /// A STAT without a list: numbers of 24 bits, and the rate's 16, zero for none.
-    Stat {
-        poll: [u8; 3],
-        credit: [u8; 3],
-        next: [u8; 3],
-        rate: [u8; 2],
-    },
 }
 
 /// The properties that packets of an endpoint share: the priority of their flow, and whether they may be marked.
@@ -223,17 +175,7 @@ impl Packets {
     // Out of the way of the window transport, which most packets are of.
     #[inline(never)]
     fn pack_other(&mut self, pdu: &Pdu) -> Cargo {
-        let cargo = match pdu {
-            Pdu::Datagram(Length(length)) => Some(Cargo::Datagram(*length)),
-            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) })) => {
-                Some(Cargo::AdaptiveData { sequence: *sequence, length: *length })
-            }
-            Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => pack_report(report),
-            Pdu::Sscop(pdu) => SscopCargo::new(pdu).map(Cargo::Sscop),
-            Pdu::Sstp(pdu) => pack_sstp(pdu),
-            Pdu::Window(_) | Pdu::Feedback(_) => None,
-        };
-        cargo.unwrap_or_else(|| self.pack_large(pdu))
+        pdu.pack().map_or_else(|| self.pack_large(pdu), Cargo::Packed)
     }
 
     #[cold]
@@ -271,24 +213,7 @@ impl Packets {
                 arrival: Arrival::Plain,
                 arrival_at: 0,
             })),
-            Cargo::Datagram(length) => Pdu::Datagram(Length(length)),
-            Cargo::AdaptiveData { sequence, length } => {
-                Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence, payload: Length(length) }))
-            }
-            Cargo::AdaptiveReport { cumulative, after, missing } => {
-                let gap_in = cumulative + u64::from(after);
-                let gap_out = gap_in + u64::from(missing);
-                Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in, gap_out, cumulative }))
-            }
-            Cargo::Sscop(cargo) => Pdu::Sscop(cargo.pdu()),
-            Cargo::SstpData { shipment, length, segment, packet, last, full, resent } => {
-                let payload = Length(length);
-                let data = sstp::Data { shipment, segment, packet, last, full, resent, payload };
-                Pdu::Sstp(sstp::Pdu::Data(data))
-            }
-            Cargo::SstpPack { control, accepted, cumulative, limit } => {
-                Pdu::Sstp(sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit }))
-            }
+            Cargo::Packed(packed) => Pdu::unpack(packed),
             Cargo::Large(index) => self.large(index),
         }
     }
@@ -297,16 +222,15 @@ impl Packets {
     #[inline]
     pub fn has_payload(&self, cargo: Cargo) -> bool {
         match cargo {
-            Cargo::Segment { .. }
-            | Cargo::Datagram(_)
-            | Cargo::AdaptiveData { .. }
-            | Cargo::SstpData { .. }
-            | Cargo::Sscop(SscopCargo::Sd { .. }) => true,
-            Cargo::Ack { .. } | Cargo::AdaptiveReport { .. } | Cargo::Sscop(_) | Cargo::SstpPack { .. } => {
-                false
-            }
-            Cargo::Large(index) => self.large[index as usize].payload().is_some(),
+            Cargo::Segment { .. } => true,
+            Cargo::Ack { .. } => false,
+            other => self.other_has_payload(other),
         }
+    }
+
+    #[inline(never)]
+    fn other_has_payload(&self, cargo: Cargo) -> bool {
+        self.unpack(cargo).payload_len().is_some()
     }
 
     #[cold]
@@ -351,69 +275,6 @@ impl Packets {
     }
 }
 
-/// The frequent PDUs of two-level flow control.
-fn pack_sstp(pdu: &sstp::Pdu<Length>) -> Option<Cargo> {
-    match *pdu {
-        sstp::Pdu::Data(data) => {
-            let sstp::Data { shipment, segment, packet, last, full, resent, payload: Length(length) } = data;
-            Some(Cargo::SstpData { shipment, length, segment, packet, last, full, resent })
-        }
-        sstp::Pdu::Pack(sstp::Report { control, accepted, cumulative, limit }) => {
-            Some(Cargo::SstpPack { control, accepted, cumulative, limit })
-        }
-        _ => None,
-    }
-}
-
-/// A report whose gap is small enough.
-fn pack_report(report: &Report) -> Option<Cargo> {
-    let Report { gap_in, gap_out, cumulative } = *report;
-    let after = u32::try_from(gap_in.checked_sub(cumulative)?).ok()?;
-    let missing = u16::try_from(gap_out.checked_sub(gap_in)?).ok()?;
-    Some(Cargo::AdaptiveReport { cumulative, after, missing })
-}
-
-impl SscopCargo {
-    fn new(pdu: &sscop::Pdu<Length>) -> Option<Self> {
-        Some(match pdu {
-            sscop::Pdu::Sd { s, mu: Length(length) } => Self::Sd { number: s.get(), length: *length },
-            sscop::Pdu::Poll { ps, s } => Self::Poll { poll: ps.get(), next: s.get() },
-            sscop::Pdu::Stat(Stat { ps, mr, r, list, rate }) if list.is_empty() => Self::Stat {
-                poll: low(*ps),
-                credit: low(*mr),
-                next: low(*r),
-                rate: rate.map_or(0, RateField::bits).to_le_bytes(),
-            },
-            _ => return None,
-        })
-    }
-
-    #[inline(never)]
-    fn pdu(self) -> sscop::Pdu<Length> {
-        match self {
-            Self::Sd { number, length } => sscop::Pdu::Sd { s: Number::new(number), mu: Length(length) },
-            Self::Poll { poll, next } => sscop::Pdu::Poll { ps: Number::new(poll), s: Number::new(next) },
-            Self::Stat { poll, credit, next, rate } => sscop::Pdu::Stat(Stat {
-                ps: number(poll),
-                mr: number(credit),
-                r: number(next),
-                list: Vec::new(),
-                rate: RateField::from_bits(u16::from_le_bytes(rate)),
-            }),
-        }
-    }
-}
-
-/// The 24 bits of a number.
-fn low(number: Number) -> [u8; 3] {
-    let [a, b, c, _] = number.get().to_le_bytes();
-    [a, b, c]
-}
-
-fn number([a, b, c]: [u8; 3]) -> Number {
-    Number::new(u32::from_le_bytes([a, b, c, 0]))
-}
-
 impl Packet {
     /// The endpoint that it is for.
     #[inline]
@@ -433,14 +294,18 @@ impl Packet {
         sent_at: Time::ZERO,
         incarnation: 0,
         flags: Flags(0),
-        cargo: Cargo::Datagram(0),
+        cargo: Cargo::Large(NONE),
     };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thalweg_proto::aack::{self, Report};
+    use thalweg_proto::sscop::rate::RateField;
+    use thalweg_proto::sscop::{self, Number, Stat};
     use thalweg_proto::transport::Feedback;
+    use thalweg_proto::{datagram, sstp};
 
     /// The size of a packet is what a simulation of many costs in memory and time; growing it is a decision.
     #[test]
@@ -476,13 +341,13 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(ack(u64::MAX, 0))),
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
             Pdu::Window(window::Pdu::Ack(late)),
-            Pdu::Datagram(Length(3)),
+            Pdu::Datagram(datagram::Pdu(Length(3))),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
             Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 9, cumulative: 9 })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report {
                 gap_in: 1 << 32,
-                gap_out: (1 << 32) + 65_535,
+                gap_out: (1 << 32) + 65_534,
                 cumulative: 2,
             })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
@@ -513,7 +378,7 @@ mod tests {
                 packets.discard(*number);
                 assert_eq!(
                     (packets.unpack(cargo), packets.has_payload(cargo)),
-                    (pdu.clone(), pdu.payload().is_some())
+                    (pdu.clone(), pdu.payload_len().is_some())
                 );
             }
             assert_eq!((packets.live(), packets.large.len()), (0, 8));

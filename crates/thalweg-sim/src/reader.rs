@@ -197,7 +197,9 @@ impl<T: Tracing> EventLoop<T> {
         let share = announced.and_then(|rate| transport.reading_share(rate));
         if let Some(share) = share.filter(|_| state.main != NO_CONNECTION) {
             let id = state.main * 2 + 1;
-            self.endpoints[id as usize].engine.set_reading_share(share);
+            if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
+                end.set_reading_share(share);
+            }
             self.drain(id);
         }
     }

@@ -81,7 +81,7 @@ impl<T: Tracing> EventLoop<T> {
         if main == NO_CONNECTION {
             return;
         }
-        let Some(stats) = self.endpoints[main as usize * 2].engine.sender_stats(now) else { return };
+        let Some(stats) = self.endpoints[main as usize * 2].engine.end().sender_stats(now) else { return };
         let Some(window) = stats.window else { return };
         let recorders: &mut [Recorder] = &mut self.recorders[recorders..recorders + FLOW_SERIES.len()];
         recorders[0].offer(now, window);

@@ -2,11 +2,7 @@
 
 use crate::result::SegmentDelay;
 use std::collections::VecDeque;
-use thalweg_proto::Engine;
-use thalweg_proto::Output;
-use thalweg_proto::payload::Length;
-use thalweg_proto::sstp::{Pdu, Report, Sender, SenderReason};
-use thalweg_proto::transport::Event;
+use thalweg_proto::pdu::SegmentStep;
 use thalweg_proto::units::{Duration, Time};
 
 /// The segments of one connection: from the start of each one's first transmission to its acceptance at the receiver (Gong
@@ -25,18 +21,26 @@ pub struct SegmentTimes {
 
 impl SegmentTimes {
     /// The first packet of the next segment leaves.
-    pub fn begin(&mut self, now: Time) {
+    fn begin(&mut self, now: Time) {
         self.segments.push_back((now, Time::MAX));
     }
 
-    /// The receiver reports what it has accepted.
-    pub fn accept(&mut self, now: Time, report: &Report) {
-        let ahead = report.accepted.wrapping_sub(self.delivered as u16);
+    /// A PDU tells of a step.
+    pub fn step(&mut self, now: Time, step: SegmentStep) {
+        match step {
+            SegmentStep::Begun => self.begin(now),
+            SegmentStep::Accepted { segment, cumulative } => self.accept(now, segment, cumulative),
+        }
+    }
+
+    /// The receiver reports that it has accepted a segment, and all below `cumulative`. Numbers wrap at 2^16.
+    fn accept(&mut self, now: Time, segment: u16, cumulative: u16) {
+        let ahead = segment.wrapping_sub(self.delivered as u16);
         // One that is behind is a repetition.
         if let Some(segment) = self.segments.get_mut(usize::from(ahead)).filter(|_| ahead < 1 << 15) {
             segment.1 = now;
         }
-        for _ in 0..report.cumulative.wrapping_sub(self.delivered as u16) {
+        for _ in 0..cumulative.wrapping_sub(self.delivered as u16) {
             let Some((began, ended)) = self.segments.pop_front() else { return };
             let delay = ended.min(now).since(began);
             self.delivered += 1;
@@ -72,26 +76,6 @@ pub(crate) fn mean(sum: Duration, count: u64) -> Duration {
     Duration::from_picos(sum.as_picos().checked_div(count).unwrap_or(0))
 }
 
-/// A sender whose segments are timed.
-#[derive(Debug)]
-pub(crate) struct TimedSender {
-    pub engine: Sender<Length>,
-    pub times: SegmentTimes,
-}
-
-impl TimedSender {
-    pub fn poll(&mut self, now: Time) -> Output<Pdu<Length>, Event<Length>, SenderReason> {
-        let output = self.engine.poll(now);
-        if let Output::Transmit(Pdu::Data(data)) = &output
-            && data.packet == 0
-            && !data.resent
-        {
-            self.times.begin(now);
-        }
-        output
-    }
-}
-
 #[cfg(test)]
 mod tests {
     //! Proves what is counted, report by report.
@@ -104,32 +88,31 @@ mod tests {
     #[test]
     fn a_segment_counts_when_all_before_it_are_accepted() {
         let mut times = SegmentTimes::default();
-        let report = |accepted: u16, cumulative: u16| Report { control: 0, accepted, cumulative, limit: 9 };
         for begin in [0, 10, 20] {
             times.begin(at(begin));
         }
         // Nothing yet, and 1 and 2 before 0; then 0, whose report comes again.
-        times.accept(at(25), &report(u16::MAX, 0));
-        times.accept(at(30), &report(1, 0));
-        times.accept(at(35), &report(2, 0));
+        times.accept(at(25), u16::MAX, 0);
+        times.accept(at(30), 1, 0);
+        times.accept(at(35), 2, 0);
         assert_eq!(times.delay(), SegmentDelay::default());
-        times.accept(at(60), &report(0, 3));
-        times.accept(at(90), &report(2, 3));
+        times.accept(at(60), 0, 3);
+        times.accept(at(90), 2, 3);
         let millis = Duration::from_millis;
         let expected = SegmentDelay { count: 3, mean: millis(95) / 3, max: millis(60) };
         assert_eq!((times.delay(), times.delivered()), (expected, 3));
         times.restart();
         times.begin(at(100));
-        times.accept(at(107), &report(3, 4));
+        times.accept(at(107), 3, 4);
         assert_eq!(times.delay(), SegmentDelay { count: 1, mean: millis(7), max: millis(7) });
         // The numbers of segments begin anew; what was never begun is not counted.
         let mut times = SegmentTimes::default();
         for round in 0..70_000u64 {
             times.begin(at(round));
-            times.accept(at(round + 1), &report(round as u16, (round + 1) as u16));
+            times.accept(at(round + 1), round as u16, (round + 1) as u16);
         }
         assert_eq!((times.delay().count, times.delay().max), (70_000, millis(1)));
-        times.accept(at(80_000), &report(5000, 6000));
+        times.accept(at(80_000), 5000, 6000);
         assert_eq!(times.delay().count, 70_000);
     }
 }

@@ -4,13 +4,12 @@
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
 use std::sync::Arc;
-use thalweg_proto::congestion::ControllerConfig;
+use thalweg_catalog::{Ends, Properties};
 use thalweg_proto::gate::GateConfig;
-use thalweg_proto::sscop;
+use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::{PauseConfig, ReceiverConfig, SenderConfig};
-use thalweg_proto::{aack, sstp};
-use thalweg_queue::feedback::FeedbackSpec;
+use thalweg_proto::window::PauseConfig;
+use thalweg_queue::feedback::{Audience, FeedbackSpec};
 use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
 
 /// A node by its position in [`Spec::nodes`].
@@ -267,66 +266,60 @@ pub struct AccessSpec {
 
 /// A transport protocol with its settings.
 #[derive(Clone, Debug, PartialEq)]
-pub enum TransportSpec {
-    /// The window transport.
-    Window {
-        /// The scheme's name, for results.
-        scheme: String,
-        /// The sender.
-        sender: SenderConfig,
-        /// The receiver.
-        receiver: ReceiverConfig,
-        /// The congestion controller.
-        controller: ControllerConfig,
-        /// Bytes on the wire that every data packet has beside its payload.
-        header: u32,
-        /// Bytes on the wire of a packet without payload.
-        ack: u32,
-    },
-    /// Unreliable datagrams.
-    Datagram {
-        /// The scheme's name, for results.
-        scheme: String,
-        /// The largest payload of a datagram in bytes.
-        segment: u32,
-        /// Bytes on the wire beside the payload.
-        header: u32,
-        /// Datagrams leave at no more than this rate (of bytes on the wire).
-        rate: Option<Rate>,
-    },
-    /// Adaptive acknowledgement.
-    AdaptiveAck {
-        /// The scheme's name, for results.
-        scheme: String,
-        /// Both ends.
-        config: aack::Config,
-        /// Bytes on the wire that every data packet has beside its payload.
-        header: u32,
-        /// Bytes on the wire of a report.
-        ack: u32,
-    },
-    /// SSCOP.
-    Sscop {
-        /// The scheme's name, for results.
-        scheme: String,
-        /// Both ends.
-        config: sscop::EndpointConfig,
-        /// Bytes on the wire of each PDU beside its own.
-        header: u32,
-    },
-    /// Two-level flow control.
-    Sstp {
-        /// The scheme's name, for results.
-        scheme: String,
-        /// The sender.
-        sender: sstp::SenderConfig,
-        /// The receiver.
-        receiver: sstp::ReceiverConfig,
-        /// Bytes on the wire that every data packet has beside its payload.
-        header: u32,
-        /// Bytes on the wire of a packet without payload.
-        control: u32,
-    },
+pub struct TransportSpec {
+    /// The scheme's name, for results.
+    pub scheme: String,
+    /// Both ends.
+    pub ends: Ends,
+    /// Bytes on the wire that every data packet has beside its payload, but for what depends on the packet.
+    pub header: u32,
+    /// Bytes on the wire of a packet without payload, but for what depends on the packet.
+    pub control: u32,
+}
+
+impl TransportSpec {
+    /// The scheme of that name, with these ends and sizes.
+    pub fn new(scheme: &str, ends: impl Into<Ends>, header: u32, control: u32) -> Self {
+        Self { scheme: scheme.to_owned(), ends: ends.into(), header, control }
+    }
+
+    /// The properties of its protocol family, as configured.
+    pub fn properties(&self) -> &dyn Properties {
+        self.ends.properties()
+    }
+
+    /// The scheme in words.
+    pub fn words(&self) -> String {
+        format!("{}{}", self.scheme, self.properties().words())
+    }
+
+    /// The size on the wire of a data packet with so much payload.
+    pub fn data_packet(&self, payload: u32) -> u32 {
+        payload + self.properties().framing(payload) + self.header
+    }
+
+    /// The size on the wire of a packet that answers data.
+    pub fn answer_packet(&self) -> u32 {
+        self.properties().answer() + self.control
+    }
+
+    /// True if routers that give this feedback tell the scheme's sources.
+    pub fn hears(&self, feedback: &FeedbackSpec) -> bool {
+        feedback.audience == Audience::All || self.properties().feedback() == Some(feedback.policy.kind())
+    }
+
+    /// Bytes on the wire of the data packets that receivers took.
+    pub(crate) fn on_wire(&self, taken: &ReceiverCounts) -> u64 {
+        taken.payload + taken.framing + taken.packets * u64::from(self.header)
+    }
+
+    /// The share that a rate of payload is of the rate both ends agreed upon; `None` where no rate is agreed upon.
+    pub(crate) fn reading_share(&self, rate: Rate) -> Option<f64> {
+        let agreed = self.properties().agreed_rate()?.as_f64();
+        let packet = f64::from(self.properties().segment());
+        let agreed = agreed * packet / (packet + f64::from(self.header));
+        Some((rate.as_f64() / agreed).min(1.0))
+    }
 }
 
 /// The work of an application.

@@ -1,6 +1,6 @@
 //! Packet traces: one record for every step of every packet.
 
-use crate::pdu::Pdu;
+use crate::Pdu;
 use core::any::Any;
 use thalweg_proto::units::Time;
 

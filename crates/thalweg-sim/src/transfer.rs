@@ -1,6 +1,6 @@
 //! Transfers: how long they took, and how long they would have taken with the network to themselves.
 
-use crate::endpoint::{AnyEngine, Way};
+use crate::endpoint::{Engine, Way};
 use crate::event_loop::EventLoop;
 use crate::flow::{Connection, Flow, NO_CONNECTION, Role};
 use crate::measure::{Histogram, Ratios};
@@ -166,7 +166,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         for (number, connection) in self.connections.iter().enumerate() {
             let Connection { flow, role, opened, size, .. } = *connection;
-            let is_open = !matches!(self.endpoints[number * 2].engine, AnyEngine::Vacant);
+            let is_open = !matches!(self.endpoints[number * 2].engine, Engine::Vacant);
             if role == Role::Transfer && is_open {
                 let ideal = self.ideal(flow, size, 0);
                 open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
@@ -186,7 +186,7 @@ impl<T: Tracing> EventLoop<T> {
         let flow = &self.flows[flow as usize];
         let group = &self.groups[flow.group as usize];
         let transport = &self.transports[group.transport as usize];
-        let segment = transport.segment();
+        let segment = transport.properties().segment();
         let ways = group.ways(flow);
         let mut total = Duration::ZERO;
         for (bytes, way, end) in [(there, ways[0], ways[1].host), (back, ways[1], ways[0].host)] {

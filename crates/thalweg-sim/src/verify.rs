@@ -11,7 +11,7 @@ mod violation;
 
 pub use violation::{Fault, Violation};
 
-use crate::pdu::Pdu;
+use crate::Pdu;
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{PacketId, Record, Step, Tracer};

@@ -6,6 +6,7 @@ mod net;
 use net::{bytes, datagrams, direction, group, lossy, millis, pipe, run, window};
 use std::sync::Arc;
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::sscop;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Limit;
@@ -47,9 +48,9 @@ fn segments_that_are_not_full_have_whole_headers() {
 fn datagrams_and_messages_have_their_own_sizes() {
     // A datagram of 200 bytes has a header of 28; an SD of 66 has two bytes of padding and a trailer of four (Q.2110,
     // section 7.2) and here a header of 10.
-    let udp = TransportSpec::Datagram { scheme: "udp".to_owned(), segment: 1000, header: 28, rate: None };
+    let udp = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);
     let config = sscop::EndpointConfig { sscop: Arc::new(sscop::Config::default()), segment: 1000 };
-    let sscop = TransportSpec::Sscop { scheme: "sscop".to_owned(), config, header: 10 };
+    let sscop = TransportSpec::new("sscop", config, 10, 10);
     for (transport, size, wire) in [(udp, 200, 228), (sscop, 66, 66 + 2 + 4 + 10)] {
         let mut spec = pipe(fast());
         // The first opens the connection; those that come before it is open would be put together.

@@ -26,8 +26,7 @@ fn cluster(config: Config, loss: LossSpec, millis: u64) -> Spec {
         node.processing =
             Processing { per_packet: Duration::from_micros(70), per_byte: Duration::from_nanos(50) };
     }
-    let transport =
-        TransportSpec::AdaptiveAck { scheme: "adaptive-ack".to_owned(), config, header: 16, ack: 32 };
+    let transport = TransportSpec::new("adaptive-ack", config, 16, 32);
     spec.groups = vec![group("flow", 1, transport, WorkloadSpec::Bulk)];
     spec.duration = Duration::from_millis(millis);
     spec

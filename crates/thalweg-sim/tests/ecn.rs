@@ -3,10 +3,13 @@
 mod net;
 
 use net::{direction, group, pipe, run, window};
+use std::sync::Arc;
+use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{
     ControllerConfig, CubicConfig, DecBitConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::EndsConfig;
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig, RedConfig,
 };
@@ -30,8 +33,8 @@ fn marking() -> [DisciplineSpec; 5] {
 
 fn transport(controller: ControllerConfig, heeds: bool) -> TransportSpec {
     let mut transport = window(controller);
-    if let TransportSpec::Window { sender, .. } = &mut transport {
-        sender.ecn = heeds;
+    if let Ends::Window(EndsConfig { sender, .. }) = &mut transport.ends {
+        Arc::make_mut(sender).ecn = heeds;
     }
     transport
 }

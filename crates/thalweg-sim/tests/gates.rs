@@ -4,6 +4,7 @@ mod net;
 
 use net::{bytes, direction, group, lossy, millis, pipe, run, window};
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::transport::Limit as Held;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -77,12 +78,12 @@ fn congestion_lets_the_highest_priority_go_first() {
 fn a_gate_holds_datagrams_back() {
     // Two sources of 4 Mbit/s by turns of 8 slots of 10 ms: each sends half of the time, and nothing accumulates.
     let source = |name: &str| {
-        let transport = TransportSpec::Datagram {
-            scheme: "udp".to_owned(),
-            segment: 1000,
-            header: 0,
-            rate: Some(Rate::from_mbits_per_sec(4)),
-        };
+        let transport = TransportSpec::new(
+            "udp",
+            SourceConfig { segment: 1000, header: 0, rate: Some(Rate::from_mbits_per_sec(4)) },
+            0,
+            0,
+        );
         group(name, 1, transport, WorkloadSpec::Bulk)
     };
     let slots = GateConfig::Slots(SlotGateConfig::default());
@@ -95,12 +96,12 @@ fn a_gate_holds_datagrams_back() {
 #[test]
 fn a_delivery_goes_on_until_all_has_arrived() {
     // A fifth is lost: 125 packets of 1000 bytes for 100 kB, more or less. The flow ends with the last of them.
-    let transport = TransportSpec::Datagram {
-        scheme: "udp".to_owned(),
-        segment: 1000,
-        header: 0,
-        rate: Some(Rate::from_mbits_per_sec(1)),
-    };
+    let transport = TransportSpec::new(
+        "udp",
+        SourceConfig { segment: 1000, header: 0, rate: Some(Rate::from_mbits_per_sec(1)) },
+        0,
+        0,
+    );
     let link = lossy(direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Unlimited), 0.2);
     let flow = group("until", 1, transport, WorkloadSpec::Deliver(bytes(100_000)));
     let result = run(&Spec { groups: vec![flow], ..pipe(link) });

@@ -5,6 +5,7 @@ mod net;
 use net::{bytes, direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::{EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
@@ -141,12 +142,9 @@ fn two_groups(delay: u64, overhead: Duration, seed: u64) -> RunResult {
             source_processing: Processing::default(),
             sink_processing: Processing::default(),
         };
-        let TransportSpec::Window { mut sender, scheme, receiver, controller, .. } = window(new_reno())
-        else {
-            unreachable!("it has windows")
-        };
-        sender.segment = 1448;
-        let transport = TransportSpec::Window { sender, scheme, receiver, controller, header: 52, ack: 52 };
+        let sender = SenderConfig { segment: 1448, ..SenderConfig::default() };
+        let ends = EndsConfig::new(sender, ReceiverConfig::default(), new_reno());
+        let transport = TransportSpec::new("window", ends, 52, 52);
         let flow = group(name, 1, transport, WorkloadSpec::Bulk);
         let spread = millis(100);
         GroupSpec { count: 4, access: Some(access), overhead, spread, ..flow }

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use thalweg_proto::congestion::{
     ControllerConfig, CubicConfig, FixedConfig, Growth, NewRenoConfig, SlowStartConfig, VegasConfig,
 };
+use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_proto::{aack, sstp};
 use thalweg_queue::feedback::{
@@ -193,37 +195,45 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
     let recovery = prop::sample::select(Recovery::ALL.to_vec());
     let delayed = prop::option::of(Just(DelayedAck { delay: millis(40), every: 2 }));
     let window = (controller(), recovery, any::<bool>(), delayed, 1u32..1460).prop_map(
-        |(controller, recovery, count_bytes, delayed_ack, segment)| TransportSpec::Window {
-            scheme: "window".to_owned(),
-            sender: SenderConfig {
-                segment,
-                recovery,
-                ecn: segment % 2 == 0,
-                counting: if count_bytes { Counting::Bytes } else { Counting::Packets },
-                ..SenderConfig::default()
-            },
-            receiver: ReceiverConfig { delayed_ack, window: 100_000, ..ReceiverConfig::default() },
-            controller,
-            header: 40,
-            ack: 40,
+        |(controller, recovery, count_bytes, delayed_ack, segment)| {
+            TransportSpec::new(
+                "window",
+                EndsConfig::new(
+                    SenderConfig {
+                        segment,
+                        recovery,
+                        ecn: segment % 2 == 0,
+                        counting: if count_bytes { Counting::Bytes } else { Counting::Packets },
+                        ..SenderConfig::default()
+                    },
+                    ReceiverConfig { delayed_ack, window: 100_000, ..ReceiverConfig::default() },
+                    controller,
+                ),
+                40,
+                40,
+            )
         },
     );
     let datagram = (100u32..1460, prop::option::of(100_000u64..2_000_000)).prop_map(|(segment, rate)| {
-        TransportSpec::Datagram {
-            scheme: "udp".to_owned(),
-            segment,
-            header: 28,
-            rate: Some(Rate::from_bits_per_sec(rate.unwrap_or(500_000))),
-        }
+        TransportSpec::new(
+            "udp",
+            SourceConfig {
+                segment,
+                header: 28,
+                rate: Some(Rate::from_bits_per_sec(rate.unwrap_or(500_000))),
+            },
+            28,
+            28,
+        )
     });
     let adaptive =
         (1u32..1460, 1u32..100, 1u64..100, 1u64..40).prop_map(|(segment, window, normal, error)| {
-            TransportSpec::AdaptiveAck {
-                scheme: "adaptive-ack".to_owned(),
-                config: aack::Config { segment, window, normal: millis(normal), error: millis(error) },
-                header: 16,
-                ack: 32,
-            }
+            TransportSpec::new(
+                "adaptive-ack",
+                aack::Config { segment, window, normal: millis(normal), error: millis(error) },
+                16,
+                32,
+            )
         });
     let rate = prop::option::of((10_000u64..3_000_000, any::<bool>()).prop_map(|(start, literal)| {
         let rules = if literal { RateConfig::literal() } else { RateConfig::amended() };
@@ -231,11 +241,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
     }));
     let sscop = (1u32..1460, 1u32..100, 1u32..30, rate).prop_map(|(segment, window, max_pd, rate)| {
         let config = sscop::Config { window, max_pd, rate, ..sscop::Config::default() };
-        TransportSpec::Sscop {
-            scheme: "sscop".to_owned(),
-            config: sscop::EndpointConfig { sscop: Arc::new(config), segment },
-            header: 8,
-        }
+        TransportSpec::new("sscop", sscop::EndpointConfig { sscop: Arc::new(config), segment }, 8, 8)
     });
     prop_oneof![4 => window, 1 => datagram, 1 => adaptive, 2 => sscop, 2 => two_level()]
 }
@@ -253,30 +259,32 @@ fn two_level() -> impl Strategy<Value = TransportSpec> {
             let size = bytes(u64::from(packet) + 46);
             let rate = sstp::RateSpec::with_average(rate, rate.mul_f64(0.9), 8, size).unwrap();
             let resume = if slotted { sstp::Resume::NextBurst } else { sstp::Resume::AtOnce };
-            TransportSpec::Sstp {
-                scheme: "sstp".to_owned(),
-                sender: sstp::SenderConfig {
-                    segment,
-                    packet,
-                    rate,
-                    resume,
-                    window,
-                    soft: acknowledgement.is_soft(),
-                },
-                receiver: sstp::ReceiverConfig {
-                    segment,
-                    packet,
-                    window,
-                    buffer,
-                    acknowledgement,
-                    tolerance: sstp::Tolerance::Packets(0),
-                    reordering,
-                    repeat: millis(100),
-                    wait_for_consumption: false,
-                },
-                header: 46,
-                control: 48,
-            }
+            TransportSpec::new(
+                "sstp",
+                sstp::EndsConfig::new(
+                    sstp::SenderConfig {
+                        segment,
+                        packet,
+                        rate,
+                        resume,
+                        window,
+                        soft: acknowledgement.is_soft(),
+                    },
+                    sstp::ReceiverConfig {
+                        segment,
+                        packet,
+                        window,
+                        buffer,
+                        acknowledgement,
+                        tolerance: sstp::Tolerance::Packets(0),
+                        reordering,
+                        repeat: millis(100),
+                        wait_for_consumption: false,
+                    },
+                ),
+                46,
+                48,
+            )
         },
     )
 }

@@ -10,6 +10,7 @@ use thalweg_proto::sscop;
 use thalweg_proto::sstp;
 use thalweg_proto::transport::Limit as Held;
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{Limit, LossSpec};
 use thalweg_sim::spec::*;
@@ -23,24 +24,24 @@ const ROOM: u64 = 60 * 960;
 
 /// 60 packets of 960 bytes, in every transport that has a receive window.
 fn transports() -> Vec<TransportSpec> {
-    let window = |controller| TransportSpec::Window {
-        scheme: "window".to_owned(),
-        sender: SenderConfig { segment: 960, ..SenderConfig::default() },
-        receiver: ReceiverConfig { window: ROOM, ..ReceiverConfig::default() },
-        controller,
-        header: 40,
-        ack: 40,
+    let window = |controller| {
+        TransportSpec::new(
+            "window",
+            EndsConfig::new(
+                SenderConfig { segment: 960, ..SenderConfig::default() },
+                ReceiverConfig { window: ROOM, ..ReceiverConfig::default() },
+                controller,
+            ),
+            40,
+            40,
+        )
     };
     let timers = sscop::TimerConfig { poll: millis(20), ..sscop::Config::default().timers };
     let config = sscop::Config { window: 60, timers, ..sscop::Config::default() };
     vec![
         window(ControllerConfig::Fixed(FixedConfig { window: 60.0 })),
         window(ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 })),
-        TransportSpec::Sscop {
-            scheme: "sscop".to_owned(),
-            config: sscop::EndpointConfig { sscop: Arc::new(config), segment: 960 },
-            header: 36,
-        },
+        TransportSpec::new("sscop", sscop::EndpointConfig { sscop: Arc::new(config), segment: 960 }, 36, 36),
         two_level(),
     ]
 }
@@ -48,30 +49,32 @@ fn transports() -> Vec<TransportSpec> {
 /// Segments of 6 packets, a window of 10 of them.
 fn two_level() -> TransportSpec {
     let rate = sstp::RateSpec::with_average(FAST, FAST, 6, bytes(1000)).unwrap();
-    TransportSpec::Sstp {
-        scheme: "sstp".to_owned(),
-        sender: sstp::SenderConfig {
-            segment: 6,
-            packet: 960,
-            rate,
-            resume: sstp::Resume::AtOnce,
-            window: 10,
-            soft: false,
-        },
-        receiver: sstp::ReceiverConfig {
-            segment: 6,
-            packet: 960,
-            window: 10,
-            buffer: 10,
-            acknowledgement: sstp::Acknowledgement::Firm,
-            tolerance: sstp::Tolerance::Packets(0),
-            reordering: 0,
-            repeat: millis(21),
-            wait_for_consumption: false,
-        },
-        header: 40,
-        control: 40,
-    }
+    TransportSpec::new(
+        "sstp",
+        sstp::EndsConfig::new(
+            sstp::SenderConfig {
+                segment: 6,
+                packet: 960,
+                rate,
+                resume: sstp::Resume::AtOnce,
+                window: 10,
+                soft: false,
+            },
+            sstp::ReceiverConfig {
+                segment: 6,
+                packet: 960,
+                window: 10,
+                buffer: 10,
+                acknowledgement: sstp::Acknowledgement::Firm,
+                tolerance: sstp::Tolerance::Packets(0),
+                reordering: 0,
+                repeat: millis(21),
+                wait_for_consumption: false,
+            },
+        ),
+        40,
+        40,
+    )
 }
 
 fn reading(rate: Rate, changes: &[(u64, Rate, bool)]) -> Option<Arc<ReadingSpec>> {
@@ -106,18 +109,18 @@ fn goodput_is_what_the_application_reads() {
         let result = run(&spec);
         let flow = &result.flows[0];
         let off = flow.goodput.as_f64() / SLOW.as_f64();
-        assert!((off - 1.0).abs() < 0.01, "{}: {off}", transport.scheme());
+        assert!((off - 1.0).abs() < 0.01, "{}: {off}", transport.scheme);
         // The window is full but for what is under way, and never more than full.
         let peak = flow.unread_peak.expect("it reads at its own pace").get();
-        assert!((ROOM / 2..=ROOM).contains(&peak), "{}: {peak}", transport.scheme());
+        assert!((ROOM / 2..=ROOM).contains(&peak), "{}: {peak}", transport.scheme);
         let held = share(&result, Held::ReceiverWindow);
-        assert!(held > 0.7, "{}: {held} of {:?}", transport.scheme(), flow.limits);
-        assert_eq!((flow.retransmissions, flow.timeouts), (0, 0), "{}", transport.scheme());
+        assert!(held > 0.7, "{}: {held} of {:?}", transport.scheme, flow.limits);
+        assert_eq!((flow.retransmissions, flow.timeouts), (0, 0), "{}", transport.scheme);
         // A fast application notices nothing, nor does its sender.
         spec.groups[0].reading = reading(Rate::MAX, &[]);
         let result = run(&spec);
         let flow = &result.flows[0];
-        assert!(flow.goodput.as_f64() > 7.3e6, "{}: {}", transport.scheme(), flow.goodput);
+        assert!(flow.goodput.as_f64() > 7.3e6, "{}: {}", transport.scheme, flow.goodput);
         assert_eq!(flow.unread_peak.map(|peak| peak.get() <= 960), Some(true));
     }
 }
@@ -130,10 +133,10 @@ fn a_transfer_ends_when_it_has_been_read() {
             let flow = &result.flows[0];
             // 100 kB in 0.4 s; the first packet is there after 11 ms and what it takes to open a connection.
             let end = flow.finished.expect("it has ended").as_secs_f64();
-            assert!((0.410..0.450).contains(&end), "{}: {end}", transport.scheme());
+            assert!((0.410..0.450).contains(&end), "{}: {end}", transport.scheme);
             // Nothing that arrives is lost on the way to the application.
-            assert!(flow.delivered_total.get() >= 100_000, "{}", transport.scheme());
-            assert_eq!(result.groups[0].transfers.completion.count, 1, "{}", transport.scheme());
+            assert!(flow.delivered_total.get() >= 100_000, "{}", transport.scheme);
+            assert_eq!(result.groups[0].transfers.completion.count, 1, "{}", transport.scheme);
         }
     }
 }
@@ -153,7 +156,7 @@ fn an_application_that_stops_reading_stops_its_sender_and_starts_it_again() {
                 .collect();
             points.iter().sum::<f64>() / points.len() as f64
         };
-        let name = transport.scheme();
+        let name = transport.scheme;
         assert!(at(0.5, 1.0) > 6e6, "{name}: {}", at(0.5, 1.0));
         assert_eq!(at(1.05, 4.0), 0.0, "{name}");
         // A sender of the window transport asks again after up to a doubled time-out.
@@ -198,12 +201,12 @@ fn requests_are_answered_when_they_have_been_read() {
     for transport in transports() {
         let mean = |reading| {
             let result = run(&spec(transport.clone(), exchange(), reading, 60));
-            assert!(result.groups[0].transfers.completion.count > 10, "{}", transport.scheme());
+            assert!(result.groups[0].transfers.completion.count > 10, "{}", transport.scheme);
             result.groups[0].transfers.completion.mean.as_secs_f64()
         };
         // 9600 bytes in 384 ms, of which the first packet's way is no part; the answer is read at once, however long it is.
         let slow = mean(reading(Rate::from_bits_per_sec(200_000), &[])) - mean(None);
-        assert!((0.36..0.39).contains(&slow), "{}: {slow}", transport.scheme());
+        assert!((0.36..0.39).contains(&slow), "{}: {slow}", transport.scheme);
     }
 }
 

@@ -11,7 +11,7 @@ use thalweg_sim::spec::*;
 
 fn sscop(config: Config) -> TransportSpec {
     let config = EndpointConfig { sscop: Arc::new(config), segment: 996 };
-    TransportSpec::Sscop { scheme: "sscop".to_owned(), config, header: 0 }
+    TransportSpec::new("sscop", config, 0, 0)
 }
 
 fn ten_mbit() -> DirectionSpec {

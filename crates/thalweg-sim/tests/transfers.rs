@@ -4,6 +4,7 @@ mod net;
 
 use net::{bytes, chain, datagrams, direction, group, lossy, millis, pipe, run, window};
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
@@ -139,7 +140,7 @@ fn loss_and_jitter_of_datagrams_are_told() {
     // Bursts of two: the second waits for the first, each time for 0.5 ms.
     let writes: Vec<_> = (0..1000).flat_map(|i| [(millis(i * 5), bytes(500)); 2]).collect();
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(8), millis(5), Limit::Packets(1000)));
-    let pairs = TransportSpec::Datagram { scheme: "udp".to_owned(), segment: 500, header: 0, rate: None };
+    let pairs = TransportSpec::new("udp", SourceConfig { segment: 500, header: 0, rate: None }, 0, 0);
     spec.groups = vec![group("pairs", 1, pairs, WorkloadSpec::Trace(writes.into()))];
     let result = run(&spec);
     let jitter = result.flows[0].jitter.expect("datagrams have jitter");

@@ -6,6 +6,7 @@ use net::{bytes, direction, group, lossy, millis, pipe, run, window};
 use thalweg_proto::congestion::{ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
 use thalweg_proto::transport::Limit as HeldBy;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::spec::*;
@@ -114,14 +115,16 @@ fn lossy_path(loss: LossSpec, controller: ControllerConfig, recovery: Recovery, 
     let mut spec = pipe(clean.clone());
     spec.links[0].forward = DirectionSpec { impairment, ..clean };
     (spec.warmup, spec.duration) = (Duration::from_secs(seconds / 10), Duration::from_secs(seconds));
-    let transport = TransportSpec::Window {
-        scheme: "window".to_owned(),
-        sender: SenderConfig { segment: 960, recovery, ..SenderConfig::default() },
-        receiver: ReceiverConfig::default(),
-        controller,
-        header: 40,
-        ack: 40,
-    };
+    let transport = TransportSpec::new(
+        "window",
+        EndsConfig::new(
+            SenderConfig { segment: 960, recovery, ..SenderConfig::default() },
+            ReceiverConfig::default(),
+            controller,
+        ),
+        40,
+        40,
+    );
     spec.groups = vec![group("flow", 1, transport, WorkloadSpec::Bulk)];
     let result = run_fast(&spec);
     // The mean window in segments.

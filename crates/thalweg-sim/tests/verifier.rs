@@ -5,6 +5,7 @@ mod net;
 
 use net::{chain, datagrams, direction, group, millis};
 use std::sync::Arc;
+use thalweg_proto::datagram;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
@@ -61,7 +62,7 @@ impl Feed {
             markable: false,
             marked: false,
             size,
-            pdu: &Pdu::Datagram(Length(size)),
+            pdu: &Pdu::Datagram(datagram::Pdu(Length(size))),
         });
         self
     }

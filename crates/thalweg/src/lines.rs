@@ -288,7 +288,7 @@ impl Tracer for Meter {
         }
         let group = self.first_flows.partition_point(|first| *first <= record.flow);
         let Some(group) = group.checked_sub(1).and_then(|group| self.groups.get_mut(group)) else { return };
-        match (record.step, record.pdu.payload()) {
+        match (record.step, record.pdu.payload_len()) {
             (Step::Sent, Some(_)) => group.sent_packets += 1,
             (Step::Delivered, Some(bytes)) => {
                 group.arrived_packets += 1;

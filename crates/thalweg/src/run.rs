@@ -19,7 +19,6 @@ use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summar
 use thalweg_report::report::{View, figure, report};
 use thalweg_report::results::{Document, Header, LEAST_RUNS, MARGIN, Scenario};
 use thalweg_scenario::{Loaded, is_random};
-use thalweg_sim::spec::TransportSpec;
 
 /// `thalweg run`.
 pub fn run(arguments: &RunArguments, console: &Console) -> Done {
@@ -55,11 +54,10 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
 /// The positions (from 1) of the flows whose schemes are compared: datagrams are background and stay, unless there
 /// is nothing else.
 fn compared_flows(loaded: &Loaded) -> Vec<usize> {
-    let is_datagram = |transport: &TransportSpec| matches!(transport, TransportSpec::Datagram { .. });
     let groups = loaded.spec().groups.iter().zip(1..);
     let reliable: Vec<usize> = groups
         .clone()
-        .filter(|(group, _)| !is_datagram(&group.transport))
+        .filter(|(group, _)| group.transport.properties().is_reliable())
         .map(|(_, position)| position)
         .collect();
     if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }

@@ -149,6 +149,7 @@ fn additions_touch_as_few_files_as_their_recipes_say() {
         ("option of a scheme", "**An option of a scheme** touches "),
         ("discipline", "**A discipline** touches "),
         ("option of a discipline", "**An option of a discipline** touches "),
+        ("engine family", "**An engine family** touches "),
     ] {
         let digits = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or("").to_owned();
         let said = recipes.split(recipe).nth(1).map(digits);

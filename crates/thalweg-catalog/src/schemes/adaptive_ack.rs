@@ -2,11 +2,15 @@
 
 use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
 use crate::describe::key;
+use crate::ends::Ends;
+use crate::family::{Doubt, Family, OnPath, Properties};
 use crate::path::PathHints;
-use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values};
-use thalweg_proto::aack::Config;
+use std::sync::Arc;
 use thalweg_proto::aack::wire::DATA_HEADER;
+use thalweg_proto::aack::{Config, Pdu, Receiver, Transmitter};
+use thalweg_proto::payload::Payload;
 use thalweg_proto::units::Duration;
 
 /// Adaptive acknowledgement (Lee et al. 1997).
@@ -93,3 +97,76 @@ fn tell(ends: &Ends, values: &mut Values) -> bool {
     values.give("segment", &config.segment);
     true
 }
+
+impl Family for Config {
+    const NAME: &'static str = "adaptive-ack";
+    type Pdu<P: Payload> = Pdu<P>;
+    type Sender<P: Payload> = Transmitter<P>;
+    type Receiver<P: Payload> = Receiver<P>;
+
+    fn sender<P: Payload>(&self) -> Transmitter<P> {
+        Transmitter::new(Arc::new(*self))
+    }
+
+    fn receiver<P: Payload>(&self) -> Receiver<P> {
+        Receiver::new(Arc::new(*self))
+    }
+}
+
+impl Properties for Config {
+    fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        match self {
+            Self { window: 0, .. } => Err("window"),
+            config if config.normal.is_zero() || config.error.is_zero() => Err("time between reports"),
+            _ => Ok(()),
+        }
+    }
+
+    fn words(&self) -> String {
+        let Self { segment, window, normal, error } = self;
+        format!(", {window} packets of {segment} B, reports every {normal} and {error} after losses")
+    }
+
+    fn window(&self) -> Option<u64> {
+        Some(self.window.into())
+    }
+
+    fn never_shrinks(&self) -> bool {
+        true
+    }
+
+    fn no_slow_reader(&self) -> Option<&'static str> {
+        Some("its receiver has no window to close: the sender never hears of a slow application")
+    }
+
+    /// Reports that are far too many, or so rare that the sender waits for them most of the time.
+    fn doubts(&self, path: &OnPath) -> Vec<Doubt> {
+        let packet = path.rate.transmission_time(path.packet);
+        let mut doubts = Vec::new();
+        for (key, every) in [("t-normal", self.normal), ("t-error", self.error)] {
+            if every < packet {
+                let what = format!("reports every {every}, but a packet takes {packet} at {}", path.rate);
+                let help = format!("most reports would say nothing new; see `{key}`");
+                doubts.push(Doubt { code: "scenario.timer", what, help });
+            }
+        }
+        let window = packet * u64::from(self.window);
+        if self.normal > path.rtt.max(window) * RARE {
+            let what = format!(
+                "has sent its window of {} pkt after {window}, but a report comes every {}",
+                self.window, self.normal
+            );
+            let help =
+                "the sender waits for reports most of the time; see `t-normal` and `window`".to_owned();
+            doubts.push(Doubt { code: "scenario.timer", what, help });
+        }
+        doubts
+    }
+}
+
+/// So many round trips, or times of a window, without a report are too long.
+const RARE: u64 = 10;

@@ -2,10 +2,14 @@
 
 use super::{LOWER_LAYERS, SIZES};
 use crate::describe::key;
+use crate::ends::Ends;
+use crate::family::{Family, Properties};
 use crate::path::PathHints;
-use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values};
-use thalweg_proto::datagram::SourceConfig;
+use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};
+use thalweg_proto::payload::Payload;
+use thalweg_proto::units::Rate;
 
 /// Unreliable datagrams.
 pub const SCHEME: SchemeDescription = SchemeDescription {
@@ -56,4 +60,45 @@ fn tell(ends: &Ends, values: &mut Values) -> bool {
     values.give("segment", &config.segment);
     values.give("header", &config.header);
     true
+}
+
+impl Family for SourceConfig {
+    const NAME: &'static str = "udp";
+    type Pdu<P: Payload> = Pdu<P>;
+    type Sender<P: Payload> = Source<P>;
+    type Receiver<P: Payload> = Sink<P>;
+
+    fn sender<P: Payload>(&self) -> Source<P> {
+        Source::new(*self)
+    }
+
+    fn receiver<P: Payload>(&self) -> Sink<P> {
+        Sink::new()
+    }
+}
+
+impl Properties for SourceConfig {
+    fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    fn words(&self) -> String {
+        self.rate.map_or_else(String::new, |rate| format!(" at most at {rate}"))
+    }
+
+    fn is_reliable(&self) -> bool {
+        false
+    }
+
+    fn window(&self) -> Option<u64> {
+        None
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    fn no_slow_reader(&self) -> Option<&'static str> {
+        Some("datagrams have no receive window: the sender never hears of a slow application")
+    }
 }

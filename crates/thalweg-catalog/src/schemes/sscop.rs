@@ -2,12 +2,15 @@
 
 use super::{PEER_TIME, SIZES};
 use crate::describe::key;
+use crate::ends::Ends;
+use crate::family::{Doubt, Family, OnPath, Properties, ReceiveWindow};
 use crate::path::PathHints;
-use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Value, Values, bind};
 use std::sync::Arc;
+use thalweg_proto::payload::Payload;
 use thalweg_proto::sscop::rate::RateConfig;
-use thalweg_proto::sscop::{Config, Credit, EndpointConfig, MAX_MESSAGE, TimerConfig};
+use thalweg_proto::sscop::{Config, Credit, Endpoint, EndpointConfig, MAX_MESSAGE, Pdu, TimerConfig};
 use thalweg_proto::units::{Duration, Rate};
 
 /// SSCOP (ITU-T Q.2110).
@@ -249,5 +252,77 @@ pub(super) fn settle_rate(values: &mut Values, path: &PathHints) {
         }
         let start = values.take("start-rate").unwrap_or(rate);
         values.suggest("max-rate", Value::Rate(rate.max(start)));
+    }
+}
+
+impl Family for EndpointConfig {
+    const NAME: &'static str = "sscop";
+    type Pdu<P: Payload> = Pdu<P>;
+    /// Either end: each direction of a stream has a connection of its own, opened by the end that sends. SSCOP is full duplex, but
+    /// polls and credit go with the data of one direction, and flows of all schemes look the same this way.
+    type Sender<P: Payload> = Endpoint<P>;
+    type Receiver<P: Payload> = Endpoint<P>;
+
+    fn sender<P: Payload>(&self) -> Endpoint<P> {
+        Endpoint::new(self)
+    }
+
+    fn receiver<P: Payload>(&self) -> Endpoint<P> {
+        Endpoint::new(self)
+    }
+}
+
+impl Properties for EndpointConfig {
+    fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    fn words(&self) -> String {
+        let rate = self.sscop.rate.map_or_else(String::new, |rate| format!(", rate from {}", rate.start));
+        format!(", messages of {} B, credit of {}{rate}", self.segment, self.sscop.window)
+    }
+
+    fn window(&self) -> Option<u64> {
+        Some(self.sscop.window.min(self.sscop.buffer).into())
+    }
+
+    fn first_window(&self) -> f64 {
+        self.sscop.window.into()
+    }
+
+    fn never_shrinks(&self) -> bool {
+        self.sscop.rate.is_none()
+    }
+
+    /// An SD is padded to a multiple of four bytes and has four of its own (Q.2110, 7.1).
+    fn framing(&self, payload: u32) -> u32 {
+        payload.next_multiple_of(4) - payload + TRAILER
+    }
+
+    /// A STAT without a list.
+    fn answer(&self) -> u32 {
+        12
+    }
+
+    fn receive_window(&self) -> ReceiveWindow {
+        ReceiveWindow::Messages(self.sscop.buffer.min(self.sscop.window))
+    }
+
+    fn wait_for_reading(&mut self) {
+        Arc::make_mut(&mut self.sscop).credit = Credit::User;
+    }
+
+    /// The window is sent before a POLL is due.
+    fn doubts(&self, _path: &OnPath) -> Vec<Doubt> {
+        let config = &self.sscop;
+        let window = config.window.min(config.buffer);
+        if config.rate.is_some() || window >= config.max_pd {
+            return Vec::new();
+        }
+        let what =
+            format!("may send {window} messages, but a POLL is due after {} (`max-pd`)", config.max_pd);
+        let help =
+            format!("the window is full until `timer-poll` ({}) runs out, each time", config.timers.poll);
+        vec![Doubt { code: "scenario.window", what, help }]
     }
 }

@@ -2,12 +2,17 @@
 
 use super::{LOWER_LAYERS, SIZES, ack};
 use crate::describe::key;
+use crate::ends::Ends;
+use crate::family::{Family, Properties};
 use crate::path::PathHints;
-use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values, words};
+use std::sync::Arc;
+use thalweg_proto::payload::Payload;
 use thalweg_proto::sstp::wire::DATA_OVERHEAD;
 use thalweg_proto::sstp::{
-    Acknowledgement, Evicted, MAX_WINDOW, RateSpec, ReceiverConfig, Resume, SenderConfig, Tolerance,
+    Acknowledgement, EndsConfig, Evicted, MAX_WINDOW, Pdu, RateSpec, Receiver, ReceiverConfig, Resume,
+    Sender, SenderConfig, Tolerance,
 };
 use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 
@@ -239,7 +244,7 @@ fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
         repeat: if is_live { values.take("repeat").unwrap_or(UNKNOWN_RTT) } else { repeat },
         wait_for_consumption: is_live,
     };
-    Ok(Ends::Sstp { sender, receiver })
+    Ok(Ends::Sstp(EndsConfig::new(sender, receiver)))
 }
 
 /// Segments that were said for a key, or are usual.
@@ -287,7 +292,7 @@ fn windows(values: &Values, path: &PathHints, segment: u16, average: Rate, size:
 
 /// A buffer that is larger than the window.
 fn doubts(values: &Values, path: &PathHints) -> Vec<Fault> {
-    let Ok(Ends::Sstp { sender, receiver }) = ends(values, path) else { return Vec::new() };
+    let Ok(Ends::Sstp(EndsConfig { sender, receiver })) = ends(values, path) else { return Vec::new() };
     let size = packet(values, path);
     let (rate, rtt) = (path.rate.unwrap_or(Rate::MAX), path.rtt.unwrap_or(UNKNOWN_RTT));
     let w_a = per_round_trip(sender.rate.average(), size, sender.segment, rtt, rate.transmission_time(size));
@@ -301,7 +306,7 @@ fn doubts(values: &Values, path: &PathHints) -> Vec<Fault> {
 }
 
 fn tell(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Sstp { sender, receiver } = ends else { return false };
+    let Ends::Sstp(EndsConfig { sender, receiver }) = ends else { return false };
     values.give("segment-packets", &sender.segment);
     values.give("rate", &sender.rate.peak());
     values.give("average-rate", &sender.rate.average());
@@ -331,3 +336,74 @@ const LATENESS: Duration = Duration::from_millis(1);
 const UNKNOWN_RATE: Rate = Rate::from_mbits_per_sec(10);
 /// A round trip around most of the world.
 const UNKNOWN_RTT: Duration = Duration::from_millis(200);
+
+impl Family for EndsConfig {
+    const NAME: &'static str = "sstp";
+    type Pdu<P: Payload> = Pdu<P>;
+    type Sender<P: Payload> = Sender<P>;
+    type Receiver<P: Payload> = Receiver<P>;
+
+    fn sender<P: Payload>(&self) -> Sender<P> {
+        Sender::new(Arc::clone(&self.sender))
+    }
+
+    fn receiver<P: Payload>(&self) -> Receiver<P> {
+        Receiver::new(Arc::clone(&self.receiver))
+    }
+}
+
+impl Properties for EndsConfig {
+    fn segment(&self) -> u32 {
+        self.sender.packet
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if self.sender.window == 0 || self.receiver.window == 0 {
+            return Err("window");
+        }
+        if self.sender.segment == 0 || self.receiver.buffer == 0 {
+            return Err("segment or buffer");
+        }
+        Ok(())
+    }
+
+    fn words(&self) -> String {
+        let Self { sender, receiver } = self;
+        let acknowledgement = match receiver.acknowledgement {
+            Acknowledgement::Hard => "hard",
+            Acknowledgement::Soft(_) => "soft",
+            Acknowledgement::Firm => "firm",
+        };
+        let missing = match receiver.tolerance.of(sender.segment) {
+            0 => String::new(),
+            1 => ", 1 packet of a segment may be missing".to_owned(),
+            most => format!(", {most} packets of a segment may be missing"),
+        };
+        format!(
+            ", segments of {} packets of {} B at {}, a window of {} segments, room for {}, {acknowledgement} \
+             acknowledgement{missing}",
+            sender.segment,
+            sender.packet,
+            sender.rate.average(),
+            receiver.window,
+            receiver.buffer
+        )
+    }
+
+    fn window(&self) -> Option<u64> {
+        Some(u64::from(self.sender.window) * u64::from(self.sender.segment))
+    }
+
+    /// A burst; what comes after it is paced.
+    fn first_window(&self) -> f64 {
+        self.sender.rate.burst().into()
+    }
+
+    fn agreed_rate(&self) -> Option<Rate> {
+        Some(self.sender.rate.average())
+    }
+
+    fn wait_for_reading(&mut self) {
+        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
+    }
+}

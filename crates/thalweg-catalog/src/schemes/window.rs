@@ -2,14 +2,21 @@
 
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack};
 use crate::describe::key;
+use crate::ends::Ends;
+use crate::family::{Properties, ReceiveWindow};
 use crate::path::PathHints;
-use crate::scheme::{Ends, SchemeDescription, SchemeTraits};
+use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
-use thalweg_proto::congestion::{ConfigureController, ControllerConfig, FeedbackKind};
-use thalweg_proto::units::{Bytes, Duration};
+use std::sync::Arc;
+use thalweg_proto::congestion::{
+    Any, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
+};
+use thalweg_proto::payload::Length;
+use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 use thalweg_proto::window::{
-    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+    Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
+    SenderConfig,
 };
 
 /// The keys of every window scheme.
@@ -325,11 +332,11 @@ fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Re
         wait_for_consumption: is_live,
         report_arrivals: rack(values).is_some(),
     };
-    Ok(Ends::Window { sender, receiver, controller })
+    Ok(EndsConfig::new(sender, receiver, controller).into())
 }
 
 fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Window { sender, receiver, controller } = ends else { return false };
+    let Ends::Window(EndsConfig { sender, receiver, controller }) = ends else { return false };
     let Some(own) = controller.config::<C>() else { return false };
     own.tell(values);
     values.give("fine-timer", &sender.fine_timer);
@@ -358,4 +365,61 @@ fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> boo
     }
     values.give("keep-out-of-order", &receiver.keep_out_of_order);
     true
+}
+
+impl Properties for EndsConfig {
+    fn segment(&self) -> u32 {
+        self.sender.segment
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        if self.sender.max_window == 0 { Err("largest window") } else { Ok(()) }
+    }
+
+    fn words(&self) -> String {
+        format!(", segments of {} B", self.sender.segment)
+    }
+
+    fn window(&self) -> Option<u64> {
+        let granted = self.receiver.window / u64::from(self.sender.segment.max(1));
+        let segments = u64::from(self.sender.max_window).min(granted);
+        Some(match self.controller {
+            ControllerConfig::Fixed(FixedConfig { window }) => segments.min(window as u64),
+            _ => segments,
+        })
+    }
+
+    fn first_window(&self) -> f64 {
+        match self.controller.custom() {
+            Some(custom) => {
+                let made = custom.sender::<Length>(Arc::clone(&self.sender));
+                made.stats(Time::ZERO).common.window.unwrap_or(1.0)
+            }
+            None => Any::new(&self.controller).map_or(1.0, |controller| controller.decision().window),
+        }
+    }
+
+    fn never_shrinks(&self) -> bool {
+        matches!(self.controller, ControllerConfig::Fixed(_))
+    }
+
+    fn reacts_to_marks(&self) -> bool {
+        self.sender.ecn || self.controller.feedback() == Some(FeedbackKind::DecBit)
+    }
+
+    fn feedback(&self) -> Option<FeedbackKind> {
+        self.controller.feedback()
+    }
+
+    fn receive_window(&self) -> ReceiveWindow {
+        ReceiveWindow::Bytes(self.receiver.window)
+    }
+
+    fn wait_for_reading(&mut self) {
+        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
+    }
+
+    fn set_pause(&mut self, pause: PauseConfig) {
+        Arc::make_mut(&mut self.sender).pause = pause;
+    }
 }

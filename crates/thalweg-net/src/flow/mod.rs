@@ -35,10 +35,11 @@ pub use thalweg_catalog::{PathHints, Registry};
 
 use ahead::Ahead;
 use ending::{Ending, Hearing, Telling};
-use machine::{Command, Machine, Polled};
+use machine::Machine;
 use std::collections::VecDeque;
+use thalweg_proto::Output;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::transport::{Event, Limit, SenderStats};
+use thalweg_proto::transport::{Command, Event, Limit, SenderStats};
 use thalweg_proto::units::Time;
 
 /// Unsent data that a flow takes at most, in bytes. What is sent and not acknowledged comes on top of it.
@@ -172,7 +173,7 @@ impl Flow {
         };
         let machine = Machine::new(scheme, role, path);
         Self {
-            window: machine.window(),
+            window: machine.end().window(),
             machine,
             ending,
             inbox: VecDeque::new(),
@@ -228,7 +229,7 @@ impl Flow {
                 Command::Finish
             }
             FlowInput::Stop => {
-                self.written -= self.machine.backlog();
+                self.written = self.written.saturating_sub(self.machine.end().backlog());
                 self.end(now, true);
                 Command::Stop
             }
@@ -260,11 +261,12 @@ impl Flow {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
-        if is_pdu(bytes.as_bytes()) && self.unread >= self.memory && !self.machine.has_receive_window() {
+        if is_pdu(bytes.as_bytes()) && self.unread >= self.memory && !self.machine.end().has_receive_window()
+        {
             self.refused += 1;
             return;
         }
-        if !self.machine.takes_batches() {
+        if !self.machine.end().takes_batches() {
             if self.inbox.len() >= MOST_WAITING {
                 self.refused += 1;
                 return;
@@ -291,7 +293,7 @@ impl Flow {
     }
 
     fn receive(&mut self, now: Time, pdu: &Slice, marked: bool) -> bool {
-        let is_sound = self.machine.receive(now, pdu, (marked, self.recorder.as_ref()));
+        let is_sound = self.machine.receive(now, pdu, marked, self.recorder.as_ref());
         if let Some(recorder) = &self.recorder {
             recorder.on_handled(now, || self.machine.sender_stats(now));
         }
@@ -321,14 +323,14 @@ impl Flow {
         }
         loop {
             let at = match self.machine.poll(now, buffer, self.recorder.as_ref()) {
-                Polled::Transmit => return FlowOutput::Transmit,
-                Polled::Event(Event::Finished) => {
+                Output::Transmit(()) => return FlowOutput::Transmit,
+                Output::Event(Event::Finished) => {
                     if let Ending::Telling(telling) = &mut self.ending {
                         telling.all_arrived();
                     }
                     continue;
                 }
-                Polled::Event(event) => {
+                Output::Event(event) => {
                     match &event {
                         Event::Delivered(piece) => {
                             self.delivered += u64::from(piece.len());
@@ -339,7 +341,8 @@ impl Flow {
                     }
                     return FlowOutput::Event(event);
                 }
-                Polled::Wait(at) => at,
+                Output::Timeout { at, .. } => at,
+                Output::Idle => Time::MAX,
             };
             return self.poll_ending(now, at, buffer);
         }
@@ -351,7 +354,7 @@ impl Flow {
         if !self.failed {
             match &mut self.ending {
                 Ending::Telling(telling) => {
-                    let is_sent = self.machine.backlog() == 0;
+                    let is_sent = self.machine.end().backlog() == 0;
                     if telling.is_due(now, is_sent) {
                         buffer.push(END);
                         telling.say(now, self.machine.sender_stats(now).rtt(), buffer);
@@ -375,12 +378,12 @@ impl Flow {
 
     /// True if its datagrams may become as large as the path takes ([`FlowInput::MaximumSegment`]).
     pub fn follows_path(&self) -> bool {
-        self.machine.follows_path()
+        self.machine.end().follows_path()
     }
 
     /// Bytes of the application that have been sent, each counted once.
     pub fn sent_once(&self) -> u64 {
-        self.written.saturating_sub(self.machine.backlog())
+        self.written.saturating_sub(self.machine.end().backlog())
     }
 
     /// Bytes more that the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
@@ -388,7 +391,7 @@ impl Flow {
     pub fn writable(&self) -> u64 {
         match &self.ending {
             Ending::Telling(telling) if !telling.is_over() && !self.failed => {
-                self.ahead.limit().min(ROOM).saturating_sub(self.machine.backlog())
+                self.ahead.limit().min(ROOM).saturating_sub(self.machine.end().backlog())
             }
             _ => 0,
         }
@@ -402,13 +405,13 @@ impl Flow {
 
     /// Looks at how much it sends, from time to time, which decides how much may wait.
     pub fn observe(&mut self, now: Time) {
-        self.ahead.observe(now, self.written.saturating_sub(self.machine.backlog()));
+        self.ahead.observe(now, self.written.saturating_sub(self.machine.end().backlog()));
     }
 
     /// The limit that keeps the flow from sending more, as of the last poll; `None` for the receiving end, and when all
     /// is done.
     pub fn limit(&self) -> Option<Limit> {
-        self.machine.limit()
+        self.machine.end().limit()
     }
 
     /// Counters and beliefs at `now`.
@@ -419,8 +422,8 @@ impl Flow {
             malformed: self.malformed,
             refused: self.refused,
             sender: self.machine.sender_stats(now),
-            duplicates: self.machine.duplicates(),
-            mark_cuts: self.machine.mark_cuts(now),
+            duplicates: self.machine.end().duplicates(),
+            mark_cuts: self.machine.end().mark_cuts(now),
         }
     }
 }

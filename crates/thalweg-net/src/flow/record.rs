@@ -3,13 +3,15 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use thalweg_proto::numbers::{Numbered, merged, take_within};
+use thalweg_proto::numbers::{merged, take_within};
+use thalweg_proto::payload::Payload;
+use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Duration, Rate, Time};
 
 /// Keeps what happens at the sending flow of a connection. Its clones share one recording.
 ///
-/// It treats all schemes alike, by the numbers of their data ([`Numbered`]): a packet whose data is sent again counts as
+/// It treats all schemes alike, by the numbers of their data ([`DataUnit`]): a packet whose data is sent again counts as
 /// lost, and of several with the same data the last one sent is the one that was acknowledged.
 #[derive(Clone, Debug)]
 pub struct Recorder(Arc<Mutex<Recording>>);
@@ -110,7 +112,7 @@ impl Recorder {
     }
 
     /// A PDU leaves in `size` bytes.
-    pub(super) fn on_sent(&self, now: Time, pdu: &impl Numbered, size: usize) {
+    pub(super) fn on_sent<P: Payload>(&self, now: Time, pdu: &impl DataUnit<P>, size: usize) {
         let mut recording = self.lock();
         let recording = &mut *recording;
         let Some(Range { start, end }) = pdu.data(recording.near) else { return };
@@ -121,12 +123,13 @@ impl Recorder {
             recording.note(now, Happened::Lost { number: before });
         }
         // No datagram is longer.
-        let (size, length) = (size as u32 + recording.overhead, pdu.length());
+        let length = pdu.payload().map_or(0, Payload::len);
+        let size = size as u32 + recording.overhead;
         recording.note(now, Happened::Sent { number, size, data: start, length });
     }
 
     /// A PDU came.
-    pub(super) fn on_received(&self, now: Time, pdu: &impl Numbered) {
+    pub(super) fn on_received<P: Payload>(&self, now: Time, pdu: &impl DataUnit<P>) {
         let mut recording = self.lock();
         let Some(ranges) = pdu.acknowledged(recording.near) else { return };
         let numbers = recording.close(&ranges);

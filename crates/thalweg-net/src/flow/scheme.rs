@@ -3,10 +3,10 @@
 use super::Reading;
 use std::fmt;
 use std::str::FromStr;
+use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
     Ends, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
 };
-use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Rate;
 
 /// The longest encoding of a scheme in bytes, so that it fits into a datagram of the handshake. It is enough for all options
@@ -165,12 +165,7 @@ impl Scheme {
     /// True for schemes whose senders do something about the network's congestion marks: their data is sent as capable of
     /// ECN. That of others would be marked where it ought to be dropped.
     pub fn heeds_marks(&self) -> bool {
-        match self.ends(&PathHints::default()) {
-            Ends::Window { sender, controller, .. } => {
-                sender.ecn || controller.feedback() == Some(FeedbackKind::DecBit)
-            }
-            _ => false,
-        }
+        self.ends(&PathHints::default()).properties().reacts_to_marks()
     }
 
     /// The same with everything settled on which both ends must agree, from what this end knows of the path. What was said
@@ -205,15 +200,12 @@ impl Scheme {
     /// An eighth of what a receiver grants, in what it counts. Segments of SSTP may be of any size, and of others nothing is
     /// known: there each piece matters.
     pub(super) fn reading(&self, path: &PathHints) -> Reading {
-        match self.ends(path) {
-            Ends::Window { receiver, .. } => {
-                Reading { bytes: (receiver.window / 8).clamp(1, MOST_READ), pieces: u32::MAX }
+        match self.ends(path).properties().receive_window() {
+            ReceiveWindow::Bytes(window) => {
+                Reading { bytes: (window / 8).clamp(1, MOST_READ), pieces: u32::MAX }
             }
-            Ends::Sscop(config) => {
-                let window = config.sscop.buffer.min(config.sscop.window);
-                Reading { bytes: MOST_READ, pieces: (window / 8).max(1) }
-            }
-            _ => Reading { bytes: 1, pieces: 1 },
+            ReceiveWindow::Messages(window) => Reading { bytes: MOST_READ, pieces: (window / 8).max(1) },
+            ReceiveWindow::Other => Reading { bytes: 1, pieces: 1 },
         }
     }
 }

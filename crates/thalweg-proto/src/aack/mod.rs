@@ -20,6 +20,7 @@
 //! | the receiver's buffer is not bounded | `window` packets from the next to deliver | a peer must not fill memory | none: a transmitter's window is never larger |
 
 mod config;
+mod family;
 mod pdu;
 mod receiver;
 mod transmitter;

@@ -69,6 +69,11 @@ impl ControllerConfig {
         }
     }
 
+    /// The controller, if it has a sender of its own.
+    pub fn custom(&self) -> Option<&CustomController> {
+        if let Self::Custom(custom) = self { Some(custom) } else { None }
+    }
+
     /// True if the controller [takes a mark for a loss](ConfigureController::answers_marks).
     pub fn answers_marks(&self) -> bool {
         ask!(self, config => config.answers_marks())

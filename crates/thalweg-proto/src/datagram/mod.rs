@@ -1,5 +1,7 @@
 //! Unreliable datagrams: what is written leaves, at most at a given rate; what arrives is delivered as it comes.
 
+mod family;
+
 use crate::engine::{Engine, Output};
 use crate::lateness::Lateness;
 use crate::payload::{Payload, Queue};
@@ -23,6 +25,10 @@ pub enum SourceReason {
     /// The rate lets the next datagram go.
     Pacing,
 }
+
+/// A datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pdu<P>(pub P);
 
 /// Sends datagrams.
 #[derive(Clone, Debug)]
@@ -73,8 +79,8 @@ impl<P: Payload> Source<P> {
 }
 
 impl<P: Payload> Engine for Source<P> {
-    type Pdu = P;
-    type Input = Input<P, P>;
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
     type Event = Event<P>;
     type Reason = SourceReason;
 
@@ -92,7 +98,7 @@ impl<P: Payload> Engine for Source<P> {
         }
     }
 
-    fn poll(&mut self, now: Time) -> Output<P, Event<P>, SourceReason> {
+    fn poll(&mut self, now: Time) -> Output<Pdu<P>, Event<P>, SourceReason> {
         if core::mem::take(&mut self.writable) {
             return Output::Event(Event::Writable);
         }
@@ -124,7 +130,7 @@ impl<P: Payload> Engine for Source<P> {
         }
         self.sent += 1;
         self.writable = self.queue.is_empty() && !self.finishing;
-        Output::Transmit(payload)
+        Output::Transmit(Pdu(payload))
     }
 }
 
@@ -148,20 +154,20 @@ impl<P> Sink<P> {
 }
 
 impl<P: Payload> Engine for Sink<P> {
-    type Pdu = P;
-    type Input = Input<P, P>;
+    type Pdu = Pdu<P>;
+    type Input = Input<Pdu<P>, P>;
     type Event = Event<P>;
     type Reason = SourceReason;
 
     fn handle(&mut self, _now: Time, input: Self::Input) {
-        if let Input::Pdu { pdu, .. } = input {
+        if let Input::Pdu { pdu: Pdu(data), .. } = input {
             self.counts.packets += 1;
-            self.counts.payload += u64::from(pdu.len());
-            self.arrived.push_back(pdu);
+            self.counts.payload += u64::from(data.len());
+            self.arrived.push_back(data);
         }
     }
 
-    fn poll(&mut self, _now: Time) -> Output<P, Event<P>, SourceReason> {
+    fn poll(&mut self, _now: Time) -> Output<Pdu<P>, Event<P>, SourceReason> {
         self.arrived.pop_front().map_or(Output::Idle, |data| Output::Event(Event::Delivered(data)))
     }
 }

@@ -34,6 +34,7 @@ mod config;
 mod digest;
 mod endpoint;
 mod engine;
+mod family;
 mod number;
 mod pdu;
 pub mod rate;

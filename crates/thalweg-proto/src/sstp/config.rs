@@ -2,6 +2,7 @@
 
 use super::{RateSpec, Resume};
 use crate::units::Duration;
+use std::sync::Arc;
 
 /// The largest window in segments: numbers are compared modulo 2^16.
 pub const MAX_WINDOW: u16 = (1 << 15) - 1;
@@ -99,4 +100,20 @@ pub struct ReceiverConfig {
     pub repeat: Duration,
     /// Delivered segments take room until the application reports them consumed.
     pub wait_for_consumption: bool,
+}
+
+/// The settings of both ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndsConfig {
+    /// The sender.
+    pub sender: Arc<SenderConfig>,
+    /// The receiver.
+    pub receiver: Arc<ReceiverConfig>,
+}
+
+impl EndsConfig {
+    /// Both ends.
+    pub fn new(sender: SenderConfig, receiver: ReceiverConfig) -> Self {
+        Self { sender: Arc::new(sender), receiver: Arc::new(receiver) }
+    }
 }

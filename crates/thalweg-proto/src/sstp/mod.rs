@@ -58,6 +58,7 @@ mod assembly;
 mod bitmap;
 mod config;
 mod digest;
+mod family;
 mod origin;
 mod pdu;
 mod rate;
@@ -66,7 +67,7 @@ mod sender;
 pub mod wire;
 
 pub use bitmap::Bitmap;
-pub use config::{Acknowledgement, Evicted, MAX_WINDOW, ReceiverConfig, SenderConfig, Tolerance};
+pub use config::{Acknowledgement, EndsConfig, Evicted, MAX_WINDOW, ReceiverConfig, SenderConfig, Tolerance};
 pub use origin::Origin;
 pub use pdu::{Data, Pdu, Position, Report, Request};
 pub use rate::{RateError, RateSpec, Resume};

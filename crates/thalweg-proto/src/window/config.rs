@@ -1,6 +1,8 @@
 //! The settings of a window sender and a window receiver.
 
+use crate::congestion::ControllerConfig;
 use crate::units::Duration;
+use std::sync::Arc;
 
 /// The way in which a sender repairs losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -189,5 +191,23 @@ impl Default for ReceiverConfig {
             report_arrivals: false,
             wait_for_consumption: false,
         }
+    }
+}
+
+/// The settings of both ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndsConfig {
+    /// The sender.
+    pub sender: Arc<SenderConfig>,
+    /// The receiver.
+    pub receiver: Arc<ReceiverConfig>,
+    /// The congestion controller.
+    pub controller: ControllerConfig,
+}
+
+impl EndsConfig {
+    /// Both ends.
+    pub fn new(sender: SenderConfig, receiver: ReceiverConfig, controller: ControllerConfig) -> Self {
+        Self { sender: Arc::new(sender), receiver: Arc::new(receiver), controller }
     }
 }

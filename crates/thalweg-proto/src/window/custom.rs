@@ -14,7 +14,7 @@ use crate::congestion::{
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
-use crate::transport::{Breach, BreachKind, Event, Failure, Input, Limit};
+use crate::transport::{Breach, BreachKind, Event, Failure, Input, Limit, Part};
 use crate::units::{Rate, Time};
 use core::any::Any;
 use core::fmt;
@@ -308,7 +308,7 @@ impl<P: Payload, C: ConfigureController> Engine for Guarded<P, C> {
         if core::mem::replace(&mut self.told, true) {
             return Output::Idle;
         }
-        Output::Event(Event::Failed(Failure::Breach(Breach { by: C::NAME, kind })))
+        Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Controller, by: C::NAME, kind })))
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod config;
 mod custom;
+mod family;
 mod outstanding;
 mod pause;
 mod pdu;
@@ -17,7 +18,8 @@ mod sender;
 pub mod wire;
 
 pub use config::{
-    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+    Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
+    SenderConfig,
 };
 pub use custom::{AnySender, Carried, CustomController};
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};

@@ -144,6 +144,7 @@ impl<P: Payload> Receiver<P> {
         opened > 0 && (was_closed || opened >= (self.config.window / 4).max(1))
     }
 
+    #[inline(always)]
     fn on_segment(&mut self, now: Time, segment: Segment<P>, marked: bool) {
         self.marked |= marked;
         let (start, whole) = (segment.sequence, segment.end());
@@ -320,7 +321,8 @@ impl<P: Payload> Engine for Receiver<P> {
     type Event = Event<P>;
     type Reason = ReceiverReason;
 
-    #[inline]
+    // Drivers of any engine call it in more than one place: without a hint it would be a call for each packet.
+    #[inline(always)]
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
             Input::Pdu { pdu: Pdu::Segment(segment), marked } => self.on_segment(now, segment, marked),
@@ -341,7 +343,7 @@ impl<P: Payload> Engine for Receiver<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if now >= self.ack_deadline {
             self.ack_deadline = Time::MAX;

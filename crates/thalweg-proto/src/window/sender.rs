@@ -238,6 +238,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &Ack, marked: bool) {
         if ack.cumulative > self.next {
             self.invalid_acks = self.invalid_acks.saturating_add(1);
@@ -381,6 +382,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.config.nagle && length < self.config.segment && !self.outstanding.is_empty() && !self.probe_now
     }
 
+    #[inline(always)]
     fn next_action(&mut self, now: Time) -> Action {
         let wait = |limit| Action::Wait { limit, until: Time::MAX };
         if self.pause.holds() {
@@ -511,6 +513,8 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
     type Event = Event<P>;
     type Reason = SenderReason;
 
+    // Drivers of any engine call it in more than one place: without a hint it would be a call for each packet.
+    #[inline(always)]
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
             Input::Pdu { pdu: Pdu::Ack(ack), marked } => self.on_ack(now, &ack, marked),
@@ -532,6 +536,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         }
     }
 
+    #[inline(always)]
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if self.due() <= now
             && let Some(pdu) = self.on_due(now)

@@ -195,6 +195,7 @@ pub struct Replay {
 mod tests {
     use super::*;
     use crate::results::samples::{result, spec};
+    use thalweg_proto::datagram;
     use thalweg_proto::payload::Length;
     use thalweg_sim::Pdu;
 
@@ -209,7 +210,7 @@ mod tests {
             markable: false,
             marked: false,
             size: 1000,
-            pdu: &Pdu::Datagram(Length(1000)),
+            pdu: &Pdu::Datagram(datagram::Pdu(Length(1000))),
         }
     }
 

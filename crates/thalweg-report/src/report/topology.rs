@@ -62,7 +62,7 @@ impl Group {
     fn of(group: &GroupSpec) -> Self {
         Self {
             name: group.name.clone(),
-            scheme: group.transport.scheme().to_owned(),
+            scheme: group.transport.scheme.clone(),
             count: group.count,
             from: group.from.0,
             to: group.to.0,

@@ -1,6 +1,7 @@
 //! Hand-made specifications and results for tests.
 
 use super::{Header, Scenario};
+use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
@@ -162,12 +163,7 @@ pub(crate) fn spec() -> Spec {
         from: NodeId(0),
         to: NodeId(1),
         access: None,
-        transport: TransportSpec::Datagram {
-            scheme: "udp".to_owned(),
-            segment: 1000,
-            header: 28,
-            rate: None,
-        },
+        transport: TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28),
         workload: WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) },
         start: Time::ZERO,
         spread: Duration::ZERO,

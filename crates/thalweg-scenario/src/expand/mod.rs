@@ -89,7 +89,7 @@ fn schemes<'g>(groups: &'g [GroupSpec], registry: &Registry) -> BTreeMap<&'g str
     let mut schemes = BTreeMap::new();
     for group in groups {
         schemes
-            .entry(group.transport.scheme())
+            .entry(group.transport.scheme.as_str())
             .or_insert_with(|| transport::entries(&group.transport, registry));
     }
     schemes
@@ -106,7 +106,7 @@ fn flow(
     entries.put("count", group.count.to_string());
     entries.put("from", text(from));
     entries.put("to", text(to));
-    let (name, own) = (group.transport.scheme(), transport::entries(&group.transport, registry));
+    let (name, own) = (group.transport.scheme.as_str(), transport::entries(&group.transport, registry));
     if schemes.get(name) == Some(&own) {
         entries.put("scheme", text(name));
     } else {

@@ -19,7 +19,7 @@ fn ways<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
 pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (group, origin)) in spec.groups.iter().zip(&checked.origins.groups).enumerate() {
-        let Some(kind) = group.transport.feedback() else { continue };
+        let Some(kind) = group.transport.properties().feedback() else { continue };
         let speaks = |&hop: &DirectionId| {
             direction(spec, hop).feedback.is_some_and(|feedback| feedback.policy.kind() == kind)
         };

@@ -3,9 +3,7 @@
 use super::super::diagnostic::Report;
 use super::Checked;
 use thalweg_proto::gate::GateConfig;
-use thalweg_sim::spec::{
-    DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, TransportSpec, WorkloadSpec,
-};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, WorkloadSpec};
 
 /// True if the flows of a group begin behind the gate of `node`.
 fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
@@ -28,7 +26,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
         }
         let at_once = behind.clone().find(|(group, _)| {
             let is_sized = matches!(group.workload, WorkloadSpec::Transfer(_) | WorkloadSpec::Poisson { .. });
-            is_sized && matches!(group.transport, TransportSpec::Datagram { rate: None, .. })
+            is_sized && group.transport.properties().is_unbounded()
         });
         if let Some((group, _)) = at_once {
             let message = format!(
@@ -57,7 +55,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
             let turn = slots.slot
                 * u64::from(slots.slots[usize::from(group.priority.clamp(1, LOWEST_PRIORITY)) - 1]);
             let rtt = path.as_ref()?.rtt;
-            let waits = !matches!(group.transport, TransportSpec::Datagram { .. });
+            let waits = group.transport.properties().is_reliable();
             (waits && turn < rtt).then_some((group, turn, rtt))
         });
         if let Some((group, turn, rtt)) = short {

@@ -2,10 +2,8 @@
 //! a hundred thousand flows the estimate is up to a third above what was measured.
 
 use super::super::path::{GroupPath, Paths, direction, packet_sizes};
-use std::sync::Arc;
-use thalweg_proto::congestion::{Any, Controller as _, ControllerConfig};
-use thalweg_proto::payload::Length;
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_catalog::Ends;
+use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
@@ -155,65 +153,37 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
     // The first window leaves at once; then each packet that has left lets go at most two.
     let sent = rate.map_or(u64::MAX, |rate| in_time(rate, small).saturating_mul(2));
     let sent = sent.saturating_add(first_window(&group.transport));
-    match &group.transport {
-        TransportSpec::Datagram { rate: Some(rate), .. } => in_time(*rate, small),
-        // Nothing but the application's own rate holds these back.
-        TransportSpec::Datagram { rate: None, segment, .. } => match &group.workload {
-            WorkloadSpec::ConstantRate { rate, packet }
-            | WorkloadSpec::OnOff { rate: Some(rate), packet, .. } => {
-                in_time(*rate, packet.get().min(u64::from(*segment)))
+    let properties = group.transport.properties();
+    // Each arrival is a connection of its own.
+    if matches!(group.workload, WorkloadSpec::Poisson { .. }) && properties.is_reliable() {
+        return u64::MAX;
+    }
+    let segment = u64::from(properties.segment().max(1));
+    let Some(window) = properties.window() else {
+        return match (properties.rate(), &group.workload) {
+            (Some(rate), _) => in_time(rate, small),
+            // Nothing but the application's own rate holds these back.
+            (None, WorkloadSpec::ConstantRate { rate, packet })
+            | (None, WorkloadSpec::OnOff { rate: Some(rate), packet, .. }) => {
+                in_time(*rate, packet.get().min(segment))
             }
-            _ => u64::MAX,
-        },
-        TransportSpec::AdaptiveAck { config, .. } => match &group.workload {
-            WorkloadSpec::Poisson { .. } => u64::MAX,
-            WorkloadSpec::RequestResponse { .. } => u64::from(config.window) * 2,
-            _ => sent.min(u64::from(config.window)),
-        },
-        TransportSpec::Sscop { config, .. } => match &group.workload {
-            WorkloadSpec::Poisson { .. } => u64::MAX,
-            WorkloadSpec::RequestResponse { .. } => u64::from(config.sscop.window) * 2,
-            _ => sent.min(u64::from(config.sscop.window)),
-        },
-        TransportSpec::Sstp { sender, .. } => {
-            let window = u64::from(sender.window) * u64::from(sender.segment);
-            match &group.workload {
-                WorkloadSpec::Poisson { .. } => u64::MAX,
-                WorkloadSpec::RequestResponse { .. } => window * 2,
-                _ => sent.min(window),
-            }
-        }
-        TransportSpec::Window { sender, receiver, .. } => {
-            let segment = u64::from(sender.segment.max(1));
-            let window = u64::from(sender.max_window).min(receiver.window.div_ceil(segment).max(1));
-            match &group.workload {
-                WorkloadSpec::Bulk => sent.min(window),
-                WorkloadSpec::Transfer(size) => sent.min(window).min(size.get().div_ceil(segment).max(1)),
-                WorkloadSpec::RequestResponse { .. } => u64::from(sender.max_window) * 2,
-                // Each arrival is a connection of its own.
-                WorkloadSpec::Poisson { .. } => u64::MAX,
-                // Writes may be smaller than segments, so bytes say nothing of how many packets there are.
-                _ => sent.min(u64::from(sender.max_window)),
-            }
-        }
+            (None, _) => u64::MAX,
+        };
+    };
+    // Writes may be smaller than segments, so that a receiver's bytes say nothing of how many packets there are.
+    let in_small = match &group.transport.ends {
+        Ends::Window(config) => u64::from(config.sender.max_window),
+        _ => window,
+    };
+    match &group.workload {
+        WorkloadSpec::RequestResponse { .. } => in_small * 2,
+        WorkloadSpec::Transfer(size) => sent.min(window.max(1)).min(size.get().div_ceil(segment).max(1)),
+        WorkloadSpec::Bulk => sent.min(window.max(1)),
+        _ => sent.min(in_small),
     }
 }
 
 /// Packets that a flow sends at once when it starts.
 fn first_window(transport: &TransportSpec) -> u64 {
-    let window = match transport {
-        TransportSpec::Datagram { .. } => 1.0,
-        TransportSpec::AdaptiveAck { config, .. } => f64::from(config.window),
-        TransportSpec::Sscop { config, .. } => f64::from(config.sscop.window),
-        // A burst; what comes after it is paced.
-        TransportSpec::Sstp { sender, .. } => f64::from(sender.rate.burst()),
-        TransportSpec::Window { sender, controller, .. } => match controller {
-            ControllerConfig::Custom(custom) => {
-                let made = custom.sender::<Length>(Arc::new(*sender));
-                made.stats(Time::ZERO).common.window.unwrap_or(1.0)
-            }
-            listed => Any::new(listed).map_or(1.0, |controller| controller.decision().window),
-        },
-    };
-    (window as u64).clamp(1, 1 << 20)
+    (transport.properties().first_window() as u64).clamp(1, 1 << 20)
 }

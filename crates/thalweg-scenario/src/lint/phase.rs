@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, packet_sizes, service_time};
 use super::Checked;
 use super::random::{random_line, random_workload};
-use super::traffic::{never_shrinks, window};
+use super::traffic::window;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{FcfsConfig, Limit};
@@ -48,12 +48,8 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
 
 /// The sender slows down when its packets are dropped, so that it matters whose are.
 fn yields(transport: &TransportSpec) -> bool {
-    match transport {
-        TransportSpec::Window { .. } | TransportSpec::Sscop { .. } => !never_shrinks(transport),
-        TransportSpec::AdaptiveAck { .. } | TransportSpec::Sstp { .. } | TransportSpec::Datagram { .. } => {
-            false
-        }
-    }
+    let properties = transport.properties();
+    properties.window().is_some() && properties.agreed_rate().is_none() && !properties.never_shrinks()
 }
 
 /// The windows of all flows may grow beyond what path and queue hold.

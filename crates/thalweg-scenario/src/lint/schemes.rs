@@ -5,9 +5,8 @@ use super::super::path::{GroupPath, packet_sizes};
 use super::super::source::Span;
 use super::Checked;
 use std::collections::BTreeMap;
+use thalweg_catalog::family::OnPath;
 use thalweg_proto::units::{Bytes, Rate};
-use thalweg_proto::{aack, sscop};
-use thalweg_sim::spec::{GroupSpec, TransportSpec};
 
 /// All checks of schemes.
 pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
@@ -15,13 +14,16 @@ pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
         checked.spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
         let Some(path) = path else { continue };
-        match &group.transport {
-            TransportSpec::AdaptiveAck { config, .. } => reports(group, config, path, origin.scheme, report),
-            TransportSpec::Sscop { config, .. } => polls(group, &config.sscop, origin.scheme, report),
-            TransportSpec::Window { .. } | TransportSpec::Datagram { .. } | TransportSpec::Sstp { .. } => {}
+        let properties = group.transport.properties();
+        let packet = Bytes::new(u64::from(packet_sizes(&group.transport).0));
+        for doubt in properties.doubts(&OnPath { rate: path.rate, rtt: path.rtt, packet }) {
+            let message = format!("`{}` {}", group.name, doubt.what);
+            report.warn(doubt.code, origin.scheme, message).help(doubt.help);
         }
-        let answers = !matches!(group.transport, TransportSpec::Datagram { .. });
-        if answers && packet_sizes(&group.transport).1 == 0 && group.control_channel.is_none() {
+        if properties.is_reliable()
+            && packet_sizes(&group.transport).1 == 0
+            && group.control_channel.is_none()
+        {
             let message = format!(
                 "the acknowledgements of `{}` have 0 B, so they take no time on any line",
                 group.name
@@ -54,8 +56,10 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
     for ((group, origin), path) in
         checked.spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
-        let (Some(path), TransportSpec::Sstp { sender, .. }) = (path, &group.transport) else { continue };
-        let average = sender.rate.average().as_bits_per_sec();
+        let (Some(path), Some(average)) = (path, group.transport.properties().agreed_rate()) else {
+            continue;
+        };
+        let average = average.as_bits_per_sec();
         match path.bottleneck_hop() {
             // Each flow has a line of its own.
             None => above(average, origin.scheme, path),
@@ -70,46 +74,3 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
         above(sum, span, path);
     }
 }
-
-/// Reports of adaptive acknowledgement that are far too many, or so rare that the sender waits for them most of the time.
-fn reports(group: &GroupSpec, config: &aack::Config, path: &GroupPath, span: Span, report: &mut Report) {
-    let packet = path.rate.transmission_time(Bytes::new(u64::from(packet_sizes(&group.transport).0)));
-    let name = &group.name;
-    for (key, every) in [("t-normal", config.normal), ("t-error", config.error)] {
-        if every < packet {
-            let message =
-                format!("`{name}` reports every {every}, but a packet takes {packet} at {}", path.rate);
-            report
-                .warn("scenario.timer", span, message)
-                .help(format!("most reports would say nothing new; see `{key}`"));
-        }
-    }
-    let window = packet * u64::from(config.window);
-    if config.normal > path.rtt.max(window) * RARE {
-        let message = format!(
-            "`{name}` has sent its window of {} pkt after {window}, but a report comes every {}",
-            config.window, config.normal
-        );
-        report
-            .warn("scenario.timer", span, message)
-            .help("the sender waits for reports most of the time; see `t-normal` and `window`");
-    }
-}
-
-/// SSCOP that has sent its window before a POLL is due.
-fn polls(group: &GroupSpec, config: &sscop::Config, span: Span, report: &mut Report) {
-    let window = config.window.min(config.buffer);
-    if config.rate.is_none() && window < config.max_pd {
-        let message = format!(
-            "`{}` may send {window} messages, but a POLL is due after {} (`max-pd`)",
-            group.name, config.max_pd
-        );
-        report.warn("scenario.window", span, message).help(format!(
-            "the window is full until `timer-poll` ({}) runs out, each time",
-            config.timers.poll
-        ));
-    }
-}
-
-/// So many round trips, or times of a window, without a report are too long.
-const RARE: u64 = 10;

@@ -4,10 +4,10 @@ use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, packet_sizes};
 use super::Checked;
 use std::collections::BTreeMap;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
+use thalweg_catalog::family::ReceiveWindow;
 use thalweg_proto::units::{Bytes, Time};
 use thalweg_sim::route::DirectionId;
-use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
+use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
 /// Flows between nodes that no links connect.
 pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
@@ -110,7 +110,9 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
     let mut together: BTreeMap<DirectionId, (u64, (u64, usize))> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
-        let Some(mut window) = window(group).filter(|_| never_shrinks(&group.transport)) else { continue };
+        let Some(mut window) = window(group).filter(|_| group.transport.properties().never_shrinks()) else {
+            continue;
+        };
         if let WorkloadSpec::Transfer(all) | WorkloadSpec::Deliver(all) = &group.workload {
             window = window.min(all.get().saturating_mul(u64::from(group.count)));
         }
@@ -133,20 +135,10 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
             );
             let help = format!(
                 "what is above is dropped and sent again: `{}` does not slow down when packets are lost",
-                group.transport.scheme()
+                group.transport.scheme
             );
             report.warn("scenario.window", origin.scheme, message).help(help);
         }
-    }
-}
-
-/// Neither losses nor routers make the sender's window smaller.
-pub(super) fn never_shrinks(transport: &TransportSpec) -> bool {
-    match transport {
-        TransportSpec::AdaptiveAck { .. } => true,
-        TransportSpec::Sscop { config, .. } => config.sscop.rate.is_none(),
-        TransportSpec::Window { controller, .. } => matches!(controller, ControllerConfig::Fixed(_)),
-        TransportSpec::Sstp { .. } | TransportSpec::Datagram { .. } => false,
     }
 }
 
@@ -156,28 +148,8 @@ pub(super) fn window(group: &GroupSpec) -> Option<u64> {
     if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_)) {
         return None;
     }
-    let (segments, size) = match &group.transport {
-        TransportSpec::Datagram { .. } => return None,
-        TransportSpec::AdaptiveAck { config, header, .. } => {
-            (u64::from(config.window), config.segment + header)
-        }
-        TransportSpec::Sscop { config, .. } => {
-            let window = config.sscop.window.min(config.sscop.buffer);
-            (u64::from(window), packet_sizes(&group.transport).0)
-        }
-        TransportSpec::Sstp { sender, header, .. } => {
-            (u64::from(sender.window) * u64::from(sender.segment), sender.packet + header)
-        }
-        TransportSpec::Window { sender, receiver, controller, header, .. } => {
-            let segments = u64::from(sender.max_window).min(receiver.window / u64::from(sender.segment));
-            let segments = match controller {
-                ControllerConfig::Fixed(FixedConfig { window }) => segments.min(*window as u64),
-                _ => segments,
-            };
-            (segments, sender.segment + header)
-        }
-    };
-    let bytes = segments.saturating_mul(u64::from(size));
+    let packets = group.transport.properties().window()?;
+    let bytes = packets.saturating_mul(u64::from(packet_sizes(&group.transport).0));
     Some(bytes.saturating_mul(u64::from(group.count)))
 }
 
@@ -195,13 +167,14 @@ pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
             );
             report.warn("scenario.schedule", origin.reading, message);
         }
-        let (Some(path), TransportSpec::Window { receiver, .. }) = (path, &group.transport) else { continue };
+        let ReceiveWindow::Bytes(window) = group.transport.properties().receive_window() else { continue };
+        let Some(path) = path else { continue };
         let most = path.rate.bytes_in(spec.duration);
-        if receiver.window >= most.get() {
+        if window >= most.get() {
             let message = format!(
                 "`{}` has a receive window of {}, which {} at {} cannot fill",
                 group.name,
-                super::links::about(Bytes::new(receiver.window)),
+                super::links::about(Bytes::new(window)),
                 spec.duration,
                 path.rate
             );

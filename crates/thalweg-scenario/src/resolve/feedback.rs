@@ -81,8 +81,8 @@ fn crossing<'a>(
 
 /// The feedback that the schemes of the flows over a direction want: of several wishes the first.
 fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
-    let wants = |group: &GroupSpec| group.transport.feedback().is_some();
-    crossing(spec, paths, hop, wants).find_map(|(group, _, _)| group.transport.feedback())
+    let wants = |group: &GroupSpec| group.transport.properties().feedback().is_some();
+    crossing(spec, paths, hop, wants).find_map(|(group, _, _)| group.transport.properties().feedback())
 }
 
 fn build(
@@ -232,7 +232,9 @@ fn longest_response(
     let link = &spec.links[hop as usize / 2];
     let router = if hop.is_multiple_of(2) { link.a } else { link.b };
     let time = |line: &DirectionSpec, size: u32| line.delay + service_time(line, size);
-    let hears = |group: &GroupSpec| audience == Audience::All || group.transport.feedback() == Some(kind);
+    let hears = |group: &GroupSpec| {
+        audience == Audience::All || group.transport.properties().feedback() == Some(kind)
+    };
     crossing(spec, paths, hop, hears)
         .map(|(group, before, reply)| {
             let (data, _) = packet_sizes(&group.transport);

@@ -123,22 +123,11 @@ impl PendingScheme {
     }
 }
 
-/// Both ends with what packets have beside their payload.
+/// Both ends with what packets have beside their payload: as a scheme without such keys has it, what IP and UDP have.
 fn transport(scheme: &str, ends: Ends, values: &Values) -> TransportSpec {
-    let scheme = scheme.to_owned();
-    let header: u32 = values.need("header");
-    let ack = values.take("ack").unwrap_or(header);
-    match ends {
-        Ends::Window { sender, receiver, controller } => {
-            TransportSpec::Window { scheme, sender, receiver, controller, header, ack }
-        }
-        Ends::Datagram(config) => {
-            TransportSpec::Datagram { scheme, segment: config.segment, header, rate: config.rate }
-        }
-        Ends::AdaptiveAck(config) => TransportSpec::AdaptiveAck { scheme, config, header, ack },
-        Ends::Sscop(config) => TransportSpec::Sscop { scheme, config, header },
-        Ends::Sstp { sender, receiver } => {
-            TransportSpec::Sstp { scheme, sender, receiver, header, control: ack }
-        }
-    }
+    let header: u32 = values.take("header").unwrap_or(IP_AND_UDP);
+    TransportSpec::new(scheme, ends, header, values.take("ack").unwrap_or(header))
 }
+
+/// Bytes of the headers of IP and UDP.
+const IP_AND_UDP: u32 = 28;

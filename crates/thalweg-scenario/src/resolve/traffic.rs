@@ -162,11 +162,10 @@ impl Resolver<'_> {
             workload,
             WorkloadSpec::Bulk | WorkloadSpec::Deliver(_) | WorkloadSpec::OnOff { rate: None, .. }
         );
-        if greedy && matches!(transport, TransportSpec::Datagram { rate: None, .. }) {
+        if greedy && transport.properties().is_unbounded() {
             let help = "give the workload or the scheme a `rate`, such as scheme = { base = \"udp\", rate = \"1 Mbit/s\" }";
-            self.report
-                .error("scenario.endless", span, "udp has no window: this workload would send without end")
-                .help(help);
+            let message = format!("{} has no window: this workload would send without end", transport.scheme);
+            self.report.error("scenario.endless", span, message).help(help);
         }
     }
 

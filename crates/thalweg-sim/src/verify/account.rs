@@ -3,7 +3,7 @@
 use crate::result::FlowResult;
 use crate::trace::{PacketId, Record};
 use std::collections::BTreeMap;
-use thalweg_proto::numbers::Numbered;
+use thalweg_proto::pdu::DataUnit as _;
 
 /// The data packets of a flow, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::plan::{Budget, framed, hold, keeps_order, promise, service_time};
 use super::violation::Fault;
-use crate::pdu::Pdu;
+use crate::Pdu;
 use crate::spec::{DirectionSpec, Framing};
 use crate::trace::{PacketId, Record};
 use std::collections::VecDeque;

@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use thalweg_proto::congestion::ControllerConfig;
+use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::spec::*;
@@ -88,19 +90,21 @@ pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSp
 
 /// Segments of 960 bytes with headers of 40, acknowledgements of 40.
 pub fn window(controller: ControllerConfig) -> TransportSpec {
-    TransportSpec::Window {
-        scheme: "window".to_owned(),
-        sender: SenderConfig { segment: 960, ..SenderConfig::default() },
-        receiver: ReceiverConfig::default(),
-        controller,
-        header: 40,
-        ack: 40,
-    }
+    TransportSpec::new(
+        "window",
+        EndsConfig::new(
+            SenderConfig { segment: 960, ..SenderConfig::default() },
+            ReceiverConfig::default(),
+            controller,
+        ),
+        40,
+        40,
+    )
 }
 
 /// Datagrams of up to 65 000 bytes without headers, sent as they are written.
 pub fn datagrams() -> TransportSpec {
-    TransportSpec::Datagram { scheme: "udp".to_owned(), segment: 65_000, header: 0, rate: None }
+    TransportSpec::new("udp", SourceConfig { segment: 65_000, header: 0, rate: None }, 0, 0)
 }
 
 pub fn bytes(bytes: u64) -> Bytes {

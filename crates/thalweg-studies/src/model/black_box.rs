@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use thalweg_proto::payload::Length;
+use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::random::Stream;
 use thalweg_proto::sstp::{Pdu, Receiver, ReceiverConfig, ReceiverStats, SegmentStats, Sender, SenderConfig};
 use thalweg_proto::transport::Input;
@@ -207,7 +208,7 @@ impl<'a> Run<'a> {
             match self.sender.poll(self.now) {
                 Output::Transmit(Pdu::Data(data)) => {
                     if !data.resent && data.packet == 0 {
-                        self.times.begin(self.now);
+                        self.times.step(self.now, SegmentStep::Begun);
                     }
                     if !self.losing.loses() {
                         self.data.push_back((self.now + self.packet_time + half, Pdu::Data(data)));
@@ -235,8 +236,8 @@ impl<'a> Run<'a> {
         loop {
             match self.receiver.poll(self.now) {
                 Output::Transmit(pdu) => {
-                    if let Pdu::Pack(report) = &pdu {
-                        self.times.accept(self.now, report);
+                    if let Some(step) = pdu.segment_step() {
+                        self.times.step(self.now, step);
                     }
                     self.reports.push_back((self.now + back, pdu));
                 }

@@ -1,9 +1,8 @@
 //! Real headers for simulated packets.
 
 use std::net::Ipv4Addr;
-use thalweg_proto::aack::{self, wire};
-use thalweg_proto::payload::{Length, Payload, Slice};
-use thalweg_proto::sstp;
+use thalweg_proto::payload::Payload;
+use thalweg_proto::pdu::{Captured, DataUnit as _};
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
@@ -54,24 +53,6 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
             selective(&mut tcp, ack);
             ip(record, &ends, TCP, tcp)
         }
-        Pdu::Datagram(payload) => ip(record, &ends, UDP, udp(&ends, &[], payload.len())),
-        Pdu::AdaptiveAck(aack::Pdu::Data(data)) => {
-            let header = wire::data_header(data.sequence, data.payload.len());
-            ip(record, &ends, UDP, udp(&ends, &header, data.payload.len()))
-        }
-        Pdu::Sscop(pdu) => {
-            let mut udp = udp(&ends, &[], pdu.wire_len());
-            let zeros = |length: &Length| Slice::new(vec![0; length.len() as usize]);
-            pdu.map(zeros).encode(&mut udp.body);
-            udp.payload = 0;
-            ip(record, &ends, UDP, udp)
-        }
-        Pdu::AdaptiveAck(aack::Pdu::Ack(report)) => ip(record, &ends, UDP, udp(&ends, &wire::ack(report), 0)),
-        Pdu::Sstp(pdu) => {
-            let (header, checksum) = sstp::wire::frame(record.packet.connection, pdu);
-            let ends = two_level(&ends, record.reply);
-            ip(record, &ends, UDP, sealed(&ends, &header, pdu.payload_len(), checksum))
-        }
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet that it is about went the other way.
             let about = Ends {
@@ -82,6 +63,11 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
             };
             let from_router = Ends { source: ROUTER, ..ends };
             ip(record, &from_router, ICMP, source_quench(&about, feedback))
+        }
+        pdu => {
+            let captured = pdu.captured(record.packet.connection);
+            let ends = on_port(&ends, captured.port, record.reply);
+            ip(record, &ends, UDP, in_udp(&ends, captured, pdu.payload_len().unwrap_or(0)))
         }
     }
 }
@@ -102,9 +88,9 @@ fn ends(record: &Record<'_>) -> Ends {
     }
 }
 
-/// Two-level flow control has ports of its own, so that its packets are told from datagrams.
-fn two_level(ends: &Ends, reply: bool) -> Ends {
-    let own = if reply { TWO_LEVEL_ANSWER_PORT } else { TWO_LEVEL_PORT };
+/// The ends of a protocol with a port of its own, by which its packets are told from others.
+fn on_port(ends: &Ends, port: u16, reply: bool) -> Ends {
+    let own = port.saturating_add(reply.into());
     let port = |port| if matches!(port, SINK_PORT | ANSWER_PORT) { own } else { port };
     Ends { source_port: port(ends.source_port), target_port: port(ends.target_port), ..*ends }
 }
@@ -148,11 +134,17 @@ fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
     part
 }
 
-/// A UDP header with a packet that ends with a checksum of its own. What does not fit of a very long header is left
-/// out of the capture.
-fn sealed(ends: &Ends, header: &[u8], payload: u32, checksum: [u8; 2]) -> Part {
+/// A UDP header with a PDU. What does not fit of a very long header is left out of the capture.
+fn in_udp(ends: &Ends, captured: Captured, payload: u32) -> Part {
+    if captured.is_whole {
+        let mut part = udp(ends, &[], captured.bytes.len() as u32);
+        (part.payload, part.body) = (0, captured.bytes);
+        return part;
+    }
+    let header = captured.bytes;
     let stored = &header[..header.len().min(LONGEST - 32)];
     let mut part = udp(ends, stored, payload + (header.len() - stored.len()) as u32);
+    let Some(checksum) = captured.checksum else { return part };
     if part.payload == 0 {
         part.put(&checksum);
     } else {
@@ -301,10 +293,8 @@ const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
 const FIRST_CLIENT_PORT: u16 = 10_000;
 /// A prime, so that connections that use a number again rarely meet another's port.
 const INCARNATION_STEP: u64 = 1009;
-const SINK_PORT: u16 = 5001;
-const ANSWER_PORT: u16 = 5002;
-const TWO_LEVEL_PORT: u16 = 5003;
-const TWO_LEVEL_ANSWER_PORT: u16 = 5004;
+const SINK_PORT: u16 = Captured::PORT;
+const ANSWER_PORT: u16 = SINK_PORT + 1;
 
 /// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
 const WINDOW_SCALE: u32 = 14;

@@ -1,6 +1,7 @@
 use super::*;
 use std::process::Command;
 use thalweg_proto::aack::{self, Report};
+use thalweg_proto::datagram;
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::sscop;
 use thalweg_proto::sstp;
@@ -78,7 +79,7 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
         (0, false, 1040, segment(0)),
         (0, false, 1040, segment((1 << 32) - 1)),
         (0, true, 40, acknowledgement()),
-        (300, false, 1028, Pdu::Datagram(Length(1000))),
+        (300, false, 1028, Pdu::Datagram(datagram::Pdu(Length(1000)))),
         (0, true, 60, Pdu::Feedback(drop)),
         (0, true, 60, Pdu::Feedback(warning)),
         (

@@ -22,8 +22,9 @@ pub use packets::QlogPackets;
 use packets::{Act, Event, Frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use thalweg_catalog::Ends;
 use thalweg_proto::units::Time;
-use thalweg_sim::spec::{Spec, TransportSpec};
+use thalweg_sim::spec::Spec;
 use thalweg_sim::{Quantity, RunResult};
 
 /// Writes the series and packets of a run's senders as a qlog file titled `title`. Flows without either have no trace.
@@ -41,11 +42,9 @@ pub fn write_qlog<W: Write>(
     let mut is_first = true;
     for (flow, answers) in senders(result, packets) {
         let Some(group) = result.flows.get(flow as usize).map(|flow| flow.group as usize) else { continue };
-        let transport = spec.groups.get(group).map(|group| &group.transport);
-        let metrics = match transport {
-            Some(TransportSpec::Window { sender, .. }) if !answers => {
-                metrics(result, flow, f64::from(sender.segment))
-            }
+        let ends = spec.groups.get(group).map(|group| &group.transport.ends);
+        let metrics = match ends {
+            Some(Ends::Window(config)) if !answers => metrics(result, flow, f64::from(config.sender.segment)),
             _ => Vec::new(),
         };
         let packets = packets.of(flow, answers);

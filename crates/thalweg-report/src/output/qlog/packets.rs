@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 use std::collections::BTreeMap;
-use thalweg_proto::numbers::{Numbered as _, merged, take_within};
+use thalweg_proto::numbers::{merged, take_within};
 use thalweg_proto::payload::Payload as _;
-use thalweg_proto::sstp;
+use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_sim::Pdu;
@@ -199,17 +199,12 @@ fn frame(pdu: &Pdu) -> Frame {
         Pdu::Window(window::Pdu::Segment(segment)) => {
             Frame::Stream { offset: segment.sequence, length: segment.payload.len() }
         }
-        pdu if pdu.payload().is_some() => Frame::Datagram { length: pdu.payload().unwrap_or(0) },
-        Pdu::Sscop(pdu) => Frame::Other { code: pdu.kind() as u8 },
-        Pdu::Sstp(sstp::Pdu::KeepAlive(_)) => Frame::Other { code: 1 },
-        Pdu::Sstp(sstp::Pdu::EndOfStream(_)) => Frame::Other { code: 2 },
-        Pdu::Feedback(_) => Frame::Other { code: SOURCE_QUENCH },
-        _ => Frame::Other { code: 0 },
+        pdu => match pdu.payload_len() {
+            Some(length) => Frame::Datagram { length },
+            None => Frame::Other { code: pdu.code() },
+        },
     }
 }
-
-/// The type of the ICMP message that routers' messages are closest to (RFC 792).
-const SOURCE_QUENCH: u8 = 4;
 
 impl Tracer for QlogPackets {
     fn record(&mut self, record: &Record<'_>) {

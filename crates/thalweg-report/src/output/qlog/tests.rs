@@ -3,7 +3,8 @@ use crate::results::samples::{result, spec};
 use serde_json::{Value, json};
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::payload::Length;
-use thalweg_proto::window::{self, Ack, ReceiverConfig, SackBlock, Segment, SenderConfig};
+use thalweg_proto::window::{self, Ack, EndsConfig, ReceiverConfig, SackBlock, Segment, SenderConfig};
+use thalweg_sim::spec::TransportSpec;
 use thalweg_sim::trace::{PacketId, Record, Step, Tracer as _};
 use thalweg_sim::{Pdu, Series};
 
@@ -11,14 +12,16 @@ use thalweg_sim::{Pdu, Series};
 fn windows() -> Spec {
     let mut spec = spec();
     let mut bold = spec.groups[0].clone();
-    bold.transport = TransportSpec::Window {
-        scheme: "cubic".to_owned(),
-        sender: SenderConfig { segment: 1000, ..SenderConfig::default() },
-        receiver: ReceiverConfig::default(),
-        controller: ControllerConfig::Fixed(FixedConfig { window: 10.0 }),
-        header: 40,
-        ack: 40,
-    };
+    bold.transport = TransportSpec::new(
+        "cubic",
+        EndsConfig::new(
+            SenderConfig { segment: 1000, ..SenderConfig::default() },
+            ReceiverConfig::default(),
+            ControllerConfig::Fixed(FixedConfig { window: 10.0 }),
+        ),
+        40,
+        40,
+    );
     spec.groups.push(bold);
     spec
 }

@@ -1,14 +1,12 @@
 //! Sequence diagrams of a run: which end of a flow sent what, and when and whether it arrived.
 
-mod label;
 mod svg;
 mod text;
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
-use thalweg_proto::sstp;
+use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;
-use thalweg_sim::Pdu;
 use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
 
 /// So many packets fit into a picture in pixels, however far apart in time they are.
@@ -90,18 +88,15 @@ impl Sequence {
     }
 
     fn on_sent(&mut self, record: &Record<'_>) {
-        let data = record.pdu.payload().is_some();
-        let label = label::label(record.pdu);
+        let data = record.pdu.payload_len().is_some();
+        let label = record.pdu.label();
         let full = self.messages.len() >= self.view.most;
         let over = full || record.time >= self.view.times.end;
         let again = data
-            && match record.pdu {
-                // Datagrams have no numbers. Those of two-level flow control come round soon, but its packets say it themselves.
-                Pdu::Datagram(_) => false,
-                Pdu::Sstp(sstp::Pdu::Data(data)) => data.resent,
+            && record.pdu.is_repeated().unwrap_or_else(|| {
                 // What was sent before the view begins counts, or a repetition would look new.
-                _ => !over && !self.seen.insert(label.clone()),
-            };
+                !over && !self.seen.insert(label.clone())
+            });
         if !self.view.times.contains(&record.time) {
             return;
         }

@@ -7,9 +7,10 @@
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use crate::model::gong92::{Form, Path};
 use serde_json::Value;
+use thalweg_catalog::Ends;
+use thalweg_proto::sstp::EndsConfig;
 use thalweg_proto::units::Bytes;
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::TransportSpec;
 
 /// The name of throughput efficiency.
 pub const EFFICIENCY: &str = "efficiency";
@@ -101,7 +102,9 @@ fn analysed(case: &CaseRuns<'_>) -> Option<(f64, f64)> {
 
 /// The connection of a case: what the formulas know of it.
 fn path(case: &CaseRuns<'_>) -> Option<Path> {
-    let TransportSpec::Sstp { sender, .. } = &case.case.spec.groups.first()?.transport else { return None };
+    let Ends::Sstp(EndsConfig { sender, .. }) = &case.case.spec.groups.first()?.transport.ends else {
+        return None;
+    };
     let link = &case.case.spec.links.first()?.forward;
     let size = sender.rate.packet();
     Some(Path {

@@ -49,7 +49,7 @@ fn efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
     let Some((group, node)) = spec.groups.first().zip(spec.nodes.first()) else { return Vec::new() };
     let (packet, _) = packet_sizes(&group.transport);
     let each: Duration = node.processing.per_packet + node.processing.per_byte * u64::from(packet);
-    let ideal = f64::from(group.transport.segment()) * 8.0 / each.as_secs_f64();
+    let ideal = f64::from(group.transport.properties().segment()) * 8.0 / each.as_secs_f64();
     let of = |run: &RunResult| run.flows.first().map(|flow| flow.goodput.as_f64() / ideal);
     case.results.iter().filter_map(of).collect()
 }

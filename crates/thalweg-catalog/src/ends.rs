@@ -1,0 +1,80 @@
+//! The configurations of both ends of a connection of any family.
+
+use crate::families::families;
+use crate::family::{Family, Properties};
+use crate::own::OwnFamily;
+use thalweg_proto::window;
+
+macro_rules! ends {
+    ($($Family:ident: $Config:ty, $Sender:ident, $Receiver:ident;)+) => {
+        /// The configurations of both ends of a scheme.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Ends {
+            /// The window transport.
+            Window(window::EndsConfig),
+            $(
+                #[doc = concat!("Those of the family `", stringify!($Family), "`.")]
+                $Family($Config),
+            )+
+            /// A family of another crate.
+            Own(OwnFamily),
+        }
+
+        impl Ends {
+            /// The properties of the family, as configured.
+            pub fn properties(&self) -> &dyn Properties {
+                match self {
+                    Self::Window(config) => config,
+                    $(Self::$Family(config) => config,)+
+                    Self::Own(family) => family.properties(),
+                }
+            }
+
+            /// The same, to be changed.
+            pub fn properties_mut(&mut self) -> &mut dyn Properties {
+                match self {
+                    Self::Window(config) => config,
+                    $(Self::$Family(config) => config,)+
+                    Self::Own(family) => family.properties_mut(),
+                }
+            }
+        }
+
+        $(
+            impl From<$Config> for Ends {
+                fn from(config: $Config) -> Self {
+                    Self::$Family(config)
+                }
+            }
+
+            const _: fn() = is_family::<$Config>;
+        )+
+    };
+}
+families!(ends);
+
+/// Each of the list is a family.
+fn is_family<F: Family>() {}
+
+impl From<window::EndsConfig> for Ends {
+    fn from(config: window::EndsConfig) -> Self {
+        Self::Window(config)
+    }
+}
+
+impl From<OwnFamily> for Ends {
+    fn from(family: OwnFamily) -> Self {
+        Self::Own(family)
+    }
+}
+
+impl Ends {
+    /// The name of what is in no list here: a family, or the controller of a window sender.
+    pub fn custom_name(&self) -> Option<&'static str> {
+        match self {
+            Self::Window(config) => config.controller.custom().map(window::CustomController::name),
+            Self::Own(family) => Some(family.name()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! An engine of any family, as the simulator and the network drive them.
+
+use crate::ends::Ends;
+use crate::families::families;
+use crate::family::Family;
+use crate::own::{Carries, OwnEnd};
+use crate::pdu::AnyPdu;
+use thalweg_proto::congestion::{Any, MadeSender};
+use thalweg_proto::end::End;
+use thalweg_proto::payload::{Payload, Slice};
+use thalweg_proto::pdu::Wire;
+use thalweg_proto::transport::{Command, Event, Input};
+use thalweg_proto::units::Time;
+use thalweg_proto::window;
+use thalweg_proto::{Engine, Output};
+
+/// An engine's output without what only people read.
+pub type AnyOutput<P> = Output<AnyPdu<P>, Event<P>, ()>;
+
+fn unify<P: Payload, U, R>(output: Output<U, Event<P>, R>, pdu: impl FnOnce(U) -> AnyPdu<P>) -> AnyOutput<P> {
+    match output {
+        Output::Transmit(inner) => Output::Transmit(pdu(inner)),
+        Output::Event(event) => Output::Event(event),
+        Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
+        Output::Idle => Output::Idle,
+    }
+}
+
+/// The end of no connection.
+#[derive(Debug)]
+struct Nobody;
+
+impl End for Nobody {}
+
+/// Something that is done with an engine, whatever its type.
+pub trait Visit {
+    /// Does it.
+    fn visit<T>(&self, engine: &T);
+}
+
+macro_rules! engines {
+    ($($Family:ident: $Config:ty, $Sender:ident, $Receiver:ident;)+) => {
+        /// Any engine. Engines are boxed, so that tables of them stay dense.
+        #[derive(Debug)]
+        pub enum AnyEngine<P: Payload> {
+            /// None: takes nothing, wants nothing.
+            Vacant,
+            /// A window sender with a controller of the list.
+            WindowSender(Box<window::Sender<P, Any>>),
+            /// A window receiver.
+            WindowReceiver(Box<window::Receiver<P>>),
+            /// A window sender with a controller of any type; behind two pointers, the outer of which is as thin as those of the
+            /// others.
+            CustomSender(Box<Box<dyn window::AnySender<P>>>),
+            $(
+                #[doc = concat!("The sending end of the family `", stringify!($Family), "`.")]
+                $Sender(Box<<$Config as Family>::Sender<P>>),
+                #[doc = concat!("The receiving end of the family `", stringify!($Family), "`.")]
+                $Receiver(Box<<$Config as Family>::Receiver<P>>),
+            )+
+            /// Either end of a family of another crate.
+            Own(Box<OwnEnd<P>>),
+        }
+
+        impl<P: Carries> AnyEngine<P> {
+            /// The sender of a new connection.
+            pub fn sender(ends: &Ends) -> Self {
+                match ends {
+                    Ends::Window(config) => match config.controller.sender(config.sender.clone()) {
+                        MadeSender::Listed(engine) => Self::WindowSender(engine),
+                        MadeSender::Custom(engine) => Self::CustomSender(Box::new(engine)),
+                    },
+                    $(Ends::$Family(config) => Self::$Sender(Box::new(config.sender())),)+
+                    Ends::Own(family) => Self::Own(Box::new(P::own_sender(family))),
+                }
+            }
+
+            /// The receiver of a new connection.
+            pub fn receiver(ends: &Ends) -> Self {
+                match ends {
+                    Ends::Window(config) => {
+                        Self::WindowReceiver(Box::new(window::Receiver::new(config.receiver.clone())))
+                    }
+                    $(Ends::$Family(config) => Self::$Receiver(Box::new(config.receiver())),)+
+                    Ends::Own(family) => Self::Own(Box::new(P::own_receiver(family))),
+                }
+            }
+        }
+
+        impl<P: Payload> AnyEngine<P> {
+            // Other families are in functions of their own: inlined, they would crowd out the window transport, which most
+            // packets are of.
+
+            #[inline(never)]
+            fn receive_other(&mut self, now: Time, pdu: AnyPdu<P>, marked: bool) {
+                match (self, pdu) {
+                    (Self::CustomSender(engine), AnyPdu::Window(pdu)) => {
+                        engine.handle(now, Input::Pdu { pdu, marked });
+                    }
+                    $(
+                        (Self::$Sender(engine), AnyPdu::$Family(pdu)) => {
+                            engine.handle(now, Input::Pdu { pdu, marked });
+                        }
+                        (Self::$Receiver(engine), AnyPdu::$Family(pdu)) => {
+                            engine.handle(now, Input::Pdu { pdu, marked });
+                        }
+                    )+
+                    (Self::Own(engine), AnyPdu::Own(pdu)) => engine.receive(now, pdu, marked),
+                    (engine, AnyPdu::Feedback(feedback)) => {
+                        engine.command(now, Input::Feedback(feedback));
+                    }
+                    _ => {}
+                }
+            }
+
+            /// Takes an input of the application or a gate.
+            #[inline(never)]
+            pub fn command(&mut self, now: Time, command: Command<P>) {
+                match self {
+                    Self::WindowSender(engine) => engine.handle(now, command.into_input()),
+                    Self::WindowReceiver(engine) => engine.handle(now, command.into_input()),
+                    Self::CustomSender(engine) => engine.handle(now, command.into_input()),
+                    $(
+                        Self::$Sender(engine) => engine.handle(now, command.into_input()),
+                        Self::$Receiver(engine) => engine.handle(now, command.into_input()),
+                    )+
+                    Self::Own(engine) => engine.command(now, command),
+                    Self::Vacant => {}
+                }
+            }
+
+            #[inline(never)]
+            fn poll_other(&mut self, now: Time) -> AnyOutput<P> {
+                match self {
+                    Self::CustomSender(engine) => unify(engine.poll(now), AnyPdu::Window),
+                    $(
+                        Self::$Sender(engine) => unify(engine.poll(now), AnyPdu::$Family),
+                        Self::$Receiver(engine) => unify(engine.poll(now), AnyPdu::$Family),
+                    )+
+                    Self::Own(engine) => unify(engine.poll(now), AnyPdu::Own),
+                    Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
+                }
+            }
+
+            /// The engine's answers to what drivers ask beside feeding and draining it.
+            pub fn end(&self) -> &dyn End {
+                match self {
+                    Self::Vacant => &Nobody,
+                    Self::WindowSender(engine) => engine.as_ref(),
+                    Self::WindowReceiver(engine) => engine.as_ref(),
+                    Self::CustomSender(engine) => engine.as_ref(),
+                    $(
+                        Self::$Sender(engine) => engine.as_ref(),
+                        Self::$Receiver(engine) => engine.as_ref(),
+                    )+
+                    Self::Own(engine) => engine.as_ref(),
+                }
+            }
+
+            /// The same, to be changed; `None` where there is no engine.
+            pub fn end_mut(&mut self) -> Option<&mut dyn End> {
+                Some(match self {
+                    Self::Vacant => return None,
+                    Self::WindowSender(engine) => engine.as_mut(),
+                    Self::WindowReceiver(engine) => engine.as_mut(),
+                    Self::CustomSender(engine) => engine.as_mut(),
+                    $(
+                        Self::$Sender(engine) => engine.as_mut(),
+                        Self::$Receiver(engine) => engine.as_mut(),
+                    )+
+                    Self::Own(engine) => engine.as_mut(),
+                })
+            }
+
+            /// Does something with the engine itself, where its type is known.
+            #[inline]
+            pub fn visit(&self, visit: &impl Visit) {
+                match self {
+                    Self::WindowSender(engine) => visit.visit(engine.as_ref()),
+                    Self::WindowReceiver(engine) => visit.visit(engine.as_ref()),
+                    $(
+                        Self::$Sender(engine) => visit.visit(engine.as_ref()),
+                        Self::$Receiver(engine) => visit.visit(engine.as_ref()),
+                    )+
+                    Self::CustomSender(_) | Self::Own(_) | Self::Vacant => {}
+                }
+            }
+        }
+
+        impl AnyEngine<Slice> {
+            /// Reads a PDU that the engine's peer may have sent; `None` where the bytes are none.
+            pub fn decode(&self, bytes: &Slice) -> Option<AnyPdu<Slice>> {
+                match self {
+                    Self::Vacant => None,
+                    Self::WindowSender(_) | Self::WindowReceiver(_) | Self::CustomSender(_) => {
+                        Wire::decode(bytes).map(AnyPdu::Window)
+                    }
+                    $(
+                        Self::$Sender(engine) if !engine.hears() => None,
+                        Self::$Sender(_) | Self::$Receiver(_) => {
+                            Wire::decode(bytes).map(AnyPdu::$Family)
+                        }
+                    )+
+                    Self::Own(engine) => engine.decode(bytes).map(AnyPdu::Own),
+                }
+            }
+        }
+    };
+}
+families!(engines);
+
+impl<P: Payload> AnyEngine<P> {
+    /// A PDU arrived. One that the engine does not speak is dropped.
+    #[inline]
+    pub fn receive(&mut self, now: Time, pdu: AnyPdu<P>, marked: bool) {
+        match (self, pdu) {
+            (Self::WindowSender(engine), AnyPdu::Window(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (Self::WindowReceiver(engine), AnyPdu::Window(pdu)) => {
+                engine.handle(now, Input::Pdu { pdu, marked });
+            }
+            (engine, pdu) => engine.receive_other(now, pdu, marked),
+        }
+    }
+
+    /// The next thing to do at `now`.
+    #[inline]
+    #[must_use = "an output that is not acted on is lost"]
+    pub fn poll(&mut self, now: Time) -> AnyOutput<P> {
+        match self {
+            Self::WindowSender(engine) => unify(engine.poll(now), AnyPdu::Window),
+            Self::WindowReceiver(engine) => unify(engine.poll(now), AnyPdu::Window),
+            other => other.poll_other(now),
+        }
+    }
+
+    /// The places in memory that the next input will probably need, beside the engine itself.
+    #[inline]
+    pub fn next_needed(&self) -> Option<[*const u8; 2]> {
+        if let Self::WindowSender(engine) = self { engine.next_needed() } else { None }
+    }
+
+    /// The peer is reached over another path from now on: what was learnt of congestion and round trips is forgotten. A listed
+    /// controller is made anew as `ends` says.
+    pub fn renew(&mut self, now: Time, ends: &Ends) {
+        match (self, ends) {
+            (Self::WindowSender(engine), Ends::Window(config)) => {
+                if let Ok(controller) = Any::new(&config.controller) {
+                    engine.renew(now, controller);
+                }
+            }
+            (engine, _) => {
+                if let Some(end) = engine.end_mut() {
+                    end.renew(now);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! Families of other crates.
+//!
+//! An [`OwnFamily`] holds the configuration of any [`Family`], without its type. Its PDUs and engines are behind pointers, so that
+//! those of the list pay nothing.
+//!
+//! Such engines are not trusted. One that panics, asks to be polled at a time that is over, wants something done without end at
+//! one instant, or delivers more than came ends its own connection, by [`Failure::Breach`] with its name, and nothing else.
+
+use crate::family::{Endpoint, Family, Properties};
+use core::any::Any;
+use core::cell::Cell;
+use core::fmt;
+use core::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use thalweg_proto::Output;
+use thalweg_proto::end::End;
+use thalweg_proto::payload::{Length, Payload, Slice};
+use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
+use thalweg_proto::transport::{
+    Breach, BreachKind, Command, Event, Failure, Input, Limit, Part, ReceiverCounts, SegmentCounts,
+    SenderStats,
+};
+use thalweg_proto::units::Time;
+use thalweg_proto::window::Carried;
+
+/// Outputs of an engine at one instant that are taken for no end of them.
+const MOST_AT_ONCE: u32 = 1 << 17;
+
+/// A family of another crate, by the configuration of both ends.
+pub struct OwnFamily(Box<dyn Configured>);
+
+impl fmt::Debug for OwnFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Clone for OwnFamily {
+    fn clone(&self) -> Self {
+        Self(self.0.boxed())
+    }
+}
+
+impl PartialEq for OwnFamily {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&*other.0)
+    }
+}
+
+impl OwnFamily {
+    /// The family of `config`.
+    pub fn new<F>(config: F) -> Self
+    where
+        F: Family,
+        F::Pdu<Length>: Send + Sync + 'static,
+        F::Pdu<Slice>: Wire + Send + Sync + 'static,
+        F::Sender<Length>: Send + 'static,
+        F::Sender<Slice>: Send + 'static,
+        F::Receiver<Length>: Send + 'static,
+        F::Receiver<Slice>: Send + 'static,
+    {
+        Self(Box::new(config))
+    }
+
+    /// The configuration, if it is one of type `F`.
+    pub fn config<F: Family>(&self) -> Option<&F> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// The properties, as configured.
+    pub fn properties(&self) -> &dyn Properties {
+        self.0.properties()
+    }
+
+    /// The same, to be changed.
+    pub fn properties_mut(&mut self) -> &mut dyn Properties {
+        self.0.properties_mut()
+    }
+}
+
+/// [`Family`] without its types.
+trait Configured: Properties {
+    fn name(&self) -> &'static str;
+    fn boxed(&self) -> Box<dyn Configured>;
+    fn equals(&self, other: &dyn Configured) -> bool;
+    fn as_any(&self) -> &dyn Any;
+    fn properties(&self) -> &dyn Properties;
+    fn properties_mut(&mut self) -> &mut dyn Properties;
+    fn ends_of_lengths(&self) -> Makers<'_, Length>;
+    fn ends_of_bytes(&self) -> Makers<'_, Slice>;
+}
+
+/// The makers of a sender, a receiver, and a PDU of bytes.
+type Makers<'a, P> =
+    (Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Box<dyn Fn() -> Box<dyn AnyEnd<P>> + 'a>, Decode<P>);
+
+type Decode<P> = fn(&Slice) -> Option<OwnPdu<P>>;
+
+impl<F> Configured for F
+where
+    F: Family,
+    F::Pdu<Length>: Send + Sync + 'static,
+    F::Pdu<Slice>: Wire + Send + Sync + 'static,
+    F::Sender<Length>: Send + 'static,
+    F::Sender<Slice>: Send + 'static,
+    F::Receiver<Length>: Send + 'static,
+    F::Receiver<Slice>: Send + 'static,
+{
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+    fn boxed(&self) -> Box<dyn Configured> {
+        Box::new(self.clone())
+    }
+    fn equals(&self, other: &dyn Configured) -> bool {
+        other.as_any().downcast_ref::<F>().is_some_and(|other| self == other)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn properties(&self) -> &dyn Properties {
+        self
+    }
+    fn properties_mut(&mut self) -> &mut dyn Properties {
+        self
+    }
+    fn ends_of_lengths(&self) -> Makers<'_, Length> {
+        let sender = || -> Box<dyn AnyEnd<Length>> { Box::new(Typed(self.sender::<Length>(), None)) };
+        let receiver = || -> Box<dyn AnyEnd<Length>> { Box::new(Typed(self.receiver::<Length>(), None)) };
+        (Box::new(sender), Box::new(receiver), |_| None)
+    }
+    fn ends_of_bytes(&self) -> Makers<'_, Slice> {
+        let encode: Encode<F::Pdu<Slice>> = Some(Wire::encode);
+        let sender = move || -> Box<dyn AnyEnd<Slice>> { Box::new(Typed(self.sender::<Slice>(), encode)) };
+        let receiver =
+            move || -> Box<dyn AnyEnd<Slice>> { Box::new(Typed(self.receiver::<Slice>(), encode)) };
+        let decode: Decode<Slice> =
+            |bytes| <F::Pdu<Slice> as Wire>::decode(bytes).map(|pdu| OwnPdu::new(pdu, Some(Wire::encode)));
+        (Box::new(sender), Box::new(receiver), decode)
+    }
+}
+
+/// A payload that engines of other crates carry: lengths in simulations, bytes on real paths.
+pub trait Carries: Carried {
+    #[doc(hidden)]
+    fn own_sender(of: &OwnFamily) -> OwnEnd<Self>;
+    #[doc(hidden)]
+    fn own_receiver(of: &OwnFamily) -> OwnEnd<Self>;
+}
+
+macro_rules! carries {
+    ($Payload:ty: $ends:ident) => {
+        impl Carries for $Payload {
+            fn own_sender(of: &OwnFamily) -> OwnEnd<Self> {
+                let (sender, _, decode) = of.0.$ends();
+                OwnEnd::new(of.name(), sender, decode)
+            }
+            fn own_receiver(of: &OwnFamily) -> OwnEnd<Self> {
+                let (_, receiver, decode) = of.0.$ends();
+                OwnEnd::new(of.name(), receiver, decode)
+            }
+        }
+    };
+}
+carries!(Length: ends_of_lengths);
+carries!(Slice: ends_of_bytes);
+
+/// A PDU of a family of another crate. Copies share it.
+pub struct OwnPdu<P: Payload> {
+    unit: Arc<dyn AnyUnit<P>>,
+    /// Asked for once, while the engine that made it was being watched.
+    framing: u32,
+    step: Option<SegmentStep>,
+}
+
+/// Appends the bytes of a PDU; `None` where it carries no bytes.
+type Encode<U> = Option<fn(&U, &mut Vec<u8>)>;
+
+/// A PDU with its format, where it has one.
+struct Unit<U>(U, Encode<U>);
+
+/// [`DataUnit`] without its type.
+trait AnyUnit<P: Payload>: fmt::Debug + Send + Sync {
+    fn equals(&self, other: &dyn AnyUnit<P>) -> bool;
+    fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    fn encode(&self, to: &mut Vec<u8>);
+    fn payload(&self) -> Option<&P>;
+    fn data(&self, near: u64) -> Option<Range<u64>>;
+    fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>>;
+    fn sequence(&self) -> Option<u64>;
+    fn label(&self) -> String;
+    fn words(&self) -> String;
+    fn is_repeated(&self) -> Option<bool>;
+    fn code(&self) -> u8;
+    fn captured(&self, connection: u32) -> Captured;
+}
+
+impl<U: fmt::Debug> fmt::Debug for Unit<U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl<P: Payload, U: DataUnit<P> + Send + Sync + 'static> AnyUnit<P> for Unit<U> {
+    fn equals(&self, other: &dyn AnyUnit<P>) -> bool {
+        other.as_any().downcast_ref::<Self>().is_some_and(|other| self.0 == other.0)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+    fn encode(&self, to: &mut Vec<u8>) {
+        if let Some(encode) = self.1 {
+            encode(&self.0, to);
+        }
+    }
+    fn payload(&self) -> Option<&P> {
+        self.0.payload()
+    }
+    fn data(&self, near: u64) -> Option<Range<u64>> {
+        self.0.data(near)
+    }
+    fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
+        self.0.acknowledged(near)
+    }
+    fn sequence(&self) -> Option<u64> {
+        self.0.sequence()
+    }
+    fn label(&self) -> String {
+        self.0.label()
+    }
+    fn words(&self) -> String {
+        self.0.words()
+    }
+    fn is_repeated(&self) -> Option<bool> {
+        self.0.is_repeated()
+    }
+    fn code(&self) -> u8 {
+        self.0.code()
+    }
+    fn captured(&self, connection: u32) -> Captured {
+        self.0.captured(connection)
+    }
+}
+
+impl<P: Payload> fmt::Debug for OwnPdu<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.unit, f)
+    }
+}
+
+impl<P: Payload> Clone for OwnPdu<P> {
+    fn clone(&self) -> Self {
+        Self { unit: Arc::clone(&self.unit), ..*self }
+    }
+}
+
+impl<P: Payload> PartialEq for OwnPdu<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.unit.equals(&*other.unit)
+    }
+}
+
+/// The answer of something that may panic, or else `otherwise`.
+fn caught<R>(otherwise: impl FnOnce() -> R, ask: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| otherwise())
+}
+
+impl<P: Payload> OwnPdu<P> {
+    fn new<U: DataUnit<P> + Send + Sync + 'static>(unit: U, encode: Encode<U>) -> Self {
+        let (framing, step) = (unit.framing(), unit.segment_step());
+        Self { unit: Arc::new(Unit(unit, encode)), framing, step }
+    }
+
+    /// The PDU, if it is one of type `U`.
+    pub fn unit<U: 'static>(&self) -> Option<&U> {
+        self.unit.as_any().downcast_ref::<Unit<U>>().map(|unit| &unit.0)
+    }
+}
+
+impl Wire for OwnPdu<Slice> {
+    /// Appends nothing where that panics: the peer then sees bytes that are no PDU.
+    fn encode(&self, to: &mut Vec<u8>) {
+        let start = to.len();
+        if !caught(
+            || false,
+            || {
+                self.unit.encode(to);
+                true
+            },
+        ) {
+            to.truncate(start);
+        }
+    }
+
+    /// Only an engine knows the family.
+    fn decode(_bytes: &Slice) -> Option<Self> {
+        None
+    }
+}
+
+/// A PDU that panics when it is asked has nothing to say of itself, and no label of its own.
+impl<P: Payload> DataUnit<P> for OwnPdu<P> {
+    fn payload(&self) -> Option<&P> {
+        caught(|| None, || self.unit.payload())
+    }
+    fn framing(&self) -> u32 {
+        self.framing
+    }
+    fn data(&self, near: u64) -> Option<Range<u64>> {
+        caught(|| None, || self.unit.data(near))
+    }
+    fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
+        caught(|| None, || self.unit.acknowledged(near))
+    }
+    fn sequence(&self) -> Option<u64> {
+        caught(|| None, || self.unit.sequence())
+    }
+    fn label(&self) -> String {
+        caught(|| "PDU".to_owned(), || self.unit.label())
+    }
+    fn words(&self) -> String {
+        caught(|| "PDU".to_owned(), || self.unit.words())
+    }
+    fn is_repeated(&self) -> Option<bool> {
+        caught(|| None, || self.unit.is_repeated())
+    }
+    fn code(&self) -> u8 {
+        caught(|| 0, || self.unit.code())
+    }
+    fn segment_step(&self) -> Option<SegmentStep> {
+        self.step
+    }
+    fn captured(&self, connection: u32) -> Captured {
+        caught(Captured::default, || self.unit.captured(connection))
+    }
+}
+
+/// An end of a family without its types.
+trait AnyEnd<P: Payload>: fmt::Debug + Send {
+    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, marked: bool);
+    fn command(&mut self, now: Time, command: Command<P>);
+    fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()>;
+    fn as_end(&self) -> &dyn End;
+    fn as_end_mut(&mut self) -> &mut dyn End;
+}
+
+/// An engine with the format of its PDUs.
+#[derive(Debug)]
+struct Typed<E, U>(E, Encode<U>);
+
+impl<P, U, E> AnyEnd<P> for Typed<E, U>
+where
+    P: Payload,
+    U: DataUnit<P> + Send + Sync + 'static,
+    E: Endpoint<P, U> + Send,
+{
+    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, marked: bool) {
+        // Another family's is dropped.
+        if let Ok(unit) = pdu.unit.into_any().downcast::<Unit<U>>() {
+            let pdu = Arc::try_unwrap(unit).map_or_else(|shared| shared.0.clone(), |unit| unit.0);
+            self.0.handle(now, Input::Pdu { pdu, marked });
+        }
+    }
+    fn command(&mut self, now: Time, command: Command<P>) {
+        self.0.handle(now, command.into_input());
+    }
+    fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()> {
+        match self.0.poll(now) {
+            Output::Transmit(pdu) => Output::Transmit(OwnPdu::new(pdu, self.1)),
+            Output::Event(event) => Output::Event(event),
+            Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
+            Output::Idle => Output::Idle,
+        }
+    }
+    fn as_end(&self) -> &dyn End {
+        &self.0
+    }
+    fn as_end_mut(&mut self) -> &mut dyn End {
+        &mut self.0
+    }
+}
+
+/// An end of a family of another crate, which may do anything.
+#[derive(Debug)]
+pub struct OwnEnd<P: Payload> {
+    name: &'static str,
+    /// `None` where no engine could be made.
+    end: Option<Box<dyn AnyEnd<P>>>,
+    decode: Decode<P>,
+    breach: Cell<Option<BreachKind>>,
+    told: bool,
+    /// The instant of the newest output, and how many outputs there were at it.
+    instant: Time,
+    outputs: u32,
+    /// Bytes of payload that came, and that were delivered.
+    arrived: u64,
+    delivered: u64,
+}
+
+impl<P: Payload> OwnEnd<P> {
+    fn new(name: &'static str, make: impl Fn() -> Box<dyn AnyEnd<P>>, decode: Decode<P>) -> Self {
+        let end = catch_unwind(AssertUnwindSafe(make)).ok();
+        let breach = if end.is_none() { Some(BreachKind::Panicked) } else { None };
+        Self {
+            name,
+            end,
+            decode,
+            breach: Cell::new(breach),
+            told: false,
+            instant: Time::ZERO,
+            outputs: 0,
+            arrived: 0,
+            delivered: 0,
+        }
+    }
+
+    /// Does something with the engine, unless it broke its contract before. What it left half done after a panic is not looked
+    /// at any more.
+    fn guard<R>(&mut self, act: impl FnOnce(&mut dyn AnyEnd<P>) -> R) -> Option<R> {
+        let end = self.end.as_mut().filter(|_| self.breach.get().is_none())?;
+        let done = catch_unwind(AssertUnwindSafe(|| act(end.as_mut())));
+        if done.is_err() {
+            self.breach.set(Some(BreachKind::Panicked));
+        }
+        done.ok()
+    }
+
+    /// Asks the engine something, unless it panicked before.
+    fn ask<R>(&self, otherwise: R, ask: impl FnOnce(&dyn End) -> R) -> R {
+        let sound = self.end.as_ref().filter(|_| self.breach.get() != Some(BreachKind::Panicked));
+        let Some(end) = sound else { return otherwise };
+        catch_unwind(AssertUnwindSafe(|| ask(end.as_end()))).unwrap_or_else(|_| {
+            self.breach.set(Some(BreachKind::Panicked));
+            otherwise
+        })
+    }
+
+    /// Reads a PDU of its peer.
+    pub(crate) fn decode(&self, bytes: &Slice) -> Option<OwnPdu<P>> {
+        caught(|| None, || (self.decode)(bytes))
+    }
+
+    /// A PDU arrived.
+    pub(crate) fn receive(&mut self, now: Time, pdu: OwnPdu<P>, marked: bool) {
+        self.arrived = self.arrived.saturating_add(pdu.payload().map_or(0, |data| data.len().into()));
+        let _ = self.guard(|end| end.receive(now, pdu, marked));
+    }
+
+    /// The application or a gate wants something.
+    pub(crate) fn command(&mut self, now: Time, command: Command<P>) {
+        let _ = self.guard(|end| end.command(now, command));
+    }
+
+    /// The next thing to do.
+    pub(crate) fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()> {
+        if now > self.instant {
+            (self.instant, self.outputs) = (now, 0);
+        }
+        let output = self.guard(|end| end.poll(now)).unwrap_or(Output::Idle);
+        if let Some(kind) = self.fault(now, &output) {
+            self.breach.set(Some(kind));
+        }
+        let Some(kind) = self.breach.get() else { return output };
+        if core::mem::replace(&mut self.told, true) {
+            return Output::Idle;
+        }
+        Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Engine, by: self.name, kind })))
+    }
+
+    /// The reason for which no driver can do what an engine wants; `None` for what can be done.
+    fn fault(&mut self, now: Time, output: &Output<OwnPdu<P>, Event<P>, ()>) -> Option<BreachKind> {
+        match output {
+            Output::Idle => return None,
+            Output::Timeout { at, .. } => return (*at <= now).then_some(BreachKind::TimeoutPast),
+            Output::Event(Event::Delivered(data)) => {
+                self.delivered = self.delivered.saturating_add(data.len().into());
+                if self.delivered > self.arrived {
+                    return Some(BreachKind::DeliveredMore);
+                }
+            }
+            Output::Event(_) | Output::Transmit(_) => {}
+        }
+        self.outputs += 1;
+        (self.outputs > MOST_AT_ONCE).then_some(BreachKind::NeverIdle)
+    }
+}
+
+impl<P: Payload> End for OwnEnd<P> {
+    fn sender_stats(&self, now: Time) -> Option<SenderStats> {
+        self.ask(None, |end| end.sender_stats(now))
+    }
+    fn receiver_counts(&self) -> ReceiverCounts {
+        self.ask(ReceiverCounts::default(), |end| end.receiver_counts())
+    }
+    fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
+        self.ask(None, |end| end.segment_counts(now))
+    }
+    fn backlog(&self) -> u64 {
+        self.ask(0, |end| end.backlog())
+    }
+    fn limit(&self) -> Option<Limit> {
+        self.ask(None, |end| end.limit())
+    }
+    fn mark_cuts(&self, now: Time) -> u64 {
+        self.ask(0, |end| end.mark_cuts(now))
+    }
+    fn duplicates(&self) -> u64 {
+        self.ask(0, |end| end.duplicates())
+    }
+    fn hears(&self) -> bool {
+        self.ask(true, |end| end.hears())
+    }
+    fn takes_batches(&self) -> bool {
+        self.ask(false, |end| end.takes_batches())
+    }
+    fn has_receive_window(&self) -> bool {
+        self.ask(true, |end| end.has_receive_window())
+    }
+    fn follows_path(&self) -> bool {
+        self.ask(false, |end| end.follows_path())
+    }
+    fn set_segment(&mut self, bytes: u32) {
+        let _ = self.guard(|end| end.as_end_mut().set_segment(bytes));
+    }
+    fn window(&self) -> Option<u64> {
+        self.ask(None, |end| end.window())
+    }
+    fn set_window(&mut self, bytes: u64) {
+        let _ = self.guard(|end| end.as_end_mut().set_window(bytes));
+    }
+    fn set_reading_share(&mut self, share: f64) {
+        let _ = self.guard(|end| end.as_end_mut().set_reading_share(share));
+    }
+    fn renew(&mut self, now: Time) {
+        let _ = self.guard(|end| end.as_end_mut().renew(now));
+    }
+    fn skip_round_trips(&mut self) {
+        let _ = self.guard(|end| end.as_end_mut().skip_round_trips());
+    }
+}

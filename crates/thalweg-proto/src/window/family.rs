@@ -1,0 +1,142 @@
+//! The window transport as a family among others: what drivers of all families ask of its PDUs and ends.
+
+use super::{AnySender, Pdu, Receiver, Sender, wire};
+use crate::congestion::Controller;
+use crate::end::End;
+use crate::numbers::below;
+use crate::payload::{Payload, Slice};
+use crate::pdu::{DataUnit, Wire};
+use crate::transport::{Limit, ReceiverCounts, SenderStats};
+use crate::units::Time;
+use core::ops::Range;
+
+impl<P: Payload> DataUnit<P> for Pdu<P> {
+    fn payload(&self) -> Option<&P> {
+        match self {
+            Self::Segment(segment) => Some(&segment.payload),
+            Self::Ack(_) => None,
+        }
+    }
+
+    fn data(&self, _near: u64) -> Option<Range<u64>> {
+        match self {
+            Self::Segment(segment) => Some(segment.sequence..segment.end()),
+            Self::Ack(_) => None,
+        }
+    }
+
+    fn acknowledged(&self, _near: u64) -> Option<Vec<Range<u64>>> {
+        let Self::Ack(ack) = self else { return None };
+        let at = |offset: u32| ack.cumulative.saturating_add(u64::from(offset));
+        let blocks = ack.sack.iter().filter(|block| !block.is_empty());
+        let held = blocks.map(|block| at(block.start)..at(block.end));
+        Some(below(ack.cumulative).chain(held).collect())
+    }
+
+    fn label(&self) -> String {
+        match self {
+            Self::Segment(segment) => format!("segment {}..{}", segment.sequence, segment.end()),
+            Self::Ack(ack) => {
+                let blocks = ack.sack.iter().filter(|block| !block.is_empty());
+                let at = |offset: u32| ack.cumulative.saturating_add(u64::from(offset));
+                let held: Vec<String> =
+                    blocks.map(|block| format!("{}..{}", at(block.start), at(block.end))).collect();
+                let held = if held.is_empty() { held.join("") } else { format!(" sack {}", held.join(" ")) };
+                format!("ack {}{held}", ack.cumulative)
+            }
+        }
+    }
+}
+
+impl Wire for Pdu<Slice> {
+    fn encode(&self, to: &mut Vec<u8>) {
+        wire::encode(self, to);
+    }
+
+    fn decode(bytes: &Slice) -> Option<Self> {
+        wire::decode(bytes).ok()
+    }
+}
+
+/// The answers of a sender, whatever the type of its controller: `$sender` says how it is reached.
+macro_rules! sender {
+    ($self:ident => $sender:expr) => {
+        fn sender_stats(&$self, now: Time) -> Option<SenderStats> {
+            Some($sender.stats(now).common)
+        }
+
+        fn backlog(&$self) -> u64 {
+            $sender.backlog()
+        }
+
+        fn limit(&$self) -> Option<Limit> {
+            $sender.limit()
+        }
+
+        fn mark_cuts(&$self, now: Time) -> u64 {
+            $sender.stats(now).mark_cuts
+        }
+
+        fn takes_batches(&self) -> bool {
+            true
+        }
+
+        fn follows_path(&self) -> bool {
+            true
+        }
+
+        fn set_segment(&mut $self, bytes: u32) {
+            $sender.set_segment(bytes);
+        }
+    };
+}
+
+/// A sender with a listed controller is renewed by whoever knows which it is.
+impl<P: Payload, C: Controller> End for Sender<P, C> {
+    sender!(self => self);
+}
+
+impl<P: Payload> End for Box<dyn AnySender<P>> {
+    sender!(self => (**self));
+
+    fn renew(&mut self, now: Time) {
+        (**self).renew(now);
+    }
+}
+
+impl<P: Payload> End for Receiver<P> {
+    fn receiver_counts(&self) -> ReceiverCounts {
+        self.counts()
+    }
+
+    fn duplicates(&self) -> u64 {
+        self.stats().duplicates
+    }
+
+    fn takes_batches(&self) -> bool {
+        true
+    }
+
+    fn window(&self) -> Option<u64> {
+        Some(self.window())
+    }
+
+    fn set_window(&mut self, bytes: u64) {
+        self.set_window(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Length;
+    use crate::window::{Ack, SackBlock};
+
+    #[test]
+    fn what_a_receiver_holds_out_of_order_is_acknowledged() {
+        let mut ack = Ack { cumulative: 5000, ..Ack::default() };
+        ack.sack[0] = SackBlock { start: 1000, end: 2000 };
+        let ack = Pdu::<Length>::Ack(ack);
+        assert_eq!(ack.acknowledged(0), Some(vec![0..5000, 6000..7000]));
+    }
+}
