@@ -127,7 +127,7 @@ pub fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 /// A receiver that listens.
 pub struct Receiver {
-    child: Child,
+    pub child: Child,
     stderr: BufReader<ChildStderr>,
     pub address: String,
     pub key: String,

@@ -1,0 +1,202 @@
+//! Attacks on the programs that people run, over real sockets. For each: the bytes that the server sends for those that it gets,
+//! its memory, its CPU time for a packet, and an honest sender who gets in and is done meanwhile.
+
+mod attacker;
+mod measure;
+#[allow(dead_code, reason = "tests of transfers use the rest")]
+#[path = "../transfer/processes.rs"]
+mod processes;
+
+use attacker::{ATTACKS, Attack, Attacker, Counted, PAIRING, TRANSFER};
+use measure::Process;
+use processes::{Place, Receiver, end, exit, thalweg};
+use std::time::{Duration, Instant};
+
+/// The program that is attacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Server {
+    /// A receiver with a code: whoever comes is a stranger.
+    Pairing,
+    /// A server that knows its sender: others are refused.
+    Known,
+    /// A server that lets everybody in, with every scheme.
+    Open,
+}
+
+const SERVERS: [Server; 3] = [Server::Pairing, Server::Known, Server::Open];
+
+/// CPU time for a hostile packet, and for one that goes back: some peers may be sent something without having said more.
+const CPU: Duration = Duration::from_micros(50);
+
+/// Memory of a socket under any attack, and of a stranger.
+const SOCKET_MEMORY: u64 = 256 << 20;
+const STRANGER_MEMORY: u64 = 4 << 20;
+
+/// Bytes to a stranger before he has sent anything after his handshake.
+const GREETING: u64 = 64;
+
+/// The bytes that an admitted peer may be sent a second beside twice what it sent, and for the search of the path's size.
+const EACH_SECOND: u64 = 64 << 10;
+const PROBES: u64 = 40 * 1500;
+
+/// The time of CPU is that of the best of so many rounds: the first brings pages and buffers.
+const ROUNDS: u32 = 3;
+
+/// A round is so many packets, as time is counted in ticks of 10 ms, or takes so long.
+const ENOUGH: u64 = 5000;
+const ROUND: Duration = Duration::from_secs(3);
+
+impl Server {
+    fn begin(self, place: &Place) -> (Receiver, Vec<String>) {
+        let any = ["to", "--allow-scheme", "any"];
+        match self {
+            Self::Pairing => {
+                let mut receiver = Receiver::begin(place, "recv", &any, &["--pair"]);
+                let line = receiver.line();
+                let code = line.strip_prefix("The code is ").and_then(|rest| rest.split(',').next()).unwrap();
+                let call = vec![format!("--pair={code}")];
+                (receiver, call)
+            }
+            Self::Known => {
+                let output = thalweg(place, "sender", "key", &[]).output().unwrap();
+                let key = String::from_utf8(output.stdout).unwrap();
+                let receiver = Receiver::begin(place, "serve", &any, &["--trust", key.trim()]);
+                (receiver, vec!["--trust".into(), "new".into()])
+            }
+            Self::Open => {
+                // Whoever is let in may have a place: there are enough.
+                let more = [&any[..], &["--transfers", "1000"]].concat();
+                let receiver = Receiver::begin(place, "serve", &more, &["--trust", "new"]);
+                (receiver, vec!["--trust".into(), "new".into()])
+            }
+        }
+    }
+}
+
+/// Plays an attack on a server, and looks at what it cost.
+fn play(server: Server, (name, attack): Attack, seed: u64) {
+    let what = format!("{name} on {server:?}, seed {seed}");
+    let place = Place::new(&format!("siege-{}-{server:?}-{seed}", name.replace(' ', "-")));
+    place.write("file", &vec![b'f'; 500_000]);
+    let (mut receiver, mut trust) = server.begin(&place);
+    let mut process = Process::new(receiver.child.id());
+    let begun = Instant::now();
+    let memory = process.peak().unwrap();
+    let mut peak = memory;
+    let mut attacker = Attacker::new(&receiver.address, 24, seed);
+    if server == Server::Pairing {
+        attacker.service = PAIRING;
+    }
+    let mut best = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let (cpu, before) = (process.cpu(), attacker.counted);
+        let end = Instant::now() + ROUND;
+        // A code that was guessed wrong three times is good for nothing any more, and its receiver ends.
+        let goes_on = || process.peak().is_some() && Instant::now() < end;
+        while attacker.counted.packets - before.packets < ENOUGH && goes_on() {
+            attack(&mut attacker);
+        }
+        let Counted { packets, answers, .. } = attacker.counted;
+        let packets = packets + answers - before.packets - before.answers;
+        best = best.min((process.cpu() - cpu) / u32::try_from(packets).unwrap().max(1));
+        if best <= CPU / 2 || process.peak().is_none() {
+            break;
+        }
+    }
+    peak = peak.max(process.peak().unwrap_or(0));
+    if server == Server::Pairing {
+        // Whoever can reach a receiver can keep it from being paired; what is tested from here on is everything else.
+        receiver.kill();
+        (receiver, trust) = server.begin(&place);
+        process = Process::new(receiver.child.id());
+        attacker.turn_to(&receiver.address);
+        attacker.service = TRANSFER;
+    }
+    // Somebody honest comes while it goes on, at a pace at which he finds room in the queue of the server's socket.
+    attacker.pause = Duration::from_millis(10);
+    let mut call = vec!["file", &receiver.address];
+    call.extend(trust.iter().map(String::as_str));
+    let mut sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
+    while sender.try_wait().unwrap().is_none() {
+        attack(&mut attacker);
+        // One that has received all of it ends.
+        peak = peak.max(process.peak().unwrap_or(0));
+        assert!(begun.elapsed() < Duration::from_secs(90), "{what}: the honest sender is kept out");
+    }
+    let sent = end(sender);
+    assert_eq!(exit(&sent), 0, "{what}: {}", sent.stderr);
+    attacker.listen(Duration::from_millis(500));
+    let counted = attacker.counted;
+    let peak = peak - memory;
+    println!(
+        "{what}: {counted:?}, {:.2} bytes out for one in, {} KiB more memory, {best:?} for a packet",
+        counted.heard as f64 / counted.sent as f64,
+        peak >> 10
+    );
+
+    assert!(counted.packets >= 1000, "{what}: {counted:?}");
+    let noise = counted.noise / 2;
+    let most = match server {
+        Server::Pairing | Server::Known => {
+            noise + 3 * (counted.sent - counted.noise) + GREETING * counted.strangers
+        }
+        Server::Open => {
+            let seconds = begun.elapsed().as_secs() + 1;
+            noise + 3 * counted.sent + counted.strangers * (seconds * EACH_SECOND + PROBES)
+        }
+    };
+    assert!(counted.heard <= most, "{what}: {counted:?}, at most {most} bytes");
+    // The program itself has some while it serves an honest sender: his window, twice, and threads.
+    let honest = 64 << 20;
+    let most = SOCKET_MEMORY.min(counted.strangers * STRANGER_MEMORY) + honest;
+    assert!(peak <= most, "{what}: {peak} bytes more, at most {most}");
+    assert!(best <= CPU, "{what}: {best:?} of CPU time for a packet");
+}
+
+/// All attacks at once, in an order and amount that the seed tells.
+fn mixed(attacker: &mut Attacker) {
+    let which = attacker.draw.below(ATTACKS.len() as u64) as usize;
+    ATTACKS[which].1(attacker);
+}
+
+/// Attacks by their names.
+fn named<'a>(names: &'a [&str]) -> impl Iterator<Item = Attack> + 'a {
+    names.iter().map(|name| *ATTACKS.iter().find(|(of, _)| of == name).unwrap())
+}
+
+#[test]
+fn attacks_on_a_receiver_with_a_code() {
+    let attacks = ["engines that ask for much", "memory of strangers", "frames of strangers"];
+    named(&attacks).for_each(|attack| play(Server::Pairing, attack, 1));
+}
+
+#[test]
+fn attacks_on_a_server_that_knows_its_senders() {
+    let attacks = ["hellos", "half-open handshakes", "garbage", "engines that ask for much"];
+    named(&attacks).for_each(|attack| play(Server::Known, attack, 2));
+}
+
+#[test]
+fn attacks_on_a_server_that_lets_everybody_in() {
+    let attacks =
+        ["memory of strangers", "bytes out of order", "engines that ask for much", "copies and changes"];
+    named(&attacks).for_each(|attack| play(Server::Open, attack, 3));
+}
+
+#[test]
+fn random_attacks() {
+    SERVERS.into_iter().zip(4..).for_each(|(server, seed)| play(server, ("all of it", mixed), seed));
+}
+
+/// `scripts/soak siege` runs this one.
+#[test]
+#[ignore = "takes as long as it is told"]
+fn long() {
+    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let (rounds, first) = (number("THALWEG_ROUNDS", 30), number("THALWEG_SEED", 0));
+    for seed in first..first + rounds {
+        let server = SERVERS[(seed % 3) as usize];
+        play(server, ("all of it", mixed), seed);
+        play(server, ATTACKS[(seed / 3 % ATTACKS.len() as u64) as usize], seed);
+    }
+}
