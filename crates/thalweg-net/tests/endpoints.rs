@@ -397,3 +397,32 @@ fn who_was_closed_by_the_peer_may_go_as_soon_as_it_has_answered() {
     pair.run(MINUTE, |pair| pair.ends[1].endpoint.connections() == 0);
     assert_eq!(pair.ends[0].endpoint.connections(), 1);
 }
+
+/// Both directions at once over a path that was dark and then copies and reorders, so that much is asked for again and again: what
+/// one direction repeats keeps the other from nothing, and requests that are long answered are not answered once more.
+#[test]
+fn repeats_of_one_direction_do_not_starve_the_other() {
+    for seed in 0..20 {
+        let mut pair = Pair::new(
+            seed,
+            Channel {
+                delay: Duration::from_millis(30),
+                jitter: Duration::from_millis(35),
+                duplication: 0.2,
+                loss: 0.04,
+                dark_until: Time::ZERO + Duration::from_millis(500),
+                ..Channel::default()
+            },
+        );
+        pair.connect("adaptive-ack");
+        pair.run(Duration::from_secs(20), |pair| pair.ends[1].handle.is_some());
+        let data = [pattern(seed, 27_342), pattern(seed + 1, 121_278)];
+        pair.ends[0].write(&data[0]);
+        pair.ends[1].write(&data[1]);
+        let dark = pair.now + Duration::from_millis(40);
+        pair.run(Duration::from_secs(20), |pair| pair.now > dark);
+        pair.channel.dark_until = pair.now + Duration::from_secs(10);
+        pair.run(Duration::from_secs(60), |pair| pair.ends.iter().all(|end| end.finished));
+        assert!(pair.ends[1].received == data[0] && pair.ends[0].received == data[1]);
+    }
+}

@@ -224,6 +224,8 @@ impl Session {
                 return Next::At(next);
             }
             if let Err(at) = self.budget.check(now) {
+                // The next flow next time: what one sends again must not keep another from acknowledging.
+                self.turn = turn + 1;
                 return Next::At(next.min(at));
             }
             let start = batch.start();

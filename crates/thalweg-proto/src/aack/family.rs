@@ -94,6 +94,11 @@ impl Compact for Pdu<Length> {
 }
 
 impl<P: Payload> End for Transmitter<P> {
+    /// Nothing is answered that has not been asked for once, however many reports ask for it: none waits in line until it is old.
+    fn takes_batches(&self) -> bool {
+        true
+    }
+
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
         Some(self.stats(now).common)
     }
