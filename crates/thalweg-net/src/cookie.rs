@@ -117,6 +117,7 @@ mod tests {
     const SOURCE: ConnectionId = ConnectionId([1; 8]);
     const FIRST: &[u8] = &[2; 32];
 
+    /// Holds RFC 9000, section 8.1.4.
     #[test]
     fn a_cookie_is_good_for_one_client_and_a_while() {
         let cookies = Cookies::new(&mut SystemEntropy::new());

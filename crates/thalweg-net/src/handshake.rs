@@ -449,6 +449,7 @@ mod tests {
         }
     }
 
+    /// Holds RFC 9001, section 5.5.
     #[test]
     fn forgeries_change_nothing() {
         let (client, server) = identities();

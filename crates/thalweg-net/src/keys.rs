@@ -265,6 +265,7 @@ mod tests {
         assert_eq!(opener.open(&mut packet.clone()), Err(Refused::Replayed));
     }
 
+    /// Holds RFC 9001, section 5.3.
     #[test]
     fn any_changed_bit_is_noticed_and_leaves_no_trace() {
         let (mut sealer, mut opener) = pair(EPOCH);
@@ -282,6 +283,7 @@ mod tests {
         assert!(opener.open(&mut packet.clone()).is_ok());
     }
 
+    /// Holds RFC 9001, section 6.
     #[test]
     fn keys_change_by_count_and_packets_of_the_epoch_before_still_open() {
         let (mut sealer, mut opener) = pair(10);
@@ -305,6 +307,7 @@ mod tests {
         assert_ne!(ten[10], same[10]);
     }
 
+    /// Holds RFC 9001, section 6.
     #[test]
     fn a_few_epochs_may_be_lost_but_not_any_number() {
         let (mut sealer, mut opener) = pair(10);

@@ -260,6 +260,7 @@ mod tests {
         assert!(probes < 20, "{probes}");
     }
 
+    /// Holds RFC 9000, section 14.2.
     #[test]
     fn a_black_hole_is_left_and_the_path_tried_again() {
         let mut discovery = Discovery::new(1472);
@@ -295,6 +296,7 @@ mod tests {
         assert_eq!(discovery.poll(now + RTT, Some(RTT)).0, None);
     }
 
+    /// Holds RFC 9000, section 8.2.3.
     #[test]
     fn answers_to_what_was_not_asked_change_nothing() {
         let mut discovery = Discovery::new(9000);
@@ -304,6 +306,7 @@ mod tests {
     }
 
     proptest! {
+        /// Holds RFC 9000, section 14.2.
         #[test]
         fn any_size_is_found(size in SAFE_DATAGRAM..=65_507, limit in SAFE_DATAGRAM..=65_507) {
             let mut discovery = Discovery::new(limit);

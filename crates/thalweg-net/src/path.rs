@@ -171,6 +171,7 @@ mod tests {
     use super::*;
     use crate::identity::SystemEntropy;
 
+    /// Holds RFC 9000, section 8.1.
     #[test]
     fn three_bytes_for_one_until_the_path_is_proved() {
         let remote = "192.0.2.1:9".parse().unwrap();
@@ -201,6 +202,7 @@ mod tests {
         }
     }
 
+    /// Holds RFC 9000, section 13.4.2.
     #[test]
     fn three_expiries_without_news_end_ecn_and_so_does_one_before_any() {
         // `a` for an answer, `t` for an expiry of the timer.
@@ -215,6 +217,7 @@ mod tests {
         }
     }
 
+    /// Holds RFC 9000, section 8.2.4.
     #[test]
     fn an_address_that_does_not_answer_is_given_up() {
         let remote = "192.0.2.1:9".parse().unwrap();

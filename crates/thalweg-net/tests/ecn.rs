@@ -68,6 +68,7 @@ fn data_may_be_marked_where_the_path_lets_it_pass() {
     assert_eq!(stats(&mut pair).ecn, Ecn::Off);
 }
 
+/// Holds RFC 9000, section 13.4.2.
 #[test]
 fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
     let mut pair = Pair::new(35, Channel::default());
@@ -83,6 +84,7 @@ fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
     assert_eq!(stats(&mut pair).ecn, Ecn::Failed);
 }
 
+/// Holds RFC 9000, section 13.4.1.
 #[test]
 fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
     for scheme in SCHEMES.into_iter().chain(["dec-bit"]) {

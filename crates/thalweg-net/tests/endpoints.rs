@@ -59,6 +59,7 @@ fn largest_sent(pair: &Pair) -> usize {
     pair.log.iter().map(|(_, _, size)| *size).max().unwrap_or(0)
 }
 
+/// Holds RFC 9000, section 14.4.
 #[test]
 fn the_size_of_the_path_is_found_and_used() {
     let mut pair = Pair::new(2, Channel { mtu: 1400, ..Channel::default() });
@@ -120,6 +121,7 @@ fn senders_that_ask_go_on_soon_after_a_blackout() {
     }
 }
 
+/// Holds RFC 9000, section 9.3.
 #[test]
 fn the_client_may_change_its_address() {
     let mut pair = Pair::new(6, Channel { loss: 0.01, ..Channel::default() });
@@ -182,6 +184,7 @@ fn shortest_after_move(scheme: &str, new: &str) -> (Duration, u16) {
     (stats(&mut pair).sending.sender.min_rtt.unwrap(), smallest)
 }
 
+/// Holds RFC 9000, section 9.4.
 #[test]
 fn what_was_learnt_of_a_path_is_forgotten_on_another() {
     let schemes = ["cubic", "newreno", "vegas", "slow-start", "seif", "fixed", "sscop", "sscop-rate"];
@@ -269,6 +272,7 @@ fn who_listens_no_more_answers_no_new_client_and_keeps_the_old() {
     assert_eq!((after.cookies, after.handshakes), (before.cookies, before.handshakes));
 }
 
+/// Holds RFC 9000, section 8.2.4.
 #[test]
 fn packets_copied_from_another_address_do_not_take_the_connection_away() {
     let mut pair = Pair::new(8, Channel::default());
@@ -294,6 +298,7 @@ fn packets_copied_from_another_address_do_not_take_the_connection_away() {
     assert!(from_thief > 0 && to_thief <= 3 * from_thief, "{to_thief} for {from_thief}");
 }
 
+/// Holds RFC 9000, section 10.1.
 #[test]
 fn a_peer_that_is_gone_is_given_up_after_the_idle_time() {
     let mut pair = Pair::with(11, Channel::default(), short(client_config()), short(server_config()));
@@ -311,6 +316,7 @@ fn a_peer_that_is_gone_is_given_up_after_the_idle_time() {
     assert!(pair.ends.iter().all(|end| end.endpoint.connections() == 0));
 }
 
+/// Holds RFC 9000, section 10.3.
 #[test]
 fn a_peer_that_was_started_anew_says_so() {
     let mut pair = Pair::new(12, Channel::default());
@@ -335,6 +341,7 @@ fn a_peer_that_was_started_anew_says_so() {
     assert!(pair.now.since(start) > Duration::from_secs(20));
 }
 
+/// Holds RFC 9000, section 10.2.
 #[test]
 fn a_close_is_heard_over_a_bad_channel() {
     for seed in 0..50 {
@@ -400,6 +407,7 @@ fn who_was_closed_by_the_peer_may_go_as_soon_as_it_has_answered() {
 
 /// Both directions at once over a path that was dark and then copies and reorders, so that much is asked for again and again: what
 /// one direction repeats keeps the other from nothing, and requests that are long answered are not answered once more.
+/// Holds RFC 9000, section 21.9.
 #[test]
 fn repeats_of_one_direction_do_not_starve_the_other() {
     for seed in 0..20 {

@@ -39,6 +39,7 @@ fn two_level_flow_control_gets_its_rate_whatever_the_round_trip() {
 }
 
 /// The path takes what is small, and so somebody is there.
+/// Holds RFC 9000, section 14.1.
 #[test]
 fn a_path_too_narrow_for_a_handshake_is_told_of() {
     let mut pair = Pair::new(72, Channel { mtu: 1199, ..Channel::default() });
@@ -54,6 +55,7 @@ fn a_path_too_narrow_for_a_handshake_is_told_of() {
     assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(ConnectError::NoAnswer)]);
 }
 
+/// Holds RFC 9000, section 21.12.
 #[test]
 fn ends_of_different_versions_say_so() {
     // A client of another version asks this server.
@@ -102,6 +104,7 @@ fn ends_of_different_versions_say_so() {
 }
 
 /// A path that becomes narrower than it may: small packets go on, so that no silence ends the connection.
+/// Holds RFC 9000, section 14.4.
 #[test]
 fn a_path_that_becomes_too_narrow_ends_the_connection_with_a_reason() {
     for scheme in ["cubic", "sstp:rate=20Mbit/s", "sscop", "adaptive-ack"] {

@@ -37,6 +37,7 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(digit).collect()
 }
 
+/// Holds RFC 9001, section 5.3.
 #[test]
 fn the_handshake_and_its_packets_are_those_of_the_specification() {
     let (client, server) = (Identity::from_secret([0x11; 32]), Identity::from_secret([0x33; 32]));

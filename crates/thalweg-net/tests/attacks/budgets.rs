@@ -34,6 +34,8 @@ pub struct Hostile {
     pub sent: u64,
     pub heard: u64,
     pub datagrams: u64,
+    /// Answers to pings.
+    pub pongs: u64,
     /// The reason for which the server closed the connection, with its code, if it has.
     pub closed: Option<(u16, String)>,
     /// The number of times that the endpoint was polled for it.
@@ -90,6 +92,7 @@ impl Hostile {
             sent: 0,
             heard: 0,
             datagrams: 0,
+            pongs: 0,
             closed: None,
             polls: 0,
         };
@@ -113,8 +116,10 @@ impl Hostile {
             let is_ours = matches!(Packet::read(&bytes), Some(Packet::Protected { destination }) if destination == self.source);
             if is_ours && let Ok((_, range)) = self.opener.open(&mut bytes) {
                 for frame in Frames::new(&bytes[range]).flatten() {
-                    if let Frame::Close { code, reason, .. } = frame {
-                        self.closed = Some((code, reason.to_owned()));
+                    match frame {
+                        Frame::Close { code, reason, .. } => self.closed = Some((code, reason.to_owned())),
+                        Frame::Pong(_) => self.pongs += 1,
+                        _ => {}
                     }
                 }
             }
@@ -222,6 +227,7 @@ fn one_packet_draws_no_more_than_three_times_its_bytes_from_a_stranger_and_a_con
 }
 
 /// Ninety segments of a byte in a packet, each behind a hole: one acknowledgement for each would be 75 kB for 16 kB.
+/// Holds RFC 9000, section 21.7.
 #[test]
 fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
     use thalweg_proto::window::{Pdu, Segment, wire};
@@ -255,6 +261,7 @@ fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
 
 /// Datagrams of strangers are kept up to 64 KiB for each, all of them together up to what the socket is to keep, and a
 /// client whose key is known gets in meanwhile.
+/// Holds RFC 9000, section 21.6.
 #[test]
 fn strangers_have_little_kept_and_keep_nobody_out() {
     use thalweg_proto::window::{Pdu, Segment, wire};
@@ -298,6 +305,7 @@ fn strangers_have_little_kept_and_keep_nobody_out() {
 }
 
 /// All that admitted clients may have waiting comes out of one purse.
+/// Holds RFC 9000, section 21.6.
 #[test]
 fn all_connections_together_are_promised_a_bounded_memory() {
     let listen = Listen::new(Trust::Anyone, ["test"]);
@@ -366,6 +374,34 @@ fn only_schemes_that_are_allowed_are_used() {
             (_, closed) => panic!("{scheme}: {closed:?}"),
         }
     }
+}
+
+/// Frames that make no sense, one by one: each ends the connection as a violation of the protocol.
+#[test]
+fn frames_that_make_no_sense_end_the_connection() {
+    for frames in [&[99][..], &[1, 0, 0], &[7, 0, 0, 0, 9, 9], &[9, 0, 0, 1, 0, 5], &[3], &[2; 5]] {
+        let mut endpoint = server(server_config());
+        let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+        let (handle, _) = accepted(&mut endpoint).unwrap();
+        endpoint.admit(handle);
+        hostile.say(&mut endpoint, START, frames);
+        assert!(matches!(hostile.closed, Some((2, _))), "{frames:?}: {:?}", hostile.closed);
+    }
+}
+
+/// A hundred questions in a packet: sixteen answers wait at most.
+#[test]
+fn sixteen_answers_wait_at_most() {
+    let mut endpoint = server(server_config());
+    let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+    let (handle, _) = accepted(&mut endpoint).unwrap();
+    endpoint.admit(handle);
+    wait(&mut hostile, &mut endpoint, START, START + SECOND * 5);
+    let before = hostile.pongs;
+    let mut frames = Vec::new();
+    (0..100).for_each(|token| Frame::Ping(token).write(&mut frames));
+    hostile.say(&mut endpoint, START + SECOND * 5, &frames);
+    assert_eq!(hostile.pongs - before, 16);
 }
 
 /// A scheme with options as a hostile peer chooses them: the ends of their ranges, and beyond.
@@ -507,6 +543,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     /// Whatever a peer chooses and says: the bounds hold, by bytes and by turns taken, and time goes on.
+    /// Holds RFC 9000, section 21.9.
     #[test]
     fn hostile_options_stay_within_the_budget(seed in any::<u64>(), admits in any::<bool>()) {
         let mut draw = Stream::new(seed, "hostile options", 0);

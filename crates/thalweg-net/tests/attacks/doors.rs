@@ -81,6 +81,7 @@ fn port(of: &str, port: u16) -> SocketAddr {
     SocketAddr::new(address.ip(), port)
 }
 
+/// Holds RFC 9000, section 21.1.1.
 #[test]
 fn half_open_handshakes_from_one_port_keep_nobody_out() {
     meanwhile(vec![port("198.51.100.1:1", 5)], 30);
@@ -103,6 +104,7 @@ fn half_open_handshakes_from_many_addresses_keep_nobody_out() {
 }
 
 /// The same hello, after the handshake that it made is over and the connection is there.
+/// Holds RFC 9000, section 8.1.4.
 #[test]
 fn a_cookie_makes_no_second_handshake() {
     let mut pair = Pair::new(12, Channel::default());
@@ -294,6 +296,7 @@ fn forged_confirms_do_not_end_a_handshake() {
 }
 
 /// A socket with the same identity is asked for the reset of a connection that another one has.
+/// Holds RFC 9000, section 21.11.
 #[test]
 fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
     let place = |place: &str| Some(place.as_bytes().to_vec());
@@ -331,6 +334,7 @@ fn no_other_socket_of_the_same_identity_tells_the_token_of_a_connection() {
 }
 
 /// The token is right, as the one who sends it was told it by the server, but he is not where the server is.
+/// Holds RFC 9000, section 10.3.
 #[test]
 fn a_reset_from_elsewhere_is_not_believed() {
     let config = EndpointConfig { place: Some(b"here".to_vec()), ..server_config() };
@@ -357,6 +361,7 @@ fn a_reset_from_elsewhere_is_not_believed() {
 }
 
 /// Packets of no connection, as many as come: some hundred resets a second, and cookies go out all the same.
+/// Holds RFC 9000, section 10.3.3.
 #[test]
 fn resets_are_few_and_push_nobody_out() {
     let mut endpoint = server(server_config());

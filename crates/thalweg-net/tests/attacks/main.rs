@@ -74,6 +74,7 @@ fn with_cookie(hello: &[u8], cookie: &[u8]) -> Vec<u8> {
     with
 }
 
+/// Holds RFC 9000, section 8.1; RFC 9000, section 14.1.
 #[test]
 fn a_hello_without_a_cookie_costs_nothing_and_gets_little() {
     let hello = overheard()[0].2.clone();
@@ -90,6 +91,7 @@ fn a_hello_without_a_cookie_costs_nothing_and_gets_little() {
     assert!(answers(&mut endpoint, Time::ZERO, "192.0.2.9:9".parse().unwrap(), &hello[..1199]).is_empty());
 }
 
+/// Holds RFC 9000, section 8.1.4.
 #[test]
 fn a_cookie_makes_one_handshake_from_one_address() {
     let client: SocketAddr = "192.0.2.1:5".parse().unwrap();
@@ -116,6 +118,7 @@ fn a_cookie_makes_one_handshake_from_one_address() {
     assert_eq!(answers(&mut endpoint, later, client, &hello)[0].1.len(), 33);
 }
 
+/// Holds RFC 9000, section 21.1.1.
 #[test]
 fn handshakes_are_bounded_in_number_and_rate() {
     let template = overheard()[0].2.clone();
@@ -161,6 +164,7 @@ fn what_was_overheard_and_changed_is_refused_and_leaves_nothing() {
     assert_eq!(endpoint.connections(), 0);
 }
 
+/// Holds RFC 9000, section 9.3.
 #[test]
 fn packets_of_a_live_connection_that_are_changed_or_repeated_do_nothing() {
     let mut pair = Pair::new(4, Channel::default());

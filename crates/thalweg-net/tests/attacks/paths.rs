@@ -46,6 +46,7 @@ fn both_ways(thieves: &[SocketAddr]) -> Time {
 
 /// RFC 9000, section 9: a client does not go to where packets of its server seem to come from. What is copied is taken: that
 /// it came another way says nothing against it.
+/// Holds RFC 9000, section 9.
 #[test]
 fn a_client_does_not_follow_copies_of_its_server_s_packets() {
     let (alone, copied) = (both_ways(&[]), both_ways(&thieves()));
@@ -66,6 +67,7 @@ fn a_client_may_be_told_to_follow_its_server() {
 }
 
 /// A server follows its clients, and whoever copies their packets makes it go from address to address, but not often.
+/// Holds RFC 9000, section 8.2.2; RFC 9000, section 9.3.3.
 #[test]
 fn moves_are_few_and_the_true_client_is_found_again_at_once() {
     let mut pair = Pair::new(33, Channel::default());
@@ -100,6 +102,7 @@ fn moves_are_few_and_the_true_client_is_found_again_at_once() {
 }
 
 /// One packet is copied while the client has nothing more to say: the server asks its old address too.
+/// Holds RFC 9000, section 9.3.2.
 #[test]
 fn one_copied_packet_stops_nothing() {
     let mut pair = Pair::new(34, Channel::default());

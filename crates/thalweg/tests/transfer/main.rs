@@ -1,6 +1,7 @@
 //! Files between real processes over real sockets, which are killed.
 
 mod ends;
+mod kills;
 mod metrics;
 mod pairing;
 mod priority;

@@ -1,0 +1,133 @@
+//! The promises of documents have tests: those that they name are there, and hold the rules that they are named for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Pages whose promises name their tests.
+const PAGES: [&str; 2] = ["docs/security.md", "docs/requirements.md"];
+
+/// Names in these pages that are of functions and not of tests.
+const FUNCTIONS: [&str; 1] = ["constant_time_eq"];
+
+/// The mark of a test that holds a rule, and what the rules of a page are of.
+const HOLDS: &str = "/// Holds ";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate is in crates/").to_owned()
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push(path);
+        }
+    }
+}
+
+/// Every test, with the rules that it says it holds.
+fn tests() -> BTreeMap<String, BTreeSet<String>> {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let mut tests = BTreeMap::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let (mut is_test, mut rules) = (false, BTreeSet::new());
+        for line in text.lines().map(str::trim) {
+            if let Some(held) = line.strip_prefix(HOLDS) {
+                rules.extend(held.trim_end_matches('.').split("; ").map(str::to_owned));
+            } else if line == "#[test]" {
+                is_test = true;
+            } else if let Some(rest) = line.strip_prefix("fn ") {
+                let name = rest.split('(').next().unwrap_or(rest);
+                if is_test {
+                    tests.insert(name.to_owned(), std::mem::take(&mut rules));
+                }
+                (is_test, rules) = (false, BTreeSet::new());
+            }
+        }
+    }
+    assert!(tests.len() > 1000, "only {} tests found", tests.len());
+    tests
+}
+
+/// The names of functions that a page has between backticks: words with two underscores or more.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let is_name = |word: &&str| {
+        word.matches('_').count() >= 2
+            && word
+                .chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+    };
+    text.split('`').skip(1).step_by(2).filter(is_name)
+}
+
+#[test]
+fn tests_that_pages_name_are_there() {
+    let tests = tests();
+    for page_name in PAGES {
+        let text = page(page_name);
+        let named: Vec<_> = names(&text).filter(|name| !FUNCTIONS.contains(name)).collect();
+        assert!(named.len() > 20, "{page_name} names {} tests", named.len());
+        let gone: Vec<_> = named.iter().filter(|name| !tests.contains_key(**name)).collect();
+        assert!(gone.is_empty(), "{page_name} names tests that are not there: {gone:?}");
+    }
+}
+
+/// Every promise of `docs/security.md` names a test, but for those about what cannot be tested from here.
+#[test]
+fn promises_name_their_tests() {
+    /// Words with which those begin that follow from how the handshake and SPAKE2 are made, and are proved elsewhere.
+    const PROVED_ELSEWHERE: [&str; 2] =
+        ["**The past stays closed**", "**The code cannot be found by listening"];
+    let text = page("docs/security.md");
+    let start = text.find("## What is promised").unwrap();
+    let end = text.find("## What is not promised").unwrap();
+    let mut without = Vec::new();
+    for promise in text[start..end].split("\n- ").skip(1) {
+        let promise = promise.split("\n\n").next().unwrap_or(promise);
+        if names(promise).next().is_none() && !PROVED_ELSEWHERE.iter().any(|begin| promise.starts_with(begin))
+        {
+            without.push(promise.lines().next().unwrap_or_default().to_owned());
+        }
+    }
+    assert!(without.is_empty(), "promises without a test: {without:#?}");
+}
+
+/// The table of `docs/requirements.md` and what tests say that they hold are the same, in both directions.
+#[test]
+fn requirements_are_those_that_tests_hold() {
+    let text = page("docs/requirements.md");
+    let (mut source, mut told) = (String::new(), BTreeSet::new());
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            heading.clone_into(&mut source);
+        }
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let [_, section, rule, how, _] = cells[..] else { continue };
+        if section.starts_with(|digit: char| digit.is_ascii_digit()) {
+            let named: Vec<_> = names(how).filter(|name| !FUNCTIONS.contains(name)).collect();
+            assert!(
+                !named.is_empty() || how.contains(": "),
+                "{source}, section {section} has neither: {rule}"
+            );
+            told.extend(
+                named.iter().map(|name| (format!("{source}, section {section}"), (*name).to_owned())),
+            );
+        }
+    }
+    let held: BTreeSet<_> = tests()
+        .into_iter()
+        .flat_map(|(test, rules)| rules.into_iter().map(move |rule| (rule, test.clone())))
+        .collect();
+    assert!(told.len() > 30, "only {} rules found", told.len());
+    let missing: Vec<_> = told.symmetric_difference(&held).collect();
+    assert!(missing.is_empty(), "in the page or in a test, and not in both: {missing:#?}");
+}

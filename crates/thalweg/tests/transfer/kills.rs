@@ -1,0 +1,71 @@
+//! Processes that are killed at any moment of a transfer, at either end.
+
+use crate::processes::{Place, Receiver, end, exit, thalweg, wait_until};
+use crate::{NEW, noise};
+use std::time::{Duration, Instant};
+
+/// The bytes of a file, which takes half a second at the rate that is allowed.
+const LENGTH: usize = 3_000_000;
+const RATE: &str = "48 Mbit/s";
+
+/// Kills one end at a moment that the seed tells, and goes on. True if some of the file had come by then and not all.
+fn kill_once(seed: u64) -> bool {
+    let place = Place::new(&format!("kill-{seed}"));
+    let bytes = noise(seed, LENGTH);
+    place.write("file", &bytes);
+    let draw = noise(seed + 1_000_000_000, 4);
+    let after = Duration::from_micros(u64::from(u16::from_be_bytes([draw[0], draw[1]])) * 10);
+    let sender_dies = draw[2].is_multiple_of(2);
+    let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let address = receiver.address.clone();
+    let call = ["file", &address, "--trust", "new", "--rate", RATE, "--keep-trying"];
+    let begun = Instant::now();
+    let mut sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
+    // A process takes a while to begin: the moments are spread over the transfer, and what comes before it.
+    wait_until("its moment has come", || begun.elapsed() >= after);
+    let is_whole = || place.join("to/file").exists();
+    let came = place.part_length("to/file");
+    if sender_dies {
+        sender.kill().unwrap();
+        sender.wait().unwrap();
+        if !is_whole() {
+            sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
+            let sent = end(sender);
+            assert_eq!(exit(&sent), 0, "seed {seed}: {}", sent.stderr);
+        }
+        // One that has heard all ends, and the other is dead.
+        wait_until("the file is there", is_whole);
+        receiver.kill();
+    } else {
+        receiver.kill();
+        // Whoever was told that all has come asks nobody.
+        if sender.try_wait().unwrap().is_none() {
+            receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
+            let sent = end(sender);
+            assert_eq!(exit(&sent), 0, "seed {seed}: {}", sent.stderr);
+            receiver.kill();
+        }
+    }
+    assert!(place.read("to/file") == bytes, "seed {seed}: other bytes");
+    assert_eq!(place.names("to"), ["file"], "seed {seed}");
+    came > 0
+}
+
+fn kill(first: u64, count: u64) {
+    let within = (first..first + count).filter(|&seed| kill_once(seed)).count() as u64;
+    println!("{count} transfers were cut off and went on, {within} of them in the middle of the file");
+    assert!(within * 4 >= count, "only {within} of {count} were killed in the middle");
+}
+
+#[test]
+fn whoever_is_killed_at_any_moment_goes_on() {
+    kill(0, 8);
+}
+
+/// `scripts/soak kills` runs this one.
+#[test]
+#[ignore = "takes as long as it is told"]
+fn many_kills() {
+    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    kill(number("THALWEG_SEED", 0), number("THALWEG_KILLS", 1000));
+}
