@@ -80,13 +80,13 @@ fn startup_goes_on_with_few_losses() {
     path.pass(path.setup.rtt * 20);
     assert_eq!(path.state(), BbrState::Startup, "{}", name(&path));
     assert!(path.dropped > 0);
-    // 5 % in one burst are one range.
+    // 6 % in three bursts are three ranges.
     path.lose = Box::new(|_, _| false);
     path.pass(path.setup.rtt * 4);
     let mut count = 0;
     path.lose = Box::new(move |_, _| {
         count += 1;
-        count < 50
+        count <= 1000 && count % 333 < 20
     });
     path.pass(path.setup.rtt * 4);
     assert_eq!(path.state(), BbrState::Startup, "{}", name(&path));
