@@ -6,6 +6,7 @@ mod comparison;
 mod contest;
 mod folder;
 pub mod mahimahi;
+mod outlines;
 mod parquet;
 pub mod pcap;
 mod png;

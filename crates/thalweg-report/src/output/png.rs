@@ -4,6 +4,7 @@
 //! same picture has the same bytes on every machine. The background is white: style sheets for dark screens are not
 //! looked at.
 
+use super::outlines::outlined;
 use core::fmt;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
@@ -39,7 +40,8 @@ impl core::error::Error for PngError {}
 /// [`PngError::TooLarge`] where one pixel a unit is too many, [`PngError::Picture`] where `svg` is no picture.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
-    let tree = Tree::from_str(svg, &options()).map_err(|error| picture(&error))?;
+    let svg = outlined(svg, FONT).map_err(|error| picture(&error))?;
+    let tree = Tree::from_str(&svg, &Options::default()).map_err(|error| picture(&error))?;
     let (width, height) = (tree.size().width(), tree.size().height());
     let too_large = PngError::TooLarge(width, height);
     // Rounded down, so that the edge of the last row and column is no mixture with what is beyond.
@@ -59,19 +61,8 @@ fn scale(width: f32, height: f32) -> Option<f32> {
     (fits >= 1.0).then_some(fits.min(SCALE))
 }
 
-/// The options of drawing, with the one font that is used for all text, whatever font it asks for.
-fn options() -> Options<'static> {
-    let mut options = Options { font_family: FAMILY.to_owned(), ..Options::default() };
-    let fonts = options.fontdb_mut();
-    fonts.load_font_data(FONT.to_vec());
-    // The selector ends with this family when those that are named are not there.
-    fonts.set_serif_family(FAMILY);
-    fonts.set_sans_serif_family(FAMILY);
-    options
-}
-
+/// The one font that is used for all text, whatever font it asks for.
 const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
-const FAMILY: &str = "DejaVu Sans Condensed";
 /// Pixels a unit, for text that is sharp on paper and on dense screens.
 const SCALE: f32 = 2.0;
 /// A picture takes four bytes a pixel, twice while it is encoded.

@@ -1,0 +1,203 @@
+//! Text of pictures as outlines, so that what draws pictures needs to know nothing of fonts.
+//!
+//! Letters stand one after the other with the font's distances between pairs; there is one font, which has no more to it.
+//! What it lacks is a box. An accent of its own is drawn over the letter before it.
+
+use core::fmt::Write;
+use resvg::usvg::roxmltree::{Document, Error, Node};
+use ttf_parser::gpos::{PairAdjustment, PositioningSubtable};
+use ttf_parser::opentype_layout::LayoutTable;
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+/// The picture with every text as a path. `font` is the font's file.
+///
+/// # Errors
+///
+/// When `svg` is no XML. A font that cannot be read leaves texts out.
+pub(super) fn outlined(svg: &str, font: &[u8]) -> Result<String, Error> {
+    let document = Document::parse(svg)?;
+    let sheet: String = document
+        .descendants()
+        .filter(|node| node.has_tag_name(STYLE))
+        .filter_map(|node| node.text())
+        .collect();
+    let face = Face::parse(font, 0).ok();
+    let (mut drawn, mut done) = (String::with_capacity(2 * svg.len()), 0);
+    for node in document.descendants() {
+        let range = node.range();
+        if node.has_tag_name(STYLE) {
+            drawn.push_str(&svg[done..range.start]);
+            // Rules for texts are for what stands in their place.
+            drawn.push_str(&svg[range.clone()].replace("\ntext {", "\n.text {"));
+            done = range.end;
+        } else if node.has_tag_name(TEXT) {
+            drawn.push_str(&svg[done..range.start]);
+            if let Some(face) = &face {
+                element(&mut drawn, node, face, size(node, &sheet));
+            }
+            done = range.end;
+        }
+    }
+    drawn.push_str(&svg[done..]);
+    Ok(drawn)
+}
+
+const SVG: &str = "http://www.w3.org/2000/svg";
+const STYLE: (&str, &str) = (SVG, "style");
+const TEXT: (&str, &str) = (SVG, "text");
+/// The size of text of which nothing is said, in CSS.
+const MEDIUM: f32 = 16.0;
+
+/// The size of a text in units of the picture: by its class, its own attribute or that of what it is in, or all texts' rule.
+fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
+    let rule = |selector: &str, key: &str| {
+        let (_, rule) = sheet.split_once(&format!("{selector} {{"))?;
+        let (_, value) = rule.split_once('}')?.0.split_once(key)?;
+        value.split_once("px")?.0.trim().parse().ok()
+    };
+    let classes = node.attribute("class").unwrap_or_default().split_whitespace();
+    let by_class = || classes.filter_map(|class| rule(&format!(".{class}"), "font-size:")).next_back();
+    let by_attribute = || node.ancestors().find_map(|node| node.attribute("font-size")?.parse().ok());
+    let of_all = || rule("\ntext", "font:");
+    by_class().or_else(of_all).or_else(by_attribute).unwrap_or(MEDIUM)
+}
+
+/// A text as a group with its attributes, and its letters in it as one path.
+fn element(drawn: &mut String, node: Node<'_, '_>, face: &Face<'_>, size: f32) {
+    let number = |name| node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or(0.0_f32);
+    let words: String = node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
+    let spaces = |letter: char| matches!(letter, ' ' | '\t' | '\n' | '\r');
+    let words: Vec<&str> = words.split(spaces).filter(|word| !word.is_empty()).collect();
+    let mut line = Line { path: String::new(), at: 0.0 };
+    line.draw(&words.join(" "), face);
+    let scale = size / f32::from(face.units_per_em());
+    let before = match node.attribute("text-anchor") {
+        Some("middle") => line.at / 2.0,
+        Some("end") => line.at,
+        _ => 0.0,
+    };
+    drawn.push_str("<g");
+    for attribute in node.attributes().filter(|of| !PLACES.contains(&of.name())) {
+        let class = if attribute.name() == "class" { "text " } else { "" };
+        let value = attribute.value().replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+        let _ = write!(drawn, " {}=\"{class}{value}\"", attribute.name());
+    }
+    let (x, y) = (number("x") - before * scale, number("y"));
+    let _ =
+        write!(drawn, "><path transform=\"matrix({scale} 0 0 -{scale} {x} {y})\" d=\"{}\"/></g>", line.path);
+}
+
+/// Attributes of texts that say where letters stand.
+const PLACES: [&str; 4] = ["x", "y", "text-anchor", "font-size"];
+
+/// A line of letters as a path, in units of the font.
+struct Line {
+    path: String,
+    /// The place of the next letter.
+    at: f32,
+}
+
+impl Line {
+    fn draw(&mut self, words: &str, face: &Face<'_>) {
+        let mut last = None;
+        for letter in words.chars().filter(|&letter| !is_ignorable(letter)) {
+            let glyph = face.glyph_index(letter).unwrap_or(GlyphId(0));
+            if let Some(last) = last.replace(glyph) {
+                self.at += f32::from(between(face, last, glyph));
+            }
+            // A glyph without an outline is a space.
+            let _ = face.outline_glyph(glyph, self);
+            self.at += f32::from(face.glyph_hor_advance(glyph).unwrap_or(0));
+        }
+    }
+}
+
+impl OutlineBuilder for Line {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let _ = write!(self.path, "M{} {y}", self.at + x);
+    }
+    fn line_to(&mut self, x: f32, y: f32) {
+        let _ = write!(self.path, "L{} {y}", self.at + x);
+    }
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let _ = write!(self.path, "Q{} {y1} {} {y}", self.at + x1, self.at + x);
+    }
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let at = self.at;
+        let _ = write!(self.path, "C{} {y1} {} {y2} {} {y}", at + x1, at + x2, at + x);
+    }
+    fn close(&mut self) {
+        self.path.push('Z');
+    }
+}
+
+/// The distance of two glyphs beyond that of others, in units of the font.
+fn between(face: &Face<'_>, left: GlyphId, right: GlyphId) -> i16 {
+    let Some(positions) = face.tables().gpos else { return 0 };
+    pairs(&positions, left, right).unwrap_or(0)
+}
+
+/// The same, of the first rule for the two.
+fn pairs(positions: &LayoutTable<'_>, left: GlyphId, right: GlyphId) -> Option<i16> {
+    positions.lookups.into_iter().find_map(|lookup| {
+        lookup.subtables.into_iter::<PositioningSubtable<'_>>().find_map(|table| {
+            let PositioningSubtable::Pair(pair) = table else { return None };
+            let (first, _) = match pair {
+                PairAdjustment::Format1 { coverage, sets } => sets.get(coverage.get(left)?)?.get(right)?,
+                PairAdjustment::Format2 { coverage, classes, matrix } => {
+                    coverage.get(left)?;
+                    matrix.get((classes.0.get(left), classes.1.get(right)))?
+                }
+            };
+            Some(first.x_advance)
+        })
+    })
+}
+
+/// True for characters that are there for their effect on others, and are not seen.
+fn is_ignorable(letter: char) -> bool {
+    matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
+
+    fn width(words: &str) -> f32 {
+        let mut line = Line { path: String::new(), at: 0.0 };
+        line.draw(words, &Face::parse(FONT, 0).unwrap());
+        line.at
+    }
+
+    #[test]
+    fn letters_stand_where_the_font_says() {
+        assert!(width("AV") < width("A") + width("V"), "a pair of which the font says how near it stands");
+        assert_eq!(width("nn"), 2.0 * width("n"));
+        assert_eq!(width("n\u{ad}n"), width("nn"), "a soft hyphen is not seen");
+        assert_eq!(width("日"), width("月"), "both are the box");
+    }
+
+    #[test]
+    fn a_text_becomes_a_group_with_its_attributes_and_one_path() {
+        let svg = "<svg xmlns='http://www.w3.org/2000/svg' font-size='10'><text x='7' y='8' class='big'>n  n </text>\
+                   <text fill='red' text-anchor='end'>n</text><style>\ntext { font: 12px x } .big { font-size: 20px }</style></svg>";
+        let drawn = outlined(svg, FONT).unwrap();
+        let units = 2048.0_f32;
+        assert!(drawn.contains(&format!(
+            "<g class=\"text big\"><path transform=\"matrix({0} 0 0 -{0} 7 8)\"",
+            20.0 / units
+        )));
+        let small = 12.0 / units;
+        let x = -width("n") * small;
+        assert!(
+            drawn
+                .contains(&format!("<g fill=\"red\"><path transform=\"matrix({small} 0 0 -{small} {x} 0)\"")),
+            "{drawn}"
+        );
+        assert!(drawn.contains("\n.text { font: 12px x }") && !drawn.contains("<text"), "{drawn}");
+        assert!(outlined("<svg", FONT).is_err());
+    }
+}
