@@ -32,7 +32,7 @@ pub struct Path {
     /// The search for the largest datagram that the path carries.
     pub mtu: Discovery,
     /// Datagrams that may be marked are not known to be lost here.
-    ecn_capable: bool,
+    marks: Marks,
     /// A flow that sends has heard of its data here.
     answered: bool,
     /// Expiries of its retransmission timer since.
@@ -61,13 +61,29 @@ pub enum Ask {
     GiveUp,
 }
 
+/// Whether data is sent that the network may mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Marks {
+    /// It is.
+    Used,
+    /// Not until something is heard: perhaps nothing passes at all.
+    Paused,
+    /// It is, once more, until so many answers have come.
+    Again(u8),
+    /// Not any more.
+    Failed,
+}
+
+/// So many answers cannot all be to what was sent while marks were paused.
+const ENOUGH_ANSWERS: u8 = 32;
+
 impl Path {
     /// A path whose far end is known to receive.
     pub fn proved(remote: SocketAddr, limit: u16) -> Self {
         Self {
             remote,
             mtu: Discovery::new(limit),
-            ecn_capable: true,
+            marks: Marks::Used,
             answered: false,
             silent: 0,
             challenge: None,
@@ -89,17 +105,27 @@ impl Path {
         self.challenge.is_none()
     }
 
+    /// The same, where the path before it was known to carry what may be marked: silence is more likely that of the move.
+    #[must_use]
+    pub fn after(self, last: &Self) -> Self {
+        match last.ecn() {
+            Ecn::Capable => Self { answered: true, ..self },
+            Ecn::Failed => Self { marks: Marks::Failed, ..self },
+            Ecn::Off | Ecn::Untested => self,
+        }
+    }
+
     /// True if data that may be marked is sent as such.
     pub fn ecn_capable(&self) -> bool {
-        self.ecn_capable
+        matches!(self.marks, Marks::Used | Marks::Again(_))
     }
 
     /// The state of the network's marks on this path, for flows that heed them.
     pub fn ecn(&self) -> Ecn {
-        match (self.ecn_capable, self.answered) {
-            (false, _) => Ecn::Failed,
-            (true, false) => Ecn::Untested,
-            (true, true) => Ecn::Capable,
+        match (self.marks, self.answered) {
+            (Marks::Failed, _) => Ecn::Failed,
+            (Marks::Used, true) => Ecn::Capable,
+            (Marks::Used, false) | (Marks::Paused | Marks::Again(_), _) => Ecn::Untested,
         }
     }
 
@@ -107,15 +133,30 @@ impl Path {
     #[inline]
     pub fn on_answered(&mut self) {
         (self.answered, self.silent) = (true, 0);
+        self.marks = match self.marks {
+            Marks::Paused => Marks::Again(ENOUGH_ANSWERS),
+            Marks::Again(1) => Marks::Used,
+            Marks::Again(left) => Marks::Again(left - 1),
+            marks => marks,
+        };
     }
 
-    /// The retransmission timer of a flow expired. Where the flow had heard of nothing before the first expiry, or of nothing
-    /// between three, the path may lose all that may be marked: none is sent any more (RFC 9000, section 13.4.2 and appendix
-    /// A.4, with the flow's own signs). A path that erases the sign is not looked for: it drops in place of marking.
+    /// The retransmission timer of a flow expired. Where the flow had heard of nothing before the first expiry, the path may lose
+    /// all that may be marked: none is sent any more (RFC 9000, section 13.4.2 and appendix A.4, with the flow's own signs).
+    /// Where it had, and heard of nothing between three, nothing may pass at all: none is sent until something is heard, then
+    /// it is tried once more. A path that erases the sign is not looked for: it drops in place of marking.
     pub fn on_timeout(&mut self) {
         self.mtu.on_timeout();
         self.silent = self.silent.saturating_add(1);
-        self.ecn_capable &= self.answered && self.silent < SILENT_EXPIRIES;
+        if !self.answered {
+            self.marks = Marks::Failed;
+        } else if self.silent >= SILENT_EXPIRIES {
+            self.marks = match self.marks {
+                Marks::Used => Marks::Paused,
+                Marks::Again(_) => Marks::Failed,
+                marks => marks,
+            };
+        }
     }
 
     /// So many bytes came.
@@ -207,7 +248,7 @@ mod tests {
     fn three_expiries_without_news_end_ecn_and_so_does_one_before_any() {
         // `a` for an answer, `t` for an expiry of the timer.
         for (what, ecn_capable) in
-            [("t", false), ("at", true), ("attat", true), ("attatt", true), ("attt", false)]
+            [("t", false), ("at", true), ("attat", true), ("attatt", true), ("attt", false), ("attta", true)]
         {
             let mut path = Path::proved("192.0.2.1:9".parse().unwrap(), 1500);
             for what in what.chars() {
@@ -218,6 +259,35 @@ mod tests {
     }
 
     /// Holds RFC 9000, section 8.2.4.
+    #[test]
+    fn an_outage_is_not_blamed_on_ecn_and_a_path_that_loses_it_is() {
+        let play = |what: &str| {
+            let mut path = Path::proved("192.0.2.1:9".parse().unwrap(), 1500);
+            for what in what.chars() {
+                if what == 'a' { path.on_answered() } else { path.on_timeout() }
+            }
+            path
+        };
+        // An outage, and one after it that has not ended; what passes shows that all passes.
+        let answers = "a".repeat(100);
+        let outage = format!("{answers}tttttt");
+        assert_eq!(play(&outage).ecn(), Ecn::Untested);
+        assert_eq!(play(&format!("{outage}{answers}")).ecn(), Ecn::Capable);
+        assert_eq!(play(&format!("{outage}{answers}{outage}{answers}")).ecn(), Ecn::Capable);
+        // What cannot be marked passes, and nothing else, twice.
+        assert_eq!(play("attta").ecn(), Ecn::Untested);
+        assert_eq!(play("atttaatttaaaa").ecn(), Ecn::Failed);
+        // A new address is given the benefit of what was known, which is more than a new connection has.
+        let moved = |last: &Path| {
+            let mut path = Path::proved("192.0.2.1:10".parse().unwrap(), 1500).after(last);
+            path.on_timeout();
+            path.ecn()
+        };
+        assert_eq!(moved(&play("aa")), Ecn::Capable);
+        assert_eq!(moved(&play("t")), Ecn::Failed);
+        assert_eq!(moved(&play("")), Ecn::Failed);
+    }
+
     #[test]
     fn an_address_that_does_not_answer_is_given_up() {
         let remote = "192.0.2.1:9".parse().unwrap();

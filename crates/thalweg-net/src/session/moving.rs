@@ -30,7 +30,7 @@ impl Session {
         }
         self.stats.migrations += 1;
         let limit = self.agreed.largest.max(SAFE_DATAGRAM);
-        let mut path = Path::unproved(from, limit, now, entropy);
+        let mut path = Path::unproved(from, limit, now, entropy).after(&self.path);
         path.on_received(size);
         let last = core::mem::replace(&mut self.path, path);
         if last.is_proved() {
