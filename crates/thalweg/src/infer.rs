@@ -141,7 +141,11 @@ fn describe(path: &Path) -> String {
             1.0 / bad_to_good
         ),
     };
-    let queue = if path.queue_was_full { "full at times" } else { "never full, so maybe longer" };
+    let queue = match (path.was_filled, path.queue_was_full) {
+        (true, true) => "full at times",
+        (true, false) => "never full, so maybe longer",
+        (false, _) => "or more (it was never filled, so that nothing was seen of it)",
+    };
     format!(
         "Rate        {rate}\nRound trip  {:.3} ms\nQueue       {}, {queue}\nLosses      {losses}; {} more by the full queue",
         path.round_trip.as_millis_f64(),

@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn damage_is_one_bit() {
-        let mut path = line("corrupt=1");
+        let mut path = line("corrupt=100%");
         path.arrive(at(0), parcel(0, 100));
         let bytes = path.poll(at(0)).unwrap().bytes;
         assert_eq!(bytes.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);

@@ -266,8 +266,11 @@ fn not_too_small(mtu: Bytes) -> Result<Bytes, String> {
     if mtu.get() < 68 { Err("a packet of 68 B passes everywhere".to_owned()) } else { Ok(mtu) }
 }
 
-/// A share of datagrams: `1%` or `0.01`.
+/// A share of datagrams: `1%` or `0.01`. Whoever writes `1` alone may mean either of two things.
 fn share(text: &str) -> Result<f64, String> {
+    if text.parse() == Ok(1.0) {
+        return Err("is that 1%, or all of them? Write `1%` or `100%`".to_owned());
+    }
     let share = text.parse::<Share>().ok();
     share.map(|share| share.0).ok_or_else(|| "expected a share from 0 to 1, or from 0% to 100%".to_owned())
 }
@@ -345,6 +348,15 @@ mod tests {
             [4, 5, 8, 9].map(|secs| spec.largest(first, at(secs)).unwrap().get()),
             [1300, 1280, 1280, 1400]
         );
+    }
+
+    #[test]
+    fn a_share_of_one_is_asked_about() {
+        let mut spec = DirectionSpec::default();
+        let why = spec.set("loss", "1", &Registry::default()).unwrap_err().to_string();
+        assert!(why.contains("Write `1%` or `100%`"), "{why}");
+        spec.set_all("loss=100%,corrupt=0.01,duplicate=1%,reorder=0", &Registry::default()).unwrap();
+        assert_eq!((spec.loss, spec.corrupt, spec.duplicate), (1.0, 0.01, 0.01));
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub struct Path {
     pub round_trip: Duration,
     /// The most that waits at the bottleneck.
     pub queue: Bytes,
-    /// Packets were lost while round trips were long: the queue was full.
+    /// Packets were lost while round trips were long: the queue was full. Never where the path was not filled: then nothing is
+    /// known of the queue but that it was no shorter.
     pub queue_was_full: bool,
     /// Losses that were not the queue's.
     pub losses: Losses,
@@ -123,7 +124,7 @@ impl Path {
         let longest = sorted[(sorted.len() - 1) * 99 / 100] - shortest;
         let is_long = longest > shortest * LONGER.0 + LONGER.1;
         let (random, overflows) =
-            losses(recording, &trips, |trip| is_long && trip - shortest > FULL * longest);
+            losses(recording, &trips, |trip| was_filled && is_long && trip - shortest > FULL * longest);
         let waiting = rate / 8.0 * longest;
         let product = rate / 8.0 * shortest;
         let queue = if overflows > 0 { waiting } else { waiting.max(product) };

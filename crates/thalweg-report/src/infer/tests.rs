@@ -82,6 +82,23 @@ fn what_a_full_queue_drops_is_not_the_wires() {
     assert!((80_000..95_000).contains(&path.queue.get()), "{:?}", path.queue);
 }
 
+/// Losses of the wire at round trips that are long by chance, on a path that was never filled.
+#[test]
+fn nothing_is_said_of_a_queue_that_was_never_there() {
+    let recording = recorded(0.0, |number| number % 90 == 0, |_| 1.0);
+    let mut recording = recording;
+    for (number, packet) in recording.packets.iter_mut().enumerate() {
+        // Each 90th but one is answered 10 ms late, as by a host that was busy.
+        if number % 90 >= 88 {
+            packet.acknowledged = packet.acknowledged.map(|at| at + 0.01);
+        }
+    }
+    let path = Path::infer(&recording).unwrap();
+    assert!(!path.was_filled && !path.queue_was_full, "{path:?}");
+    let Losses::Independent(share) = path.losses else { panic!("{:?}", path.losses) };
+    assert!((share - 1.0 / 90.0).abs() < 0.001 && path.overflows == 0, "{path:?}");
+}
+
 #[test]
 fn a_rate_that_varies_becomes_a_trace() {
     let recording = recorded(0.05, |_| false, |now| if (now as u64) % 4 < 2 { 1.0 } else { 3.0 });
