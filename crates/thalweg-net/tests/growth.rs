@@ -2,7 +2,10 @@
 
 mod pair;
 
-use pair::{Channel, Pair, pattern};
+use pair::{Channel, Pair, client_config, pattern, server_config};
+use thalweg_catalog::Registry;
+use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_net::session::SessionConfig;
 use thalweg_proto::units::{Duration, Time};
 
 const ROUND_TRIP: Duration = Duration::from_millis(300);
@@ -45,4 +48,60 @@ fn slow_start_doubles_the_window_in_a_round_trip() {
     // Where each acknowledgement counts once it is far from that.
     let windows = windows("cubic:byte-counting=1pkt", 9);
     assert!(windows[8] < 8.0 * windows[0], "{windows:?}");
+}
+
+/// The seconds that 100 MB take at 800 Mbit/s and 300 ms, where a receiver may keep so much, and what it had in the end.
+fn far(most_memory: u64) -> (f64, u64) {
+    let channel = Channel { delay: ROUND_TRIP / 2, ..Channel::default() };
+    let session = SessionConfig { most_memory, ..SessionConfig::default() };
+    let mut server = server_config();
+    server.session = session;
+    let mut pair = Pair::with(1, channel, client_config(), server);
+    let mut spec = DirectionSpec::default();
+    spec.set_all("rate=800Mbit/s,delay=150ms,buffer=30MB", &Registry::default()).unwrap();
+    pair.bottleneck = Some(Line::new(&spec, 1, 0));
+    let begun = pair.now;
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(1, 100_000_000));
+    let mut memory = 0;
+    pair.run(Duration::from_secs(60), |pair| {
+        let handle = pair.ends[1].handle;
+        let session = handle.and_then(|handle| pair.ends[1].endpoint.session(handle));
+        memory = session.map_or(memory, |session| memory.max(session.memory()));
+        pair.ends[1].ended
+    });
+    assert!(pair.ends[1].received.len() == 100_000_000);
+    (pair.now.since(begun).as_secs_f64(), memory)
+}
+
+/// 30 MB are on the way there. Slow start takes 12 round trips to that from 10 packets of 1200 bytes, and fills the path from then on:
+/// about 4.9 s in all with the handshake. A window of 16 MiB lets 447 Mbit/s through at most.
+#[test]
+fn receive_windows_grow_with_the_path() {
+    let (grown, memory) = far(64 << 20);
+    let (fixed, small) = far(16 << 20);
+    eprintln!("{grown:.2} s with {memory}, {fixed:.2} s with {small}");
+    assert_eq!(small, 16 << 20);
+    assert!(memory > 32 << 20 && memory <= 64 << 20, "{memory}");
+    assert!(grown < 5.5 && grown < fixed - 0.4, "{grown} {fixed}");
+}
+
+/// What one connection has more is not there for others, and all of them stay within what the endpoint has.
+#[test]
+fn windows_grow_within_the_memory_of_all() {
+    let mut server = server_config();
+    server.limits.memory = 40 << 20;
+    let channel = Channel { delay: ROUND_TRIP / 2, ..Channel::default() };
+    let mut pair = Pair::with(1, channel, client_config(), server);
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(1, 60_000_000));
+    let mut memory = 0;
+    pair.run(Duration::from_secs(60), |pair| {
+        let handle = pair.ends[1].handle;
+        let session = handle.and_then(|handle| pair.ends[1].endpoint.session(handle));
+        memory = session.map_or(memory, |session| memory.max(session.memory()));
+        pair.ends[1].ended
+    });
+    // An eighth of three quarters at first, and half of what is left each time.
+    assert!(memory > 4 << 20 && memory < 30 << 20, "{memory}");
 }

@@ -42,7 +42,8 @@ pub struct Limits {
     /// ([`Session::admit`](crate::session::Session::admit)). Of more, the oldest of the address that has most is closed.
     pub strangers: usize,
     /// The bytes that all connections may make this end keep, each what its window takes. The first get as much as
-    /// they are to have, and later ones an eighth of what is left.
+    /// they are to have at first, and later ones an eighth of what is left. Where paths want more, they get half of what is left
+    /// each time.
     pub memory: u64,
     /// Handshakes with clients that have not shown who they are.
     pub handshakes: usize,

@@ -471,6 +471,16 @@ impl Endpoint {
                 }
                 State::Gone => {}
                 State::Open(session) => {
+                    if session.wants() > session.memory() {
+                        // Half of what is left beside that which all others have at least.
+                        let Limits { memory, .. } = self.config.limits;
+                        let left = (memory - memory / 4).saturating_sub(self.promised);
+                        let granted = session.wants().min(session.memory().saturating_add(left / 2));
+                        // Not in steps that are not worth telling.
+                        if granted > session.memory().saturating_add(session.memory() / 4) {
+                            session.grow(granted);
+                        }
+                    }
                     let next = session.poll(now, batch);
                     while let Some(event) = session.event() {
                         self.events.push_back((handle, EndpointEvent::Session(event)));

@@ -142,7 +142,8 @@ pub struct Flow {
     /// Bytes delivered that the application has not taken, and how many there may be.
     unread: u64,
     memory: u64,
-    /// The window in bytes that the scheme's receiver would advertise, of those that can be told otherwise.
+    /// The window in bytes that the scheme's receiver would advertise if there were memory without end, of those that can be
+    /// told otherwise.
     window: Option<u64>,
     /// Datagrams dropped for want of room.
     refused: u64,
@@ -173,7 +174,7 @@ impl Flow {
         };
         let machine = Machine::new(scheme, role, path);
         Self {
-            window: machine.end().window(),
+            window: machine.end().window().map(|_| scheme.receive_window(path)),
             machine,
             ending,
             inbox: VecDeque::new(),
@@ -200,8 +201,13 @@ impl Flow {
         Reading { bytes: self.reading.bytes.min(self.memory / 8).max(1), ..self.reading }
     }
 
-    /// From now on no more than so many bytes wait for the application and for what is missing before them, or for as many
-    /// as the flow was made with if that is less. False for schemes whose windows both ends have settled for good: there it
+    /// True if it receives, and [`Flow::set_memory`] sets its window.
+    pub fn has_window(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// From now on no more than so many bytes wait for the application and for what is missing before them, or as many as
+    /// the scheme wants if that is less. False for schemes whose windows both ends have settled for good: there it
     /// is for others to see that no more comes.
     pub fn set_memory(&mut self, bytes: u64) -> bool {
         self.memory = bytes;

@@ -197,6 +197,14 @@ impl Scheme {
         })
     }
 
+    /// The window that a receiver would advertise if there were memory without end, in bytes.
+    pub(super) fn receive_window(&self, path: &PathHints) -> u64 {
+        match self.ends(&PathHints { memory: u64::MAX, ..*path }) {
+            Ends::Window { receiver, .. } => receiver.window,
+            _ => path.memory,
+        }
+    }
+
     /// An eighth of what a receiver grants, in what it counts. Segments of SSTP may be of any size, and of others nothing is
     /// known: there each piece matters.
     pub(super) fn reading(&self, path: &PathHints) -> Reading {

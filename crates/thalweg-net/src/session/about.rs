@@ -122,8 +122,11 @@ pub struct SessionConfig {
     pub idle: Duration,
     /// After so much silence this end asks for a sign of life; [`Duration::MAX`] never does.
     pub keep_alive: Duration,
-    /// The bytes that may wait for the application to read.
+    /// The bytes that may wait for the application to read, at first.
     pub memory: u64,
+    /// The bytes to which that grows where a path has more on the way, as far as the endpoint has room for it
+    /// ([`Limits::memory`](crate::endpoint::Limits::memory)) and the scheme has a window that can grow.
+    pub most_memory: u64,
     /// A client goes on at another address when authentic packets of the server come from there. Servers do not move, so a
     /// client stays where it found its server unless it is told otherwise (RFC 9000, section 9). A server always follows its
     /// clients, whose addresses are others' to change.
@@ -136,6 +139,7 @@ impl Default for SessionConfig {
             idle: Duration::from_secs(30),
             keep_alive: Duration::from_secs(10),
             memory: 16 << 20,
+            most_memory: 64 << 20,
             follows: false,
         }
     }

@@ -9,12 +9,14 @@
 
 mod about;
 mod budget;
+mod growth;
 mod moving;
 mod narrow;
 mod output;
 
 pub use about::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
 use budget::Budget;
+use growth::Growth;
 use narrow::Progress;
 
 use crate::bucket::Bucket;
@@ -164,6 +166,7 @@ pub struct Session {
     progress: Progress,
     /// The most data that waits for the application, in bytes.
     memory: u64,
+    growth: Growth,
     /// Bytes that a stranger may still send, of schemes whose windows cannot be made smaller.
     strange: Option<u64>,
     stats: SessionStats,
@@ -227,6 +230,7 @@ impl Session {
             progress: Progress::new(),
             budget: Budget::new(now, SAFE_CONFIRM, is_stranger),
             memory: config.memory,
+            growth: Growth::default(),
             strange: None,
             stats: SessionStats::default(),
         };
@@ -257,6 +261,17 @@ impl Session {
     /// The bytes that may wait for the application at present: none once the connection is closed.
     pub fn memory(&self) -> u64 {
         if matches!(self.phase, Phase::Open) { self.memory } else { 0 }
+    }
+
+    /// The bytes that the path wants to have waiting for the application, as far as the session may have them.
+    pub(crate) fn wants(&self) -> u64 {
+        if self.is_stranger() { 0 } else { self.growth.wants().min(self.config.most_memory) }
+    }
+
+    /// So many bytes may wait for the application from now on, which are more than before.
+    pub(crate) fn grow(&mut self, memory: u64) {
+        self.set_memory(memory);
+        self.strange = None;
     }
 
     fn set_memory(&mut self, bytes: u64) {
@@ -379,8 +394,10 @@ impl Session {
 
     /// The application took so many bytes of what was delivered.
     pub fn consumed(&mut self, now: Time, bytes: u64) {
-        if let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends) {
-            slot.flow.handle(now, FlowInput::Consumed(bytes));
+        let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends) else { return };
+        slot.flow.handle(now, FlowInput::Consumed(bytes));
+        if slot.flow.has_window() {
+            self.growth.took(now, bytes, self.rtt);
         }
     }
 

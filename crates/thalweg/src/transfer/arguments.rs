@@ -35,6 +35,10 @@ pub struct SendArguments {
     /// Send no faster than this
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
+    /// What the receiver is taken to have room for, by schemes whose windows both ends agree on beforehand (sstp, sscop,
+    /// adaptive-ack)
+    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = memory)]
+    pub memory: Bytes,
     /// How urgent it is among the transfers to the same receiver: 1, the most, to 6, the least
     #[arg(long, value_name = "1..6", default_value = "6", value_parser = priority)]
     pub priority: Priority,
@@ -93,9 +97,9 @@ pub struct ListenArguments {
     /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,
-    /// What may wait here for one sender to be put in order and written, which bounds what is on its way at a time: a path of
-    /// 1 Gbit/s and 300 ms holds 38 MB. Only senders that are let in have it
-    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = memory)]
+    /// What may wait here for one sender to be put in order and written, which bounds what is on its way at a time. A sender
+    /// that is let in has 16 MiB, and more as far as its path takes it: one of 1 Gbit/s and 300 ms holds 38 MB
+    #[arg(long, value_name = "SIZE", default_value = "64 MiB", value_parser = memory)]
     pub memory: Bytes,
     /// Let senders choose this scheme too, beside cubic, or `any`. A scheme decides how much this end sends, and when
     #[arg(long, value_name = "SCHEME|any")]

@@ -97,10 +97,11 @@ impl<'a> Door<'a> {
         };
         let memory = arguments.memory.get();
         let client = EndpointConfig::client(identity.clone());
-        // All together have at least so much that the first has what it is to have: an eighth of three quarters.
-        let limits =
-            endpoint::Limits { memory: client.limits.memory.max(memory.saturating_mul(11)), ..client.limits };
-        let session = SessionConfig { memory, ..client.session };
+        // All together have at least so much that the first can have what it is to have.
+        let all = client.limits.memory.max(memory.saturating_mul(4));
+        let limits = endpoint::Limits { memory: all, ..client.limits };
+        let first = client.session.memory.min(memory);
+        let session = SessionConfig { memory: first, most_memory: memory, ..client.session };
         let config = EndpointConfig { listen: Some(listen), limits, session, ..client };
         let socket = match arguments.listen {
             Listen::At(address) => bind(address, config)?,
