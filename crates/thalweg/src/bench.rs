@@ -3,6 +3,7 @@
 //! A client's stream begins with a [`Request`]. The stream of data, whichever end sends it, is finished when the time is
 //! over; the server's stream ends with what the server has counted, as JSON, and its length in 4 bytes.
 
+use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::record::Record;
 use crate::values::{bytes, resolve, time};
@@ -17,10 +18,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use thalweg_catalog::Registry;
+use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::{Identity, SystemEntropy};
-use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
+use thalweg_net::live::{Clock, Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::transport::Limit;
@@ -112,9 +114,10 @@ pub struct BenchSocket {
     /// What is asked of the system for each of the socket's buffers
     #[arg(long, value_name = "SIZE", default_value = "4 MiB", value_parser = bytes)]
     pub buffer: Bytes,
-    /// What may wait to be read, which bounds what is on the way
-    #[arg(long, value_name = "SIZE", default_value = "16 MiB", value_parser = bytes)]
-    pub memory: Bytes,
+    /// What may wait to be read, which bounds what is on the way; without, 16 MiB at first, and up to 64 MiB where the path
+    /// takes it
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory: Option<Bytes>,
 }
 
 /// The name under which servers are asked for.
@@ -187,7 +190,10 @@ fn socket(
     let endpoint = EndpointConfig {
         listen,
         largest,
-        session: SessionConfig { memory: arguments.memory.get().max(1 << 16), ..SessionConfig::default() },
+        session: match arguments.memory.map(|memory| memory.get().max(1 << 16)) {
+            Some(memory) => SessionConfig { memory, most_memory: memory, ..SessionConfig::default() },
+            None => SessionConfig::default(),
+        },
         ..EndpointConfig::client(identity.clone())
     };
     let offload = if arguments.no_offload { Offload::None } else { Offload::Auto };
@@ -400,11 +406,11 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
             std::thread::spawn(move || measure(connection, request, &progress))
         })
         .collect();
-    if arguments.json_lines {
-        watch(console, started, &progress, &watches, || {
-            threads.iter().all(std::thread::JoinHandle::is_finished)
-        })?;
-    }
+    let printed = arguments.json_lines.then_some(console);
+    let advisor = watch(printed, started, &progress, &watches, || {
+        threads.iter().all(std::thread::JoinHandle::is_finished)
+    })?;
+    let advice = advice::words(&advisor, &connect.scheme);
     let mut each = Vec::new();
     for thread in threads {
         let result = thread.join().map_err(|_| Error::Failed("a thread panicked".into()))?;
@@ -427,6 +433,7 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
         "direction": if arguments.reverse { "from the server" } else { "to the server" },
         "parallel": arguments.parallel,
         "client": here,
+        "advice": advice,
         "servers": there,
         "calls": {
             "sends": udp.sends, "datagrams_sent": udp.datagrams_sent,
@@ -455,6 +462,9 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
             "When the time was over, {} of what was written had not arrived: the server's rate is the path's.",
             Bytes::new(missing)
         );
+    }
+    if let Some(advice) = advice {
+        let _ = writeln!(text, "Note: {advice}.");
     }
     console.print(&text)
 }
@@ -513,22 +523,30 @@ fn measure(
     Ok(Measured { bytes, time, missing, server })
 }
 
-/// Prints a record a second.
+/// Watches what the first of the connections learns of the path until all is over, and prints a record a second if wanted.
 fn watch(
-    console: &Console,
+    console: Option<&Console>,
     started: Instant,
     progress: &[Arc<AtomicU64>],
     watches: &[Connection],
     is_over: impl Fn() -> bool,
-) -> Done {
+) -> Result<Advisor, Error> {
+    let (clock, mut advisor) = (Clock::new(), Advisor::default());
     let mut last = 0;
     let mut seconds = 1;
     while !is_over() {
+        if let Some(first) = watches.first() {
+            advisor.observe(clock.now(), &first.stats());
+        }
         let next = started + Duration::from_secs(seconds);
         if Instant::now() < next {
             std::thread::sleep((next - Instant::now()).min(Duration::from_millis(50)));
             continue;
         }
+        let Some(console) = console else {
+            seconds += 1;
+            continue;
+        };
         let bytes: u64 = progress.iter().map(|progress| progress.load(Ordering::Relaxed)).sum();
         let stats = watches.iter().map(Connection::stats).reduce(add).unwrap_or_default();
         let record = json!({
@@ -543,7 +561,7 @@ fn watch(
         last = bytes;
         seconds += 1;
     }
-    Ok(())
+    Ok(advisor)
 }
 
 /// Counters of two connections together; of beliefs those of the first.

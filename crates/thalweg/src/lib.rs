@@ -14,6 +14,7 @@
 //! }
 //! ```
 
+mod advice;
 mod arguments;
 mod bench;
 mod capture;

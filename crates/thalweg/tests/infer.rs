@@ -77,9 +77,9 @@ fn found_again(number: usize, scheme: &str) {
     // Nothing goes faster than the path, but what a busy host has held up may seem to.
     let rate = result["path"]["rate_bps"].as_f64().unwrap();
     assert!(rate < 16e6, "{scheme}: {result}");
-    for run in ["recorded", "simulated"] {
+    for (run, most) in [("recorded", 8e6), ("simulated", rate.max(8e6))] {
         let goodput = result[run]["goodput_bps"].as_f64().unwrap();
-        assert!(goodput > 1e5 && goodput < 8e6, "{scheme}, {run}: {result}");
+        assert!(goodput > 1e5 && goodput < most, "{scheme}, {run}: {result}");
     }
     assert!(folder.join("run/scenario.toml").exists());
 }

@@ -3,15 +3,18 @@
 use super::ENDED;
 use super::metrics::Counted;
 use super::throttle::Pace;
+use crate::advice;
 use crate::console::Console;
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use thalweg_net::live::Connection;
+use thalweg_net::advice::Advisor;
+use thalweg_net::flow::Scheme;
+use thalweg_net::live::{Clock, Connection};
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{Progress, Total};
 use thalweg_proto::transport::Limit;
@@ -42,9 +45,14 @@ pub struct Watched {
     pub counted: Option<Counted>,
     /// The pace that the sender is held to, if this end sends files.
     pub pace: Option<Pace>,
+    /// The watcher that learns of the path, and the scheme, if this end sends files.
+    pub advisor: Option<(Arc<Mutex<Advisor>>, Scheme)>,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
 }
+
+/// So many looks are between two times that it is thought about what would be faster.
+const THOUGHTS: u32 = 25;
 
 impl Meter {
     /// Watches in a thread of its own; shows nothing if `console` is quiet or `is_shown` is false.
@@ -75,6 +83,8 @@ impl Drop for Meter {
 impl Watched {
     fn watch(&self, bar: &ProgressBar, over: &AtomicBool) {
         let begun = Instant::now();
+        let clock = Clock::new();
+        let (mut looks, mut is_told) = (0, false);
         let mut recent = VecDeque::from([(begun, self.progress.bytes().get())]);
         while !over.load(Ordering::Relaxed) {
             if self.stop.load(Ordering::Relaxed) {
@@ -90,6 +100,18 @@ impl Watched {
                 rate(bytes.get() - before.min(&bytes.get()), now - *then)
             });
             self.draw(bar, rate);
+            if let Some((advisor, scheme)) = &self.advisor {
+                let mut advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
+                advisor.observe(clock.now(), &self.connection.stats());
+                looks += 1;
+                if !is_told
+                    && looks % THOUGHTS == 0
+                    && let Some(words) = advice::words(&advisor, scheme)
+                {
+                    is_told = true;
+                    bar.println(format!("note: {words}"));
+                }
+            }
             self.count();
             std::thread::park_timeout(INTERVAL);
         }

@@ -319,6 +319,7 @@ impl Session {
             connection: watch.another(),
             counted,
             pace: None,
+            advisor: None,
             stop,
         };
         let meter = Meter::begin(watched, console, is_shown);
@@ -343,6 +344,7 @@ impl Session {
                 connections: 1,
                 stats: Some(stats),
                 scheme: None,
+                advice: None,
             };
             drop((from_peer, watch));
             let _ = at_end.send(facts);
@@ -362,6 +364,7 @@ impl Session {
                 connections: 1,
                 stats: None,
                 scheme: None,
+                advice: None,
             };
             let _ = ended.send(facts);
         }

@@ -10,21 +10,23 @@ use super::stopped::Stopped;
 use super::summary::{self, Facts, Summary, add};
 use super::throttle::{Pace, Throttle};
 use super::{SERVICE, bind, close, lend};
+use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
 use crate::record::Record;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Socket};
 use thalweg_net::pairing::Code;
-use thalweg_net::session::{Closed, SessionStats, code};
+use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{self, Options, Outcome, Progress, Report, Roots, Source};
 
 /// The times to wait before the next attempt, at first and at most.
@@ -73,6 +75,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
         metrics: Metrics::begin(arguments.metrics, console)?,
         code: arguments.pair.as_ref().map(|code| pairing::given(code.as_ref())).transpose()?,
         recorder,
+        advice: None,
         asked: Duration::ZERO,
         arguments,
         console,
@@ -108,6 +111,7 @@ fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>)
                         connections,
                         stats: Some(stats),
                         scheme: Some(sender.scheme.to_string()),
+                        advice: sender.advice,
                     };
                     return Ok(facts);
                 }
@@ -201,6 +205,8 @@ struct Sender<'a> {
     /// The code by which the receiver becomes known, until it is used: each use lets somebody in between guess once.
     code: Option<Code>,
     recorder: Option<Recorder>,
+    /// The advice that the last connection is good for.
+    advice: Option<String>,
     /// The time for which this end's user was asked.
     asked: Duration,
     arguments: &'a SendArguments,
@@ -218,11 +224,13 @@ impl Sender<'_> {
         let watch = connection.another();
         let progress = Arc::new(Progress::new());
         let pace = Pace::default();
+        let advisor = Arc::new(Mutex::new(Advisor::default()));
         let watched = Watched {
             counted: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
             connection: connection.another(),
             pace: Some(pace.clone()),
+            advisor: Some((Arc::clone(&advisor), self.scheme.clone())),
             stop: Arc::clone(&self.stop),
         };
         let meter = Meter::begin(watched, self.console, true);
@@ -233,6 +241,7 @@ impl Sender<'_> {
         let options = Options { checksum, priority };
         let outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
         drop(meter);
+        self.advice = advice::words(&advisor.lock().unwrap_or_else(PoisonError::into_inner), &self.scheme);
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }
@@ -283,7 +292,9 @@ impl Sender<'_> {
         for &remote in addresses {
             let any: IpAddr =
                 if remote.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-            let socket = bind(SocketAddr::new(any, 0), EndpointConfig::client(self.identity.clone()))?;
+            let client = EndpointConfig::client(self.identity.clone());
+            let session = SessionConfig { memory: self.arguments.memory.get(), ..client.session };
+            let socket = bind(SocketAddr::new(any, 0), EndpointConfig { session, ..client })?;
             let (scheme, recorder) = (self.scheme.clone(), self.recorder.clone());
             let connect =
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };

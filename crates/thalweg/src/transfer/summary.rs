@@ -52,6 +52,9 @@ pub struct Summary {
     asked_seconds: f64,
     rate_bps: u64,
     connections: u32,
+    /// The change that would have made it faster, where the sender is sure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<Path>,
     failures: Vec<Failure>,
@@ -122,6 +125,8 @@ pub struct Facts {
     pub stats: Option<SessionStats>,
     /// The scheme by which the sender sent, if this is it.
     pub scheme: Option<String>,
+    /// The advice that a sender has for its user.
+    pub advice: Option<String>,
 }
 
 /// Adds what an earlier connection brought to the report of a later one. What the later one found unchanged, the earlier
@@ -137,7 +142,7 @@ pub fn add(report: &mut Report, earlier: &Report) {
 impl Summary {
     /// Of a transfer. What files have besides contents, names, times and permissions may be lost if it `accepts_loss`.
     pub fn new(facts: Facts, accepts_loss: bool) -> Self {
-        let Facts { command, peer, key, outcome, span, connections, stats, scheme } = facts;
+        let Facts { command, peer, key, outcome, span, connections, stats, scheme, advice } = facts;
         let Outcome { report, result } = outcome;
         let accepted = accepts_loss && report.failed + report.passed_by == 0;
         let (result, reason) = match result {
@@ -188,6 +193,7 @@ impl Summary {
             asked_seconds: report.asked.as_secs_f64(),
             rate_bps: rate(report.moved.get(), span.saturating_sub(report.asked)).as_bits_per_sec(),
             connections,
+            advice,
             path: stats.map(|stats| Path::new(&stats, scheme)),
             failures: named(report.failures),
             not_sent: named(report.passed),
@@ -222,6 +228,7 @@ impl Summary {
             console.print(&text)?;
         }
         console.say(&self.sentence());
+        self.advice.iter().for_each(|advice| console.say(&format!("note: {advice}")));
         let again = self.again();
         if self.result != "interrupted" {
             again.iter().for_each(|again| console.say(&format!("note: {again}")));

@@ -1,0 +1,180 @@
+//! What would make a transfer faster, as far as its sender can be sure.
+//!
+//! A sender that takes each loss for congestion sends no faster than losses let it (Mathis et al. 1997), also where they come
+//! from the wire. That is told from a queue that overflows by three signs, all of which must be there:
+//!
+//! - the round trip is as short as ever when packets are lost: there is no queue;
+//! - losses come as often when little is sent as when much is: they are not those of a limit that is reached;
+//! - the path has carried at least twice as much, in this connection.
+//!
+//! Where one of them is missing nothing is said. What an application or a receiver holds back is no sign of anything.
+
+use crate::session::SessionStats;
+use std::collections::VecDeque;
+use thalweg_proto::transport::{Limit, SenderStats};
+use thalweg_proto::units::{Duration, Rate, Time};
+
+/// Something that a sender can tell its user.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Advice {
+    /// Losses of the wire are taken for congestion.
+    Losses {
+        /// The highest rate that the path has carried for a moment: it carries that at least.
+        carried: Rate,
+        /// The rate at which data was sent, on average.
+        sent: Rate,
+        /// The share of packets that was lost.
+        share: f64,
+    },
+    /// More was sent than the path carries, by a scheme that keeps to the rate that it was told.
+    TooFast {
+        /// The rate at which data went through.
+        carried: Rate,
+        /// The share of packets that was sent again.
+        share: f64,
+        /// They waited in a queue before: it is the rate that is too high, and not the wire that loses so much.
+        queued: bool,
+    },
+}
+
+/// The shortest time between two looks.
+const LOOK: Duration = Duration::from_millis(200);
+/// Looks that are kept; older ones are forgotten.
+const MOST: usize = 4096;
+/// Nothing is said before there are so many looks of the kind, over so long a time.
+const LEAST_LOOKS: usize = 20;
+const LEAST_TIME: f64 = 3.0;
+/// Losses, in all and in the half of the looks in which less was sent, below which they say nothing.
+const LEAST_LOST: u64 = 20;
+const LEAST_LOST_SLOW: u64 = 8;
+/// Below that share of losses there is little to gain; above, something else is wrong.
+const SHARES: [f64; 2] = [0.0003, 0.3];
+/// A round trip that is longer by more than this share of the shortest, or this, is one with a queue. CoDel keeps 5 ms.
+const QUEUE_SHARE: f64 = 0.03;
+const QUEUE_SECONDS: [f64; 2] = [0.001, 0.003];
+/// The share of packets sent again from which on a rate that was told is too high.
+const TOO_MUCH: f64 = 0.1;
+
+/// A span of time.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    seconds: f64,
+    packets: u64,
+    lost: u64,
+    /// In bytes a second.
+    rate: f64,
+    /// By how much the round trip is longer than the shortest, in seconds, where that is known.
+    queue: Option<f64>,
+    /// The congestion window held the sender back.
+    is_held: bool,
+}
+
+/// Watches a sender.
+#[derive(Debug, Default)]
+pub struct Advisor {
+    last: Option<(Time, SenderStats)>,
+    looks: VecDeque<Look>,
+    /// The highest rate of all looks, in bytes a second.
+    fastest: f64,
+}
+
+impl Advisor {
+    /// Takes the counters of a session at `now`. It may be asked to as often as is convenient.
+    pub fn observe(&mut self, now: Time, stats: &SessionStats) {
+        let sender = &stats.sending.sender;
+        let Some((then, before)) = self.last else {
+            self.last = Some((now, *sender));
+            return;
+        };
+        let span = now.since(then);
+        if span < sender.smoothed_rtt.unwrap_or(LOOK).max(LOOK) {
+            return;
+        }
+        self.last = Some((now, *sender));
+        let sent = sender.sent.saturating_sub(before.sent);
+        let lost = sender.retransmissions.saturating_sub(before.retransmissions);
+        let round_trips = sender.smoothed_rtt.zip(sender.min_rtt);
+        let spent = |limit: Limit| {
+            sender.limits[limit.index()].as_secs_f64() - before.limits[limit.index()].as_secs_f64()
+        };
+        // While losses are repaired it is the congestion window that holds back what is new.
+        let held = spent(Limit::CongestionWindow) + spent(Limit::Network) + spent(Limit::RetransmissionTimer);
+        let seconds = span.as_secs_f64();
+        let rate = sent.saturating_sub(lost) as f64 * f64::from(stats.datagram) / seconds;
+        self.fastest = self.fastest.max(rate);
+        if self.looks.len() == MOST {
+            self.looks.pop_front();
+        }
+        self.looks.push_back(Look {
+            seconds,
+            packets: sent,
+            lost,
+            rate,
+            queue: round_trips.map(|(smoothed, shortest)| smoothed.as_secs_f64() - shortest.as_secs_f64()),
+            is_held: held >= 0.5 * seconds,
+        });
+    }
+
+    /// What would help a sender that takes losses for congestion, if anything is sure to.
+    pub fn of_losses(&self) -> Option<Advice> {
+        let looks = self.held()?;
+        let sum = |looks: &[Look], of: &dyn Fn(&Look) -> f64| looks.iter().map(of).sum::<f64>();
+        let lost = |looks: &[Look]| looks.iter().map(|look| look.lost).sum::<u64>();
+        let share = |looks: &[Look]| lost(looks) as f64 / sum(looks, &|look| look.packets as f64).max(1.0);
+        let all = share(&looks);
+        if lost(&looks) < LEAST_LOST || !(SHARES[0]..=SHARES[1]).contains(&all) {
+            return None;
+        }
+        let short = self.short()?;
+        let is_empty = |look: &Look| look.queue.is_some_and(|queue| queue <= short);
+        let unseen: Vec<Look> = looks.iter().copied().filter(is_empty).collect();
+        if (lost(&unseen) as f64) < 0.9 * lost(&looks) as f64 {
+            return None;
+        }
+        let mut sorted = looks.clone();
+        sorted.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        let (slow, fast) = sorted.split_at(sorted.len() / 2);
+        if lost(slow) < LEAST_LOST_SLOW || share(slow) < 0.5 * share(fast) {
+            return None;
+        }
+        let seconds = sum(&looks, &|look| look.seconds);
+        let sent = sum(&looks, &|look| look.rate * look.seconds) / seconds;
+        let is_worth_it = sent <= 0.5 * self.fastest;
+        is_worth_it.then(|| Advice::Losses { carried: rate(self.fastest), sent: rate(sent), share: all })
+    }
+
+    /// What would help a sender that keeps to a rate that it was told, if anything is sure to: all of its time counts.
+    pub fn of_rate(&self) -> Option<Advice> {
+        let looks: Vec<_> = self.looks.iter().filter(|look| look.packets > 0).collect();
+        let seconds: f64 = looks.iter().map(|look| look.seconds).sum();
+        let (packets, lost) =
+            looks.iter().fold((0, 0), |(packets, lost), look| (packets + look.packets, lost + look.lost));
+        let share = lost as f64 / packets.max(1) as f64;
+        if looks.len() < LEAST_LOOKS / 4 || lost < LEAST_LOST || share < TOO_MUCH {
+            return None;
+        }
+        let carried = looks.iter().map(|look| look.rate * look.seconds).sum::<f64>() / seconds;
+        let short = self.short().unwrap_or(f64::MAX);
+        let waited = looks.iter().filter(|look| look.queue.is_some_and(|queue| queue > short)).count();
+        Some(Advice::TooFast { carried: rate(carried), share, queued: waited * 2 > looks.len() })
+    }
+
+    /// The longest time in a queue, in seconds, that counts as none.
+    fn short(&self) -> Option<f64> {
+        let shortest = self.last?.1.min_rtt?.as_secs_f64();
+        Some((QUEUE_SHARE * shortest).clamp(QUEUE_SECONDS[0], QUEUE_SECONDS[1]))
+    }
+
+    /// The looks in which the congestion window held the sender back, if that was so most of the time and for long enough.
+    fn held(&self) -> Option<Vec<Look>> {
+        let time = |looks: &mut dyn Iterator<Item = &Look>| looks.map(|look| look.seconds).sum::<f64>();
+        let all = time(&mut self.looks.iter());
+        let looks: Vec<Look> = self.looks.iter().copied().filter(|look| look.is_held).collect();
+        let held = time(&mut looks.iter());
+        (looks.len() >= LEAST_LOOKS && held >= LEAST_TIME && held >= 0.5 * all).then_some(looks)
+    }
+}
+
+fn rate(bytes_per_second: f64) -> Rate {
+    Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64)
+}

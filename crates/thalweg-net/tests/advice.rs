@@ -1,0 +1,94 @@
+//! What a sender can tell of its path, over whole connections in simulated time: when it is so, and never when it is not.
+
+mod pair;
+
+use pair::{Channel, Pair, pattern};
+use thalweg_catalog::Registry;
+use thalweg_net::advice::{Advice, Advisor};
+use thalweg_net::impair::{DirectionSpec, Line};
+use thalweg_proto::units::Duration;
+
+/// A sender that has been watched for so many seconds of a transfer through this line and 50 ms back; `held` gives it so
+/// many bytes every 100 ms only.
+fn watched(scheme: &str, line: &str, seconds: u64, held: Option<usize>) -> Advisor {
+    let channel = Channel { delay: Duration::from_millis(50), ..Channel::default() };
+    let mut pair = Pair::new(3, channel);
+    let mut spec = DirectionSpec::default();
+    spec.set_all(line, &Registry::default()).unwrap();
+    pair.bottleneck = Some(Line::new(&spec, 3, 0));
+    pair.connect(scheme);
+    let all = pattern(3, 4_000_000);
+    let mut advisor = Advisor::default();
+    let begun = pair.now;
+    let mut given = begun;
+    pair.run(Duration::from_secs(seconds + 10), |pair| {
+        let now = pair.now;
+        // The stream never ends.
+        match held {
+            Some(bytes) if now.since(given) >= Duration::from_millis(100) => {
+                given = now;
+                pair.ends[0].write(&all[..bytes]);
+                pair.ends[0].finish = false;
+            }
+            None if pair.ends[0].to_write.len() < 100 => {
+                pair.ends[0].write(&all);
+                pair.ends[0].finish = false;
+            }
+            _ => {}
+        }
+        pair.ends[1].received.clear();
+        let handle = pair.ends[0].handle;
+        if let Some(session) = handle.and_then(|handle| pair.ends[0].endpoint.session(handle)) {
+            advisor.observe(now, &session.stats(now));
+        }
+        now.since(begun) >= Duration::from_secs(seconds)
+    });
+    advisor
+}
+
+#[test]
+fn losses_of_the_wire_are_told_from_congestion() {
+    for (line, share) in [
+        ("rate=100Mbit/s,delay=50ms,loss=1%,buffer=1250kB", 0.01),
+        ("rate=20Mbit/s,delay=50ms,loss=0.5%,buffer=250kB", 0.005),
+    ] {
+        let advice = watched("cubic", line, 60, None).of_losses();
+        let Some(Advice::Losses { carried, sent, share: seen }) = advice else {
+            panic!("{line}: {advice:?}")
+        };
+        let most: f64 = if line.contains("100M") { 100e6 } else { 20e6 };
+        assert!(carried.as_f64() <= 1.02 * most && sent.as_f64() <= carried.as_f64() / 2.0, "{advice:?}");
+        assert!((seen / share - 1.0).abs() < 0.5, "{seen}");
+    }
+}
+
+#[test]
+fn nothing_is_said_of_queues_that_overflow() {
+    for line in [
+        // Of one product of rate and round trip, of a twentieth, and ones that are kept short.
+        "rate=20Mbit/s,delay=50ms,buffer=250kB",
+        "rate=20Mbit/s,delay=50ms,buffer=12kB",
+        "rate=20Mbit/s,delay=50ms,queue=codel,buffer=2000pkt",
+        "rate=20Mbit/s,delay=50ms,queue=pie,buffer=2000pkt",
+    ] {
+        for scheme in ["cubic", "newreno:ecn=false"] {
+            assert_eq!(watched(scheme, line, 40, None).of_losses(), None, "{scheme} {line}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_said_of_what_the_application_holds_back() {
+    // 0.4 Mbit/s with 0.5 % lost: cubic would bear 1.7.
+    let advisor = watched("cubic", "rate=100Mbit/s,delay=50ms,loss=0.5%,buffer=1250kB", 40, Some(5_000));
+    assert_eq!(advisor.of_losses(), None);
+}
+
+#[test]
+fn a_rate_above_the_paths_is_told_and_one_below_is_not() {
+    let line = "rate=20Mbit/s,delay=50ms,buffer=50kB";
+    let advice = watched("sstp:rate=40Mbit/s", line, 10, None).of_rate();
+    let Some(Advice::TooFast { carried, share, .. }) = advice else { panic!("{advice:?}") };
+    assert!((carried.as_f64() / 20e6 - 1.0).abs() < 0.2 && share > 0.1, "{advice:?}");
+    assert_eq!(watched("sstp:rate=18Mbit/s", line, 10, None).of_rate(), None);
+}
