@@ -1,9 +1,9 @@
-//! What would make a transfer faster, as far as its sender can be sure.
+//! Advice on how a transfer could be faster, as far as its sender can be sure.
 //!
 //! A sender that takes each loss for congestion sends no faster than losses let it (Mathis et al. 1997), also where they come
 //! from the wire. That is told from a queue that overflows by three signs, all of which must be there:
 //!
-//! - the round trip is as short as ever when packets are lost: there is no queue;
+//! - the round trip is hardly ever longer than the shortest, and no longer when packets are lost: there is no queue;
 //! - losses come as often when little is sent as when much is: they are not those of a limit that is reached;
 //! - the path has carried at least twice as much, in this connection.
 //!
@@ -52,6 +52,8 @@ const SHARES: [f64; 2] = [0.0003, 0.3];
 /// A round trip that is longer by more than this share of the shortest, or this, is one with a queue. CoDel keeps 5 ms.
 const QUEUE_SHARE: f64 = 0.03;
 const QUEUE_SECONDS: [f64; 2] = [0.001, 0.003];
+/// Late answers of hosts make a round trip seem longer, by so many times as much.
+const LATE: f64 = 3.0;
 /// The share of packets sent again from which on a rate that was told is too high.
 const TOO_MUCH: f64 = 0.1;
 
@@ -115,7 +117,7 @@ impl Advisor {
         });
     }
 
-    /// What would help a sender that takes losses for congestion, if anything is sure to.
+    /// The advice for a sender that takes losses for congestion, if it is sure.
     pub fn of_losses(&self) -> Option<Advice> {
         let looks = self.held()?;
         let sum = |looks: &[Look], of: &dyn Fn(&Look) -> f64| looks.iter().map(of).sum::<f64>();
@@ -126,7 +128,13 @@ impl Advisor {
             return None;
         }
         let short = self.short()?;
-        let is_empty = |look: &Look| look.queue.is_some_and(|queue| queue <= short);
+        let mut queues: Vec<f64> = looks.iter().filter_map(|look| look.queue).collect();
+        queues.sort_by(f64::total_cmp);
+        if queues.get(queues.len() / 2).is_none_or(|middle| *middle > short) {
+            return None;
+        }
+        // Hosts answer late, too, whatever is lost.
+        let is_empty = |look: &Look| look.queue.is_some_and(|queue| queue <= LATE * short);
         let unseen: Vec<Look> = looks.iter().copied().filter(is_empty).collect();
         if (lost(&unseen) as f64) < 0.9 * lost(&looks) as f64 {
             return None;
@@ -143,7 +151,7 @@ impl Advisor {
         is_worth_it.then(|| Advice::Losses { carried: rate(self.fastest), sent: rate(sent), share: all })
     }
 
-    /// What would help a sender that keeps to a rate that it was told, if anything is sure to: all of its time counts.
+    /// The advice for a sender that keeps to a rate that it was told, if it is sure. All of its time counts.
     pub fn of_rate(&self) -> Option<Advice> {
         let looks: Vec<_> = self.looks.iter().filter(|look| look.packets > 0).collect();
         let seconds: f64 = looks.iter().map(|look| look.seconds).sum();

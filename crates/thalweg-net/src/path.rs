@@ -61,7 +61,7 @@ pub enum Ask {
     GiveUp,
 }
 
-/// Whether data is sent that the network may mark.
+/// The sending of data that the network may mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marks {
     /// It is.

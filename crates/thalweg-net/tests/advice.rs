@@ -1,4 +1,4 @@
-//! What a sender can tell of its path, over whole connections in simulated time: when it is so, and never when it is not.
+//! The advice of senders, over whole connections in simulated time: when it is so, and never when it is not.
 
 mod pair;
 

@@ -86,7 +86,7 @@ fn receive_windows_grow_with_the_path() {
     assert!(grown < 5.5 && grown < fixed - 0.4, "{grown} {fixed}");
 }
 
-/// What one connection has more is not there for others, and all of them stay within what the endpoint has.
+/// Memory that one connection has more is not there for others, and all of them stay within what the endpoint has.
 #[test]
 fn windows_grow_within_the_memory_of_all() {
     let mut server = server_config();

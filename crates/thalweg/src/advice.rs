@@ -15,7 +15,7 @@ fn better(share: f64) -> (&'static str, &'static str) {
     if share < OF_THE_WIRE { ("bbr", "") } else { ("sscop-rate", "where nobody else needs the path, ") }
 }
 
-/// What the user of a sender by this scheme ought to know, if its sender is sure.
+/// The words for the user of a sender by this scheme, if its sender is sure of something.
 pub fn words(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
     let rate = |rate: Rate| output::rate(rate.as_f64());

@@ -9,7 +9,7 @@ use thalweg_proto::units::{Duration, Time};
 /// The window in round trips of what is taken.
 const ROUND_TRIPS: u64 = 4;
 
-/// What an application takes, round trip by round trip.
+/// The bytes that an application takes, round trip by round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Growth {
     since: Option<Time>,
