@@ -18,6 +18,7 @@ mod ends;
 mod engine;
 mod families;
 pub mod family;
+pub mod nearest;
 mod own;
 pub mod path;
 mod pdu;

@@ -1,6 +1,7 @@
 //! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
 
 use crate::describe::{Fault, Keys, Place};
+use crate::nearest::nearest;
 use crate::values::Values;
 use core::fmt;
 
@@ -44,7 +45,11 @@ impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { what, name, known } => {
-                write!(f, "there is no {what} `{name}`; there are {}", known.join(", "))
+                write!(f, "there is no {what} `{name}`; there are {}", known.join(", "))?;
+                match nearest(name, known.iter().copied()) {
+                    Some(meant) => write!(f, "; did you mean `{meant}`?"),
+                    None => Ok(()),
+                }
             }
             Self::Option { of, given, known } if known.is_empty() => {
                 write!(f, "`{given}` is no option of {of}, which has none")

@@ -10,7 +10,8 @@ use super::tree::{self, Table, Value};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog as catalog;
-use thalweg_catalog::{Fault, Key, Keys, Kind, Place, Values};
+use thalweg_catalog::text::read_options;
+use thalweg_catalog::{Fault, Key, Keys, Kind, Place, TextError, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The values that a table gives, with their places.
@@ -88,6 +89,28 @@ impl Given {
         }
         self.values.say(key.name, decoded);
         self.spans.insert(key.name, value.span);
+    }
+
+    /// Takes over what `options` of the scheme `of` say, as `KEY=VALUE,KEY=VALUE ...` that stands at `span`.
+    ///
+    /// # Errors
+    ///
+    /// The first option that there is not, that is given twice, or that cannot have its value.
+    pub fn change(&mut self, of: &'static str, options: &str, span: Span) -> Result<(), TextError> {
+        let keys = self.values.keys();
+        let said = read_options(of, keys, Place::Simulated, Some(options))?;
+        for (key, value) in said.said() {
+            // A key of a table that can be switched switches it on, as the table in a file does.
+            let table = key.name.split_once('.').and_then(|(table, _)| keys.find(table));
+            let switched = table.filter(|table| said.said_for(table.name).is_none());
+            let switched = switched.map(|table| (table, catalog::Value::Switch(true)));
+            for (key, value) in switched.into_iter().chain([(*key, *value)]) {
+                self.values.say(key.name, value);
+                self.spans.insert(key.name, span);
+                self.shared.remove(key.name);
+            }
+        }
+        Ok(())
     }
 
     /// Takes from `other` what this one does not give itself. A table of keys that can be switched is taken as a whole.

@@ -367,6 +367,28 @@ pub(super) fn name_fault(text: &str) -> Option<&'static str> {
     }
 }
 
+/// The reason for which a text is no name of a scheme: a name, or one with options, as in `cubic:beta=0.5`.
+pub(super) fn scheme_name_fault(text: &str) -> Option<&'static str> {
+    match split_options(text) {
+        Some(_) if text.chars().count() > LONGEST_OPTIONS => {
+            Some("a scheme with options has more than 256 characters")
+        }
+        Some(_) if text.chars().any(char::is_control) => Some("a scheme with options has control characters"),
+        Some((name, _)) => name_fault(name),
+        None => name_fault(text),
+    }
+}
+
+/// A scheme's name and its options, where a text has some.
+pub fn split_options(text: &str) -> Option<(&str, &str)> {
+    text.split_once(':')
+        .filter(|(_, options)| options.contains('='))
+        .map(|(name, options)| (name.trim(), options))
+}
+
+/// The longest name of a scheme with options.
+const LONGEST_OPTIONS: usize = 256;
+
 impl Decode for Name {
     fn expected() -> String {
         "a name".to_owned()

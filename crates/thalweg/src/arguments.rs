@@ -47,7 +47,7 @@ pub struct CompareArguments {
     /// The scenario file, or the name of a built-in scenario
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The schemes that all flows use in turn; differences are against the first
+    /// The schemes that all flows use in turn, with options ("cubic,cubic:beta=0.5"); differences are against the first
     #[arg(long, value_name = "A,B,..", value_delimiter = ',', required = true)]
     pub schemes: Vec<String>,
     /// Differences below this share of a value decide nothing ("2 %")

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, png, summary};
 use thalweg_report::report::{View, figure, report};
 use thalweg_report::results::{Document, Header, LEAST_RUNS, MARGIN, Scenario};
-use thalweg_scenario::{Loaded, is_random};
+use thalweg_scenario::{Diagnostic, Loaded, is_random};
 
 /// `thalweg run`.
 pub fn run(arguments: &RunArguments, console: &Console) -> Done {
@@ -37,15 +37,16 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let flows = compared_flows(&loaded);
     let mut seen = BTreeSet::new();
     let mut schemes = Vec::new();
-    for name in &arguments.schemes {
-        let name = name.trim();
-        if !seen.insert(name) {
+    for name in &typed(&arguments.schemes) {
+        if !seen.insert(name.clone()) {
             return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
         }
         // The sets given by the user come first, so that their numbers in messages are right.
         let mut sets = options.sets.clone();
         sets.extend(flows.iter().map(|flow| format!("flow.{flow}.scheme={name}")));
-        let loaded = source.load(&sets, &console.registry).map_err(|error| not_a_scheme(error, name))?;
+        let loaded = source
+            .load(&sets, &console.registry)
+            .map_err(|error| not_a_scheme(error, name, options.sets.len()))?;
         schemes.push(Scheme::new(Some(name), &loaded));
     }
     execute(&source, &loaded, schemes, arguments.margin, options, console)
@@ -63,17 +64,35 @@ fn compared_flows(loaded: &Loaded) -> Vec<usize> {
     if reliable.is_empty() { groups.map(|(_, position)| position).collect() } else { reliable }
 }
 
-/// A mistake in the name of a scheme is one of `--schemes`, not of the changes that stand for it.
-fn not_a_scheme(error: Error, name: &str) -> Error {
+/// The schemes, of what stands between commas: a scheme, or another option of the last one.
+fn typed(pieces: &[String]) -> Vec<String> {
+    let mut schemes: Vec<String> = Vec::new();
+    for piece in pieces.iter().map(|piece| piece.trim()) {
+        let is_option = piece.split(':').next().is_some_and(|start| start.contains('='));
+        match schemes.last_mut().filter(|scheme| is_option && scheme.contains(':')) {
+            Some(scheme) => *scheme = format!("{scheme},{piece}"),
+            None => schemes.push(piece.to_owned()),
+        }
+    }
+    schemes
+}
+
+/// A mistake in a scheme is one of `--schemes`, not of the changes that stand for it after `sets` others.
+fn not_a_scheme(error: Error, name: &str, sets: usize) -> Error {
     match error {
         Error::Scenario(diagnostics) => {
-            let of_name = diagnostics.iter().find(|diagnostic| diagnostic.file().starts_with("--set"));
-            match of_name.filter(|diagnostic| diagnostic.message.contains(name)) {
+            let number =
+                |file: &str| file.strip_prefix("--set ").and_then(|number| number.parse::<usize>().ok());
+            let is_own =
+                |diagnostic: &&Diagnostic| number(diagnostic.file()).is_some_and(|number| number > sets);
+            match diagnostics.iter().find(is_own) {
                 Some(diagnostic) => {
                     let said =
                         [Some(&diagnostic.message), diagnostic.label.as_ref(), diagnostic.help.as_ref()];
                     let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
-                    Error::Usage(format!("--schemes: {}", said.join("; ")))
+                    let of =
+                        if diagnostic.message.contains(name) { String::new() } else { format!("{name}: ") };
+                    Error::Usage(format!("--schemes: {of}{}", said.join("; ")))
                 }
                 None => Error::Scenario(diagnostics),
             }

@@ -232,6 +232,22 @@ fn a_comparison_runs_again_scheme_by_scheme() {
     assert!(prints(&place, &["rerun", "results"]).starts_with("Identical: 2 runs"));
 }
 
+/// Schemes with options are compared under the text that was typed, and run again from what is stored.
+#[test]
+fn schemes_are_compared_with_options() {
+    let place = place("options");
+    let schemes = "cubic,cubic:beta=0.4,fast-convergence=false,cubic:beta=0.7";
+    let call = ["compare", "two-flows", "--schemes", schemes, "--out", "results", "--json"];
+    let document: serde_json::Value = serde_json::from_str(&prints(&place, &with_short(&call))).unwrap();
+    let run = |number: usize| &document["schemes"][number]["runs"][0];
+    let name = |number: usize| document["schemes"][number]["scheme"].as_str().unwrap();
+    assert_eq!([0, 1, 2].map(name), ["cubic", "cubic:beta=0.4,fast-convergence=false", "cubic:beta=0.7"]);
+    // 0.7 is as usual (RFC 9438, section 4.6).
+    assert_eq!(run(0)["fingerprint"], run(2)["fingerprint"]);
+    assert_ne!(run(0)["fingerprint"], run(1)["fingerprint"]);
+    assert!(prints(&place, &["rerun", "results"]).starts_with("Identical: 3 runs"));
+}
+
 #[test]
 fn foreign_folders_are_left_alone() {
     let place = place("foreign");
@@ -250,6 +266,12 @@ fn wrong_calls_say_what_would_be_right() {
         (&["run", "dumbbell", "--jsn"], "--json"),
         (&["compare", "dumbbell", "--schemes", "newreno,cubik"], "cubic"),
         (&["compare", "dumbbell", "--schemes", "vegas,vegas"], "given twice"),
+        (
+            &["compare", "dumbbell", "--schemes", "vegas,cubic:beta=2"],
+            "cubic:beta=2: beta cannot be `2`: it lies above 0",
+        ),
+        (&["compare", "dumbbell", "--schemes", "cubic:beta=0.5,betta=1"], "did you mean `beta`?"),
+        (&["impair", "--listen", "[::1]:0", "--to", "[::1]:1", "--queue", "fifo"], "did you mean `fcfs`?"),
         (&["run", "dumbbell", "--pcap", "--pcap-at", "botleneck"], "did you mean `bottleneck`?"),
         (&["run", "dumbbell", "--set", "duration=2"], "has no unit"),
         (&["run", "dumbbell", "--seed", "18446744073709551615", "--reps", "2"], "too large"),

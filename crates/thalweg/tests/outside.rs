@@ -88,11 +88,12 @@ fn a_controller_of_ones_own_is_used_by_name() {
     assert!(schema.contains("Added in each round trip."), "the schema has its keys");
     // A loss costs it a quarter of its window, or nine tenths: what keeps more fills more of the line.
     let compare = |keeps: &str| {
-        let set = format!("scheme.aimd.decrease={keeps}");
-        let of = ["compare", "dumbbell", "--schemes", "cubic,aimd", "--set", "duration=20s", "--verify"];
-        let document = printed(&run("controller", &[&of[..], &["--set", &set, "--json"]].concat()));
+        let schemes = format!("cubic,aimd:decrease={keeps}");
+        let call =
+            ["compare", "dumbbell", "--schemes", &schemes, "--set", "duration=20s", "--verify", "--json"];
+        let document = printed(&run("controller", &call));
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();
-        assert_eq!(document["schemes"][1]["scheme"], "aimd");
+        assert_eq!(document["schemes"][1]["scheme"], format!("aimd:decrease={keeps}"));
         document["schemes"][1]["runs"][0]["totals"]["goodput_bps"].as_f64().unwrap()
     };
     let (kept, lost) = (compare("0.75"), compare("0.1"));

@@ -182,7 +182,7 @@ pub(super) fn wrapped(sentence: &str) -> String {
 /// The tables of means, in order: where transfers end, the time that they took comes first.
 const PLACES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
 /// Room for names of schemes within 100 columns.
-const NAME_COLUMNS: usize = 20;
+const NAME_COLUMNS: usize = 40;
 /// Room for a link's ends in a heading.
 const LINK_COLUMNS: usize = 30;
 /// Rows of the tables that have one for each group or link and scheme.

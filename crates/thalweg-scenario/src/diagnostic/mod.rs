@@ -1,11 +1,10 @@
 //! A fault of a scenario, or a remark on it, with its place: plain data, drawn by [`render`](Diagnostic::render).
 
-mod nearest;
 mod render;
 mod report;
 
-pub use nearest::{is_known_elsewhere, nearest};
 pub(crate) use report::Report;
+pub use thalweg_catalog::nearest::{is_known_elsewhere, nearest};
 
 use super::source::Source;
 use std::ops::Range;

@@ -44,7 +44,7 @@ impl Decode for Priority {
 table! {
     /// What every group of flows shares that does not say otherwise.
     FlowDefaults "flow defaults" {
-        /// The scheme: a built-in name, one of `[scheme.NAME]`, or a table with `base`.
+        /// The scheme: a built-in name or one of `[scheme.NAME]`, with options or without, or a table with `base`.
         scheme: SchemeRef = "scheme" or r#""cubic""#;
         /// What the application does.
         workload: Workload = "workload" or r#""bulk""#;

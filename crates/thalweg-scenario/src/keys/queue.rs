@@ -1,6 +1,7 @@
 //! Queues and how much they hold.
 
 use super::super::diagnostic::Report;
+use super::super::diagnostic::nearest;
 use super::super::given::Given;
 use super::super::quantity::Packets;
 use super::super::schema::{Definitions, TableDoc};
@@ -11,7 +12,7 @@ use super::feedback::FeedbackChoice;
 use serde_json::json;
 use std::str::FromStr;
 use std::sync::Arc;
-use thalweg_catalog::DisciplineDescription;
+use thalweg_catalog::{DisciplineDescription, Registry};
 use thalweg_proto::units::{Bytes, Duration, UnitError, split_number};
 
 /// The capacity of a queue: `625 pkt`, `64 KiB`, `1 bdp`, `50 ms` or `unlimited`.
@@ -225,6 +226,12 @@ impl Queue {
     }
 }
 
+/// The discipline whose name, or another's for it, stands where a capacity is expected.
+fn discipline_meant(text: &str, registry: &Registry) -> Option<&'static str> {
+    let is_name = !text.contains(|c: char| c.is_ascii_digit());
+    nearest(text, registry.disciplines().iter().map(|of| of.name)).filter(|_| is_name)
+}
+
 impl Decode for Queue {
     fn expected() -> String {
         format!("{}, or a table with `discipline`", Capacity::expected())
@@ -232,6 +239,20 @@ impl Decode for Queue {
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
             Kind::Table(_) => QueueTable::decode(value, report).map(|table| Self::Table(Box::new(table))),
+            Kind::String(text) if discipline_meant(text, report.registry()).is_some() => {
+                let meant = discipline_meant(text, report.registry()).unwrap_or_default();
+                let message = format!("expected {}, found \"{text}\"", Self::expected());
+                let draft = report.error("scenario.type", value.span, message);
+                let draft =
+                    if text == meant { draft } else { draft.label(format!("did you mean `{meant}`?")) };
+                draft.help(match meant {
+                    "fcfs" => "a capacity alone is first come, first served: queue = \"1 bdp\"".to_owned(),
+                    _ => format!(
+                        "a discipline has a table: {{ discipline = \"{meant}\", capacity = \"1 bdp\" }}"
+                    ),
+                });
+                None
+            }
             Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
                 Capacity::decode(value, report).map(Self::Capacity)
             }

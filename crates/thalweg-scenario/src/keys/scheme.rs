@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Report;
 use super::super::given::Given;
-use super::super::quantity::{Name, name_fault};
+use super::super::quantity::{Name, scheme_name_fault};
 use super::super::schema::{Definitions, TableDoc};
 use super::super::table::{At, Decode, Field, as_table, decode_tag, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -92,7 +92,7 @@ impl Decode for Schemes {
         };
         let mut schemes = Vec::with_capacity(table.entries.len());
         for (key, value) in &table.entries {
-            if let Some(fault) = name_fault(&key.name) {
+            if let Some(fault) = scheme_name_fault(&key.name) {
                 report.error("scenario.name", key.span, fault);
                 continue;
             }
@@ -140,7 +140,7 @@ fn decode_scheme(
 /// A flow's scheme: a name, or a table of its own.
 #[derive(Clone, Debug)]
 pub enum SchemeRef {
-    /// A built-in scheme or one of `[scheme.NAME]`.
+    /// A built-in scheme or one of `[scheme.NAME]`, perhaps with options: `cubic:beta=0.5`.
     Name(Name),
     /// A table, under the name that it gives or else its base's.
     Table(Name, SchemeTable),
@@ -148,14 +148,14 @@ pub enum SchemeRef {
 
 impl Decode for SchemeRef {
     fn expected() -> String {
-        "the name of a scheme, or a table with `base`".to_owned()
+        "the name of a scheme, perhaps with options (\"cubic:beta=0.5\"), or a table with `base`".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(_) => Name::decode(value, report).map(Self::Name),
+            Kind::String(_) => scheme_name(value, report).map(Self::Name),
             Kind::Table(table) => {
                 let name = match table.get("name").or_else(|| table.get("base")) {
-                    Some(name) => Name::decode(name, report)?,
+                    Some(name) => scheme_name(name, report)?,
                     None => Name(String::new()), // Then it has no base either, which is told below.
                 };
                 let scheme = decode_scheme(value, None, &["name"], report)?;
@@ -169,11 +169,21 @@ impl Decode for SchemeRef {
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let name = Name::schema(definitions);
+        let with_options = json!({ "type": "string", "maxLength": 256, "pattern": "^[^:]+:[^=]+=" });
         // A table in place may have a name beside its parameters.
         let table = SchemeTable::schema(definitions);
         let named = definitions.with_name("inline scheme", "scheme");
-        json!({ "anyOf": [name, table, named] })
+        json!({ "anyOf": [name, with_options, table, named] })
     }
+}
+
+fn scheme_name(value: &Value, report: &mut Report) -> Option<Name> {
+    let text = String::decode(value, report)?;
+    if let Some(fault) = scheme_name_fault(&text) {
+        report.error("scenario.name", value.span, fault);
+        return None;
+    }
+    Some(Name(text))
 }
 
 /// One of a few words.

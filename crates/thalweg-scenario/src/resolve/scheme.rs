@@ -4,11 +4,12 @@ use super::super::diagnostic::Report;
 use super::super::given::Given;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path::Paths;
+use super::super::quantity::split_options;
 use super::super::source::Span;
 use super::super::table::At;
 use super::Resolver;
 use std::sync::Arc;
-use thalweg_catalog::{Ends, PathHints, SchemeDescription, Values};
+use thalweg_catalog::{Ends, PathHints, SchemeDescription, TextError, Values};
 use thalweg_sim::spec::{Spec, TransportSpec};
 
 /// A scheme that depends on the path of its group.
@@ -26,28 +27,60 @@ impl Resolver<'_> {
     pub(super) fn transport(&mut self, scheme: &At<SchemeRef>, document: &Document) -> Option<TransportSpec> {
         let (name, table, span) = match &scheme.value {
             SchemeRef::Name(name) => {
-                let name = name.0.clone();
-                self.used_schemes.insert(name.clone());
-                if let Some(transport) = self.transports.get(&name) {
+                if let Some(transport) = self.transports.get(&name.0) {
                     return Some(transport.clone());
                 }
-                match self.schemes.get(&name) {
-                    Some(Some(table)) => (name, table.value.clone(), table.span),
-                    Some(None) => return None, // Wrong, and said so.
-                    None => match self.report.registry().scheme(&name) {
-                        Some(description) => (name, SchemeTable::builtin(description), scheme.span),
-                        None => {
-                            self.no_scheme(&name, scheme.span);
-                            return None;
-                        }
-                    },
-                }
+                let options = split_options(&name.0).filter(|_| !self.schemes.contains_key(&name.0));
+                let (table, span) = match options {
+                    Some((base, options)) => (self.with_options(base, options, scheme.span)?, scheme.span),
+                    None => self.named(&name.0, scheme.span)?,
+                };
+                (name.0.clone(), table, span)
             }
             SchemeRef::Table(name, table) => (name.0.clone(), table.clone(), scheme.span),
         };
         let shared = document.defaults.as_ref().and_then(|defaults| defaults.scheme.as_ref());
         let is_named = matches!(scheme.value, SchemeRef::Name(_));
         self.build(name, is_named, table, shared.map(|at| &at.value), span)
+    }
+
+    /// The scheme of that name, and where it is described.
+    fn named(&mut self, name: &str, span: Span) -> Option<(SchemeTable, Span)> {
+        self.used_schemes.insert(name.to_owned());
+        match self.schemes.get(name) {
+            Some(Some(table)) => Some((table.value.clone(), table.span)),
+            Some(None) => None, // Wrong, and said so.
+            None => match self.report.registry().scheme(name) {
+                Some(description) => Some((SchemeTable::builtin(description), span)),
+                None => {
+                    self.no_scheme(name, span);
+                    None
+                }
+            },
+        }
+    }
+
+    /// The same with options, which count for more than what is said elsewhere.
+    fn with_options(&mut self, name: &str, options: &str, span: Span) -> Option<SchemeTable> {
+        let (mut table, _) = self.named(name, span)?;
+        let Err(error) = table.given.change(table.description.name, options, span) else {
+            return Some(table);
+        };
+        let what = error.to_string();
+        match &error {
+            TextError::Option { of, given, known } => {
+                let what = format!("{of} has no option `{given}`");
+                let draft = self.report.error("scenario.unknown-key", span, what);
+                draft.names(given, known.iter().copied());
+            }
+            TextError::Twice(_) => {
+                self.report.error("scenario.duplicate", span, what);
+            }
+            _ => {
+                self.report.error("scenario.range", span, what);
+            }
+        }
+        None
     }
 
     fn no_scheme(&mut self, name: &str, span: Span) {
