@@ -32,9 +32,9 @@ impl fmt::Debug for DisciplineDescription {
 
 impl DisciplineDescription {
     /// The description of the discipline with the configuration `C`, of which no two values depend on each other.
-    pub const fn new<C: Configure + Bound>(name: &'static str, about: &'static str, keys: Keys) -> Self {
+    pub const fn new<C: Configure + Bound>(about: &'static str, keys: Keys) -> Self {
         Self {
-            name,
+            name: C::NAME,
             about,
             keys,
             capacity: "How much it holds, without the packet in service.",

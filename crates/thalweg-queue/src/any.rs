@@ -1,7 +1,7 @@
 //! One type for every discipline.
 
-use crate::configure::Queue;
-use crate::{Discipline, DisciplineSpec, Dropped, Entry, Fcfs};
+use crate::configure::Made;
+use crate::{Breach, Discipline, DisciplineSpec, Dropped, Entry};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Rate, Time};
 
@@ -10,21 +10,16 @@ use thalweg_proto::units::{Rate, Time};
 /// Only [`Fcfs`] stands in the value itself and is called without dynamic dispatch: it is what most queues of a large
 /// network are, and mostly they are empty. Another is boxed, so that it does not make every queue larger.
 #[derive(Debug)]
-pub struct Any(Kind);
-
-#[derive(Debug)]
-enum Kind {
-    Fcfs(Fcfs),
-    Other(Box<dyn Queue>),
-}
+pub struct Any(Made);
 
 /// Calls a method of the discipline, whichever it is. First come, first served stands in the caller, as most queues are
 /// that; the others stay out of its way.
 macro_rules! each {
     ($any:expr, $queue:ident => $call:expr) => {
         match $any {
-            Kind::Fcfs($queue) => $call,
-            Kind::Other($queue) => $call,
+            Made::Fcfs($queue) => $call,
+            Made::Other($queue) => $call,
+            Made::Foreign($queue) => $call,
         }
     };
 }
@@ -36,10 +31,16 @@ impl Any {
     /// are part of what makes a run repeatable: `random-drop`, `sfq`, `drr` (where flows are hashed), `red`, `fq-codel`,
     /// `pie`.
     pub fn new(spec: &DisciplineSpec, mut stream: impl FnMut(&'static str) -> Stream) -> Self {
-        Self(match spec.make(&mut stream) {
-            Ok(fcfs) => Kind::Fcfs(fcfs),
-            Err(other) => Kind::Other(other),
-        })
+        Self(spec.make(&mut stream))
+    }
+
+    /// The first fault of a discipline of another crate, which does no more since. Whoever drives a queue asks after each call.
+    #[inline]
+    pub fn breach(&self) -> Option<Breach> {
+        match &self.0 {
+            Made::Foreign(guarded) => guarded.breach(),
+            Made::Fcfs(_) | Made::Other(_) => None,
+        }
     }
 }
 

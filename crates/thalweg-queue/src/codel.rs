@@ -193,6 +193,7 @@ impl Control {
 
 impl Configure for CoDelConfig {
     type Queue = CoDel;
+    const NAME: &'static str = "codel";
 
     fn check(&self) -> Result<(), SpecError> {
         above_zero("interval", self.interval.as_secs_f64())

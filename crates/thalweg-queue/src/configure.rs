@@ -1,7 +1,8 @@
 //! Disciplines as plain data: a limit and a configuration, of this crate or another.
 
+use crate::guarded::Guarded;
 use crate::{Discipline, Fcfs, Limit, SpecError};
-use core::any::Any;
+use core::any::{Any, type_name};
 use core::fmt::Debug;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
@@ -14,6 +15,9 @@ pub type Streams<'a> = &'a mut dyn FnMut(&'static str) -> Stream;
 pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The discipline.
     type Queue: Discipline + Debug + Send + 'static;
+
+    /// The name, in errors and in scenario files.
+    const NAME: &'static str;
 
     /// Checks that a queue can be made of the configuration. Any limit will do, be it zero, which holds nothing.
     ///
@@ -55,7 +59,7 @@ impl Traits {
 }
 
 /// [`Configure`] without its types.
-trait Configured: Any + Debug + Send + Sync {
+pub(crate) trait Configured: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue>;
     fn words(&self) -> String;
@@ -86,11 +90,25 @@ pub(crate) trait Queue: Discipline + Debug + Send {}
 
 impl<D: Discipline + Debug + Send> Queue for D {}
 
+/// A queue that was made.
+#[derive(Debug)]
+pub(crate) enum Made {
+    /// First come, first served.
+    Fcfs(Fcfs),
+    /// Another of this crate.
+    Other(Box<dyn Queue>),
+    /// One of another crate.
+    Foreign(Box<Guarded>),
+}
+
 /// A queue discipline with its parameters.
 #[derive(Clone, Debug)]
 pub struct DisciplineSpec {
     limit: Limit,
     traits: Traits,
+    name: &'static str,
+    /// It is of another crate, and so not trusted.
+    is_foreign: bool,
     config: Arc<dyn Configured>,
 }
 
@@ -103,7 +121,10 @@ impl PartialEq for DisciplineSpec {
 impl DisciplineSpec {
     /// The discipline of `config` that holds `limit`.
     pub fn new<C: Configure>(limit: Limit, config: C) -> Self {
-        Self { limit, traits: config.traits(), config: Arc::new(config) }
+        // A name of a type that were told otherwise would cost a discipline of this crate some time, and nothing else.
+        let of_crate = module_path!().split_once("::").map_or("", |(name, _)| name);
+        let is_foreign = !type_name::<C>().starts_with(of_crate);
+        Self { limit, traits: config.traits(), name: C::NAME, is_foreign, config: Arc::new(config) }
     }
 
     /// First come, first served.
@@ -166,10 +187,13 @@ impl DisciplineSpec {
     }
 
     /// The queue, empty. First come, first served has no state but its packets, and so needs no configuration.
-    pub(crate) fn make(&self, streams: Streams<'_>) -> Result<Fcfs, Box<dyn Queue>> {
+    pub(crate) fn make(&self, streams: Streams<'_>) -> Made {
         match self.config::<crate::FcfsConfig>() {
-            Some(_) => Ok(Fcfs::new(self.limit)),
-            None => Err(self.config.make(self.limit, streams)),
+            Some(_) => Made::Fcfs(Fcfs::new(self.limit)),
+            None if self.is_foreign => {
+                Made::Foreign(Box::new(Guarded::new(self.name, &*self.config, self.limit, streams)))
+            }
+            None => Made::Other(self.config.make(self.limit, streams)),
         }
     }
 }

@@ -53,14 +53,15 @@ pub struct Dropped {
 /// A queue discipline: what is kept, in which order it leaves, what is dropped or marked.
 ///
 /// A discipline is passive: it is asked when a packet arrives and when the line is free, and has no timers of its
-/// own. Every entry that goes in comes out exactly once, either from [`dequeue`](Discipline::dequeue) or in
-/// `dropped`.
+/// own. Every entry that goes in comes out exactly once, with its number and size, either from
+/// [`dequeue`](Discipline::dequeue) or in `dropped`. Disciplines of other crates are held to that: one that breaks it ends the
+/// simulated run, by name ([`BreachKind`](crate::BreachKind)).
 pub trait Discipline {
     /// A packet arrives at `now`. Whatever is dropped, be it the arrival or a packet stored earlier, is appended to
     /// `dropped`.
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>);
 
-    /// The line is free at `now`: the packet to send next. Packets dropped on this occasion are appended to `dropped`.
+    /// The line is free at `now`: the packet to send next, `None` only where none waits. Packets dropped on this occasion are appended to `dropped`.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry>;
 
     /// The packet that the next [`dequeue`](Discipline::dequeue) is likely to give, where that is cheap to tell: a hint

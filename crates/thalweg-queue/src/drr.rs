@@ -170,6 +170,7 @@ impl Discipline for Drr {
 
 impl Configure for DrrConfig {
     type Queue = Drr;
+    const NAME: &'static str = "drr";
 
     fn check(&self) -> Result<(), SpecError> {
         above_zero("quantum", self.quantum.get() as f64)?;

@@ -196,6 +196,7 @@ mod tests;
 
 impl Configure for FairQueueingConfig {
     type Queue = FairQueueing;
+    const NAME: &'static str = "fq";
 
     fn check(&self) -> Result<(), SpecError> {
         self.mark_above.map_or(Ok(()), |share| above_zero("mark_above", share))

@@ -117,6 +117,7 @@ impl Discipline for Fcfs {
 
 impl Configure for FcfsConfig {
     type Queue = Fcfs;
+    const NAME: &'static str = "fcfs";
 
     fn make(&self, limit: Limit, _: Streams<'_>) -> Fcfs {
         Fcfs::new(limit)

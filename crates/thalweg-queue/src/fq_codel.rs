@@ -204,6 +204,7 @@ const MAX_FLOWS: u32 = 65_536;
 
 impl Configure for FqCoDelConfig {
     type Queue = FqCoDel;
+    const NAME: &'static str = "fq-codel";
 
     fn check(&self) -> Result<(), SpecError> {
         Configure::check(&self.codel)?;

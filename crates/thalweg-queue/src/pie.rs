@@ -202,6 +202,7 @@ impl Discipline for Pie {
 
 impl Configure for PieConfig {
     type Queue = Pie;
+    const NAME: &'static str = "pie";
 
     fn check(&self) -> Result<(), SpecError> {
         above_zero("update", self.update.as_secs_f64())?;

@@ -97,6 +97,7 @@ impl Discipline for Priority {
 
 impl Configure for PriorityConfig {
     type Queue = Priority;
+    const NAME: &'static str = "priority";
 
     fn make(&self, limit: Limit, _: Streams<'_>) -> Priority {
         Priority::new(limit, *self)

@@ -80,6 +80,7 @@ impl Discipline for RandomDrop {
 
 impl Configure for RandomDropConfig {
     type Queue = RandomDrop;
+    const NAME: &'static str = "random-drop";
 
     fn make(&self, limit: Limit, streams: Streams<'_>) -> RandomDrop {
         RandomDrop::new(limit, streams("random-drop"))

@@ -203,6 +203,7 @@ impl Discipline for Red {
 
 impl Configure for RedConfig {
     type Queue = Red;
+    const NAME: &'static str = "red";
 
     fn check(&self) -> Result<(), SpecError> {
         if !(self.min_threshold >= 0.0 && self.max_threshold > self.min_threshold)

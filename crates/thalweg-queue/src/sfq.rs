@@ -160,6 +160,7 @@ impl Discipline for Sfq {
 
 impl Configure for SfqConfig {
     type Queue = Sfq;
+    const NAME: &'static str = "sfq";
 
     fn check(&self) -> Result<(), SpecError> {
         let period = self.perturbation.unwrap_or(Duration::MAX);

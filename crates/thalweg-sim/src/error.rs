@@ -66,6 +66,15 @@ pub enum SpecError {
         /// The part at fault and what it did.
         breach: Breach,
     },
+    /// A discipline that is not of this project broke its contract while the simulation ran.
+    Discipline {
+        /// The link, and the nodes that it leads from and to.
+        of: String,
+        /// The simulated time.
+        at: Time,
+        /// The discipline at fault and what it did.
+        breach: thalweg_queue::Breach,
+    },
 }
 
 impl fmt::Display for SpecError {
@@ -87,6 +96,7 @@ impl fmt::Display for SpecError {
             Self::Breach { of, at, breach } => {
                 write!(f, "`{of}` at {at}: {breach}")
             }
+            Self::Discipline { of, at, breach } => write!(f, "`{of}` at {at}: {breach}"),
             Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
         }
     }

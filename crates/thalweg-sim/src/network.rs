@@ -1,6 +1,7 @@
 //! Packets on their way: transmitters, queues, wires.
 
 use crate::endpoint::EndpointId;
+use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Kind};
 use crate::feedback::MessageWays;
 use crate::names::Names;
@@ -11,7 +12,7 @@ use crate::tracing::Tracing;
 use crate::transmitter::{Extra, Station, Transmitter, Wait, Waiting};
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::{Discipline, DropReason, Dropped, Entry};
+use thalweg_queue::{Breach, Discipline, DropReason, Dropped, Entry};
 
 /// The hop after the last: the packet's endpoint.
 pub(crate) const END: u32 = u32::MAX;
@@ -229,10 +230,26 @@ impl<T: Tracing> EventLoop<T> {
         let stream = |purpose| names.stream(purpose, link);
         let waiting = network.stations[station].waiting(spec, names.is_link(link), stream);
         waiting.discipline.enqueue(now, entry, &mut network.dropped);
+        let breach = waiting.discipline.breach();
         if waits {
             waiting.observe(now);
             self.expect_service(link);
         }
+        if let Some(breach) = breach {
+            self.end_for_discipline(link, breach);
+        }
+    }
+
+    /// A discipline that is not of this project broke its contract: what the run would go on to measure is nothing that
+    /// anybody meant.
+    #[cold]
+    fn end_for_discipline(&mut self, link: u32, breach: Breach) {
+        let of = match self.network.names.links.get(link as usize) {
+            Some((name, from, to)) => format!("{name}: {from} -> {to}"),
+            None => "access".to_owned(),
+        };
+        self.error.get_or_insert_with(|| Box::new(SpecError::Discipline { of, at: self.now, breach }));
+        self.finished = true;
     }
 
     /// A queue has changed: does away with what it dropped.
@@ -288,6 +305,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(waiting) = self.network.stations[station].queue.as_mut() else { return (None, 0) };
         let entry = waiting.discipline.dequeue(now, &mut self.network.dropped);
         let left = waiting.discipline.packets();
+        let breach = waiting.discipline.breach();
         waiting.observe(now);
         if let Some(entry) = entry {
             if entry.marked {
@@ -298,6 +316,9 @@ impl<T: Tracing> EventLoop<T> {
                 // By the time of its service it will be in the cache.
                 self.network.packets.expect(next.packet);
             }
+        }
+        if let Some(breach) = breach {
+            self.end_for_discipline(link, breach);
         }
         (entry, left)
     }

@@ -70,6 +70,7 @@ impl Discipline for NewestFirst {
 
 impl Configure for NewestFirstConfig {
     type Queue = NewestFirst;
+    const NAME: &'static str = "newest-first";
 
     fn make(&self, limit: Limit, _streams: Streams<'_>) -> NewestFirst {
         NewestFirst { queue: VecDeque::new(), bytes: 0, limit, patience: self.patience }
@@ -101,7 +102,6 @@ const KEYS: &[Key] = &[key(
 bind!(NewestFirstConfig { patience: "patience" });
 
 static NEWEST_FIRST: DisciplineDescription = DisciplineDescription::new::<NewestFirstConfig>(
-    "newest-first",
     "The packet that came last leaves first; those that have waited too long are dropped.",
     Keys::own(KEYS),
 );

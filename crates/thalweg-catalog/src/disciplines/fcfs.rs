@@ -4,9 +4,7 @@ use crate::{DisciplineDescription, Keys, bind};
 use thalweg_queue::FcfsConfig;
 
 /// First come, first served.
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FcfsConfig>(
-    "fcfs",
-    "A queue that serves first come first served and drops what finds no room.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FcfsConfig>("A queue that serves first come first served and drops what finds no room.",
     Keys::own(&[]),
 );
 

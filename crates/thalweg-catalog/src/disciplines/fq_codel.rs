@@ -6,9 +6,7 @@ use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
 use thalweg_queue::{CoDelConfig, FqCoDelConfig};
 
 /// FQ-CoDel (RFC 8290).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoDelConfig>(
-    "fq-codel",
-    "FQ-CoDel (RFC 8290): flows are hashed to queues that send equal bytes in turn, new ones first, each kept short by \
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoDelConfig>("FQ-CoDel (RFC 8290): flows are hashed to queues that send equal bytes in turn, new ones first, each kept short by \
      CoDel.",
     Keys { own: KEYS, shared: &[CODEL_KEYS], usual: &[] },
 )

@@ -6,9 +6,7 @@ use thalweg_proto::units::Bytes;
 use thalweg_queue::{RedConfig, RedUnit};
 
 /// Random Early Detection (Floyd and Jacobson 1993).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RedConfig>(
-    "red",
-    "Random Early Detection (Floyd and Jacobson 1993): arrivals are dropped at random, the more likely the longer the \
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RedConfig>("Random Early Detection (Floyd and Jacobson 1993): arrivals are dropped at random, the more likely the longer the \
      queue has been on average.",
     Keys::own(KEYS),
 )

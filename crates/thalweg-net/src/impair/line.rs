@@ -4,7 +4,7 @@ use super::DirectionSpec;
 use std::collections::BTreeMap;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
-use thalweg_queue::{Any, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment};
+use thalweg_queue::{Any, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment};
 
 /// A datagram on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +90,11 @@ pub struct Line {
 const MEMORY: usize = 512 << 20;
 
 impl Line {
+    /// The first fault of a discipline of another crate.
+    pub fn breach(&self) -> Option<Breach> {
+        self.queue.breach()
+    }
+
     /// An empty line. `direction` names its random streams, under `seed`.
     pub fn new(spec: &DirectionSpec, seed: u64, direction: u64) -> Self {
         let stream = |purpose: &'static str| Stream::new(seed, purpose, direction);

@@ -144,6 +144,9 @@ impl Relay {
             self.forward(now);
             self.wait(end)?;
             self.receive()?;
+            if let Some(breach) = [&self.up, &self.down].into_iter().find_map(Line::breach) {
+                return Err(io::Error::other(breach.to_string()));
+            }
         }
     }
 

@@ -1,0 +1,305 @@
+//! Disciplines of other crates, held to the contract of [`Discipline`].
+//!
+//! They are not trusted: what goes in and comes out is counted beside them. One that loses count, gives out what it does not
+//! hold, keeps packets from a line that is free, or panics does no more from then on, and whoever drives it is
+//! [told](crate::Any::breach). Disciplines of this crate have tests for that, and pay nothing.
+
+use crate::configure::{Configured, Queue};
+use crate::{Discipline, DropReason, Dropped, Entry, Limit, Streams};
+use core::fmt;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use thalweg_proto::units::{Rate, Time};
+
+/// A fault of a discipline from elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Breach {
+    /// The name of the discipline.
+    pub by: &'static str,
+    /// The kind of fault.
+    pub kind: BreachKind,
+}
+
+/// A way to break the contract of [`Discipline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreachKind {
+    /// It panicked.
+    Panicked,
+    /// It tells of a number of packets that is not the number of those that wait.
+    Packets {
+        /// The number that it tells of.
+        told: u64,
+        /// The number of those that came and neither left nor were dropped.
+        held: u64,
+    },
+    /// The same of bytes.
+    Bytes {
+        /// The number that it tells of.
+        told: u64,
+        /// The size of the packets that came and neither left nor were dropped.
+        held: u64,
+    },
+    /// It let go or dropped a packet that it does not hold: one that never came, or went before.
+    Stranger,
+    /// It let go or dropped a packet with another size than that with which it came.
+    Resized,
+    /// It gave no packet to a line that was free, although some wait.
+    Withheld {
+        /// The number of packets that wait.
+        held: u64,
+    },
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the discipline `{}` ", self.by)?;
+        match self.kind {
+            BreachKind::Panicked => f.write_str("panicked"),
+            BreachKind::Packets { told, held } => write!(f, "tells of {told} packets where {held} wait"),
+            BreachKind::Bytes { told, held } => write!(f, "tells of {told} bytes where {held} wait"),
+            BreachKind::Stranger => f.write_str("gave out a packet that it does not hold"),
+            BreachKind::Resized => f.write_str("gave out a packet with another size"),
+            BreachKind::Withheld { held } => write!(f, "gave no packet to a free line although {held} wait"),
+        }
+    }
+}
+
+/// A discipline that may do anything.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    /// `None` where none could be made.
+    inner: Option<Box<dyn Queue>>,
+    by: &'static str,
+    /// The sizes of the packets that wait.
+    held: BTreeMap<u32, u32>,
+    bytes: u64,
+    breach: Option<Breach>,
+}
+
+impl Guarded {
+    /// The discipline of `config`, which is called `by`.
+    pub fn new(by: &'static str, config: &dyn Configured, limit: Limit, streams: Streams<'_>) -> Self {
+        let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
+        let mut guarded = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, breach: None };
+        if guarded.inner.is_none() {
+            guarded.fail(BreachKind::Panicked);
+        }
+        guarded
+    }
+
+    /// The first fault.
+    pub const fn breach(&self) -> Option<Breach> {
+        self.breach
+    }
+
+    fn fail(&mut self, kind: BreachKind) {
+        self.breach = self.breach.or(Some(Breach { by: self.by, kind }));
+    }
+
+    /// Does something with the discipline, unless it broke its contract before.
+    fn guard<R>(&mut self, act: impl FnOnce(&mut dyn Queue) -> R) -> Option<R> {
+        let inner = self.inner.as_mut().filter(|_| self.breach.is_none())?;
+        let done = catch_unwind(AssertUnwindSafe(|| act(&mut **inner))).ok();
+        if done.is_none() {
+            self.fail(BreachKind::Panicked);
+        }
+        done
+    }
+
+    /// A packet is not held any more.
+    fn release(&mut self, entry: &Entry) {
+        match self.held.remove(&entry.packet) {
+            None => self.fail(BreachKind::Stranger),
+            Some(size) if size != entry.size => self.fail(BreachKind::Resized),
+            Some(size) => self.bytes -= u64::from(size),
+        }
+    }
+
+    /// Compares what the discipline tells with what it holds.
+    fn look(&mut self) {
+        let Some((packets, bytes)) = self.guard(|queue| (queue.packets(), queue.bytes())) else { return };
+        let held = self.held.len() as u64;
+        if packets != held {
+            self.fail(BreachKind::Packets { told: packets, held });
+        } else if bytes != self.bytes {
+            self.fail(BreachKind::Bytes { told: bytes, held: self.bytes });
+        }
+    }
+
+    /// Looks at what has been dropped since there were `before`. What is told of by one that broke its contract counts for
+    /// nothing.
+    fn account(&mut self, dropped: &mut Vec<Dropped>, before: usize) {
+        for victim in dropped.iter().skip(before) {
+            self.release(&victim.entry);
+        }
+        self.look();
+        if self.breach.is_some() {
+            dropped.truncate(before);
+        }
+    }
+}
+
+impl Discipline for Guarded {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        let before = dropped.len();
+        self.held.insert(entry.packet, entry.size);
+        self.bytes += u64::from(entry.size);
+        let _ = self.guard(|queue| queue.enqueue(now, entry, dropped));
+        self.account(dropped, before);
+        if self.breach.is_some() {
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        let before = dropped.len();
+        let entry = self.guard(|queue| queue.dequeue(now, dropped)).flatten();
+        if let Some(entry) = &entry {
+            self.release(entry);
+        }
+        self.account(dropped, before);
+        if entry.is_none() && !self.held.is_empty() {
+            self.fail(BreachKind::Withheld { held: self.held.len() as u64 });
+        }
+        entry.filter(|_| self.breach.is_none())
+    }
+
+    fn packets(&self) -> u64 {
+        self.held.len() as u64
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        let _ = self.guard(|queue| queue.set_rate(rate));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that each breach is found when it happens and told by name, and that a sound discipline is left alone.
+    use super::*;
+    use crate::testing::ordinary;
+    use crate::{Configure, SpecError, Traits};
+    use std::collections::VecDeque;
+    use thalweg_proto::random::Stream;
+
+    /// What a discipline does wrong, once it has taken three packets.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Wrong {
+        Nothing,
+        Count,
+        Bytes,
+        Twice,
+        Forged,
+        Resized,
+        Withheld,
+        DropsAStranger,
+        Panics,
+        CannotBeMade,
+    }
+
+    #[derive(Debug)]
+    struct Line {
+        queue: VecDeque<Entry>,
+        taken: u32,
+        wrong: Wrong,
+    }
+
+    impl Line {
+        fn is_wrong(&self, how: Wrong) -> bool {
+            self.wrong == how && self.taken >= 3
+        }
+    }
+
+    impl Discipline for Line {
+        fn enqueue(&mut self, _: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+            self.taken += 1;
+            self.queue.push_back(entry);
+            if self.is_wrong(Wrong::DropsAStranger) {
+                dropped.push(Dropped { entry: Entry { packet: 77, ..entry }, reason: DropReason::Early });
+            }
+            assert!(!self.is_wrong(Wrong::Panics), "a test's discipline");
+        }
+        fn dequeue(&mut self, _: Time, _: &mut Vec<Dropped>) -> Option<Entry> {
+            let first = if self.is_wrong(Wrong::Withheld) { None } else { self.queue.pop_front() }?;
+            match self.wrong {
+                Wrong::Forged => Some(Entry { packet: 99, ..first }),
+                Wrong::Resized => Some(Entry { size: first.size + 1, ..first }),
+                Wrong::Twice => {
+                    self.queue.push_front(first);
+                    Some(first)
+                }
+                _ => Some(first),
+            }
+        }
+        fn packets(&self) -> u64 {
+            self.queue.len() as u64 + u64::from(self.is_wrong(Wrong::Count))
+        }
+        fn bytes(&self) -> u64 {
+            let bytes: u64 = self.queue.iter().map(|entry| u64::from(entry.size)).sum();
+            bytes - u64::from(self.is_wrong(Wrong::Bytes))
+        }
+    }
+
+    impl Configure for Wrong {
+        type Queue = Line;
+        const NAME: &'static str = "mine";
+        fn check(&self) -> Result<(), SpecError> {
+            Ok(())
+        }
+        fn make(&self, _: Limit, _: Streams<'_>) -> Line {
+            assert!(*self != Self::CannotBeMade, "a test's discipline");
+            Line { queue: VecDeque::new(), taken: 0, wrong: *self }
+        }
+        fn traits(&self) -> Traits {
+            Traits::RANDOM_EARLY_DETECTION
+        }
+        fn words(&self) -> String {
+            "mine".to_owned()
+        }
+    }
+
+    /// Three packets of 1000 bytes come and one leaves. What is wrong is told, after so many of these four steps.
+    #[test]
+    fn each_breach_is_told_when_it_happens() {
+        for (wrong, after, what) in [
+            (Wrong::Nothing, 9, ""),
+            (Wrong::Count, 3, "tells of 4 packets where 3 wait"),
+            (Wrong::Bytes, 3, "tells of 2999 bytes where 3000 wait"),
+            (Wrong::Twice, 4, "tells of 3 packets where 2 wait"),
+            (Wrong::Forged, 4, "gave out a packet that it does not hold"),
+            (Wrong::Resized, 4, "gave out a packet with another size"),
+            (Wrong::Withheld, 4, "gave no packet to a free line although 3 wait"),
+            (Wrong::DropsAStranger, 3, "gave out a packet that it does not hold"),
+            (Wrong::Panics, 3, "panicked"),
+            (Wrong::CannotBeMade, 0, "panicked"),
+        ] {
+            let mut streams = |purpose| Stream::new(1, purpose, 0);
+            let mut queue = Guarded::new("mine", &wrong, Limit::Unlimited, &mut streams);
+            let (mut dropped, mut found, mut left) = (Vec::new(), None, None);
+            for step in 0..5 {
+                if queue.breach().is_some() {
+                    found.get_or_insert(step);
+                }
+                match step {
+                    0..3 => {
+                        let entry = Entry { packet: step, size: 1000, ..ordinary(0) };
+                        queue.enqueue(Time::ZERO, entry, &mut dropped);
+                    }
+                    3 => left = queue.dequeue(Time::ZERO, &mut dropped),
+                    _ => {}
+                }
+            }
+            let told = queue.breach().map(|breach| breach.to_string()).unwrap_or_default();
+            let expected =
+                if what.is_empty() { String::new() } else { format!("the discipline `mine` {what}") };
+            assert_eq!((found.unwrap_or(9), told), (after, expected), "{wrong:?}");
+            assert_eq!(left.map(|entry| entry.packet), (wrong == Wrong::Nothing).then_some(0));
+            // Nothing that a driver would trip over: what is dropped did come.
+            assert!(dropped.iter().all(|victim| victim.entry.packet < 3), "{wrong:?}: {dropped:?}");
+        }
+    }
+}
