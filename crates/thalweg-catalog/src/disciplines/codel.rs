@@ -5,7 +5,8 @@ use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::CoDelConfig;
 
 /// CoDel (RFC 8289).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CoDelConfig>("CoDel (RFC 8289): packets are dropped as they leave, ever more often, while all wait for longer than a target.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CoDelConfig>(
+    "CoDel (RFC 8289): packets are dropped as they leave, ever more often, while all wait for longer than a target.",
     Keys::own(CODEL_KEYS),
 );
 

@@ -6,7 +6,8 @@ use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::DrrConfig;
 
 /// Deficit Round Robin (Shreedhar and Varghese 1995).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DrrConfig>("Deficit Round Robin (Shreedhar and Varghese 1995): flows send equal bytes in turn.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DrrConfig>(
+    "Deficit Round Robin (Shreedhar and Varghese 1995): flows send equal bytes in turn.",
     Keys::own(KEYS),
 );
 

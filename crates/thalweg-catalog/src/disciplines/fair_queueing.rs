@@ -5,7 +5,8 @@ use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::FairQueueingConfig;
 
 /// Fair Queueing (Demers, Keshav, Shenker 1989).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>("Fair Queueing (Demers, Keshav, Shenker 1989): flows are served as if bit by bit in turn, and the flow that uses \
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FairQueueingConfig>(
+    "Fair Queueing (Demers, Keshav, Shenker 1989): flows are served as if bit by bit in turn, and the flow that uses \
      most of a full buffer loses its last packet.",
     Keys::own(KEYS),
 );

@@ -4,7 +4,8 @@ use crate::{DisciplineDescription, Keys, bind};
 use thalweg_queue::FcfsConfig;
 
 /// First come, first served.
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FcfsConfig>("A queue that serves first come first served and drops what finds no room.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FcfsConfig>(
+    "A queue that serves first come first served and drops what finds no room.",
     Keys::own(&[]),
 );
 

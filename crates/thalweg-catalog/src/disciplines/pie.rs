@@ -5,7 +5,8 @@ use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_queue::PieConfig;
 
 /// PIE (RFC 8033).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PieConfig>("PIE (RFC 8033): arrivals are dropped at random such that packets wait for about a target.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PieConfig>(
+    "PIE (RFC 8033): arrivals are dropped at random such that packets wait for about a target.",
     Keys::own(KEYS),
 );
 

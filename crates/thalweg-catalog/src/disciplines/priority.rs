@@ -5,7 +5,8 @@ use crate::{DisciplineDescription, Key, Keys, Kind, bind};
 use thalweg_queue::PriorityConfig;
 
 /// Strict priority.
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PriorityConfig>("Strict priority: a packet leaves only when none of a flow with higher `priority` waits.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PriorityConfig>(
+    "Strict priority: a packet leaves only when none of a flow with higher `priority` waits.",
     Keys::own(KEYS),
 )
 .capacity("How much it holds of all priorities together, without the packet in service.");

@@ -4,7 +4,8 @@ use crate::{DisciplineDescription, Keys, bind};
 use thalweg_queue::RandomDropConfig;
 
 /// Random Drop.
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RandomDropConfig>("A first-come-first-served queue that, when full, drops one packet drawn among those queued and the arrival.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RandomDropConfig>(
+    "A first-come-first-served queue that, when full, drops one packet drawn among those queued and the arrival.",
     Keys::own(&[]),
 );
 

@@ -5,7 +5,8 @@ use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind, words};
 use thalweg_queue::{Overflow, SfqConfig};
 
 /// Stochastic Fairness Queueing (McKenney 1991).
-pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<SfqConfig>("Stochastic Fairness Queueing (McKenney 1991): flows are hashed to queues that send one packet each in turn.",
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<SfqConfig>(
+    "Stochastic Fairness Queueing (McKenney 1991): flows are hashed to queues that send one packet each in turn.",
     Keys::own(KEYS),
 );
 

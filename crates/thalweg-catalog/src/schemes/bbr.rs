@@ -17,13 +17,8 @@ pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
 
 /// Usual values that the draft takes for granted: selective acknowledgement, and losses found by time, which it undoes where they were
 /// none.
-const USUAL: &[(&str, &str)] = &[
-    ("recovery", "sack"),
-    ("rack", "true"),
-    ("nagle", "false"),
-    ("segment", "1448 B"),
-    ("header", "52 B"),
-];
+const USUAL: &[(&str, &str)] =
+    &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
@@ -81,6 +76,7 @@ fn check(values: &Values) -> Vec<Fault> {
     if values.take("recovery") == Some(Recovery::Sack) {
         return Vec::new();
     }
-    let what = "BBR measures rates by what each acknowledgement tells of, which takes selective acknowledgements";
+    let what =
+        "BBR measures rates by what each acknowledgement tells of, which takes selective acknowledgements";
     vec![Fault::new("recovery", what).help("leave `recovery` out, or set it to \"sack\"")]
 }
