@@ -186,7 +186,7 @@ mod tests {
     use std::collections::VecDeque;
     use thalweg_proto::random::Stream;
 
-    /// What a discipline does wrong, once it has taken three packets.
+    /// A fault that a discipline has once it has taken three packets.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Wrong {
         Nothing,

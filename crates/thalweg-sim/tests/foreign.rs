@@ -39,7 +39,7 @@ impl Configure for MyPie {
     }
 }
 
-/// What is counted beside a discipline changes nothing that it does.
+/// Counting beside a discipline changes nothing that it does.
 #[test]
 fn a_discipline_from_elsewhere_runs_as_one_of_the_list() {
     let limit = Limit::Packets(100);
