@@ -1,7 +1,7 @@
 //! The memory that a run takes: roughly, and rather too much than too little. For the dumbbell of ten thousand and of
 //! a hundred thousand flows the estimate is up to a third above what was measured.
 
-use super::super::path::{GroupPath, Paths, direction, packet_sizes};
+use super::super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use thalweg_catalog::Ends;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
@@ -77,18 +77,20 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
             }
         }
     }
+    let waits = waits(spec, paths);
     let mut packets = 0u64;
     let mut largest_link = (0, None);
     for (number, link) in spec.links.iter().enumerate() {
         let largest = paths.largest_packet(number, false).max(paths.largest_packet(number, true));
-        let packet = u64::from(largest.max(40));
         let mut here = 0u64;
         for (direction, back) in [(&link.forward, false), (&link.backward, true)] {
-            let wire = paths.link_bdp(spec, number, back).get() / packet;
-            let queue = super::links::bytes(&direction.queue, largest);
-            let queue = queue.map_or(0, |queue| queue.get() / packet).min(wire.saturating_mul(64));
-            let most = most[number * 2 + usize::from(back)];
-            here = here.saturating_add(wire.saturating_add(queue).min(most));
+            let hop = number * 2 + usize::from(back);
+            // Acknowledgements are as many as the packets that they answer, at most.
+            let packet = u64::from(largest.max(40));
+            let wire =
+                nominal_rate(direction).bytes_in(direction.delay + direction.jitter).get() / packet + 1;
+            let queue = if waits[hop] { capacity(spec, paths, hop) } else { 0 };
+            here = here.saturating_add(wire.saturating_add(queue).min(most[hop]));
         }
         packets = packets.saturating_add(here);
         if here > largest_link.0 {
@@ -109,6 +111,34 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let series = (measured * SERIES + spec.links.len() as u64 * 4).saturating_mul(points);
     let series = series.saturating_mul(POINT);
     Memory { flows, links, largest_link: largest_link.1, series }
+}
+
+/// The directions of links at which packets wait: of each group's way there the one that has the most room among the slowest. A queue
+/// before it would empty into it, and none fills behind it. Where several groups meet on the way it is that of some.
+fn waits(spec: &Spec, paths: &Paths) -> Vec<bool> {
+    let mut waits = vec![false; spec.links.len() * 2];
+    for path in paths.groups.iter().flatten() {
+        let slowest = |hop: &&u32| nominal_rate(direction(spec, **hop)) <= path.rate;
+        let fullest =
+            path.forward.iter().filter(slowest).max_by_key(|&&hop| capacity(spec, paths, hop as usize));
+        // Behind a slower line of the flow's own packets wait wherever several flows meet.
+        let fullest =
+            fullest.or_else(|| path.forward.iter().min_by_key(|&&hop| nominal_rate(direction(spec, hop))));
+        if let Some(&hop) = fullest {
+            waits[hop as usize] = true;
+        }
+    }
+    waits
+}
+
+/// The packets that the queue of a direction holds, at most 64 bandwidth-delay products of them.
+fn capacity(spec: &Spec, paths: &Paths, hop: usize) -> u64 {
+    let (number, back) = (hop / 2, !hop.is_multiple_of(2));
+    let largest = paths.largest_packet(number, back).max(40);
+    let bdp = paths.link_bdp(spec, number, back).get() / u64::from(largest);
+    let line = direction(spec, hop as u32);
+    let queue = super::links::bytes(&line.queue, largest).map(|queue| queue.get() / u64::from(largest));
+    queue.unwrap_or(0).min(bdp.saturating_mul(64))
 }
 
 /// The memory that one direction of a flow's own line takes, in bytes.
