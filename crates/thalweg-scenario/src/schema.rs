@@ -186,11 +186,39 @@ pub fn schema_with(registry: &Arc<Registry>) -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Thalweg scenario",
     });
+    let names: Vec<&str> = registry.schemes().iter().map(|scheme| scheme.name).collect();
+    definitions.parts.insert("listed-scheme".to_owned(), json!({ "enum": names }));
     if let (Some(root), Some(top)) = (root.as_object_mut(), top.as_object()) {
         root.extend(top.clone());
+        root.extend(listed_schemes().as_object().cloned().unwrap_or_default());
         root.insert("$defs".to_owned(), Value::Object(definitions.parts));
     }
     root
+}
+
+/// The rule that a flow's scheme is one of the list, unless the file has or includes schemes of its own.
+fn listed_schemes() -> Value {
+    let scheme = json!({
+        "description": "A listed scheme, or a table with `base`.",
+        "anyOf": [{ "type": "object" }, { "$ref": "#/$defs/listed-scheme" }]
+    });
+    let flow = json!({ "properties": { "scheme": scheme } });
+    let told = |about: &str, part: Value| {
+        let mut part = part;
+        part["description"] = Value::from(about);
+        part
+    };
+    json!({
+        "if": { "not": { "anyOf": [{ "required": ["scheme"] }, { "required": ["include"] }] } },
+        "then": {
+            "properties": {
+                "flow": told("Flows of listed schemes.", json!({ "items": flow })),
+                "defaults": told("Defaults with a listed scheme.", json!({
+                    "properties": { "flow": told("What flows share.", flow) }
+                })),
+            }
+        }
+    })
 }
 
 #[cfg(test)]

@@ -63,6 +63,9 @@ fn valid(schema: &Value, value: &Value) -> bool {
         }
         "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
         "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
+        "then" => true,
+        "if" => !valid(rule, value) || schema.get("then").is_none_or(|then| valid(then, value)),
+        "not" => !valid(rule, value),
         "anyOf" => rule.as_array().unwrap().iter().any(|one| valid(one, value)),
         "oneOf" => rule.as_array().unwrap().iter().filter(|one| valid(one, value)).count() == 1,
         "items" => value.as_array().is_none_or(|items| items.iter().all(|item| valid(rule, item))),
@@ -122,10 +125,18 @@ fn what_an_editor_should_underline_is_refused() {
         "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = { base = \"newreno\", alpha = \"1 pkt\" }",
         "[[flow]]\nfrom = \"a\"\nto = \"b\"\nworkload = \"talk\"",
         "[scheme.mine]\nalpha = \"1 pkt\"",
+        "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubik\"",
+        "[defaults.flow]\nscheme = \"cubik\"",
+        "[[link]]\nbetween = [\"a\", \"b\"]\nqueue = { discipline = \"fq-kodel\", capacity = \"9 pkt\" }",
+        "[scheme.mine]\nbase = \"cubik\"",
         "[measure]\ninterval = \"never\"",
     ] {
         assert!(!takes(text), "{text}");
     }
+    // A name of one's own is taken where there may be some.
+    let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"mine\"";
+    assert!(takes(&format!("[scheme.mine]\nbase = \"cubic\"\n{flow}")));
+    assert!(takes(&format!("include = [\"mine.toml\"]\n{flow}")) && !takes(flow));
     assert!(takes("[scheme.vegas]\nalpha = \"1 pkt\""));
     assert!(takes("[[link]]\nbetween = [\"a\", \"b\"]\nloss = { packets = [1, 5] }\nqueue = \"10 x 512 B\""));
 }
