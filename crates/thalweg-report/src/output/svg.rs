@@ -4,6 +4,7 @@
 //! colours are those of Okabe and Ito (2008), which people with any kind of colour vision can tell apart; where the
 //! reader's system is dark, so is the picture.
 
+use super::table::shorten;
 use super::text::Style;
 use std::fmt::Write as _;
 
@@ -134,7 +135,11 @@ impl Figure {
         let ends: Vec<f64> = labels.iter().map(|(at, _)| *at).collect();
         for ((_, line), at) in labels.iter().zip(spread(&ends, top, top + PANEL)) {
             let class = format!("label c{}", line.colour % COLOURS);
-            let _ = writeln!(body, "{}", text(WIDTH - RIGHT + 7.0, at + 4.0, "start", &class, &line.label));
+            let _ = writeln!(
+                body,
+                "{}",
+                text(WIDTH - RIGHT + 7.0, at + 4.0, "start", &class, &fitting(&line.label, LABEL_CHARACTERS))
+            );
         }
     }
 }
@@ -154,7 +159,11 @@ impl BarPanel {
         for (bar, number) in self.bars.iter().zip(0u32..) {
             let y = top + 24.0 + f64::from(number) * 22.0;
             let colour = bar.colour % COLOURS;
-            let _ = writeln!(body, "{}", text(left - 8.0, y + 12.0, "end", "tick", &bar.label));
+            let _ = writeln!(
+                body,
+                "{}",
+                text(left - 8.0, y + 12.0, "end", "tick", &fitting(&bar.label, NAME_CHARACTERS))
+            );
             let width = x(bar.mean) - left;
             let _ = writeln!(
                 body,
@@ -243,6 +252,15 @@ fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>")
 }
 
+/// A name that keeps within the picture.
+fn fitting(label: &str, most: usize) -> String {
+    shorten(label, most, Style { unicode: true, colour: false })
+}
+
+/// Characters of 12 px that fit beside a panel, by the widths of common fonts (at most 0.58 em on average).
+const LABEL_CHARACTERS: usize = 17;
+/// The same to the left of a bar.
+const NAME_CHARACTERS: usize = 20;
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 130.0;
@@ -297,6 +315,16 @@ mod tests {
         let many = spread(&[130.0; 14], 0.0, 130.0);
         assert!(many[0] >= -1e-9 && many.windows(2).all(|pair| pair[1] - pair[0] > 9.9), "{many:?}");
         assert_eq!(spread(&[50.0], 0.0, 130.0), [50.0]);
+    }
+
+    #[test]
+    fn labels_stay_within_the_picture() {
+        assert_eq!(fitting("flows.10", 17), "flows.10");
+        assert_eq!(fitting("bottleneck: left → right", 17), "bottleneck:…right");
+        // At 7 px a character, which is more than they have on average.
+        assert!(
+            7.0 + 7.0 * LABEL_CHARACTERS as f64 <= RIGHT && 7.0 * NAME_CHARACTERS as f64 <= LEFT + 90.0 - 8.0
+        );
     }
 
     /// Colours by CIELAB (CIE 15, for the white point D65): two that differ by less than 20 are hard to tell apart as thin
