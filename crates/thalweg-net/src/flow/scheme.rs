@@ -200,7 +200,7 @@ impl Scheme {
     /// The window that a receiver would advertise if there were memory without end, in bytes.
     pub(super) fn receive_window(&self, path: &PathHints) -> u64 {
         match self.ends(&PathHints { memory: u64::MAX, ..*path }) {
-            Ends::Window { receiver, .. } => receiver.window,
+            Ends::Window(config) => config.receiver.window,
             _ => path.memory,
         }
     }
