@@ -9,7 +9,7 @@ use thalweg_proto::congestion::{Any, MadeSender};
 use thalweg_proto::end::End;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::Wire;
-use thalweg_proto::transport::{Command, Event, Input};
+use thalweg_proto::transport::{BreachKind, Command, Event, Input};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_proto::{Engine, Output};
@@ -239,6 +239,15 @@ impl<P: Payload> AnyEngine<P> {
     #[inline]
     pub fn next_needed(&self) -> Option<[*const u8; 2]> {
         if let Self::WindowSender(engine) = self { engine.next_needed() } else { None }
+    }
+
+    /// A PDU of the engine cannot be sent: an engine of another crate fails with its next output. False for those of this project,
+    /// which are trusted.
+    pub fn blame(&self, kind: BreachKind) -> bool {
+        if let Self::Own(engine) = self {
+            engine.blame(kind);
+        }
+        matches!(self, Self::Own(_))
     }
 
     /// The peer is reached over another path from now on: what was learnt of congestion and round trips is forgotten. A listed

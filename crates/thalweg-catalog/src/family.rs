@@ -32,6 +32,9 @@ pub trait Family: Properties + Clone + PartialEq + 'static {
     /// The name, for errors.
     const NAME: &'static str;
 
+    /// Bytes that a live data packet has beside its payload.
+    const OVERHEAD: u32;
+
     /// The PDUs that the ends exchange.
     type Pdu<P: Payload>: DataUnit<P>;
 

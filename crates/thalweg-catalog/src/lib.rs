@@ -36,7 +36,7 @@ pub use disciplines::DISCIPLINES;
 pub use ends::Ends;
 pub use engine::{AnyEngine, AnyOutput, Visit};
 pub use family::{Family, Properties};
-pub use own::{Carries, OwnEnd, OwnFamily, OwnPdu};
+pub use own::{Carries, Open, OwnEnd, OwnFamily, OwnPdu};
 pub use path::PathHints;
 pub use pdu::{AnyPdu, Packed};
 pub use reference::live_reference;

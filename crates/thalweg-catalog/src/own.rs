@@ -48,18 +48,34 @@ impl PartialEq for OwnFamily {
     }
 }
 
+/// A family whose engines can be moved between threads, and whose PDUs have a format: every one whose parts are plain data.
+pub trait Open:
+    Family<
+        Pdu<Length>: Send + Sync + 'static,
+        Pdu<Slice>: Wire + Send + Sync + 'static,
+        Sender<Length>: Send + 'static,
+        Sender<Slice>: Send + 'static,
+        Receiver<Length>: Send + 'static,
+        Receiver<Slice>: Send + 'static,
+    >
+{
+}
+
+impl<F> Open for F where
+    F: Family<
+            Pdu<Length>: Send + Sync + 'static,
+            Pdu<Slice>: Wire + Send + Sync + 'static,
+            Sender<Length>: Send + 'static,
+            Sender<Slice>: Send + 'static,
+            Receiver<Length>: Send + 'static,
+            Receiver<Slice>: Send + 'static,
+        >
+{
+}
+
 impl OwnFamily {
     /// The family of `config`.
-    pub fn new<F>(config: F) -> Self
-    where
-        F: Family,
-        F::Pdu<Length>: Send + Sync + 'static,
-        F::Pdu<Slice>: Wire + Send + Sync + 'static,
-        F::Sender<Length>: Send + 'static,
-        F::Sender<Slice>: Send + 'static,
-        F::Receiver<Length>: Send + 'static,
-        F::Receiver<Slice>: Send + 'static,
-    {
+    pub fn new(config: impl Open) -> Self {
         Self(Box::new(config))
     }
 
@@ -102,16 +118,7 @@ type Makers<'a, P> =
 
 type Decode<P> = fn(&Slice) -> Option<OwnPdu<P>>;
 
-impl<F> Configured for F
-where
-    F: Family,
-    F::Pdu<Length>: Send + Sync + 'static,
-    F::Pdu<Slice>: Wire + Send + Sync + 'static,
-    F::Sender<Length>: Send + 'static,
-    F::Sender<Slice>: Send + 'static,
-    F::Receiver<Length>: Send + 'static,
-    F::Receiver<Slice>: Send + 'static,
-{
+impl<F: Open> Configured for F {
     fn name(&self) -> &'static str {
         F::NAME
     }
@@ -447,7 +454,15 @@ impl<P: Payload> OwnEnd<P> {
 
     /// Reads a PDU of its peer.
     pub(crate) fn decode(&self, bytes: &Slice) -> Option<OwnPdu<P>> {
-        caught(|| None, || (self.decode)(bytes))
+        catch_unwind(AssertUnwindSafe(|| (self.decode)(bytes))).unwrap_or_else(|_| {
+            self.breach.set(Some(BreachKind::Panicked));
+            None
+        })
+    }
+
+    /// A PDU of it cannot be sent, which it is blamed for with the next output.
+    pub(crate) fn blame(&self, kind: BreachKind) {
+        self.breach.set(self.breach.get().or(Some(kind)));
     }
 
     /// A PDU arrived.

@@ -2,8 +2,9 @@
 
 use crate::describe::{Fault, Keys, Place};
 use crate::ends::Ends;
+use crate::own::{Open, OwnFamily};
 use crate::path::PathHints;
-use crate::values::Values;
+use crate::values::{Bound, Values};
 use core::fmt;
 
 /// Properties of a scheme that others rely on, whatever its values.
@@ -23,6 +24,19 @@ pub struct SchemeTraits {
     pub follows_path: bool,
     /// Bytes that a live packet has beside its payload.
     pub overhead: u32,
+}
+
+impl SchemeTraits {
+    /// Those of a reliable scheme that finds its own rate, and assumes no more of a path than that it may lose.
+    pub const RELIABLE: Self = Self {
+        is_reliable: true,
+        needs_order: false,
+        times_packets: false,
+        is_window: false,
+        keeps_rate: false,
+        follows_path: false,
+        overhead: 0,
+    };
 }
 
 /// A transport scheme: its name, its keys, and how both ends are made of their values.
@@ -63,6 +77,38 @@ impl SchemeDescription {
         format!("{} scheme", self.keys_of)
     }
 
+    /// The scheme of a family of another crate: its configuration is bound to the keys. Its name is that of the family. What both
+    /// live ends must agree on, beside the keys, is the size of packets.
+    pub const fn of_family<F>(about: &'static str, keys: Keys, traits: SchemeTraits) -> Self
+    where
+        F: Open + Bound,
+    {
+        Self {
+            name: F::NAME,
+            keys_of: F::NAME,
+            about,
+            keys,
+            traits: SchemeTraits { overhead: F::OVERHEAD, ..traits },
+            check: |_| Vec::new(),
+            own_check: |_| Vec::new(),
+            doubts: |_, _| Vec::new(),
+            settle: settle_own::<F>,
+            ends: |values, path| {
+                let mut values = values.clone();
+                if values.place() == Place::Live {
+                    settle_own::<F>(&mut values, path);
+                }
+                Ok(OwnFamily::new(F::of(&values)).into())
+            },
+            tell: |ends, values| {
+                let Ends::Own(family) = ends else { return false };
+                let Some(config) = family.config::<F>() else { return false };
+                config.tell(values);
+                true
+            },
+        }
+    }
+
     /// The same with a check of its own before that of its family.
     #[must_use]
     pub const fn checked(self, own: fn(&Values) -> Vec<Fault>) -> Self {
@@ -96,5 +142,12 @@ impl SchemeDescription {
             }
         }
         values
+    }
+}
+
+/// Says the size of the packets of a family of another crate, which both ends must agree on.
+fn settle_own<F: Open>(values: &mut Values, path: &PathHints) {
+    if values.keys().find("segment").is_some() {
+        crate::schemes::settle_segment(values, path, F::OVERHEAD);
     }
 }

@@ -167,6 +167,8 @@ pub enum BreachKind {
     NeverIdle,
     /// It delivers more than came.
     DeliveredMore,
+    /// A PDU of it has no bytes, or more than the path takes.
+    PduSize,
 }
 
 impl BreachKind {
@@ -182,6 +184,7 @@ impl BreachKind {
             Self::TimeoutPast => "asked to be polled at a time that is over",
             Self::NeverIdle => "wanted something done without end at one instant",
             Self::DeliveredMore => "delivered more bytes than came",
+            Self::PduSize => "sent a PDU without bytes, or with more than the path takes",
         }
     }
 }

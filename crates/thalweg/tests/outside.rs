@@ -121,3 +121,50 @@ fn a_controller_of_ones_own_is_used_by_name() {
         "{why}"
     );
 }
+
+/// An engine family of another crate is simulated, compared, drawn, captured and explained under its name, and moves bytes between
+/// programs that have it.
+#[test]
+fn an_engine_family_of_ones_own_is_used_by_name() {
+    let told = printed(&run("engine", &["validate", "wire.toml"]));
+    assert!(told.contains("stop-and-wait, one packet of 1000 B at a time, again after 100 ms"), "{told}");
+    let document = printed(&run("engine", &["run", "wire.toml", "--json", "--verify"]));
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let flow = &document["runs"][0]["flows"][0];
+    // 1036 bytes at 8 Mbit/s take 1.036 ms, an answer of 36 bytes 0.036 ms, and the wire 20 ms: 47.45 packets a second.
+    let packets = flow["sent_packets"].as_u64().unwrap();
+    assert!((474..=475).contains(&packets), "{packets} in 10 s");
+    // One that is lost is sent again after 100 ms, which five answers would have taken.
+    let set = ["--set", "link.wire.loss=0.1", "--set", "duration=100s"];
+    let document = printed(&run("engine", &[&["run", "wire.toml", "--json", "--verify"][..], &set].concat()));
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let flow = &document["runs"][0]["flows"][0];
+    let (sent, again) = (&flow["sent_packets"], &flow["retransmissions"]);
+    let share = again.as_f64().unwrap() / sent.as_f64().unwrap();
+    // The loss of the packet or of its answer: 1 - 0.9^2.
+    assert!((0.17..0.21).contains(&share), "{share} of {sent}");
+
+    let compared =
+        printed(&run("engine", &["compare", "wire.toml", "--schemes", "stop-and-wait,cubic", "--json"]));
+    let compared: serde_json::Value = serde_json::from_str(&compared).unwrap();
+    assert_eq!(compared["schemes"][0]["scheme"], "stop-and-wait");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine-out");
+    let _ = std::fs::remove_dir_all(&out);
+    let folder = out.to_str().unwrap();
+    let capture = format!("--pcap={folder}.pcap");
+    let call = ["run", "wire.toml", "--trace", "sequence", "--out", folder, &capture];
+    printed(&run("engine", &[&call[..], &["--set", "duration=1s"]].concat()));
+    let drawn = std::fs::read_to_string(out.join("sequence.txt")).unwrap();
+    assert!(drawn.contains("packet 7") && drawn.contains("got 7"), "{drawn}");
+    // A packet's bytes are in the capture: its kind and its number.
+    let captured = std::fs::read(format!("{folder}.pcap")).unwrap();
+    assert!(captured.windows(9).any(|bytes| bytes == [1, 0, 0, 0, 0, 0, 0, 0, 7]));
+
+    let (mut there, address) = server(example("engine", &["bench", "server", "127.0.0.1:0", "--once"]));
+    let call =
+        ["bench", "client", &address, "--scheme", "stop-and-wait:timeout=50ms", "--time", "200ms", "--json"];
+    let document: serde_json::Value = serde_json::from_str(&printed(&run("engine", &call))).unwrap();
+    assert!(document["scheme"].as_str().unwrap().starts_with("stop-and-wait:"), "{document}");
+    assert!(document["servers"][0]["bytes"].as_u64().unwrap() > 10_000, "{document}");
+    assert!(there.wait().unwrap().success());
+}

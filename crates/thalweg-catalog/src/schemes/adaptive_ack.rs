@@ -100,6 +100,7 @@ fn tell(ends: &Ends, values: &mut Values) -> bool {
 
 impl Family for Config {
     const NAME: &'static str = "adaptive-ack";
+    const OVERHEAD: u32 = OVERHEAD;
     type Pdu<P: Payload> = Pdu<P>;
     type Sender<P: Payload> = Transmitter<P>;
     type Receiver<P: Payload> = Receiver<P>;

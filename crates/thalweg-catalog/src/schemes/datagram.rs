@@ -64,6 +64,7 @@ fn tell(ends: &Ends, values: &mut Values) -> bool {
 
 impl Family for SourceConfig {
     const NAME: &'static str = "udp";
+    const OVERHEAD: u32 = 0;
     type Pdu<P: Payload> = Pdu<P>;
     type Sender<P: Payload> = Source<P>;
     type Receiver<P: Payload> = Sink<P>;

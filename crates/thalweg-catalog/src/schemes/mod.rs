@@ -37,7 +37,7 @@ use crate::{Key, Kind, Range, Value, Values};
 use thalweg_proto::units::Bytes;
 
 /// The keys for the sizes of packets, of every scheme.
-pub(crate) const SIZES: &[Key] = &[SEGMENT, HEADER];
+pub const SIZES: &[Key] = &[SEGMENT, HEADER];
 
 /// The same of schemes whose live packets follow the path at any time.
 pub(crate) const WINDOW_SIZES: &[Key] =

@@ -257,6 +257,7 @@ pub(super) fn settle_rate(values: &mut Values, path: &PathHints) {
 
 impl Family for EndpointConfig {
     const NAME: &'static str = "sscop";
+    const OVERHEAD: u32 = OVERHEAD;
     type Pdu<P: Payload> = Pdu<P>;
     /// Either end: each direction of a stream has a connection of its own, opened by the end that sends. SSCOP is full duplex, but
     /// polls and credit go with the data of one direction, and flows of all schemes look the same this way.

@@ -339,6 +339,7 @@ const UNKNOWN_RTT: Duration = Duration::from_millis(200);
 
 impl Family for EndsConfig {
     const NAME: &'static str = "sstp";
+    const OVERHEAD: u32 = OVERHEAD;
     type Pdu<P: Payload> = Pdu<P>;
     type Sender<P: Payload> = Sender<P>;
     type Receiver<P: Payload> = Receiver<P>;

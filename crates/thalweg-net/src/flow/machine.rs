@@ -1,11 +1,11 @@
 //! The engine of a flow over bytes, whichever it is.
 
-use super::{PDU, PathHints, Recorder, Role, Scheme};
+use super::{FLOW_HEADER, PDU, PathHints, Recorder, Role, Scheme};
 use thalweg_catalog::AnyEngine;
 use thalweg_proto::Output;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::transport::{Command, Event, SenderStats};
+use thalweg_proto::transport::{BreachKind, Command, Event, SenderStats};
 use thalweg_proto::units::Time;
 
 /// An engine that carries bytes, and the format of its PDUs.
@@ -14,6 +14,8 @@ pub(super) struct Machine {
     engine: AnyEngine<Slice>,
     /// Bytes that a packet has beside its payload.
     overhead: u32,
+    /// The largest datagram of the flow when it began.
+    maximum: u32,
 }
 
 /// An output of an engine, whose PDU has been encoded already.
@@ -26,7 +28,7 @@ impl Machine {
             Role::Sender => AnyEngine::sender(&ends),
             Role::Receiver => AnyEngine::receiver(&ends),
         };
-        Self { engine, overhead: scheme.values().0.traits.overhead }
+        Self { engine, overhead: scheme.values().0.traits.overhead, maximum: path.maximum }
     }
 
     /// The engine's answers to what is asked of any.
@@ -55,8 +57,14 @@ impl Machine {
                 let start = buffer.len();
                 buffer.push(PDU);
                 pdu.encode(buffer);
+                let size = buffer.len() - start;
+                let is_sound = size > FLOW_HEADER as usize && size <= self.maximum as usize;
+                if !is_sound && self.engine.blame(BreachKind::PduSize) {
+                    buffer.truncate(start);
+                    return self.poll(now, buffer, recorder);
+                }
                 if let Some(recorder) = recorder {
-                    recorder.on_sent(now, &pdu, buffer.len() - start);
+                    recorder.on_sent(now, &pdu, size);
                 }
                 Output::Transmit(())
             }

@@ -1,0 +1,85 @@
+//! The command `thalweg` with an engine family of one's own: stop-and-wait, `thalweg compare wire.toml --schemes stop-and-wait,sscop`.
+//!
+//! One packet at a time: the sender waits for its acknowledgement, and sends it again after a time-out.
+
+mod engines;
+mod pdu;
+
+use engines::{Receiver, Sender};
+use pdu::Pdu;
+use std::process::ExitCode;
+use thalweg::Registry;
+use thalweg_catalog::describe::{Key, Keys, key};
+use thalweg_catalog::schemes::SIZES;
+use thalweg_catalog::{Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, bind};
+use thalweg_proto::payload::Payload;
+use thalweg_proto::units::Duration;
+
+/// The configuration of both ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Config {
+    /// The largest payload of a packet in bytes.
+    segment: u32,
+    /// A packet that has not been acknowledged after this time is sent again.
+    timeout: Duration,
+}
+
+impl Family for Config {
+    const NAME: &'static str = "stop-and-wait";
+    const OVERHEAD: u32 = pdu::HEADER;
+    type Pdu<P: Payload> = Pdu<P>;
+    type Sender<P: Payload> = Sender<P>;
+    type Receiver<P: Payload> = Receiver<P>;
+
+    fn sender<P: Payload>(&self) -> Sender<P> {
+        Sender::new(*self)
+    }
+
+    fn receiver<P: Payload>(&self) -> Receiver<P> {
+        Receiver::default()
+    }
+}
+
+impl Properties for Config {
+    fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    fn words(&self) -> String {
+        format!(", one packet of {} B at a time, again after {}", self.segment, self.timeout)
+    }
+
+    fn window(&self) -> Option<u64> {
+        Some(1)
+    }
+
+    fn never_shrinks(&self) -> bool {
+        true
+    }
+
+    fn no_slow_reader(&self) -> Option<&'static str> {
+        Some("its receiver has no window to close: the sender never hears of a slow application")
+    }
+}
+
+const KEYS: &[Key] = &[key(
+    "timeout",
+    Kind::Time,
+    "1 s",
+    "A packet that has not been acknowledged after this time is sent again.",
+)
+.within(Range::POSITIVE, "")
+.peer(Range::at_least(1e-3))];
+bind!(Config { segment: "segment", timeout: "timeout" });
+
+static STOP_AND_WAIT: SchemeDescription = SchemeDescription::of_family::<Config>(
+    "Stop-and-wait: one packet at a time.",
+    Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1000 B"), ("header", "36 B")] },
+    SchemeTraits::RELIABLE,
+);
+
+fn main() -> ExitCode {
+    let mut registry = Registry::default();
+    registry.add_scheme(&STOP_AND_WAIT);
+    thalweg::run_with(registry)
+}

@@ -1,0 +1,71 @@
+//! The PDUs of stop-and-wait, and their bytes: a kind, the number of a packet (8, big-endian), and in data the payload.
+
+use core::ops::Range;
+use thalweg_proto::payload::{Payload, Slice};
+use thalweg_proto::pdu::{Captured, DataUnit, Wire};
+
+/// A PDU.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pdu<P> {
+    /// A packet, by its number from 0.
+    Data(u64, P),
+    /// The packet of that number has arrived.
+    Ack(u64),
+}
+
+/// Bytes before the payload.
+pub const HEADER: u32 = 9;
+
+const DATA: u8 = 1;
+const ACK: u8 = 2;
+
+impl<P> Pdu<P> {
+    fn header(&self) -> Vec<u8> {
+        let (Self::Data(number, _) | Self::Ack(number)) = self;
+        let kind = if matches!(self, Self::Data(..)) { DATA } else { ACK };
+        [&[kind][..], &number.to_be_bytes()].concat()
+    }
+}
+
+impl<P: Payload> DataUnit<P> for Pdu<P> {
+    fn payload(&self) -> Option<&P> {
+        if let Self::Data(_, payload) = self { Some(payload) } else { None }
+    }
+
+    fn data(&self, _near: u64) -> Option<Range<u64>> {
+        if let Self::Data(number, _) = self { Some(*number..number + 1) } else { None }
+    }
+
+    fn acknowledged(&self, _near: u64) -> Option<Vec<Range<u64>>> {
+        if let Self::Ack(number) = self { Some(vec![*number..number + 1]) } else { None }
+    }
+
+    fn label(&self) -> String {
+        match self {
+            Self::Data(number, _) => format!("packet {number}"),
+            Self::Ack(number) => format!("got {number}"),
+        }
+    }
+
+    fn captured(&self, _connection: u32) -> Captured {
+        Captured { bytes: self.header(), ..Captured::default() }
+    }
+}
+
+impl Wire for Pdu<Slice> {
+    fn encode(&self, to: &mut Vec<u8>) {
+        to.extend(self.header());
+        to.extend_from_slice(self.payload().map_or(&[], Slice::as_bytes));
+    }
+
+    fn decode(bytes: &Slice) -> Option<Self> {
+        let (header, payload) = bytes.as_bytes().split_first_chunk::<{ HEADER as usize }>()?;
+        let (kind, number) = header.split_first()?;
+        let number = u64::from_be_bytes(number.try_into().ok()?);
+        match (*kind, payload) {
+            (DATA, [_, ..]) => Some(Self::Data(number, bytes.slice(HEADER, bytes.len()))),
+            (ACK, []) => Some(Self::Ack(number)),
+            _ => None,
+        }
+    }
+}
