@@ -31,7 +31,8 @@ fn kill_once(seed: u64) -> bool {
         if !is_whole() {
             sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
             let sent = end(sender);
-            assert_eq!(exit(&sent), 0, "seed {seed}: {}", sent.stderr);
+            // The receiver may have had all of it already, and end while the second comes.
+            assert!(exit(&sent) == 0 || is_whole(), "seed {seed}: {}", sent.stderr);
         }
         // One that has heard all ends, and the other is dead.
         wait_until("the file is there", is_whole);
