@@ -76,6 +76,7 @@ impl Controller for Any {
         each!(self, controller => controller.on_idle(path));
     }
 
+    #[inline(always)]
     fn decision(&self) -> Decision {
         each!(self, controller => controller.decision())
     }

@@ -192,6 +192,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Stores what is new of `segment` up to `end` and moves on over what is now in order.
+    #[inline(always)]
     fn hold(&mut self, segment: &Segment<P>, end: u64) {
         let start = segment.sequence.max(self.expected);
         let mut new = 0;

@@ -344,6 +344,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// True if the window allows a segment of this length to go, new or again.
+    #[inline(always)]
     fn window_allows(&self, window: f64, length: u32, again: bool) -> bool {
         // At least one segment: a controller's window is at least 1.
         let window = (window as u32).max(1);
@@ -361,6 +362,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// The length of new data that may go, as far as the receiver is concerned.
+    #[inline(always)]
     fn new_length(&self) -> Option<u32> {
         let length = self.queue.len().min(u64::from(self.config.segment));
         let room = self.peer_limit.saturating_sub(self.next);

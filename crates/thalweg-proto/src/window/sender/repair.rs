@@ -8,6 +8,7 @@ use crate::units::Time;
 
 impl<P: Payload, C: Controller> Sender<P, C> {
     /// Moves between the phases of loss repair after an acknowledgement.
+    #[inline(always)]
     pub(super) fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
         // Of what goes again with go-back-n the receiver has most, and answers with duplicates that tell of no loss.
         // They end when something newer is acknowledged (the rule of RFC 6582, section 3.2, step 1).
