@@ -258,7 +258,6 @@ mod tests {
         }
     }
 
-    /// Holds RFC 9000, section 8.2.4.
     #[test]
     fn an_outage_is_not_blamed_on_ecn_and_a_path_that_loses_it_is() {
         let play = |what: &str| {
@@ -288,6 +287,7 @@ mod tests {
         assert_eq!(moved(&play("")), Ecn::Failed);
     }
 
+    /// Holds RFC 9000, section 8.2.4.
     #[test]
     fn an_address_that_does_not_answer_is_given_up() {
         let remote = "192.0.2.1:9".parse().unwrap();
