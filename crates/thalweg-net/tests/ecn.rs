@@ -79,7 +79,8 @@ fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
     pair.channel.loses_markable = true;
     assert_eq!(stats(&mut pair).ecn, Ecn::Capable);
-    pair.run(Duration::from_secs(10), |pair| pair.ends[0].finished);
+    // Three silent expiries could be an outage; three more after marks were tried again are not.
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
     assert!(pair.ends[1].received == data);
     assert_eq!(stats(&mut pair).ecn, Ecn::Failed);
 }

@@ -7,7 +7,7 @@ use thalweg_proto::units::{Rate, Time};
 
 /// Any discipline, of this crate or another.
 ///
-/// Only [`Fcfs`] stands in the value itself and is called without dynamic dispatch: it is what most queues of a large
+/// Only `Fcfs` stands in the value itself and is called without dynamic dispatch: it is what most queues of a large
 /// network are, and mostly they are empty. Another is boxed, so that it does not make every queue larger.
 #[derive(Debug)]
 pub struct Any(Made);

@@ -474,6 +474,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             repair: Repair::None,
             retransmissions: 0,
         });
+        // Here as well: the answer may come before anybody asks for more to send.
+        if self.queue.len() < u64::from(self.config.segment) {
+            let path = self.path(now);
+            self.controller.on_app_limited(&path);
+        }
         self.probe_now = false;
         self.limited += u32::from(self.phase == Phase::Open && self.duplicates > 0);
         self.writable |= self.queue.is_empty() && !self.finishing;
