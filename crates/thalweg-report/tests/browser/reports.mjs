@@ -189,11 +189,12 @@ for (const [name, url, share, low, high] of [["chain", chain, 0.4, 5, 60], ["mom
   check(`${name}: packets are on their way`, count >= low && count <= high, count);
   const then = await clockTime();
   await page.picture(join(pictures, `${name}-packets.png`));
-  await page.run("document.querySelector('#clock-step').click()");
+  // The time is told in four digits: several events may have the same.
+  await page.run("for (let step = 0; step < 50; step += 1) document.querySelector('#clock-step').click()");
   const next = await clockTime();
-  check(`${name}: a step goes to the next event`, parseFloat(next) > parseFloat(then), [then, next]);
-  await page.run("document.querySelector('#clock-back').click()");
-  check(`${name}: and one back to where it was`, parseFloat(await clockTime()) <= parseFloat(then), [then, await clockTime()]);
+  check(`${name}: steps go from event to event`, parseFloat(next) > parseFloat(then), [then, next]);
+  await page.run("for (let step = 0; step < 50; step += 1) document.querySelector('#clock-back').click()");
+  check(`${name}: and as many back to where it was`, parseFloat(await clockTime()) <= parseFloat(then), [then, await clockTime()]);
   await page.run("document.querySelector('#clock-play').focus()");
   await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
   await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 });
