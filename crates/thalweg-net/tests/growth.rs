@@ -50,6 +50,18 @@ fn slow_start_doubles_the_window_in_a_round_trip() {
     assert!(windows[8] < 8.0 * windows[0], "{windows:?}");
 }
 
+/// Runs until the receiver has all, for a minute at most: the most memory that its session had, in bytes.
+fn most_memory_until_ended(pair: &mut Pair) -> u64 {
+    let mut memory = 0;
+    pair.run(Duration::from_secs(60), |pair| {
+        let handle = pair.ends[1].handle;
+        let session = handle.and_then(|handle| pair.ends[1].endpoint.session(handle));
+        memory = session.map_or(memory, |session| memory.max(session.memory()));
+        pair.ends[1].ended
+    });
+    memory
+}
+
 /// The seconds that 100 MB take at 800 Mbit/s and 300 ms, where a receiver may keep so much, and what it had in the end.
 fn far(most_memory: u64) -> (f64, u64) {
     let channel = Channel { delay: ROUND_TRIP / 2, ..Channel::default() };
@@ -63,13 +75,7 @@ fn far(most_memory: u64) -> (f64, u64) {
     let begun = pair.now;
     pair.connect("cubic");
     pair.ends[0].write(&pattern(1, 100_000_000));
-    let mut memory = 0;
-    pair.run(Duration::from_secs(60), |pair| {
-        let handle = pair.ends[1].handle;
-        let session = handle.and_then(|handle| pair.ends[1].endpoint.session(handle));
-        memory = session.map_or(memory, |session| memory.max(session.memory()));
-        pair.ends[1].ended
-    });
+    let memory = most_memory_until_ended(&mut pair);
     assert!(pair.ends[1].received.len() == 100_000_000);
     (pair.now.since(begun).as_secs_f64(), memory)
 }
@@ -95,13 +101,7 @@ fn windows_grow_within_the_memory_of_all() {
     let mut pair = Pair::with(1, channel, client_config(), server);
     pair.connect("cubic");
     pair.ends[0].write(&pattern(1, 60_000_000));
-    let mut memory = 0;
-    pair.run(Duration::from_secs(60), |pair| {
-        let handle = pair.ends[1].handle;
-        let session = handle.and_then(|handle| pair.ends[1].endpoint.session(handle));
-        memory = session.map_or(memory, |session| memory.max(session.memory()));
-        pair.ends[1].ended
-    });
+    let memory = most_memory_until_ended(&mut pair);
     // An eighth of three quarters at first, and half of what is left each time.
     assert!(memory > 4 << 20 && memory < 30 << 20, "{memory}");
 }
