@@ -29,7 +29,7 @@ pub struct FairQueueingConfig {
 /// arrival's own.
 ///
 /// With [`mark_above`](FairQueueingConfig::mark_above), an arrival whose flow then holds more than its share of the
-/// buffer is marked, if it may be: the variant "fqbit" of Liang (1991), for sources that heed DEC's congestion bit.
+/// buffer is marked, if it may be: the variant "fqbit" of Liang (1991), for sources that react to DEC's congestion bit.
 ///
 /// Urgent packets leave before all others and take no part in the rounds.
 ///

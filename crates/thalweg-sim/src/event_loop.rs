@@ -175,7 +175,7 @@ impl<T: Tracing> EventLoop<T> {
             prefetch(&self.network.transmitters[link]);
         }
         if let Some(link) = arrival(fourth) {
-            self.network.packets.expect(self.network.transmitters[link].first);
+            self.network.packets.prefetch(self.network.transmitters[link].first);
         }
         let [first, second] = self.expected;
         if let Some(endpoint) = self.endpoints.get(second as usize) {
@@ -184,12 +184,12 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(endpoint) = self.endpoints.get(first as usize) {
             endpoint.engine.next_needed().into_iter().flatten().for_each(prefetch_at);
         }
-        self.expected = [second, arrival(third).map_or(NONE, |link| self.expect_destination(link))];
+        self.expected = [second, arrival(third).map_or(NONE, |link| self.prefetch_destination(link))];
     }
 
     /// Asks for where the packet goes that arrives next at the end of `link`, and tells which endpoint that is.
     #[inline]
-    fn expect_destination(&self, link: usize) -> EndpointId {
+    fn prefetch_destination(&self, link: usize) -> EndpointId {
         match self.network.destination(link) {
             Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
             Destination::Endpoint(id) => {

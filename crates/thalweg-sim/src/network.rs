@@ -195,7 +195,7 @@ impl<T: Tracing> EventLoop<T> {
             Wait::Line => {
                 self.trace(Step::Queued, link, packet);
                 self.network.line_up(link, packet);
-                self.expect_service(link);
+                self.prefetch_service(link);
             }
             Wait::Watched => self.offer_watched(link, packet),
         }
@@ -233,7 +233,7 @@ impl<T: Tracing> EventLoop<T> {
         let breach = waiting.discipline.breach();
         if waits {
             waiting.observe(now);
-            self.expect_service(link);
+            self.prefetch_service(link);
         }
         if let Some(breach) = breach {
             self.end_for_discipline(link, breach);
@@ -268,7 +268,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Packets wait: the first of them is served when the transmitter is free.
-    fn expect_service(&mut self, link: u32) {
+    fn prefetch_service(&mut self, link: u32) {
         if !self.network.transmitters[link as usize].service_due && self.network.can_send(link) {
             let transmitter = &mut self.network.transmitters[link as usize];
             transmitter.service_due = true;
@@ -314,7 +314,7 @@ impl<T: Tracing> EventLoop<T> {
             }
             if let Some(next) = waiting.discipline.peek() {
                 // By the time of its service it will be in the cache.
-                self.network.packets.expect(next.packet);
+                self.network.packets.prefetch(next.packet);
             }
         }
         if let Some(breach) = breach {
@@ -329,7 +329,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(entry) = entry else { return };
         self.transmit(link, entry.packet, entry.size);
         if left > 0 {
-            self.expect_service(link);
+            self.prefetch_service(link);
         }
     }
 
@@ -344,8 +344,8 @@ impl<T: Tracing> EventLoop<T> {
         transmitter.line_first = next;
         self.transmit(link, packet, size);
         if next != NONE {
-            self.network.packets.expect(next);
-            self.expect_service(link);
+            self.network.packets.prefetch(next);
+            self.prefetch_service(link);
         }
     }
 
@@ -466,7 +466,7 @@ impl<T: Tracing> EventLoop<T> {
             let behind = network.packets.get(next);
             let arrives = behind.arrives_at;
             // The one after it, for the next time.
-            network.packets.expect(behind.next);
+            network.packets.prefetch(behind.next);
             self.wheel.push(arrives, Kind::Arrive.key(link));
         }
         self.trace(Step::Arrived, link, packet);
@@ -498,7 +498,7 @@ impl<T: Tracing> EventLoop<T> {
                 waiting.discipline.set_rate(rate);
             }
             if waiting.discipline.packets() > 0 {
-                self.expect_service(link);
+                self.prefetch_service(link);
             }
         }
     }

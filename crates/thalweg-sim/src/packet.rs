@@ -256,7 +256,7 @@ impl Packets {
 
     /// Asks for a packet, if there is one of that number, so that it is in the cache soon.
     #[inline]
-    pub fn expect(&self, packet: u32) {
+    pub fn prefetch(&self, packet: u32) {
         if let Some(packet) = self.packets.get(packet as usize) {
             prefetch(packet);
         }

@@ -189,7 +189,7 @@ pub struct GroupSpec {
     /// up the phase in which flows otherwise meet full queues (Floyd and Jacobson 1992, section 4). A host with an access
     /// link of its own adds it to the [`jitter`](DirectionSpec::jitter) of that.
     pub overhead: Duration,
-    /// The flows' importance for gates and for queues that heed it: from 1, the highest, to [`LOWEST_PRIORITY`].
+    /// The flows' importance for gates and for queues that act on it: from 1, the highest, to [`LOWEST_PRIORITY`].
     pub priority: u8,
 }
 

@@ -7,7 +7,7 @@
 //! any of its ports may have it, and while half of everybody's is left, any address. For want of a place nobody is turned
 //! away: the oldest handshake of the port that has most, of the address that has most, is forgotten.
 
-use super::about::Limits;
+use super::interface::Limits;
 use super::shares::{Host, Shares};
 use crate::bucket::Bucket;
 use std::collections::HashMap;

@@ -5,9 +5,9 @@
 //! [cookie](crate::cookie) has come back, and then at most [`Limits::handshakes`] handshakes, with at most
 //! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work, shared out by address.
 
-mod about;
 mod greet;
 mod half_open;
+mod interface;
 mod shares;
 
 use crate::batch::{Batch, Purpose};
@@ -17,13 +17,13 @@ use crate::handshake::Initiator;
 use crate::identity::Entropy;
 use crate::session::{Next, STRANGER_MEMORY, Session, Side};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
-pub use about::{
-    Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
-    Trust,
-};
 use core::ops::Range;
 use greet::{Connecting, HANDSHAKE, HalfOpenConnection, Hello};
 use half_open::{HalfOpen, IN_A_CROWD};
+pub use interface::{
+    Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
+    Trust,
+};
 use shares::Shares;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;

@@ -21,7 +21,7 @@
 //! layer below, which authenticates them.
 
 mod ahead;
-mod ending;
+mod fin;
 mod machine;
 mod record;
 mod scheme;
@@ -34,7 +34,7 @@ pub use thalweg_catalog::path::FLOW_HEADER;
 pub use thalweg_catalog::{PathHints, Registry};
 
 use ahead::Ahead;
-use ending::{Ending, Hearing, Telling};
+use fin::{Fin, FinReceiver, FinSender};
 use machine::Machine;
 use std::collections::VecDeque;
 use thalweg_proto::Output;
@@ -133,7 +133,7 @@ pub struct FlowStats {
 #[derive(Debug)]
 pub struct Flow {
     machine: Machine,
-    ending: Ending,
+    fin: Fin,
     /// Datagrams that the engine takes one by one, each when it has answered the one before.
     inbox: VecDeque<(Slice, bool)>,
     written: u64,
@@ -168,15 +168,15 @@ impl Flow {
     /// An end that has not sent or heard anything. Both ends are made from the same scheme, settled by one of them
     /// ([`Scheme::on_path`]).
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
-        let ending = match role {
-            Role::Sender => Ending::Telling(Telling::new(scheme.is_reliable())),
-            Role::Receiver => Ending::Hearing(Hearing::new(scheme.is_reliable())),
+        let fin = match role {
+            Role::Sender => Fin::Sender(FinSender::new(scheme.is_reliable())),
+            Role::Receiver => Fin::Receiver(FinReceiver::new(scheme.is_reliable())),
         };
         let machine = Machine::new(scheme, role, path);
         Self {
             window: machine.end().window().map(|_| scheme.receive_window(path)),
             machine,
-            ending,
+            fin,
             inbox: VecDeque::new(),
             written: 0,
             delivered: 0,
@@ -223,8 +223,8 @@ impl Flow {
             FlowInput::Datagram { bytes, marked } => return self.on_datagram(now, &bytes, marked),
             FlowInput::MaximumSegment(bytes) => return self.machine.set_maximum(bytes),
             FlowInput::Write(data) => {
-                let Ending::Telling(telling) = &self.ending else { return };
-                if telling.is_over() || data.is_empty() {
+                let Fin::Sender(sender) = &self.fin else { return };
+                if sender.is_over() || data.is_empty() {
                     return;
                 }
                 self.written += u64::from(data.len());
@@ -261,8 +261,8 @@ impl Flow {
     }
 
     fn end(&mut self, now: Time, stopped: bool) {
-        if let Ending::Telling(telling) = &mut self.ending {
-            telling.end(now, self.written, stopped);
+        if let Fin::Sender(sender) = &mut self.fin {
+            sender.end(now, self.written, stopped);
         }
     }
 
@@ -287,12 +287,12 @@ impl Flow {
     }
 
     fn take(&mut self, now: Time, bytes: &Slice, marked: bool) {
-        let is_sound = match (bytes.as_bytes().first(), &mut self.ending) {
+        let is_sound = match (bytes.as_bytes().first(), &mut self.fin) {
             (Some(&PDU), _) => self.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
-            (Some(&END), Ending::Hearing(hearing)) => {
-                hearing.hear(now, &bytes.as_bytes()[1..], self.delivered)
+            (Some(&FIN), Fin::Receiver(receiver)) => {
+                receiver.on_fin(now, &bytes.as_bytes()[1..], self.delivered)
             }
-            (Some(&END_HEARD), Ending::Telling(telling)) => telling.answer(&bytes.as_bytes()[1..]),
+            (Some(&FIN_ACK), Fin::Sender(sender)) => sender.on_fin_ack(&bytes.as_bytes()[1..]),
             _ => false,
         };
         self.malformed += u64::from(!is_sound);
@@ -321,18 +321,18 @@ impl Flow {
     }
 
     fn poll_once(&mut self, now: Time, buffer: &mut Vec<u8>) -> FlowOutput {
-        if let Ending::Hearing(hearing) = &mut self.ending
-            && hearing.take_answer()
+        if let Fin::Receiver(receiver) = &mut self.fin
+            && receiver.take_answer()
         {
-            buffer.push(END_HEARD);
+            buffer.push(FIN_ACK);
             return FlowOutput::Transmit;
         }
         loop {
             let at = match self.machine.poll(now, buffer, self.recorder.as_ref()) {
                 Output::Transmit(()) => return FlowOutput::Transmit,
                 Output::Event(Event::Finished) => {
-                    if let Ending::Telling(telling) = &mut self.ending {
-                        telling.all_arrived();
+                    if let Fin::Sender(sender) = &mut self.fin {
+                        sender.all_arrived();
                     }
                     continue;
                 }
@@ -350,32 +350,32 @@ impl Flow {
                 Output::Timeout { at, .. } => at,
                 Output::Idle => Time::MAX,
             };
-            return self.poll_ending(now, at, buffer);
+            return self.poll_fin(now, at, buffer);
         }
     }
 
     /// The engine has nothing to do until `at`.
-    fn poll_ending(&mut self, now: Time, at: Time, buffer: &mut Vec<u8>) -> FlowOutput {
+    fn poll_fin(&mut self, now: Time, at: Time, buffer: &mut Vec<u8>) -> FlowOutput {
         let mut next = at;
         if !self.failed {
-            match &mut self.ending {
-                Ending::Telling(telling) => {
+            match &mut self.fin {
+                Fin::Sender(sender) => {
                     let is_sent = self.machine.end().backlog() == 0;
-                    if telling.is_due(now, is_sent) {
-                        buffer.push(END);
-                        telling.say(now, self.machine.sender_stats(now).rtt(), buffer);
+                    if sender.is_due(now, is_sent) {
+                        buffer.push(FIN);
+                        sender.write(now, self.machine.sender_stats(now).rtt(), buffer);
                         return FlowOutput::Transmit;
                     }
-                    if telling.take_finished() {
+                    if sender.take_finished() {
                         return FlowOutput::Event(Event::Finished);
                     }
-                    next = next.min(telling.next(is_sent));
+                    next = next.min(sender.next(is_sent));
                 }
-                Ending::Hearing(hearing) => {
-                    if let Some(stopped) = hearing.take_end(now, self.delivered) {
+                Fin::Receiver(receiver) => {
+                    if let Some(stopped) = receiver.take_end(now, self.delivered) {
                         return FlowOutput::Ended { stopped };
                     }
-                    next = next.min(hearing.next());
+                    next = next.min(receiver.next());
                 }
             }
         }
@@ -395,8 +395,8 @@ impl Flow {
     /// Bytes more that the flow would like to be written now. It takes more than that, but keeps it waiting. The answer
     /// grows when data is sent: ask again after polling. Zero for the receiving end.
     pub fn writable(&self) -> u64 {
-        match &self.ending {
-            Ending::Telling(telling) if !telling.is_over() && !self.failed => {
+        match &self.fin {
+            Fin::Sender(sender) if !sender.is_over() && !self.failed => {
                 self.ahead.limit().min(ROOM).saturating_sub(self.machine.end().backlog())
             }
             _ => 0,
@@ -442,6 +442,6 @@ pub(crate) fn is_pdu(datagram: &[u8]) -> bool {
 /// A PDU of the engine follows.
 const PDU: u8 = 0;
 /// The end of the stream.
-const END: u8 = 1;
-/// The answer to it.
-const END_HEARD: u8 = 2;
+const FIN: u8 = 1;
+/// Its acknowledgement.
+const FIN_ACK: u8 = 2;

@@ -1,8 +1,8 @@
 //! The thread of a socket: receives, does what handles ask, sends what is due, sleeps until there is something to do.
 
 use super::clock::Clock;
+use super::coalescing::Coalescing;
 use super::pipe::{Opening, PART, Peer, Pipe};
-use super::rest::Rest;
 use super::socket::{Arrived, Shared};
 use super::udp::{Received, Sent, Udp};
 use crate::batch::Batch;
@@ -60,7 +60,7 @@ pub(super) struct Driver {
     /// The slices that were delivered, until all of them are handed over to the connection that `delivering` names.
     delivered: Vec<Slice>,
     delivering: Option<Handle>,
-    rest: Rest,
+    coalescing: Coalescing,
     /// Connections to which something was handed over that their readers have not been told of.
     untold: Vec<Arc<Pipe>>,
 }
@@ -107,7 +107,7 @@ impl Driver {
             spare: Vec::new(),
             delivered: Vec::new(),
             delivering: None,
-            rest: Rest::default(),
+            coalescing: Coalescing::default(),
             untold: Vec::new(),
         }
     }
@@ -151,7 +151,7 @@ impl Driver {
             let now = self.clock.now();
             self.endpoint.restart(now);
             self.stats_at = now;
-            self.rest = Rest::default();
+            self.coalescing = Coalescing::default();
             return true;
         }
         if now >= LATE {
@@ -191,14 +191,14 @@ impl Driver {
                 break;
             }
         }
-        self.rest.came(datagrams);
+        self.coalescing.came(datagrams);
         datagrams > 0
     }
 
     /// Waits for datagrams, for the bell, for room to send where there was none, or until `wake`.
     fn sleep(&mut self, wake: Option<Time>, full: bool) {
-        let may_nap = !self.endpoint.times_datagrams();
-        if self.rest.tells_before_sleep(may_nap) {
+        let may_coalesce = !self.endpoint.times_datagrams();
+        if self.coalescing.notifies_before_sleep(may_coalesce) {
             self.tell();
         }
         self.shared.asleep.store(true, Ordering::SeqCst);
@@ -213,7 +213,7 @@ impl Driver {
             let span = wake.map(|at| at.since(now)).filter(|_| wake != Some(Time::MAX));
             // Nobody shall read old numbers while it sleeps.
             self.publish();
-            let sleep = self.rest.sleep(span, may_nap);
+            let sleep = self.coalescing.sleep(span, may_coalesce);
             self.looks = self.udp.wait(&self.shared.bell, full, sleep).unwrap_or(true);
         }
         self.shared.asleep.store(false, Ordering::SeqCst);
@@ -418,7 +418,7 @@ impl Driver {
             }
         }
         self.deliver(now);
-        if self.rest.tells(now) {
+        if self.coalescing.notifies(now) {
             self.tell();
         }
     }
@@ -444,7 +444,7 @@ impl Driver {
             live.stats_at = now;
             state.stats = session.stats(now);
         }
-        self.rest.handed_over(now, self.delivered.iter().map(|piece| u64::from(piece.len())).sum());
+        self.coalescing.handed_over(now, self.delivered.iter().map(|piece| u64::from(piece.len())).sum());
         for piece in self.delivered.drain(..) {
             state.incoming.push(piece);
         }

@@ -4,6 +4,7 @@
 //! pipe for each connection, which is bounded both ways: a writer waits for the network, a peer for the reader.
 
 mod clock;
+mod coalescing;
 mod connection;
 mod datagram;
 mod driver;
@@ -11,7 +12,6 @@ mod examine;
 mod part;
 mod pipe;
 mod pool;
-mod rest;
 mod socket;
 mod udp;
 

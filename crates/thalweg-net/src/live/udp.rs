@@ -1,8 +1,8 @@
 //! A UDP socket with the system's offloads: many datagrams a call, both ways.
 
+use super::coalescing::Sleep;
 use super::examine::timespec;
 use super::pool::{Buffer, Pool};
-use super::rest::Sleep;
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::Arrival;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -287,7 +287,7 @@ impl Udp {
     pub fn wait(&self, bell: &OwnedFd, to_send: bool, sleep: Sleep) -> io::Result<bool> {
         let (mut flags, span) = match sleep {
             Sleep::Until(span) => (PollFlags::IN, span),
-            Sleep::Nap(span) => (PollFlags::empty(), Some(span)),
+            Sleep::For(span) => (PollFlags::empty(), Some(span)),
         };
         flags.set(PollFlags::OUT, to_send);
         let mut fds = [
@@ -302,7 +302,7 @@ impl Udp {
             let _ = rustix::io::read(bell, &mut [0; 8]);
         }
         match answer {
-            Ok(_) => Ok(matches!(sleep, Sleep::Nap(_)) || !fds[0].revents().is_empty()),
+            Ok(_) => Ok(matches!(sleep, Sleep::For(_)) || !fds[0].revents().is_empty()),
             Err(rustix::io::Errno::INTR) => Ok(false),
             Err(error) => Err(error.into()),
         }

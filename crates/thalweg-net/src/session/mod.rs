@@ -7,16 +7,16 @@
 //! The flows of its streams do all that has to do with data. The session multiplexes them, keeps the path (its size, the
 //! peer's address, whether it is still there) and closes the connection.
 
-mod about;
 mod budget;
 mod growth;
+mod interface;
 mod moving;
 mod narrow;
 mod output;
 
-pub use about::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
 use budget::Budget;
 use growth::Growth;
+pub use interface::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
 use narrow::Progress;
 
 use crate::bucket::Bucket;

@@ -7,7 +7,7 @@ mod folders;
 mod hostile;
 mod interruptions;
 mod links;
-mod others;
+mod local_users;
 mod pipe;
 mod places;
 mod turns;

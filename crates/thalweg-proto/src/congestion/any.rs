@@ -68,8 +68,8 @@ impl Controller for Any {
         each!(self, controller => controller.on_feedback(sample));
     }
 
-    fn heeds_drops(&self) -> bool {
-        each!(self, controller => controller.heeds_drops())
+    fn retransmits_reported_drops(&self) -> bool {
+        each!(self, controller => controller.retransmits_reported_drops())
     }
 
     fn on_idle(&mut self, path: &Path) {

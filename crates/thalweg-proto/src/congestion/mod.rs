@@ -222,7 +222,7 @@ pub trait Controller: Clone {
     /// True if a message that names a dropped packet is a loss to this controller: it answers it in
     /// [`on_feedback`](Self::on_feedback), and the packet goes again. Without, the sender leaves such a packet to what it
     /// notices losses by, so that the controller is told of the loss and repairs are not free of congestion control.
-    fn heeds_drops(&self) -> bool {
+    fn retransmits_reported_drops(&self) -> bool {
         false
     }
 

@@ -189,7 +189,7 @@ impl Controller for Seif {
         }
     }
 
-    fn heeds_drops(&self) -> bool {
+    fn retransmits_reported_drops(&self) -> bool {
         true
     }
 

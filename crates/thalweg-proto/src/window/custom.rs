@@ -228,8 +228,8 @@ impl<C: Controller> Controller for Checked<C> {
         self.look();
     }
 
-    fn heeds_drops(&self) -> bool {
-        self.inner.heeds_drops()
+    fn retransmits_reported_drops(&self) -> bool {
+        self.inner.retransmits_reported_drops()
     }
 
     fn on_idle(&mut self, path: &Path) {

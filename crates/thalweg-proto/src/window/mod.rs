@@ -8,12 +8,12 @@
 mod config;
 mod custom;
 mod family;
-mod outstanding;
 mod pause;
 mod pdu;
 mod ranges;
 mod receiver;
 mod rtt;
+mod scoreboard;
 mod sender;
 pub mod wire;
 

@@ -15,8 +15,8 @@ use losses::tell_lost;
 use marks::Marks;
 use timed::Extensions;
 
-use super::outstanding::{Fate, News, Outstanding, Record, Repair};
 use super::pause::Pause;
+use super::scoreboard::{AckOutcome, Record, Repair, Scoreboard, SegmentState};
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
 use crate::congestion::{AckSample, Controller, Path, SentSample};
 use crate::engine::{Engine, Output};
@@ -84,7 +84,7 @@ pub struct Sender<P: Payload, C: Controller> {
     controller: C,
     rtt: RttEstimator,
     queue: P::Queue,
-    outstanding: Outstanding<P, C::PacketInfo>,
+    scoreboard: Scoreboard<P, C::PacketInfo>,
     /// The first byte not cumulatively acknowledged.
     unacknowledged: u64,
     /// The next byte to send for the first time.
@@ -138,7 +138,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             config,
             controller,
             queue: P::Queue::default(),
-            outstanding: Outstanding::new(),
+            scoreboard: Scoreboard::new(),
             unacknowledged: 0,
             next: 0,
             peer_limit: u64::MAX,
@@ -178,7 +178,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             common: SenderStats {
                 window: Some(decision.window.min(f64::from(self.config.max_window))),
                 pacing_rate: decision.pacing_rate,
-                in_flight: self.outstanding.in_flight(),
+                in_flight: self.scoreboard.in_flight(),
                 smoothed_rtt,
                 min_rtt,
                 sent: self.sent,
@@ -222,15 +222,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// The addresses in memory of the oldest and the newest of the outstanding segments, which the next
     /// acknowledgement will change: for a driver of so many senders that it pays to ask memory ahead.
     pub fn next_needed(&self) -> Option<[*const u8; 2]> {
-        self.outstanding.ends()
+        self.scoreboard.ends()
     }
 
     fn path(&self, now: Time) -> Path {
         Path {
             now,
-            outstanding: self.outstanding.len(),
-            in_flight: self.outstanding.in_flight(),
-            in_flight_bytes: self.outstanding.in_flight_bytes(),
+            outstanding: self.scoreboard.len(),
+            in_flight: self.scoreboard.in_flight(),
+            in_flight_bytes: self.scoreboard.in_flight_bytes(),
             smoothed_rtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),
             segment: self.config.segment,
@@ -255,30 +255,30 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if ack.cumulative >= self.unacknowledged {
             self.peer_limit = limit;
         }
-        let mut news = News::new();
+        let mut outcome = AckOutcome::new();
         let advanced = ack.cumulative > self.unacknowledged;
         if advanced {
             self.unacknowledged = ack.cumulative;
         }
         let by_time = self.finds_by_time();
         if by_time {
-            self.take_news(now, ack, &mut news);
+            self.take_outcome(now, ack, &mut outcome);
         } else if advanced {
-            self.outstanding.acknowledge(ack.cumulative, &mut news, |_| ());
+            self.scoreboard.acknowledge(ack.cumulative, &mut outcome, |_| ());
         }
         if self.config.recovery == Recovery::Sack && !by_time {
             for block in ack.sack.iter().filter(|block| !block.is_empty()) {
                 let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
-                self.outstanding.sack(
+                self.scoreboard.sack(
                     at(block.start).max(self.unacknowledged),
                     at(block.end),
-                    &mut news,
+                    &mut outcome,
                     |_| (),
                 );
             }
         }
-        let is_of_path = news.newest.is_none_or(|(sent_at, _)| self.is_of_path(sent_at));
-        let measurable = news.measurable().filter(|sent_at| self.is_of_path(*sent_at));
+        let is_of_path = outcome.newest.is_none_or(|(sent_at, _)| self.is_of_path(sent_at));
+        let measurable = outcome.measurable().filter(|sent_at| self.is_of_path(*sent_at));
         let rtt = measurable.map(|sent_at| now.since(sent_at));
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
@@ -287,15 +287,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if marked {
             self.signal = Some(Signal::Mark);
         }
-        if let Some((sent_at, info)) = news.newest.filter(|_| is_of_path) {
+        if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {
             let sample = AckSample {
                 path: Path { smoothed_rtt: self.rtt.smoothed(), min_rtt: self.rtt.min(), ..path },
-                acked: news.segments,
-                acked_bytes: news.bytes,
-                counted: news.segments.min(self.config.byte_counting),
+                acked: outcome.segments,
+                acked_bytes: outcome.bytes,
+                counted: outcome.segments.min(self.config.byte_counting),
                 cumulative: self.unacknowledged,
                 sent_at,
-                in_flight_bytes: self.outstanding.in_flight_bytes(),
+                in_flight_bytes: self.scoreboard.in_flight_bytes(),
                 rtt,
                 marked,
                 recovering: matches!(self.phase, Phase::Recovery { .. })
@@ -309,20 +309,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.controller.on_ack(&sample, info);
         }
         if marked && self.config.ecn && is_of_path {
-            self.on_mark(now, &news);
+            self.on_mark(now, &outcome);
         }
         let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
         if by_time {
             self.repair_by_time(now, ack);
         } else {
-            self.repair(now, advanced, duplicate, news.segments);
+            self.repair(now, advanced, duplicate, outcome.segments);
         }
         // The peer opens its window after it refused the first segment, or part of it.
-        let cut = self.outstanding.first().is_some_and(|first| first.start < self.unacknowledged);
+        let cut = self.scoreboard.first().is_some_and(|first| first.start < self.unacknowledged);
         if (window_update && was_refused || advanced && cut) && !self.is_refused() {
-            self.repair_now |= self.outstanding.mark_first_lost().is_some();
+            self.repair_now |= self.scoreboard.mark_first_lost().is_some();
         }
-        if self.outstanding.is_empty() {
+        if self.scoreboard.is_empty() {
             self.timer = Time::MAX;
         } else if advanced {
             // RFC 6298, 5.3.
@@ -335,12 +335,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// True while the peer's window has no room for anything of the first segment: it is a probe, and an answer that
     /// nothing of it was taken says nothing about the network (RFC 9293, section 3.8.6.1).
     fn is_refused(&self) -> bool {
-        self.outstanding.first().is_some_and(|first| first.start.max(self.unacknowledged) >= self.peer_limit)
+        self.scoreboard.first().is_some_and(|first| first.start.max(self.unacknowledged) >= self.peer_limit)
     }
 
     /// True if the segment that starts at or holds byte `sequence` is the oldest outstanding.
     fn is_first(&self, sequence: u64) -> bool {
-        self.outstanding.first().is_some_and(|first| sequence < first.end())
+        self.scoreboard.first().is_some_and(|first| sequence < first.end())
     }
 
     /// True if the window allows a segment of this length to go, new or again.
@@ -351,11 +351,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let counted = again || self.config.recovery == Recovery::NewReno;
         let departed = if counted { self.departed } else { 0 };
         match self.config.counting {
-            Counting::Packets => self.outstanding.in_flight().saturating_sub(departed) < window,
+            Counting::Packets => self.scoreboard.in_flight().saturating_sub(departed) < window,
             Counting::Bytes => {
                 let segment = u64::from(self.config.segment);
                 let departed = u64::from(departed) * segment;
-                let in_flight = self.outstanding.in_flight_bytes().saturating_sub(departed);
+                let in_flight = self.scoreboard.in_flight_bytes().saturating_sub(departed);
                 in_flight == 0 || in_flight + u64::from(length) <= u64::from(window) * segment
             }
         }
@@ -370,18 +370,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             length
         } else if self.probe_now {
             1
-        } else if self.outstanding.is_empty() {
+        } else if self.scoreboard.is_empty() {
             // Less than a segment only when nothing else will open the window (RFC 9293, section 3.8.6.2.1).
             room
         } else {
             0
         };
-        (length > 0 && self.outstanding.len() < self.config.max_window).then_some(length as u32)
+        (length > 0 && self.scoreboard.len() < self.config.max_window).then_some(length as u32)
     }
 
     /// True for what Nagle's rule holds back.
     fn is_too_small(&self, length: u32) -> bool {
-        self.config.nagle && length < self.config.segment && !self.outstanding.is_empty() && !self.probe_now
+        self.config.nagle && length < self.config.segment && !self.scoreboard.is_empty() && !self.probe_now
     }
 
     #[inline(always)]
@@ -390,7 +390,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.pause.holds() {
             return wait(if self.pause.is_on() { Limit::Paused } else { Limit::Network });
         }
-        let lost = self.outstanding.first_lost_len();
+        let lost = self.scoreboard.first_lost_len();
         let (action, length) = match lost {
             Some(length) => (Action::Resend, length.min(self.config.segment)),
             None if self.queue.is_empty() => return wait(Limit::Application),
@@ -424,7 +424,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     fn resend(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
-        let record = self.outstanding.resend(now, self.config.segment)?;
+        let record = self.scoreboard.resend(now, self.config.segment)?;
         let bytes = record.payload.len();
         record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
         let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;
@@ -442,7 +442,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// The last segment, once more.
     fn resend_last(&mut self, now: Time) -> Option<Segment<P>> {
         let path = self.path(now);
-        let record = self.outstanding.resend_last(now, self.config.segment)?;
+        let record = self.scoreboard.resend_last(now, self.config.segment)?;
         let bytes = record.payload.len();
         record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
         self.retransmissions += 1;
@@ -454,7 +454,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     fn send_new(&mut self, now: Time, length: u32) -> Option<Segment<P>> {
         let path = self.path(now);
         if self.config.idle_restart
-            && self.outstanding.is_empty()
+            && self.scoreboard.is_empty()
             && self.sent > 0
             && now.since(self.last_sent) > self.rtt.timeout()
         {
@@ -465,12 +465,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
         let start = self.next;
         self.next += u64::from(bytes);
-        self.outstanding.push(Record {
+        self.scoreboard.push(Record {
             start,
             sent_at: now,
             payload: payload.clone(),
             info,
-            fate: Fate::InFlight,
+            state: SegmentState::InFlight,
             repair: Repair::None,
             retransmissions: 0,
         });
@@ -504,7 +504,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if core::mem::take(&mut self.writable) {
             return Some(Event::Writable);
         }
-        if self.finishing && !self.finished && self.queue.is_empty() && self.outstanding.is_empty() {
+        if self.finishing && !self.finished && self.queue.is_empty() && self.scoreboard.is_empty() {
             self.finished = true;
             return Some(Event::Finished);
         }
@@ -537,7 +537,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
             Input::Pause => self.pause.begin(now),
-            Input::Resume => self.timer = self.pause.end(now, self.timer, !self.outstanding.is_empty()),
+            Input::Resume => self.timer = self.pause.end(now, self.timer, !self.scoreboard.is_empty()),
             // A sender has nothing to receive.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
         }
@@ -576,7 +576,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             let path = self.path(now);
             self.controller.on_app_limited(&path);
         }
-        if limit == Limit::ReceiverWindow && self.outstanding.is_empty() && self.timer == Time::MAX {
+        if limit == Limit::ReceiverWindow && self.scoreboard.is_empty() && self.timer == Time::MAX {
             self.timer = now + self.rtt.timeout();
         }
         let due = self.due();

@@ -51,8 +51,8 @@ impl Controller for Steered {
         self.inner.on_feedback(sample);
     }
 
-    fn heeds_drops(&self) -> bool {
-        self.inner.heeds_drops()
+    fn retransmits_reported_drops(&self) -> bool {
+        self.inner.retransmits_reported_drops()
     }
 
     fn on_idle(&mut self, path: &Path) {

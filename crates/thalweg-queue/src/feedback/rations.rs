@@ -5,7 +5,7 @@
 //! | `T`, `U` and `R` have no units | shares of the line's rate; the ration is told as a rate | the only reading in which `T + R` and `U` can be compared | none |
 //! | `T` is not given | 90 % | must be below the 97 % from which the line counts as full | the line is used to 90 % at most |
 //! | the interval is not given | 1 s | some round trips of slow networks | how soon rations follow the load |
-//! | rations are flooded through the network | sent to the sources that use the queue | they are the ones that heed them | bandwidth grows with sources, not with nodes |
+//! | rations are flooded through the network | sent to the sources that use the queue | they are the ones that react to them | bandwidth grows with sources, not with nodes |
 //! | routers at the border enforce rations | sources do | the sources of an experiment are honest | none, if they are |
 
 use super::sources::Sources;

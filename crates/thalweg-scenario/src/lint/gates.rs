@@ -70,7 +70,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
         for (group, origin) in spec.groups.iter().zip(&checked.origins.groups) {
             let gated = spec.nodes[group.from.0 as usize].gate.is_some() && group.access.is_none();
             if group.priority != LOWEST_PRIORITY && !gated {
-                let message = format!("nothing heeds the priority of `{}`", group.name);
+                let message = format!("nothing acts on the priority of `{}`", group.name);
                 report.warn("scenario.priority", origin.table, message).help(
                     "gates of the node where a flow begins do, and queues with discipline = \"priority\"",
                 );

@@ -19,7 +19,7 @@ where
             controller,
             rtt,
             queue,
-            outstanding,
+            scoreboard,
             unacknowledged,
             next,
             peer_limit,
@@ -53,7 +53,7 @@ where
         } = self;
         controller.digest(now, into);
         let most = config.max_retransmissions;
-        outstanding.digest(now, most, into);
+        scoreboard.digest(now, most, into);
         pause.digest(now, into);
         feed(into, (rtt, queue, unacknowledged, next, peer_limit, phase));
         feed(into, (duplicates, limited, departed, checks, repair_now, probe_now));
@@ -65,7 +65,7 @@ where
         if let Some(extensions) = extensions {
             // Only what is outstanding can be from before.
             let renewed = extensions.renewed;
-            feed(into, renewed.since(outstanding.oldest().unwrap_or(renewed)));
+            feed(into, renewed.since(scoreboard.oldest().unwrap_or(renewed)));
             extensions.digest(now, into);
         }
         feed(into, (limits.own(), signal, writable, finishing, finished, failed, failure_told));

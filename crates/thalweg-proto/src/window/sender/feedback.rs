@@ -14,11 +14,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let mut known = false;
         // Sent again at once, the packet would never be missed: a controller that does not know of such messages would
         // be told of no loss at all.
-        if let Some(sequence) = feedback.dropped.filter(|_| self.controller.heeds_drops()) {
+        if let Some(sequence) = feedback.dropped.filter(|_| self.controller.retransmits_reported_drops()) {
             // It goes again when the window allows, after the controller's answer (Liang 1991, section 3.3).
             let renewed = self.renewed();
             let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
-            known = !self.outstanding.mark_dropped(sequence, now, lost);
+            known = !self.scoreboard.mark_dropped(sequence, now, lost);
             if !known && self.is_first(sequence) {
                 self.timer = now + self.rtt.timeout();
             }

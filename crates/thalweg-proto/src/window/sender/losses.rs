@@ -28,7 +28,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline]
     pub(super) fn mark_lost_below(&mut self, now: Time, edge: u64) -> Option<Time> {
         // Nearly always, so that a call is spared.
-        if self.outstanding.is_judged(edge) { None } else { self.judge_below(now, edge) }
+        if self.scoreboard.is_judged(edge) { None } else { self.judge_below(now, edge) }
     }
 
     #[inline(never)]
@@ -36,7 +36,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path = self.path(now);
         let renewed = self.renewed();
         let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
-        self.outstanding.mark_lost_below(edge, lost)
+        self.scoreboard.mark_lost_below(edge, lost)
     }
 
     /// Marks the first segment as lost, which acknowledgements point at; returns when it had been sent.
@@ -44,14 +44,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path = self.path(now);
         let renewed = self.renewed();
         let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
-        self.outstanding.mark_first_missing(lost)
+        self.scoreboard.mark_first_missing(lost)
     }
 
     /// Marks the first segment as lost, if it is in the network; returns when it had been sent.
     pub(super) fn mark_first_lost(&mut self, now: Time) -> Option<Time> {
         let (path, renewed) = (self.path(now), self.renewed());
-        let sent_at = self.outstanding.mark_first_lost()?;
-        if let Some(first) = self.outstanding.first() {
+        let sent_at = self.scoreboard.mark_first_lost()?;
+        if let Some(first) = self.scoreboard.first() {
             tell_lost(&mut self.controller, &path, renewed, first);
         }
         Some(sent_at)
@@ -62,6 +62,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let path = self.path(now);
         let renewed = self.renewed();
         let lost = |record: &_| tell_lost(&mut self.controller, &path, renewed, record);
-        self.outstanding.mark_all_lost(keep_sacked, lost);
+        self.scoreboard.mark_all_lost(keep_sacked, lost);
     }
 }

@@ -8,7 +8,7 @@
 //! | the receiver echoes a mark until the sender tells that it has cut its window (section 6.1.3, CWR) | each mark is echoed by the one acknowledgement that follows it | schemes that count marks need each (the DEC bit) | where that acknowledgement is lost, so is the mark; a queue that stays long marks again |
 //! | with a window of one segment, a mark makes the sender wait for its retransmission timer (section 6.1.2) | the least threshold of a controller is two segments | as after a loss | many flows at a small queue keep two segments each on the way |
 
-use super::{News, Phase, Sender};
+use super::{AckOutcome, Phase, Sender};
 use crate::congestion::{Controller, LossKind, LossSample, Path};
 use crate::payload::Payload;
 use crate::units::Time;
@@ -54,10 +54,10 @@ impl Marks {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// The receiver echoes a mark with an acknowledgement that brought this news.
+    /// The receiver echoes a mark with an acknowledgement that brought this.
     #[cold]
     #[inline(never)]
-    pub(super) fn on_mark(&mut self, now: Time, news: &News<C::PacketInfo>) {
+    pub(super) fn on_mark(&mut self, now: Time, outcome: &AckOutcome<C::PacketInfo>) {
         // What is being repaired has cut the window of this data.
         if self.phase != Phase::Open || !self.marks.begin_mark(self.unacknowledged, self.next) {
             return;
@@ -65,8 +65,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.abandon_undo();
         let path = self.path(now);
         // Before the acknowledgement, as what came with it was part of the window that is to be cut.
-        let path = Path { outstanding: path.outstanding + news.segments, ..path };
-        let sent_at = news.original().unwrap_or(now);
+        let path = Path { outstanding: path.outstanding + outcome.segments, ..path };
+        let sent_at = outcome.original().unwrap_or(now);
         self.controller.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
     }
 

@@ -77,10 +77,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         };
         let wanted = self.is_open()
-            && !self.outstanding.is_empty()
-            && self.outstanding.sacked() == 0
+            && !self.scoreboard.is_empty()
+            && self.scoreboard.sacked() == 0
             && !self.is_refused();
-        let (flight, smoothed) = (self.outstanding.len(), self.rtt.smoothed());
+        let (flight, smoothed) = (self.scoreboard.len(), self.rtt.smoothed());
         let timer = self.timer;
         let Some(rack) = self.rack() else { return };
         rack.probe.at = Time::MAX;

@@ -15,7 +15,7 @@
 //! | the shortest round trip is that of a window of time (section 6.2, step 1) | that since the path was first used | the sender has that one | a path that became longer keeps a smaller window |
 //! | a lost retransmission is found as any loss is; nothing is said of the window | it cuts the window again, but not while a time-out is repaired, which has made the window one segment | RFC 5681, section 4.3 | as that asks |
 
-use super::super::outstanding::{Fate, Outstanding, Record};
+use super::super::scoreboard::{Record, Scoreboard, SegmentState};
 use super::probe::TailProbe;
 use crate::digest::{feed, until};
 use crate::payload::Payload;
@@ -101,13 +101,13 @@ impl Rack {
         &mut self,
         now: Time,
         start: u64,
-        outstanding: &Outstanding<P, I>,
+        scoreboard: &Scoreboard<P, I>,
     ) {
         self.sent.push_back((now, start));
-        if self.sent.len() > 2 * outstanding.len() as usize + LEAST_SENT {
+        if self.sent.len() > 2 * scoreboard.len() as usize + LEAST_SENT {
             // No more than one of a segment counts.
             self.sent.retain(|&(at, start)| {
-                outstanding.starting_at(start).is_some_and(|record| is_last(record, at))
+                scoreboard.starting_at(start).is_some_and(|record| is_last(record, at))
             });
         }
     }
@@ -194,15 +194,15 @@ impl Rack {
     pub fn detect<P: Payload, I: Copy + Default>(
         &mut self,
         now: Time,
-        outstanding: &mut Outstanding<P, I>,
+        scoreboard: &mut Scoreboard<P, I>,
         situation: &Situation,
         mut lost: impl FnMut(&Record<P, I>),
     ) -> Option<Found> {
         self.due = Time::MAX;
-        let patience = self.rtt + self.window(outstanding.sacked(), situation);
+        let patience = self.rtt + self.window(scoreboard.sacked(), situation);
         let mut found: Option<Found> = None;
         while let Some(&(at, start)) = self.sent.front() {
-            let Some(record) = outstanding.starting_at(start).filter(|record| is_last(record, at)) else {
+            let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) else {
                 self.sent.pop_front();
                 continue;
             };
@@ -219,7 +219,7 @@ impl Rack {
             let first = found.map_or(at, |found| found.sent_at);
             found = Some(Found { sent_at: first, again: again.or(found.and_then(|found| found.again)) });
             lost(record);
-            outstanding.mark_lost(start);
+            scoreboard.mark_lost(start);
         }
         found
     }
@@ -229,24 +229,24 @@ impl Rack {
     pub fn expire<P: Payload, I: Copy + Default>(
         &mut self,
         now: Time,
-        outstanding: &mut Outstanding<P, I>,
+        scoreboard: &mut Scoreboard<P, I>,
         situation: &Situation,
         mut lost: impl FnMut(&Record<P, I>),
     ) {
         self.due = Time::MAX;
-        if let Some(first) = outstanding.first().filter(|first| first.fate == Fate::InFlight) {
+        if let Some(first) = scoreboard.first().filter(|first| first.state == SegmentState::InFlight) {
             let start = first.start;
             lost(first);
-            outstanding.mark_lost(start);
+            scoreboard.mark_lost(start);
         }
-        let patience = self.rtt + self.window(outstanding.sacked(), situation);
+        let patience = self.rtt + self.window(scoreboard.sacked(), situation);
         while let Some(&(at, start)) = self.sent.front() {
-            if let Some(record) = outstanding.starting_at(start).filter(|record| is_last(record, at)) {
+            if let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) {
                 if at + patience > now {
                     break;
                 }
                 lost(record);
-                outstanding.mark_lost(start);
+                scoreboard.mark_lost(start);
             }
             self.sent.pop_front();
         }
@@ -283,5 +283,5 @@ impl Rack {
 
 /// True if the transmission that left at `at` is the segment's last one and nothing is known of it.
 fn is_last<P, I>(record: &Record<P, I>, at: Time) -> bool {
-    record.fate == Fate::InFlight && record.sent_at == at
+    record.state == SegmentState::InFlight && record.sent_at == at
 }

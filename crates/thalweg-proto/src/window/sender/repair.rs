@@ -1,6 +1,6 @@
 //! The detection of losses, and the phases of their repair.
 
-use super::{Fate, Path, Phase, Recovery, Sender};
+use super::{Path, Phase, Recovery, SegmentState, Sender};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::payload::Payload;
 use crate::transport::{Failure, Signal};
@@ -33,7 +33,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 }
                 Recovery::Sack => {
                     let edge =
-                        self.outstanding.loss_edge(self.config.duplicate_threshold, self.config.segment);
+                        self.scoreboard.loss_edge(self.config.duplicate_threshold, self.config.segment);
                     let _ = self.mark_lost_below(now, edge);
                 }
                 _ if advanced => {
@@ -50,20 +50,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.limited = 0;
                 // Further holes may be on their way again: what was held above the first leaves the count with it.
                 self.departed = if self.config.recovery == Recovery::FastRetransmit {
-                    self.departed.saturating_sub(acked.saturating_sub(1)).min(self.outstanding.len())
+                    self.departed.saturating_sub(acked.saturating_sub(1)).min(self.scoreboard.len())
                 } else {
                     0
                 };
             }
             Phase::Open => {
-                let counts = duplicate && !self.outstanding.is_empty() && !self.is_refused();
+                let counts = duplicate && !self.scoreboard.is_empty() && !self.is_refused();
                 self.duplicates += u32::from(counts);
                 if matches!(self.config.recovery, Recovery::NewReno | Recovery::FastRetransmit) {
                     self.departed += u32::from(counts);
                 }
             }
         }
-        if self.phase == Phase::Open && !self.outstanding.is_empty() {
+        if self.phase == Phase::Open && !self.scoreboard.is_empty() {
             let overdue = (duplicate || advanced && self.checks > 0) && self.is_overdue(now);
             self.detect_loss(now, overdue);
         }
@@ -72,7 +72,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// True for the oldest segment when it is older than the fine time-out, where that is looked at.
     fn is_overdue(&self, now: Time) -> bool {
-        let first = self.outstanding.first().filter(|_| self.config.fine_timer && !self.is_refused());
+        let first = self.scoreboard.first().filter(|_| self.config.fine_timer && !self.is_refused());
         first.is_some_and(|first| now.since(first.sent_at) > self.rtt.fine_timeout(&self.config.rtt))
     }
 
@@ -81,7 +81,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let threshold = self.config.duplicate_threshold;
         let mut lost_sent_at = None;
         if self.config.recovery == Recovery::Sack {
-            let edge = self.outstanding.loss_edge(threshold, self.config.segment);
+            let edge = self.scoreboard.loss_edge(threshold, self.config.segment);
             lost_sent_at = self.mark_lost_below(now, edge);
         }
         // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
@@ -115,13 +115,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.pause.hear();
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
-        let Some(first) = self.outstanding.first() else {
+        let Some(first) = self.scoreboard.first() else {
             // The peer's window is closed, and its news that it opened may be lost (RFC 9293, section 3.8.6.1).
             self.probe_now = true;
             self.timer = Time::MAX;
             return;
         };
-        let (sent_at, again, fate) = (first.sent_at, first.retransmissions, first.fate);
+        let (sent_at, again, fate) = (first.sent_at, first.retransmissions, first.state);
         let refused = self.is_refused();
         // A peer that answers probes is there, however long its window stays closed (RFC 9293, section 3.8.6.1).
         let tries = if refused { self.silent } else { u32::from(again) };
@@ -132,10 +132,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.timer = now + self.rtt.timeout();
         if refused {
-            self.repair_now |= self.outstanding.mark_first_lost().is_some();
+            self.repair_now |= self.scoreboard.mark_first_lost().is_some();
             return;
         }
-        if self.pause.is_on() && fate == Fate::Lost {
+        if self.pause.is_on() && fate == SegmentState::Lost {
             // It has waited since the last expiry, so that this one says nothing new.
             return;
         }
@@ -144,7 +144,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.signal = Some(Signal::Timeout);
         // A receiver may throw away what it selectively acknowledged. That of the first segment proves that it did
         // (RFC 2018, section 8; RFC 6675, section 5.1).
-        let reneged = fate == Fate::Sacked;
+        let reneged = fate == SegmentState::Sacked;
         let by_time = !reneged && self.expire(now);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };

@@ -3,7 +3,7 @@
 use super::losses::tell_lost;
 use super::rack::{Found, Rack, Situation};
 use super::undo::Undo;
-use super::{Fate, News, Phase, Record, Sender, SenderReason};
+use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
 use crate::payload::Payload;
@@ -131,9 +131,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     #[inline(never)]
     fn note_sent_by_time(&mut self, now: Time, start: u64) {
-        let Self { extensions, outstanding, .. } = self;
+        let Self { extensions, scoreboard, .. } = self;
         if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
-            rack.on_sent(now, start, outstanding);
+            rack.on_sent(now, start, scoreboard);
             self.schedule_probe(now);
         }
     }
@@ -153,26 +153,26 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late.
     #[inline(never)]
-    pub(super) fn take_news(&mut self, now: Time, ack: &Ack, news: &mut News<C::PacketInfo>) {
+    pub(super) fn take_outcome(&mut self, now: Time, ack: &Ack, outcome: &mut AckOutcome<C::PacketInfo>) {
         let min_rtt = self.rtt.min();
         let Some(extensions) = self.extensions.as_deref_mut() else { return };
         let Extensions { rack: Some(rack), undo, .. } = extensions else { return };
         let mut delivered = |record: &Record<P, C::PacketInfo>| {
             rack.on_delivered(now, record, ack, min_rtt);
-            if record.fate == Fate::Lost
+            if record.state == SegmentState::Lost
                 && record.retransmissions == 0
                 && let Some(undo) = undo
             {
                 undo.clear(record.start);
             }
         };
-        self.outstanding.acknowledge(self.unacknowledged, news, &mut delivered);
+        self.scoreboard.acknowledge(self.unacknowledged, outcome, &mut delivered);
         let mut blocks: [SackBlock; 3] = ack.sack;
         blocks.sort_unstable_by_key(|block| block.start);
         for block in blocks.iter().filter(|block| !block.is_empty()) {
             let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.next);
             let (start, end) = (at(block.start).max(self.unacknowledged), at(block.end));
-            self.outstanding.sack(start, end, news, &mut delivered);
+            self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
     }
 
@@ -225,9 +225,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn find_lost(&mut self, now: Time) {
         let (situation, path) = (self.situation(), self.path(now));
         let mut begins = self.is_open();
-        let Self { extensions, outstanding, controller, .. } = self;
+        let Self { extensions, scoreboard, controller, .. } = self;
         let Some(Extensions { renewed, rack: Some(rack), undo }) = extensions.as_deref_mut() else { return };
-        let found = rack.detect(now, outstanding, &situation, |record| {
+        let found = rack.detect(now, scoreboard, &situation, |record| {
             take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             tell_lost(controller, &path, *renewed, record);
         });
@@ -269,13 +269,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn expire(&mut self, now: Time) -> bool {
         let (situation, path) = (self.situation(), self.path(now));
         let mut begins = self.is_open();
-        let Self { extensions, outstanding, controller, .. } = self;
+        let Self { extensions, scoreboard, controller, .. } = self;
         let Some(Extensions { renewed, rack: Some(rack), undo }) = extensions.as_deref_mut() else {
             return false;
         };
         rack.note_cut(now);
         rack.probe.forget();
-        rack.expire(now, outstanding, &situation, |record| {
+        rack.expire(now, scoreboard, &situation, |record| {
             take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             tell_lost(controller, &path, *renewed, record);
         });

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// The sender's belief about a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Fate {
+pub(super) enum SegmentState {
     /// In the network.
     InFlight,
     /// Selectively acknowledged.
@@ -42,7 +42,7 @@ pub(super) struct Record<P, I> {
     pub sent_at: Time,
     pub payload: P,
     pub info: I,
-    pub fate: Fate,
+    pub state: SegmentState,
     pub repair: Repair,
     /// The number of times that the segment was sent again, saturating.
     pub retransmissions: u8,
@@ -54,9 +54,9 @@ impl<P: Payload, I> Record<P, I> {
     }
 }
 
-/// The news that an acknowledgement brought.
+/// The segments that an acknowledgement newly tells to have arrived.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct News<I> {
+pub(super) struct AckOutcome<I> {
     /// Segments newly known to have arrived.
     pub segments: u32,
     /// Their bytes.
@@ -76,7 +76,7 @@ pub(super) struct News<I> {
 /// Every operation costs what it changes: acknowledging, marking and finding lost segments are amortised constant time
 /// for each segment, whatever the window.
 #[derive(Clone, Debug)]
-pub(super) struct Outstanding<P, I> {
+pub(super) struct Scoreboard<P, I> {
     records: VecDeque<Record<P, I>>,
     sacked: Ranges,
     in_flight: u32,
@@ -86,33 +86,33 @@ pub(super) struct Outstanding<P, I> {
     roomy: u32,
     /// No segment that starts below this is lost.
     lost_from: u64,
-    /// Segments that start below this have been judged by [`Outstanding::mark_lost_below`].
+    /// Segments that start below this have been judged by [`Scoreboard::mark_lost_below`].
     judged: u64,
 }
 
-impl<P: Payload + Hash, I: Hash> Outstanding<P, I> {
+impl<P: Payload + Hash, I: Hash> Scoreboard<P, I> {
     /// Feeds `into` with what decides what becomes of the segments, for a sender that gives one up after `most`
     /// retransmissions. Without that only the first of them matters.
     pub fn digest<H: Hasher>(&self, now: Time, most: Option<u32>, into: &mut H) {
         let most = most.unwrap_or(0).max(1);
         for record in &self.records {
-            let Record { start, sent_at, payload, info, fate, repair, retransmissions } = record;
+            let Record { start, sent_at, payload, info, state, repair, retransmissions } = record;
             let again = u32::from(*retransmissions).min(most);
-            feed(into, (start, now.since(*sent_at), payload, info, fate, repair, again));
+            feed(into, (start, now.since(*sent_at), payload, info, state, repair, again));
         }
         // The counts follow from the records.
         feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));
     }
 }
 
-impl<P, I> Outstanding<P, I> {
+impl<P, I> Scoreboard<P, I> {
     /// The time at which the segment that was sent longest ago left.
     pub fn oldest(&self) -> Option<Time> {
         self.records.iter().map(|record| record.sent_at).min()
     }
 }
 
-impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
+impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     pub fn new() -> Self {
         Self {
             records: VecDeque::new(),
@@ -162,8 +162,8 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     /// Marks the segment that starts there as lost, if it is in the network.
     pub fn mark_lost(&mut self, start: u64) {
         let Some(index) = self.index_of(start) else { return };
-        if self.records[index].fate == Fate::InFlight {
-            self.leave(index, Fate::Lost);
+        if self.records[index].state == SegmentState::InFlight {
+            self.leave(index, SegmentState::Lost);
             self.records[index].repair = Repair::Implicit;
         }
     }
@@ -171,7 +171,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     /// The last segment goes out once more at `now`, if it is in the network and not longer than a segment of today.
     pub fn resend_last(&mut self, now: Time, segment: u32) -> Option<&mut Record<P, I>> {
         let last = self.records.back_mut()?;
-        if last.fate != Fate::InFlight || last.payload.len() > segment {
+        if last.state != SegmentState::InFlight || last.payload.len() > segment {
             return None;
         }
         last.sent_at = now;
@@ -214,29 +214,29 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         (sequence < self.records[index].end()).then_some(index)
     }
 
-    fn leave(&mut self, index: usize, to: Fate) {
+    fn leave(&mut self, index: usize, to: SegmentState) {
         let record = &mut self.records[index];
         let bytes = u64::from(record.payload.len());
-        match record.fate {
-            Fate::InFlight => {
+        match record.state {
+            SegmentState::InFlight => {
                 self.in_flight -= 1;
                 self.in_flight_bytes -= bytes;
             }
-            Fate::Lost => self.lost -= 1,
-            Fate::Sacked => {}
+            SegmentState::Lost => self.lost -= 1,
+            SegmentState::Sacked => {}
         }
         match to {
-            Fate::InFlight => {
+            SegmentState::InFlight => {
                 self.in_flight += 1;
                 self.in_flight_bytes += bytes;
             }
-            Fate::Lost => {
+            SegmentState::Lost => {
                 self.lost += 1;
                 self.lost_from = self.lost_from.min(record.start);
             }
-            Fate::Sacked => {}
+            SegmentState::Sacked => {}
         }
-        record.fate = to;
+        record.state = to;
     }
 
     /// Forgets the segments that end at or below `cumulative`, and tells `delivered` of those that were not known to have
@@ -245,22 +245,22 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     pub fn acknowledge(
         &mut self,
         cumulative: u64,
-        news: &mut News<I>,
+        outcome: &mut AckOutcome<I>,
         mut delivered: impl FnMut(&Record<P, I>),
     ) {
         while self.records.front().is_some_and(|first| first.end() <= cumulative) {
             let Some(record) = self.records.pop_front() else { break };
             let bytes = u64::from(record.payload.len());
-            match record.fate {
-                Fate::InFlight => {
+            match record.state {
+                SegmentState::InFlight => {
                     self.in_flight -= 1;
                     self.in_flight_bytes -= bytes;
                 }
-                Fate::Lost => self.lost -= 1,
-                Fate::Sacked => continue,
+                SegmentState::Lost => self.lost -= 1,
+                SegmentState::Sacked => continue,
             }
             delivered(&record);
-            news.add(&record);
+            outcome.add(&record);
         }
         self.sacked.remove_below(cumulative);
         let held = self.records.len();
@@ -281,7 +281,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         &mut self,
         start: u64,
         end: u64,
-        news: &mut News<I>,
+        outcome: &mut AckOutcome<I>,
         mut delivered: impl FnMut(&Record<P, I>),
     ) {
         let mut sacked = core::mem::take(&mut self.sacked);
@@ -289,14 +289,14 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
             let Some(mut index) = self.index_of(from) else { return };
             while let Some(record) = self.records.get(index).filter(|record| record.start < to) {
                 // A block that cuts a segment says nothing of the whole of it.
-                if record.start >= from && record.end() <= to && record.fate != Fate::Sacked {
+                if record.start >= from && record.end() <= to && record.state != SegmentState::Sacked {
                     delivered(record);
                     if record.retransmissions == 0 {
-                        news.add(record);
+                        outcome.add(record);
                     } else {
-                        news.add_resent(record);
+                        outcome.add_resent(record);
                     }
-                    self.leave(index, Fate::Sacked);
+                    self.leave(index, SegmentState::Sacked);
                 }
                 index += 1;
             }
@@ -324,7 +324,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         0
     }
 
-    /// True if everything below `edge` has been looked at by [`Outstanding::mark_lost_below`].
+    /// True if everything below `edge` has been looked at by [`Scoreboard::mark_lost_below`].
     pub fn is_judged(&self, edge: u64) -> bool {
         edge <= self.judged
     }
@@ -341,10 +341,10 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         let mut found = None;
         while let Some(record) = self.records.get(index).filter(|record| record.end() <= edge) {
             self.judged = record.end();
-            if record.fate == Fate::InFlight && record.retransmissions == 0 {
+            if record.state == SegmentState::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
                 lost(record);
-                self.leave(index, Fate::Lost);
+                self.leave(index, SegmentState::Lost);
                 self.records[index].repair = Repair::Implicit;
             }
             index += 1;
@@ -356,8 +356,8 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     pub fn mark_first_lost(&mut self) -> Option<Time> {
         let first = self.records.front()?;
         let sent_at = first.sent_at;
-        (first.fate == Fate::InFlight).then(|| {
-            self.leave(0, Fate::Lost);
+        (first.state == SegmentState::InFlight).then(|| {
+            self.leave(0, SegmentState::Lost);
             sent_at
         })
     }
@@ -366,7 +366,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     /// a router has named it; tells `lost` of it and returns when it had been sent.
     pub fn mark_first_missing(&mut self, lost: impl FnOnce(&Record<P, I>)) -> Option<Time> {
         let first = self.records.front_mut().filter(|first| first.repair == Repair::None)?;
-        if first.fate == Fate::InFlight {
+        if first.state == SegmentState::InFlight {
             first.repair = Repair::Implicit;
             lost(first);
         }
@@ -380,24 +380,24 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         let record = &mut self.records[index];
         // What went again because a router said so may be dropped again, but not at the moment when it left.
         let again = record.repair == Repair::Explicit && record.sent_at < now;
-        let news = record.fate == Fate::InFlight && (record.repair == Repair::None || again);
-        if news {
+        let is_new = record.state == SegmentState::InFlight && (record.repair == Repair::None || again);
+        if is_new {
             record.repair = Repair::Explicit;
             lost(record);
-            self.leave(index, Fate::Lost);
+            self.leave(index, SegmentState::Lost);
         }
-        news
+        is_new
     }
 
     /// Marks all as lost; what was selectively acknowledged too where `keep_sacked` is false. Tells `lost` of each that was in
     /// flight.
     pub fn mark_all_lost(&mut self, keep_sacked: bool, mut lost: impl FnMut(&Record<P, I>)) {
         for index in 0..self.records.len() {
-            if self.records[index].fate == Fate::InFlight {
+            if self.records[index].state == SegmentState::InFlight {
                 lost(&self.records[index]);
             }
-            if !(keep_sacked && self.records[index].fate == Fate::Sacked) {
-                self.leave(index, Fate::Lost);
+            if !(keep_sacked && self.records[index].state == SegmentState::Sacked) {
+                self.leave(index, SegmentState::Lost);
                 self.records[index].repair = Repair::Implicit;
             }
         }
@@ -414,7 +414,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         }
         let first = self.records.front()?.start;
         let mut index = self.index_of(self.lost_from.max(first)).unwrap_or(0);
-        while self.records.get(index)?.fate != Fate::Lost {
+        while self.records.get(index)?.state != SegmentState::Lost {
             index += 1;
         }
         self.lost_from = self.records[index].start;
@@ -434,7 +434,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
         if self.records[index].payload.len() > segment {
             self.split(index, segment);
         }
-        self.leave(index, Fate::InFlight);
+        self.leave(index, SegmentState::InFlight);
         let record = &mut self.records[index];
         record.sent_at = now;
         record.retransmissions = record.retransmissions.saturating_add(1);
@@ -453,7 +453,7 @@ impl<P: Payload, I: Copy + Default> Outstanding<P, I> {
     }
 }
 
-impl<I: Copy + Default> News<I> {
+impl<I: Copy + Default> AckOutcome<I> {
     pub fn new() -> Self {
         Self { segments: 0, bytes: 0, newest: None, mixed: false, original: None, ambiguous: false }
     }
