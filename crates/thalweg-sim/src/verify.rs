@@ -534,7 +534,9 @@ impl Verifier {
         for (flow, said) in (0..).zip(&result.flows) {
             let Some(ends) = self.plan.ends(flow) else { continue };
             let at_work = ends.work.iter().filter(|&&work| work).count() as u64;
-            for (what, result, replay) in self.accounts.differences(flow, said, at_work) {
+            for (what, result, replay) in
+                self.accounts.differences(flow, said, at_work, self.plan.reads_at_once(flow))
+            {
                 let place = format!("flow `{}`", said.name);
                 self.add_at(place, Fault::Miscounted { what, result, replay });
             }

@@ -6,6 +6,7 @@ use net::{bytes, datagrams, direction, group, millis, pipe, run, window};
 use std::sync::Arc;
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::{EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
 use thalweg_sim::spec::*;
 
@@ -96,4 +97,27 @@ fn answers_do_not_take_the_control_channel() {
         "{} for {answers} answers",
         result.links[1].bytes
     );
+}
+
+/// An application that does not read leaves no room: the packet by which the sender asks whether there is some arrives,
+/// and its byte is refused. Nothing was lost, nothing sent twice, and yet less was taken than came.
+#[test]
+fn what_a_receiver_has_no_room_for_is_not_counted() {
+    let link = direction(Rate::from_mbits_per_sec(10), millis(5), Limit::Unlimited);
+    let scheme = TransportSpec::new(
+        "window",
+        EndsConfig::new(
+            SenderConfig { segment: 404, ..SenderConfig::default() },
+            ReceiverConfig { window: 10_000, ..ReceiverConfig::default() },
+            ControllerConfig::Fixed(FixedConfig { window: 10.0 }),
+        ),
+        40,
+        40,
+    );
+    let reading = Some(Arc::new(ReadingSpec { rate: Rate::ZERO, changes: Vec::new() }));
+    let flow = GroupSpec { reading, ..group("flow", 1, scheme, WorkloadSpec::Bulk) };
+    // The window is full after 25 packets. The sender asks when it has heard nothing for as long as it waits for answers.
+    let result = run(&Spec { groups: vec![flow], duration: millis(300), ..pipe(link) });
+    let flow = &result.flows[0];
+    assert_eq!((flow.delivered_wire, flow.sent_packets), (bytes(10_000 + 25 * 40), 26));
 }

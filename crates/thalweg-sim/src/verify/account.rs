@@ -110,8 +110,14 @@ impl Accounts {
     }
 
     /// The differences between what the run and the replay say of a flow: name, value by the run, value by the replay.
-    /// Of packets sent, so many may be with hosts that are at work on them.
-    pub fn differences(&self, flow: u32, said: &FlowResult, at_work: u64) -> Vec<(&'static str, u64, u64)> {
+    /// Of packets sent, so many may be with hosts that are at work on them. A receiver that `has_room` refuses nothing.
+    pub fn differences(
+        &self,
+        flow: u32,
+        said: &FlowResult,
+        at_work: u64,
+        has_room: bool,
+    ) -> Vec<(&'static str, u64, u64)> {
         let now = self.flows.get(flow as usize).copied().unwrap_or_default();
         let base = self.base.as_ref().and_then(|base| base.get(flow as usize)).copied().unwrap_or_default();
         let mut different = Vec::new();
@@ -123,11 +129,12 @@ impl Accounts {
         if said.counts.drops != drops {
             different.push(("packets dropped", said.counts.drops, drops));
         }
-        // Each packet of a flow that has no trouble brings something new; of others some do not, or wait for what does.
+        // Each packet of a flow that has no trouble brings something new; of others some do not, or wait for what does. A
+        // receiver may refuse what is new, as it does that of a sender that asks whether its window is still closed.
         let is_calm = !now.is_uneven && now.gone + now.copied == 0;
         let (bytes, arrived) = (said.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
         let is_whole = base.sent == 0;
-        if is_calm && bytes != arrived || is_whole && bytes > arrived {
+        if is_calm && has_room && bytes != arrived || (is_calm || is_whole) && bytes > arrived {
             different.push(("bytes of data packets that arrived", bytes, arrived));
         }
         different

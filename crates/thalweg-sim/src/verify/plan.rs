@@ -136,6 +136,11 @@ impl Plan {
         self.groups[..after].iter().rposition(|group| group.spec.count > 0)
     }
 
+    /// True if a flow's application takes what comes at once, so that its receiver has room for whatever it asked for.
+    pub fn reads_at_once(&self, flow: u32) -> bool {
+        self.group_of(flow).is_some_and(|group| self.groups[group].spec.reading.is_none())
+    }
+
     pub fn name(&self, link: u32) -> String {
         self.names.get(link as usize).cloned().unwrap_or_else(|| format!("access link {link}"))
     }
