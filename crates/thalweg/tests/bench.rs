@@ -1,5 +1,7 @@
 //! Two processes that move bytes between them, and the doctor.
 
+mod children;
+
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +10,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// A server for one client, where it listens, and its key.
 fn server() -> (Child, String, String) {
-    let mut command = Command::new(PROGRAM);
+    let mut command = children::command(PROGRAM);
     command.args(["bench", "server", "127.0.0.1:0", "--once", "--json"]).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -19,7 +21,12 @@ fn server() -> (Child, String, String) {
 }
 
 fn client(arguments: &[&str]) -> std::process::Output {
-    Command::new(PROGRAM).args(["bench", "client"]).args(arguments).stdin(Stdio::null()).output().unwrap()
+    children::command(PROGRAM)
+        .args(["bench", "client"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -50,7 +57,7 @@ fn both_ends_count_the_same_bytes_in_both_directions() {
 #[test]
 fn a_bench_ends_when_its_time_is_over() {
     let (mut child, address, _) = server();
-    let mut relay = Command::new(PROGRAM);
+    let mut relay = children::command(PROGRAM);
     relay.args(["impair", "--listen", "127.0.0.1:0", "--to", &address, "--rate", "200 kbit/s"]);
     relay.args(["--buffer", "8 MB"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut relay = relay.spawn().unwrap();

@@ -1,5 +1,7 @@
 //! The command as a user meets it: what it prints where, its exit codes, and the files that it writes.
 
+mod children;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -374,7 +376,7 @@ fn identical_replications_are_pointed_out() {
 fn an_interrupted_run_keeps_what_there_is() {
     use std::io::Read as _;
     let place = place("interrupted");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+    let mut child = children::command(env!("CARGO_BIN_EXE_thalweg"))
         .args([
             "run",
             "ten-thousand-flows",

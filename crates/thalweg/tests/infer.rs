@@ -1,16 +1,22 @@
 //! Records transfers over a known path, and finds it again.
 
+mod children;
+
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// A program that says on its first line of standard error where it listens, before `until`.
 fn listening(arguments: &[&str], before: &str, until: &str) -> (Child, String) {
-    let mut child =
-        Command::new(PROGRAM).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = children::command(PROGRAM)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let rest = line.trim().strip_prefix(before).unwrap_or_else(|| panic!("{line}"));
@@ -19,7 +25,7 @@ fn listening(arguments: &[&str], before: &str, until: &str) -> (Child, String) {
 }
 
 fn thalweg(arguments: &[&str]) -> Output {
-    Command::new(PROGRAM).args(arguments).stdin(Stdio::null()).output().unwrap()
+    children::command(PROGRAM).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
 fn folder(name: &str) -> PathBuf {

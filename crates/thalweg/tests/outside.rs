@@ -1,5 +1,7 @@
 //! The examples, which are crates outside the workspace, as users' are: what they add is usable by name.
 
+mod children;
+
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -17,7 +19,7 @@ fn example(name: &str, arguments: &[&str]) -> Command {
     std::fs::copy(lock, folder.join("Cargo.lock")).expect("the workspace has a lock file");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-    let mut command = Command::new(cargo);
+    let mut command = children::command(cargo);
     // What cargo tells this test of its package is not for the build of another: build scripts would run anew each time.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -110,7 +112,7 @@ fn a_controller_of_ones_own_is_used_by_name() {
     assert!(there.wait().unwrap().success());
 
     // A program that does not have it says so, and what it has.
-    let mut without = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    let mut without = children::command(env!("CARGO_BIN_EXE_thalweg"));
     without.args(["bench", "server", "127.0.0.1:0"]);
     let (mut there, address) = server(without);
     let refused = run("controller", &["bench", "client", &address, "--scheme", "aimd", "--time", "200ms"]);

@@ -1,5 +1,7 @@
 //! `thalweg paper` as a user meets it.
 
+mod children;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -139,7 +141,7 @@ fn a_check_judges_what_was_run() {
 fn an_interrupted_paper_keeps_what_there_is() {
     use std::io::Read as _;
     let place = place("interrupted");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+    let mut child = children::command(env!("CARGO_BIN_EXE_thalweg"))
         .args(["paper", "liang91", "--experiment", "table-5.7", "--reps", "3000", "--json", "--quiet"])
         .current_dir(&place)
         .stdout(Stdio::piped())

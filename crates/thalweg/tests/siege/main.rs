@@ -2,6 +2,8 @@
 //! its memory, its CPU time for a packet, and an honest sender who gets in and is done meanwhile.
 
 mod attacker;
+#[path = "../children/mod.rs"]
+mod children;
 mod measure;
 #[allow(dead_code, reason = "tests of transfers use the rest")]
 #[path = "../transfer/processes.rs"]

@@ -1,7 +1,7 @@
 //! Processes that are killed at any moment of a transfer, at either end.
 
 use crate::processes::{Place, Receiver, end, exit, thalweg, wait_until};
-use crate::{NEW, noise};
+use crate::{NEW, children, noise};
 use std::time::{Duration, Instant};
 
 /// The bytes of a file, which takes half a second at the rate that is allowed.
@@ -61,6 +61,20 @@ fn kill(first: u64, count: u64) {
 #[test]
 fn whoever_is_killed_at_any_moment_goes_on() {
     kill(0, 8);
+}
+
+/// The kernel sees to it, as a test that is killed cannot: to it a thread that ends is a parent that ends.
+#[test]
+fn a_server_ends_with_the_test_that_started_it() {
+    if !children::has_leash() {
+        return eprintln!("skipped: there is no setpriv here");
+    }
+    let place = Place::new("orphan");
+    let start = move || Receiver::begin(&place, "serve", &["to"], &NEW).child;
+    let server = std::thread::spawn(start).join().unwrap();
+    let begun = Instant::now();
+    let ended = end(server);
+    assert!(ended.code.is_none() && begun.elapsed() < Duration::from_secs(30), "{:?}", ended.code);
 }
 
 /// `scripts/soak kills` runs this one.

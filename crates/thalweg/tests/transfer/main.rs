@@ -1,5 +1,7 @@
 //! Files between real processes over real sockets, which are killed.
 
+#[path = "../children/mod.rs"]
+mod children;
 mod ends;
 mod kills;
 mod metrics;

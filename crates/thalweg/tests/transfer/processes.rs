@@ -1,5 +1,6 @@
 //! Senders and receivers as processes, each user with keys of its own.
 
+use crate::children;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ pub fn exit(ended: &Ended) -> i32 {
 
 /// A call in the test's folder by `user`.
 pub fn thalweg(place: &Place, user: &str, command: &str, arguments: &[&str]) -> Command {
-    let mut call = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    let mut call = children::command(env!("CARGO_BIN_EXE_thalweg"));
     call.arg(command).args(arguments);
     dress(&mut call, place, user);
     call
@@ -144,10 +145,10 @@ impl Receiver {
         Self::spawn(&mut thalweg(place, "receiver", command, &arguments))
     }
 
-    /// As an argument of another program.
-    fn within(place: &Place, program: &[&str], arguments: &[&str], trust: &[&str]) -> Self {
-        let mut call = Command::new(program[0]);
-        call.args(&program[1..]).arg(env!("CARGO_BIN_EXE_thalweg")).arg("recv");
+    /// As the arguments of a script, which is run by these words.
+    fn within(place: &Place, words: &[&str], script: &str, arguments: &[&str], trust: &[&str]) -> Self {
+        let mut call = children::after(words);
+        call.args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_thalweg"), "recv"]);
         call.args(arguments).args(trust).args(["--listen", "127.0.0.1:0"]);
         dress(&mut call, place, "receiver");
         Self::spawn(&mut call)
@@ -156,7 +157,7 @@ impl Receiver {
     /// With this `umask`.
     pub fn with_mask(place: &Place, mask: &str, arguments: &[&str]) -> Self {
         let script = format!("umask {mask}; exec \"$@\"");
-        Self::within(place, &["sh", "-c", &script, "sh"], arguments, &["--trust", "new"])
+        Self::within(place, &[], &script, arguments, &["--trust", "new"])
     }
 
     /// On a file system of 3 MB, where the user may make one; prints what files it has in the end.
@@ -167,9 +168,11 @@ impl Receiver {
             return None;
         }
         fs::create_dir(place.join("to")).unwrap();
-        let script = "mount -t tmpfs -o size=3m none to && \"$@\"; code=$?; find to -type f; exit $code";
-        let program = ["unshare", "-rm", "sh", "-c", script, "sh"];
-        Some(Self::within(place, &program, &["to"], &["--trust", "new"]))
+        let leash = if children::has_leash() { children::LEASH.join(" ") } else { String::new() };
+        let script = format!(
+            "mount -t tmpfs -o size=3m none to && {leash} \"$@\"; code=$?; find to -type f; exit $code"
+        );
+        Some(Self::within(place, &["unshare", "-rm"], &script, &["to"], &["--trust", "new"]))
     }
 
     fn spawn(call: &mut Command) -> Self {

@@ -1,11 +1,12 @@
 //! A process at a terminal: what it shows, and what is typed.
 
+use crate::children;
 use crate::processes::{Place, dress, wait_until};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 
 /// A process whose standard input and standard error are a terminal.
@@ -24,7 +25,7 @@ impl Terminal {
         tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let end = || File::options().read(true).write(true).open(&name).unwrap();
-        let mut call = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+        let mut call = children::command(env!("CARGO_BIN_EXE_thalweg"));
         call.arg(command).args(arguments);
         dress(&mut call, place, user);
         call.env("TERM", "xterm").stdin(Stdio::from(end())).stderr(Stdio::from(end()));
