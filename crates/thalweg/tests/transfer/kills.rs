@@ -49,6 +49,7 @@ fn kill_once(seed: u64) -> bool {
     }
     assert!(place.read("to/file") == bytes, "seed {seed}: other bytes");
     assert_eq!(place.names("to"), ["file"], "seed {seed}");
+    place.remove();
     came > 0
 }
 

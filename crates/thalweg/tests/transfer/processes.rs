@@ -50,6 +50,11 @@ impl Place {
         self.part(name).and_then(|part| fs::metadata(part).ok()).map_or(0, |metadata| metadata.len())
     }
 
+    /// Nobody wants to look at it any more.
+    pub fn remove(self) {
+        fs::remove_dir_all(self.0).unwrap();
+    }
+
     pub fn names(&self, name: &str) -> Vec<String> {
         let entries = fs::read_dir(self.join(name)).unwrap();
         let mut names: Vec<_> =
