@@ -9,6 +9,7 @@ use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::LossSpec;
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
+use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::spec::{
     Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec, WorkloadSpec,
 };
@@ -100,7 +101,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let own = if group.access.is_some() { ", with hosts of their own at both ends" } else { "" };
     let hops = path.forward.len() + if group.access.is_some() { 2 } else { 0 };
     let links = if hops == 1 { "link" } else { "links" };
-    let _ = writeln!(out, "    {}: {hops} {links}{own}", stops.join(" -> "));
+    let _ = writeln!(out, "    {}: {hops} {links}{own}", shown(&stops));
     let (packet, _) = packet_sizes(&group.transport);
     let _ = writeln!(
         out,
@@ -181,6 +182,47 @@ fn sizes(size: &SizeSpec) -> String {
     }
 }
 
+/// The nodes on a way: of a long one the ends.
+fn shown(stops: &[&str]) -> String {
+    const MOST: usize = 12;
+    match stops {
+        [first @ .., _, _] if stops.len() > MOST => {
+            format!("{} -> ... -> {}", first[..MOST - 2].join(" -> "), stops[stops.len() - 2..].join(" -> "))
+        }
+        _ => stops.join(" -> "),
+    }
+}
+
+/// A random delay in words.
+fn varies(variation: &VariationSpec) -> String {
+    let cut = |max: &Option<Duration>| max.map_or_else(String::new, |max| format!(", {max} at most"));
+    let (time, kind) = match &variation.distribution {
+        TimeSpec::Uniform { min, max } => (format!("{min} to {max}"), "uniform".to_owned()),
+        TimeSpec::Exponential { mean, max } => {
+            (format!("{mean} on average"), format!("exponential{}", cut(max)))
+        }
+        TimeSpec::Normal { mean, deviation, max } => {
+            (format!("{mean} on average"), format!("normal, deviation {deviation}{}", cut(max)))
+        }
+        TimeSpec::LogNormal { median, sigma, max } => {
+            (format!("{median} in the middle"), format!("log-normal, sigma {sigma}{}", cut(max)))
+        }
+        TimeSpec::Pareto { min, shape, max } => {
+            (format!("{min} or more"), format!("Pareto, shape {shape}{}", cut(max)))
+        }
+        TimeSpec::Quantiles(times) => {
+            let end = |time: Option<&Duration>| time.copied().unwrap_or_default();
+            (format!("{} to {}", end(times.first()), end(times.last())), "measured".to_owned())
+        }
+    };
+    let each = match (variation.each, variation.keeps_order) {
+        (Each::Flow, _) => "for each flow",
+        (Each::Packet, true) => "for each packet, in order",
+        (Each::Packet, false) => "for each packet, in any order",
+    };
+    format!("{time} ({kind}, {each})")
+}
+
 fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &mut String) {
     let ends = [link.a, link.b].map(|node| spec.nodes[node.0 as usize].name.as_str());
     let there = line(spec, paths, number, false);
@@ -199,6 +241,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     let _ = write!(text, ", {}", line.delay);
     if !line.jitter.is_zero() {
         let _ = write!(text, " and up to {} more", line.jitter);
+    }
+    if let Some(variation) = &line.variation {
+        let _ = write!(text, " and at random {}", varies(variation));
     }
     if line.framing != Framing::None {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
@@ -310,7 +355,7 @@ fn packets(size: Bytes, packet: u32) -> String {
 }
 
 /// A time to four digits.
-fn rounded(time: Duration) -> Duration {
+pub(crate) fn rounded(time: Duration) -> Duration {
     let mut unit = 1;
     while time.as_picos() / unit >= 10_000 {
         unit *= 10;

@@ -27,7 +27,8 @@ pub struct GroupPath {
     pub forward: Arc<[DirectionId]>,
     /// The links that acknowledgements cross.
     pub backward: Arc<[DirectionId]>,
-    /// The unloaded round-trip time: of a full data packet and its acknowledgement when nothing else is on the way.
+    /// The unloaded round-trip time: of a full data packet and its acknowledgement when nothing else is on the way, with the mean of
+    /// delays that are distributions.
     pub rtt: Duration,
     /// The lowest rate on the way of data.
     pub rate: Rate,
@@ -111,7 +112,7 @@ impl Paths {
         let Some(link_spec) = spec.links.get(link) else { return Bytes::ZERO };
         let direction = if backward { &link_spec.backward } else { &link_spec.forward };
         let rtt = match self.link_rtt[link] {
-            Duration::ZERO => link_spec.forward.delay + link_spec.backward.delay,
+            Duration::ZERO => link_spec.forward.mean_delay() + link_spec.backward.mean_delay(),
             rtt => rtt,
         };
         nominal_rate(direction).bytes_in(rtt)
@@ -164,7 +165,7 @@ fn measure(
     let (data, ack) = packet_sizes(&group.transport);
     let access = group.access.as_ref();
     let one_way = |directions: &mut dyn Iterator<Item = &DirectionSpec>, size: u32| -> Duration {
-        directions.map(|direction| direction.delay + service_time(direction, size)).sum()
+        directions.map(|direction| direction.mean_delay() + service_time(direction, size)).sum()
     };
     let there = access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
     let mut there = forward.iter().map(|&hop| direction(spec, hop)).chain(there);

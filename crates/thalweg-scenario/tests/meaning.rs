@@ -18,6 +18,7 @@ use thalweg_queue::{
     PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
+use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::spec::{Framing, TransportSpec, WorkloadSpec};
 
 #[track_caller]
@@ -53,6 +54,35 @@ fn capacities_in_every_unit() {
     ] {
         assert_eq!(forward_limit(&with_link(queue)), limit, "{queue}");
     }
+}
+
+#[test]
+fn jitter_is_a_time_or_a_distribution() {
+    let ms = Duration::from_millis;
+    let of = |keys: &str| {
+        let spec = with_link(keys).spec().links[0].forward.clone();
+        (spec.jitter, spec.variation.map(|variation| variation.as_ref().clone()))
+    };
+    let varied = |distribution, each, keeps_order| {
+        (Duration::ZERO, Some(VariationSpec { distribution, each, keeps_order }))
+    };
+    assert_eq!(of("jitter = \"2 ms\""), (ms(2), None));
+    assert_eq!(of("jitter = { distribution = \"uniform\", max = \"2 ms\" }"), (ms(2), None), "the same");
+    assert_eq!(
+        of("jitter = { distribution = \"uniform\", min = \"1 ms\", max = \"2 ms\", each = \"flow\" }"),
+        varied(TimeSpec::Uniform { min: ms(1), max: ms(2) }, Each::Flow, true)
+    );
+    assert_eq!(
+        of("jitter = { distribution = \"exponential\", mean = \"2 ms\", in-order = false }"),
+        varied(TimeSpec::Exponential { mean: ms(2), max: None }, Each::Packet, false)
+    );
+    assert_eq!(
+        of("jitter = { distribution = \"measured\", times = [\"5 ms\", \"1 ms\", \"2 ms\"] }"),
+        varied(TimeSpec::Quantiles([ms(1), ms(2), ms(5)].into()), Each::Packet, true)
+    );
+    // The mean is part of the round trip: 11.04 ms and 2 ms each way.
+    let loaded = with_link("jitter = { distribution = \"normal\", mean = \"2 ms\", deviation = \"1 us\" }");
+    assert_eq!(forward_limit(&loaded), Limit::Bytes(15_040));
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn main() {
         feedback: None,
         framing: Framing::None,
         jitter: Duration::ZERO,
+        variation: None,
     };
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);

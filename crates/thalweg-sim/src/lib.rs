@@ -5,6 +5,7 @@
 //! release build, however it is advanced.
 
 mod build;
+pub mod delay;
 mod endpoint;
 mod error;
 mod event_loop;

@@ -40,6 +40,17 @@ impl Names {
         });
         Stream::new(self.seed, &format!("{purpose}@flow {group}"), u64::from(transmitter - first))
     }
+
+    /// The random stream for what flow `index` of `group` draws once at a line, which is a direction of the specification's links
+    /// or, by `side`, one of the flow's own access. Both directions of a line share it.
+    pub fn flow_stream(&self, transmitter: u32, side: u32, group: &str, index: u32) -> Stream {
+        let line = match (self.links.get(transmitter as usize), side) {
+            (Some((link, ..)), _) => format!("link {link}"),
+            (None, 0) => "source".to_owned(),
+            (None, _) => "sink".to_owned(),
+        };
+        Stream::new(self.seed, &format!("delay@{line} of flow {group}"), u64::from(index))
+    }
 }
 
 #[cfg(test)]

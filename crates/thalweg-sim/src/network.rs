@@ -425,10 +425,11 @@ impl<T: Tracing> EventLoop<T> {
         let fate = extra.impairment.fate();
         // Drawn for every packet, lost or not, so that losses leave it as it is.
         let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.put_off(arrives));
-        let Extra { losses, corrupted, duplicated, .. } = extra;
+        let Extra { losses, corrupted, duplicated, variation, .. } = extra;
         *losses += u64::from(fate.lost);
         *corrupted += u64::from(fate.corrupted);
         *duplicated += u64::from(fate.duplicated);
+        let arrives = if variation.is_some() { self.vary(link, packet, arrives) } else { arrives };
         if fate.lost {
             self.discard(packet, Step::Lost, link);
             return;
@@ -452,6 +453,23 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(copy) = copy {
             self.trace(Step::Duplicated, link, copy);
         }
+    }
+
+    /// The time at which a packet arrives that would do so at `arrives` but for the wire's variation.
+    #[cold]
+    fn vary(&mut self, link: u32, packet: u32, arrives: Time) -> Time {
+        let flow = self.connections[self.network.packets.get(packet).connection as usize].flow;
+        let (of_flow, group) = (&self.flows[flow as usize], self.flows[flow as usize].group as usize);
+        let group = &self.groups[group];
+        let Network { transmitters, stations, directions, names, .. } = &mut self.network;
+        let transmitter = &transmitters[link as usize];
+        let Some(spec) = &directions[transmitter.spec as usize].variation else { return arrives };
+        let extra = transmitter.station().and_then(|number| stations[number].extra.as_deref_mut());
+        let Some(variation) = extra.and_then(|extra| extra.variation.as_deref_mut()) else { return arrives };
+        variation.put_off(spec, arrives, flow, || {
+            let side = link.saturating_sub(of_flow.links) / 2;
+            spec.distribution.draw(&mut names.flow_stream(link, side, &group.name, flow - group.first_flow))
+        })
     }
 
     /// The first packet on a wire reaches its far end.

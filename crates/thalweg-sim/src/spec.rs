@@ -3,6 +3,7 @@
 //! Scenario files are read into these types by `thalweg-scenario`; programs may fill them in themselves. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
+use crate::delay::VariationSpec;
 use std::sync::Arc;
 use thalweg_catalog::{Ends, Properties};
 use thalweg_proto::gate::GateConfig;
@@ -102,6 +103,8 @@ pub struct DirectionSpec {
     pub delay: Duration,
     /// Each packet is on the wire for a random time longer, uniform between zero and this. None passes another for that.
     pub jitter: Duration,
+    /// A random time of another distribution beside that, or one for each flow.
+    pub variation: Option<Arc<VariationSpec>>,
     /// The queue before the transmitter.
     pub queue: DisciplineSpec,
     /// The router's feedback on congestion to sources; for links of the specification, not for access links.
@@ -443,6 +446,7 @@ impl DirectionSpec {
             rate: Rate::MAX,
             delay,
             jitter: Duration::ZERO,
+            variation: None,
             queue: DisciplineSpec::fcfs(Limit::Unlimited),
             feedback: None,
             impairment: ImpairmentSpec::default(),
@@ -452,11 +456,23 @@ impl DirectionSpec {
         }
     }
 
+    /// The mean time on the wire of a packet that nothing delays: [`delay`](Self::delay) and what
+    /// [`variation`](Self::variation) adds on average.
+    pub fn mean_delay(&self) -> Duration {
+        self.delay + self.variation.as_ref().map_or(Duration::ZERO, |variation| variation.distribution.mean())
+    }
+
+    /// The longest random time for which a packet is on the wire beside its delay.
+    pub fn longest_variation(&self) -> Duration {
+        let variation = self.variation.as_ref().map(|variation| variation.distribution.longest());
+        self.jitter + variation.unwrap_or_default()
+    }
+
     /// Checks what a transmitter relies on.
     ///
     /// # Errors
     ///
-    /// Says in words what is wrong: probabilities outside 0 to 1, an empty capacity trace, changes out of order.
+    /// Says in words what is wrong: probabilities outside 0 to 1, a random delay without sense, an empty capacity trace, changes out of order.
     pub fn check(&self) -> Result<(), String> {
         self.queue.check().map_err(|error| error.to_string())?;
         self.impairment.check().map_err(|error| error.to_string())?;
@@ -465,6 +481,9 @@ impl DirectionSpec {
         }
         if let Some(capacity) = &self.capacity {
             capacity.check().map_err(|error| error.to_string())?;
+        }
+        if let Some(why) = self.variation.as_ref().and_then(|variation| variation.distribution.fault()) {
+            return Err(format!("its random delay: {why}"));
         }
         for change in &self.schedule {
             if let Some(impairment) = &change.impairment {

@@ -1,5 +1,6 @@
 //! Transfers: how long they took, and how long they would have taken with the network to themselves.
 
+use crate::delay::Each;
 use crate::endpoint::{Engine, Way};
 use crate::event_loop::EventLoop;
 use crate::flow::{Connection, Flow, NO_CONNECTION, Role};
@@ -182,8 +183,8 @@ impl<T: Tracing> EventLoop<T> {
     /// The time that a transfer takes with the network to itself and a sender that never waits: from the start of the
     /// first packet's transmission at the source to the arrival of the last one at the sink, and for a response the
     /// same way back. None where a rate of the path is zero.
-    fn ideal(&self, flow: u32, there: u64, back: u64) -> Option<Duration> {
-        let flow = &self.flows[flow as usize];
+    fn ideal(&self, number: u32, there: u64, back: u64) -> Option<Duration> {
+        let flow = &self.flows[number as usize];
         let group = &self.groups[flow.group as usize];
         let transport = &self.transports[group.transport as usize];
         let segment = transport.properties().segment();
@@ -192,19 +193,37 @@ impl<T: Tracing> EventLoop<T> {
         for (bytes, way, end) in [(there, ways[0], ways[1].host), (back, ways[1], ways[0].host)] {
             if bytes > 0 {
                 let mut hops = Vec::new();
-                self.stages(way, end, transport.data_packet(segment), &mut hops)?;
+                self.stages(number, way, end, transport.data_packet(segment), &mut hops)?;
                 let last = (bytes % u64::from(segment)) as u32;
                 let mut last_hops = Vec::new();
-                self.stages(way, end, transport.data_packet(last), &mut last_hops)?;
+                self.stages(number, way, end, transport.data_packet(last), &mut last_hops)?;
                 total += one_way(bytes / u64::from(segment), last > 0, &hops, &last_hops);
             }
         }
         Some(total)
     }
 
+    /// The random part of a line's delay that `flow` has for good: none where each packet draws.
+    fn delay_of_flow(&self, link: u32, flow: u32) -> Duration {
+        let variation = self.network.direction(link).variation.as_deref();
+        let Some(spec) = variation.filter(|spec| spec.each == Each::Flow) else { return Duration::ZERO };
+        let of_flow = &self.flows[flow as usize];
+        let group = &self.groups[of_flow.group as usize];
+        let side = link.saturating_sub(of_flow.links) / 2;
+        let index = flow - group.first_flow;
+        spec.distribution.draw(&mut self.network.names.flow_stream(link, side, &group.name, index))
+    }
+
     /// The time that each stage of a way works on a packet of `size` bytes, and the delay from there to the next one:
     /// the source's host, each link, and the host at the `end`.
-    fn stages(&self, way: Way, end: u32, size: u32, stages: &mut Vec<(Duration, Duration)>) -> Option<()> {
+    fn stages(
+        &self,
+        flow: u32,
+        way: Way,
+        end: u32,
+        size: u32,
+        stages: &mut Vec<(Duration, Duration)>,
+    ) -> Option<()> {
         let host = |number: u32| {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
             host.map(|host| (host.cost(size), Duration::ZERO))
@@ -220,7 +239,7 @@ impl<T: Tracing> EventLoop<T> {
                 Rate::MAX => Duration::ZERO,
                 rate => rate.transmission_time(on_wire),
             };
-            stages.push((service, spec.delay));
+            stages.push((service, spec.delay + self.delay_of_flow(link, flow)));
         }
         stages.extend(host(end));
         Some(())

@@ -1,5 +1,6 @@
 //! One direction of a link: a transmitter with its queue, and the wire behind it.
 
+use crate::delay::Variation;
 use crate::feedback::Watched;
 use crate::measure::Occupancy;
 use crate::packet::NONE;
@@ -16,6 +17,7 @@ const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
 fn is_plain(spec: &DirectionSpec) -> bool {
     spec.impairment.is_transparent()
         && spec.jitter.is_zero()
+        && spec.variation.is_none()
         && spec.capacity.is_none()
         && spec.schedule.is_empty()
         && spec.framing == Framing::None
@@ -99,6 +101,7 @@ pub(crate) struct Extra {
     pub busy: u64,
     pub impairment: Impairment,
     pub jitter: Option<Jitter>,
+    pub variation: Option<Box<Variation>>,
     pub capacity: Option<CapacityClock>,
     pub losses: u64,
     pub corrupted: u64,
@@ -210,6 +213,7 @@ impl Station {
                     stream: stream("jitter"),
                     last: Time::ZERO,
                 }),
+                variation: spec.variation.is_some().then(|| Box::new(Variation::new(stream("variation")))),
                 impairment: Impairment::new(&spec.impairment, stream),
                 // A trace that makes no sense was refused when the specification was checked.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
@@ -226,7 +230,9 @@ impl Station {
     pub fn count(&mut self, size: u32) -> bool {
         self.packets += 1;
         self.bytes += u64::from(size);
-        self.extra.as_ref().is_some_and(|extra| !extra.impairment.is_transparent() || extra.jitter.is_some())
+        self.extra.as_ref().is_some_and(|extra| {
+            !extra.impairment.is_transparent() || extra.jitter.is_some() || extra.variation.is_some()
+        })
     }
 
     /// The transmitter's rate now; zero in an outage.

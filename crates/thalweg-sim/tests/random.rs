@@ -22,6 +22,7 @@ use thalweg_queue::{
     CapacityTrace, DisciplineSpec, FairQueueingConfig, ImpairmentSpec, Limit, LossSpec, RandomDropConfig,
     ReorderSpec,
 };
+use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -102,6 +103,31 @@ fn jitter() -> impl Strategy<Value = Duration> {
     prop_oneof![4 => Just(Duration::ZERO), 1 => (1u64..30_000).prop_map(Duration::from_micros)]
 }
 
+/// Usually none.
+fn variation() -> impl Strategy<Value = Option<Arc<VariationSpec>>> {
+    let time = || (0u64..20_000).prop_map(Duration::from_micros);
+    let most = || prop::option::of(time());
+    let distribution = prop_oneof![
+        (time(), time()).prop_map(|(a, b)| TimeSpec::Uniform { min: a.min(b), max: a.max(b) }),
+        (time(), most()).prop_map(|(mean, max)| TimeSpec::Exponential { mean, max }),
+        (time(), time(), most()).prop_map(|(mean, deviation, max)| TimeSpec::Normal { mean, deviation, max }),
+        (time(), time()).prop_map(|(a, b)| TimeSpec::Pareto {
+            min: a.min(b),
+            shape: 1.5,
+            max: Some(a.max(b))
+        }),
+        prop::collection::vec(time(), 1..5).prop_map(|mut times| {
+            times.sort_unstable();
+            TimeSpec::Quantiles(times.into())
+        }),
+    ];
+    let each = prop_oneof![Just(Each::Packet), Just(Each::Flow)];
+    let one = (distribution, each, any::<bool>()).prop_map(|(distribution, each, keeps_order)| {
+        Arc::new(VariationSpec { distribution, each, keeps_order })
+    });
+    prop::option::weighted(0.2, one)
+}
+
 fn direction() -> impl Strategy<Value = DirectionSpec> {
     let impairment = prop_oneof![2 => Just(ImpairmentSpec::default()), 1 => impairment()];
     let schedule = prop_oneof![3 => Just(Vec::new()), 1 => schedule()];
@@ -112,21 +138,24 @@ fn direction() -> impl Strategy<Value = DirectionSpec> {
         impairment,
         schedule,
         prop::option::weighted(0.15, capacity()),
-        (prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)], jitter()),
+        (prop_oneof![4 => Just(Framing::None), 1 => Just(Framing::AtmAal5)], jitter(), variation()),
     )
-        .prop_map(|(rate, delay, queue, impairment, schedule, capacity, (framing, jitter))| {
-            DirectionSpec {
-                rate,
-                delay,
-                jitter,
-                queue,
-                impairment,
-                schedule,
-                capacity,
-                feedback: None,
-                framing,
-            }
-        })
+        .prop_map(
+            |(rate, delay, queue, impairment, schedule, capacity, (framing, jitter, variation))| {
+                DirectionSpec {
+                    rate,
+                    delay,
+                    jitter,
+                    variation,
+                    queue,
+                    impairment,
+                    schedule,
+                    capacity,
+                    feedback: None,
+                    framing,
+                }
+            },
+        )
 }
 
 fn feedback() -> impl Strategy<Value = FeedbackSpec> {

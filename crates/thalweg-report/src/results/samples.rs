@@ -142,6 +142,7 @@ pub(crate) fn spec() -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         delay: Duration::from_millis(1),
+        variation: None,
         queue: DisciplineSpec::fcfs(Limit::Packets(10)),
         impairment: ImpairmentSpec::default(),
         schedule: Vec::new(),

@@ -170,11 +170,15 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
     let many: Vec<Vec<usize>> = alike.into_values().filter(|places| places.len() > MOST_ALIKE).collect();
     let mut gone = BTreeSet::new();
     for places in many {
-        let lines: Vec<String> =
-            places.iter().skip(1).take(MOST_ALIKE).map(|&at| found[at].line().to_string()).collect();
+        // Defaults are written once for all.
+        let lines: BTreeSet<usize> = places.iter().map(|&at| found[at].line()).collect();
+        let lines: Vec<String> = lines.iter().skip(1).take(MOST_ALIKE).map(usize::to_string).collect();
         let first = &mut found[places[0]];
         let count = places.len() - 1 + not_kept.get(first.code).copied().unwrap_or(0);
-        let more = format!("{count} more like this, at lines {}, ...", lines.join(", "));
+        let more = match lines.as_slice() {
+            [] => format!("{count} more like this"),
+            lines => format!("{count} more like this, at lines {}, ...", lines.join(", ")),
+        };
         let help = first.help.take().map_or(more.clone(), |help| format!("{help}; {more}"));
         first.help = Some(help);
         gone.extend(places.into_iter().skip(1));

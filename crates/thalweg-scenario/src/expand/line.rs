@@ -1,12 +1,13 @@
 //! One direction of a line.
 
-use super::super::keys::FramingName;
+use super::super::keys::{EachName, FramingName};
 use super::feedback;
 use super::queue::queue;
 use super::writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
+use thalweg_sim::delay::{TimeSpec, VariationSpec};
 use thalweg_sim::spec::{Change, DirectionSpec};
 
 /// All keys of a line.
@@ -17,7 +18,10 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
         None => entries.quantity("rate", direction.rate),
     }
     entries.quantity("delay", direction.delay);
-    entries.quantity("jitter", direction.jitter);
+    match direction.variation.as_deref() {
+        None => entries.quantity("jitter", direction.jitter),
+        Some(variation) => entries.put("jitter", jitter(variation)),
+    }
     let mut queue = queue(&direction.queue, registry);
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());
@@ -26,6 +30,53 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));
     entries
+}
+
+fn jitter(variation: &VariationSpec) -> String {
+    let mut table = Entries::default();
+    let kind = |table: &mut Entries, kind: &str| table.put("distribution", text(kind));
+    let most = |table: &mut Entries, max: &Option<Duration>| {
+        if let Some(max) = max {
+            table.quantity("max", max);
+        }
+    };
+    match &variation.distribution {
+        TimeSpec::Uniform { min, max } => {
+            kind(&mut table, "uniform");
+            table.quantity("min", min);
+            table.quantity("max", max);
+        }
+        TimeSpec::Exponential { mean, max } => {
+            kind(&mut table, "exponential");
+            table.quantity("mean", mean);
+            most(&mut table, max);
+        }
+        TimeSpec::Normal { mean, deviation, max } => {
+            kind(&mut table, "normal");
+            table.quantity("mean", mean);
+            table.quantity("deviation", deviation);
+            most(&mut table, max);
+        }
+        TimeSpec::LogNormal { median, sigma, max } => {
+            kind(&mut table, "log-normal");
+            table.quantity("median", median);
+            table.number("sigma", *sigma);
+            most(&mut table, max);
+        }
+        TimeSpec::Pareto { min, shape, max } => {
+            kind(&mut table, "pareto");
+            table.quantity("min", min);
+            table.number("shape", *shape);
+            most(&mut table, max);
+        }
+        TimeSpec::Quantiles(times) => {
+            kind(&mut table, "measured");
+            table.put("times", list(times.iter().map(|time| format!("\"{time}\""))));
+        }
+    }
+    table.put("each", text(EachName(variation.each).word()));
+    table.put("in-order", variation.keeps_order.to_string());
+    table.inline()
 }
 
 fn impairment(impairment: &ImpairmentSpec, entries: &mut Entries) {

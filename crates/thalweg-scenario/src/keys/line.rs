@@ -5,6 +5,7 @@ use super::super::quantity::{Name, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, table};
 use super::super::tree::Value;
+use super::jitter::Jitter;
 use super::loss::{Loss, Reorder};
 use super::queue::Queue;
 use super::scheme::words;
@@ -20,8 +21,9 @@ table! {
         rate: Rate = "rate";
         /// How long a packet is on the wire.
         delay: Duration = "delay";
-        /// Each packet is on the wire for a random time longer, uniform between zero and this; they keep their order.
-        jitter: Duration = "jitter" or r#""0 s""#;
+        /// The wire takes a random time longer. A time is uniform between zero and this for each packet, and they keep their order; a
+        /// table has another distribution, one for each flow, or lets packets pass each other.
+        jitter: Jitter = "jitter" or r#""0 s""#;
         /// The queue before the transmitter: its capacity, or a table with its discipline.
         queue: Queue = "queue";
         /// Which packets the wire loses.

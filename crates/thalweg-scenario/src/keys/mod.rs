@@ -3,6 +3,7 @@
 mod feedback;
 mod flow;
 mod gate;
+mod jitter;
 mod line;
 mod loss;
 mod queue;
@@ -15,6 +16,7 @@ pub use feedback::{
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
+pub use jitter::{Drawn, EachName, Jitter, JitterTable};
 pub use line::{FramingName, Line, Link, ScheduleEntry};
 pub use loss::{Loss, LossTable, Reorder};
 pub use queue::{Capacity, Queue, Threshold};

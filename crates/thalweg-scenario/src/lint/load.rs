@@ -1,6 +1,7 @@
 //! Checks of the load: traffic offered to links and queues, against their rates and capacities.
 
 use super::super::diagnostic::Report;
+use super::super::explain::rounded;
 use super::super::path::{GroupPath, direction, nominal_rate};
 use super::super::resolve::mean_size;
 use super::Checked;
@@ -68,9 +69,8 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
             if matches!(line.impairment.loss, LossSpec::Uniform { probability } if probability >= 1.0) {
                 let message = format!("`{name}` loses every packet: loss = 1 is 100 %");
                 report
-                    .warn("scenario.loss", origin.rate[usize::from(back)], message)
+                    .warn("scenario.loss", origin.loss[usize::from(back)], message)
                     .help("one percent is 0.01 or \"1 %\"");
-                break;
             }
             let packet = checked.paths.largest_packet(number, back);
             let Some(room) = bytes(&line.queue, packet) else { continue };
@@ -80,14 +80,18 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
                     (RedUnit::Packets, _) => room.get() as f64 / f64::from(packet.max(1)),
                     (RedUnit::Bytes, _) => room.get() as f64,
                 };
-                if packet > 0 && config.min_threshold >= most {
+                let (which, threshold, help) = if config.min_threshold >= most {
+                    let help = "it drops nothing early: give a larger `capacity` or lower thresholds";
+                    ("lower", config.min_threshold, help)
+                } else {
+                    let help = "it is full before RED drops as much as it is to: give a larger `capacity` or a lower threshold";
+                    ("upper", config.max_threshold, help)
+                };
+                if packet > 0 && threshold >= most {
                     let message = format!(
-                        "the queue of `{name}` holds {most:.0}, below RED's lower threshold of {}",
-                        config.min_threshold
+                        "the queue of `{name}` holds {most:.0}, below RED's {which} threshold of {threshold}"
                     );
-                    report
-                        .warn("scenario.threshold", span, message)
-                        .help("it drops nothing early: give a larger `capacity` or lower thresholds");
+                    report.warn("scenario.threshold", span, message).help(help);
                     break;
                 }
             }
@@ -97,8 +101,9 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
             if is_plain && checked.paths.is_bottleneck(number, back) && depth > DEEP_BUFFER && bdp.get() > 0 {
                 let wait = nominal_rate(line).transmission_time(room);
                 let message = format!(
-                    "the queue of `{name}` holds {}, {depth:.0} bandwidth-delay products, which take {wait} to send",
-                    about(room)
+                    "the queue of `{name}` holds {}, {depth:.0} bandwidth-delay products, which take {} to send",
+                    about(room),
+                    rounded(wait)
                 );
                 report
                     .warn("scenario.buffer", span, message)

@@ -87,8 +87,9 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
             let hop = number * 2 + usize::from(back);
             // Acknowledgements are as many as the packets that they answer, at most.
             let packet = u64::from(largest.max(40));
-            let wire =
-                nominal_rate(direction).bytes_in(direction.delay + direction.jitter).get() / packet + 1;
+            let wire = nominal_rate(direction).bytes_in(direction.mean_delay() + direction.jitter).get()
+                / packet
+                + 1;
             let queue = if waits[hop] { capacity(spec, paths, hop) } else { 0 };
             here = here.saturating_add(wire.saturating_add(queue).min(most[hop]));
         }
@@ -145,7 +146,7 @@ fn capacity(spec: &Spec, paths: &Paths, hop: usize) -> u64 {
 fn own_line(line: &DirectionSpec) -> u64 {
     let is_plain = line.queue == DisciplineSpec::fcfs(Limit::Unlimited)
         && line.impairment.is_transparent()
-        && line.jitter.is_zero()
+        && line.longest_variation().is_zero()
         && line.schedule.is_empty()
         && line.capacity.is_none()
         && line.framing == Framing::None;

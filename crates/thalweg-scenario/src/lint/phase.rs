@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, packet_sizes, service_time};
 use super::Checked;
-use super::random::{random_line, random_workload};
+use super::random::{random_packets, random_workload};
 use super::traffic::window;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
@@ -40,7 +40,7 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
         );
         let help = format!(
             "`overhead = \"{}\"` in [defaults.flow] (a packet's time there) breaks the phase; \"0 s\" keeps it on purpose",
-            rounded(time)
+            rounded_up(time)
         );
         report.warn("scenario.phase", checked.origins.groups[first].table, message).help(help);
     }
@@ -79,7 +79,7 @@ fn is_stirred(checked: &Checked<'_>, hop: DirectionId) -> bool {
         checked.origins.groups[number].says_overhead
             || !group.overhead.is_zero()
             || random_workload(&group.workload)
-            || links.any(random_line)
+            || links.any(random_packets)
             || has_random_access(group)
     })
 }
@@ -88,12 +88,12 @@ fn has_random_access(group: &GroupSpec) -> bool {
     group.access.as_ref().is_some_and(|access| {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
             .into_iter()
-            .any(random_line)
+            .any(random_packets)
     })
 }
 
 /// A time to one digit, not below it.
-fn rounded(time: Duration) -> Duration {
+fn rounded_up(time: Duration) -> Duration {
     let picos = time.as_picos().max(1);
     let unit = 10_u64.pow(picos.ilog10());
     Duration::from_picos(picos.div_ceil(unit) * unit)

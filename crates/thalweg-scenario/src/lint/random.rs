@@ -1,6 +1,7 @@
 //! Randomness of scenarios: of one that has any, another seed gives another run.
 
 use thalweg_queue::{ImpairmentSpec, LossSpec};
+use thalweg_sim::delay::{Each, VariationSpec};
 use thalweg_sim::spec::{DirectionSpec, SizeSpec, Spec, WorkloadSpec};
 
 /// True if anything in the scenario is drawn at random, so that replications differ.
@@ -16,8 +17,15 @@ pub fn is_random(spec: &Spec) -> bool {
 }
 
 pub(super) fn random_line(line: &DirectionSpec) -> bool {
+    random_packets(line) || !line.longest_variation().is_zero()
+}
+
+/// Chance has a say in what becomes of each packet, or when it arrives.
+pub(super) fn random_packets(line: &DirectionSpec) -> bool {
+    let of_each_packet = |variation: &VariationSpec| variation.each == Each::Packet;
     line.queue.is_random()
         || !line.jitter.is_zero()
+        || line.variation.as_deref().is_some_and(of_each_packet)
         || random_impairment(&line.impairment)
         || line.schedule.iter().filter_map(|change| change.impairment.as_ref()).any(random_impairment)
 }

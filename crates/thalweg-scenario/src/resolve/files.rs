@@ -73,6 +73,21 @@ impl Resolver<'_> {
         packets
     }
 
+    /// Times, one a line.
+    pub(super) fn times_file(&mut self, file: &At<String>) -> Vec<Duration> {
+        let mut times = Vec::new();
+        for (line, span) in self.lines(file) {
+            match line.parse::<Duration>() {
+                Ok(time) => times.push(time),
+                Err(error) => {
+                    self.report.error("scenario.unit", span, error.to_string());
+                    break;
+                }
+            }
+        }
+        times
+    }
+
     /// Writes, one a line: a time and a size, with units, separated by a comma.
     pub(super) fn writes_file(&mut self, file: &At<String>) -> Vec<((Duration, Bytes), Span)> {
         let mut writes = Vec::new();

@@ -119,12 +119,18 @@ impl Resolver<'_> {
             (
                 rate.unwrap_or(link.span),
                 line.queue.as_ref().map_or(link.span, |at| at.span),
+                line.loss.as_ref().map_or(link.span, |at| at.span),
                 line.schedule.as_ref().map(|at| at.span),
             )
         };
-        let ((rate, queue, schedule), (rate2, queue2, schedule2)) = (spans(&forward), spans(&backward));
-        let origin =
-            LinkOrigin { rate: [rate, rate2], queue: [queue, queue2], schedule: [schedule, schedule2] };
+        let ((rate, queue, loss, schedule), (rate2, queue2, loss2, schedule2)) =
+            (spans(&forward), spans(&backward));
+        let origin = LinkOrigin {
+            rate: [rate, rate2],
+            queue: [queue, queue2],
+            loss: [loss, loss2],
+            schedule: [schedule, schedule2],
+        };
         let what = format!("the link `{name}`");
         let first = self.line(&forward, &what, link.span, "\"1 bdp\"", Place::Link(number, 0), pending);
         // What is the same in both directions is complained about once.
@@ -178,8 +184,19 @@ impl Resolver<'_> {
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
         let queue = self.queue(queue.as_ref(), span, place, pending);
         let framing = line.framing.as_ref().map_or(Framing::None, |at| at.value.0);
-        let jitter = line.jitter.as_deref().copied().unwrap_or_default();
-        DirectionSpec { rate, delay, jitter, queue, impairment, schedule, capacity, feedback: None, framing }
+        let (jitter, variation) = self.jitter(line.jitter.as_ref());
+        DirectionSpec {
+            rate,
+            delay,
+            jitter,
+            variation,
+            queue,
+            impairment,
+            schedule,
+            capacity,
+            feedback: None,
+            framing,
+        }
     }
 
     /// The discipline, with a capacity that is settled later.

@@ -4,6 +4,7 @@ mod feedback;
 mod files;
 mod gate;
 mod impairment;
+mod jitter;
 mod line;
 mod queue;
 mod reading;
@@ -52,6 +53,8 @@ pub struct LinkOrigin {
     pub rate: [Span; 2],
     /// The queues of both directions.
     pub queue: [Span; 2],
+    /// The losses of both directions.
+    pub loss: [Span; 2],
     /// The schedules of both directions, where they have any.
     pub schedule: [Option<Span>; 2],
 }

@@ -85,6 +85,20 @@ fn reorder() -> impl Strategy<Value = String> {
     (probability(), time()).prop_map(|(p, delay)| format!("{{ probability = {p}, delay = {delay} }}"))
 }
 
+fn jitter() -> impl Strategy<Value = String> {
+    let distribution = one(&[
+        "distribution = \"uniform\", max = \"2 ms\"",
+        "distribution = \"uniform\", min = \"1 ms\", max = \"2 ms\"",
+        "distribution = \"exponential\", mean = \"2 ms\"",
+        "distribution = \"normal\", mean = \"2 ms\", deviation = \"500 us\", max = \"5 ms\"",
+        "distribution = \"log-normal\", median = \"2 ms\", sigma = 0.3",
+        "distribution = \"pareto\", min = \"1 ms\", shape = 1.5, max = \"9 ms\"",
+        "distribution = \"measured\", times = [\"3 ms\", \"1 ms\"]",
+    ]);
+    let more = one(&["", ", each = \"flow\"", ", in-order = false"]);
+    prop_oneof![time(), (distribution, more).prop_map(|(one, more)| format!("{{ {one}{more} }}"))]
+}
+
 /// Some of these lines.
 fn some(lines: Vec<BoxedStrategy<String>>) -> impl Strategy<Value = Vec<String>> {
     let count = lines.len();
@@ -154,6 +168,7 @@ fn line() -> BoxedStrategy<Vec<String>> {
             key("corrupt", probability()),
         key("framing", one(&["\"none\"", "\"atm-aal5\""])),
             key("reorder", reorder()),
+            key("jitter", jitter()),
         ]),
     )
         .prop_map(|(rate, delay, queue, mut more)| {

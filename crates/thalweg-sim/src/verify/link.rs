@@ -105,7 +105,7 @@ impl LinkState {
             setting: Setting {
                 rate: direction.rate,
                 delay: direction.delay,
-                hold: hold(&direction.impairment) + direction.jitter,
+                hold: hold(&direction.impairment) + direction.longest_variation(),
             },
             free_at: Time::ZERO,
             waiting: VecDeque::new(),
@@ -234,7 +234,10 @@ impl LinkState {
             Setting {
                 rate: change.rate.unwrap_or(setting.rate),
                 delay: change.delay.unwrap_or(setting.delay),
-                hold: change.impairment.as_ref().map_or(setting.hold, |wire| hold(wire) + direction.jitter),
+                hold: change
+                    .impairment
+                    .as_ref()
+                    .map_or(setting.hold, |wire| hold(wire) + direction.longest_variation()),
             }
         };
         while direction.schedule.get(self.past).is_some_and(|change| change.at < now) {

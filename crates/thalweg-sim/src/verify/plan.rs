@@ -1,5 +1,6 @@
 //! The properties of each link and flow in a specification, by the numbers that records use.
 
+use crate::delay::{Each, VariationSpec};
 use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -205,8 +206,10 @@ pub(super) fn promise(queue: &DisciplineSpec) -> (Limit, bool) {
 pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let changes = &direction.schedule;
     // What a capacity trace let go cannot be followed where it is not known when it left.
-    let is_known = direction.jitter.is_zero() || direction.capacity.is_none();
+    let is_known = direction.longest_variation().is_zero() || direction.capacity.is_none();
+    let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
     hold(&direction.impairment).is_zero()
+        && direction.variation.as_deref().is_none_or(varies_in_order)
         && is_known
         && changes.iter().all(|change| {
             change.delay.is_none() && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())

@@ -27,6 +27,7 @@ pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
         feedback: None,
         framing: Framing::None,
         jitter: Duration::ZERO,
+        variation: None,
     }
 }
 

@@ -1,0 +1,298 @@
+//! Random delays: distributions of times, drawn for each packet of a wire or once for each flow that crosses it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Time};
+
+/// The longest time that may be drawn: what is longer is taken for a mistake.
+pub const LONGEST_DELAY: Duration = Duration::from_secs(3600);
+
+/// A distribution of times. Draws above a `max` are cut to it, draws below zero to zero.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TimeSpec {
+    /// Every time from `min` to `max` is as likely.
+    Uniform {
+        /// The shortest time.
+        min: Duration,
+        /// The longest time.
+        max: Duration,
+    },
+    /// Exponential.
+    Exponential {
+        /// The mean before the cut.
+        mean: Duration,
+        /// The longest time.
+        max: Option<Duration>,
+    },
+    /// Normal.
+    Normal {
+        /// The mean before the cuts.
+        mean: Duration,
+        /// The standard deviation before the cuts.
+        deviation: Duration,
+        /// The longest time.
+        max: Option<Duration>,
+    },
+    /// The logarithm is normal.
+    LogNormal {
+        /// The median.
+        median: Duration,
+        /// The standard deviation of the natural logarithm.
+        sigma: f64,
+        /// The longest time.
+        max: Option<Duration>,
+    },
+    /// Pareto: heavy-tailed.
+    Pareto {
+        /// The shortest time.
+        min: Duration,
+        /// The shape; below 2 the variance is infinite but for the cut, below 1 the mean.
+        shape: f64,
+        /// The longest time.
+        max: Option<Duration>,
+    },
+    /// Quantiles at equal steps from 0 to 1, ascending, with straight lines between them: measured delays, sorted.
+    Quantiles(Arc<[Duration]>),
+}
+
+/// The things that share a draw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Each {
+    /// None: every packet has its own.
+    #[default]
+    Packet,
+    /// All packets of a flow, in both directions of a line.
+    Flow,
+}
+
+/// A random time for which packets are on a wire beside its delay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariationSpec {
+    /// The distribution of that time.
+    pub distribution: TimeSpec,
+    /// The packets that share a draw.
+    pub each: Each,
+    /// A packet that would pass the one before arrives together with it. Packets of different flows may pass each other where
+    /// each flow has a draw of its own.
+    pub keeps_order: bool,
+}
+
+/// The most that 53 random bits make of a standard exponential, and of a standard normal by Box and Muller's transform.
+const MOST_EXPONENTIAL: f64 = 36.75;
+const MOST_NORMAL: f64 = 8.58;
+
+impl TimeSpec {
+    /// Draws a time.
+    pub fn draw(&self, stream: &mut Stream) -> Duration {
+        let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
+        match self {
+            Self::Uniform { min, max } => *min + stream.uniform_duration(max.saturating_sub(*min)),
+            Self::Exponential { mean, max } => at_most(stream.exponential_duration(*mean), *max),
+            Self::Normal { mean, deviation, max } => {
+                let seconds = mean.as_secs_f64() + deviation.as_secs_f64() * stream.normal();
+                at_most(Duration::from_secs_f64(seconds), *max)
+            }
+            Self::LogNormal { median, sigma, max } => {
+                at_most(median.mul_f64(libm::exp(sigma * stream.normal())), *max)
+            }
+            Self::Pareto { min, shape, max } => at_most(min.mul_f64(stream.pareto(*shape)), *max),
+            Self::Quantiles(times) => {
+                let place = stream.unit() * times.len().saturating_sub(1) as f64;
+                let below = times.get(place as usize).copied().unwrap_or_default();
+                let above = times.get(place as usize + 1).copied().unwrap_or(below);
+                below + above.saturating_sub(below).mul_f64(place - libm::floor(place))
+            }
+        }
+    }
+
+    /// No draw is longer.
+    pub fn longest(&self) -> Duration {
+        let at_most = |time: Duration, max: Option<Duration>| max.map_or(time, |max| time.min(max));
+        match self {
+            Self::Uniform { max, .. } => *max,
+            Self::Exponential { mean, max } => at_most(mean.mul_f64(MOST_EXPONENTIAL), *max),
+            Self::Normal { mean, deviation, max } => at_most(*mean + deviation.mul_f64(MOST_NORMAL), *max),
+            Self::LogNormal { median, sigma, max } => {
+                at_most(median.mul_f64(libm::exp(sigma * MOST_NORMAL)), *max)
+            }
+            Self::Pareto { min, shape, max } => {
+                at_most(min.mul_f64(libm::exp(MOST_EXPONENTIAL / shape)), *max)
+            }
+            Self::Quantiles(times) => times.last().copied().unwrap_or_default(),
+        }
+    }
+
+    /// The mean, for what is said of a path before it is used: of all draws for exponential, Pareto and uniform times and for
+    /// quantiles, cuts included; of normal and log-normal ones before the cuts, and at most [`longest`](Self::longest).
+    pub fn mean(&self) -> Duration {
+        let mean = match self {
+            Self::Uniform { min, max } => (*min + *max) / 2,
+            Self::Exponential { mean, max: None } => *mean,
+            Self::Exponential { mean, max: Some(max) } => {
+                let cut = max.as_secs_f64() / mean.as_secs_f64().max(f64::MIN_POSITIVE);
+                mean.mul_f64(-libm::expm1(-cut))
+            }
+            Self::Normal { mean, .. } => *mean,
+            Self::LogNormal { median, sigma, .. } => median.mul_f64(libm::exp(sigma * sigma / 2.0)),
+            Self::Pareto { min, shape, .. } => {
+                let most = self.longest().as_secs_f64() / min.as_secs_f64().max(f64::MIN_POSITIVE);
+                min.mul_f64(cut_pareto_mean(*shape, most))
+            }
+            Self::Quantiles(times) => {
+                let steps =
+                    times.windows(2).map(|pair| (pair[0].as_secs_f64() + pair[1].as_secs_f64()) / 2.0);
+                let count = times.len().saturating_sub(1).max(1) as f64;
+                let mean = Duration::from_secs_f64(steps.sum::<f64>() / count);
+                if times.len() == 1 { times[0] } else { mean }
+            }
+        };
+        mean.min(self.longest())
+    }
+
+    /// The reason for which the distribution makes no sense, if it does not.
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_bad = |number: f64| !(number.is_finite() && number > 0.0);
+        match self {
+            Self::Uniform { min, max } if max < min => Some("min is above max"),
+            Self::Pareto { shape, .. } if is_bad(*shape) => Some("the shape is above 0"),
+            Self::Pareto { min, max: Some(max), .. } if max < min => Some("min is above max"),
+            Self::LogNormal { sigma, .. } if !sigma.is_finite() || *sigma < 0.0 => {
+                Some("a standard deviation is not below 0")
+            }
+            Self::Quantiles(times) if times.is_empty() => Some("there is no time among the quantiles"),
+            Self::Quantiles(times) if !times.is_sorted() => Some("quantiles ascend"),
+            _ if self.longest() > LONGEST_DELAY => Some("it could be longer than an hour"),
+            _ => None,
+        }
+    }
+}
+
+/// The mean of a Pareto distribution from 1 on whose draws above `most` are cut to it.
+fn cut_pareto_mean(shape: f64, most: f64) -> f64 {
+    let beyond = libm::pow(most, -shape);
+    let below = if (shape - 1.0).abs() < 1e-9 {
+        libm::log(most)
+    } else {
+        shape / (shape - 1.0) * (1.0 - most * beyond)
+    };
+    below + most * beyond
+}
+
+/// The random part of a wire's delay.
+#[derive(Debug)]
+pub(crate) struct Variation {
+    stream: Stream,
+    /// The time at which the packet before arrives.
+    last: Time,
+    /// The draws of flows that have crossed the wire, where each has one.
+    flows: BTreeMap<u32, Duration>,
+}
+
+impl Variation {
+    /// One whose packets draw from `stream`.
+    pub const fn new(stream: Stream) -> Self {
+        Self { stream, last: Time::ZERO, flows: BTreeMap::new() }
+    }
+
+    /// The time at which a packet of `flow` arrives that would do so at `arrives` without it; `of_flow` draws for a flow.
+    pub fn put_off(
+        &mut self,
+        spec: &VariationSpec,
+        arrives: Time,
+        flow: u32,
+        of_flow: impl FnOnce() -> Duration,
+    ) -> Time {
+        match spec.each {
+            Each::Flow => arrives + *self.flows.entry(flow).or_insert_with(of_flow),
+            Each::Packet => {
+                let drawn = arrives + spec.distribution.draw(&mut self.stream);
+                if !spec.keeps_order {
+                    return drawn;
+                }
+                // Where the wire has become shorter than the longest draw, what was sent before may be passed nevertheless.
+                let behind = self.last.min(arrives + spec.distribution.longest());
+                self.last = behind.max(drawn);
+                self.last
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: usize = 200_000;
+
+    fn ms(millis: f64) -> Duration {
+        Duration::from_secs_f64(millis / 1e3)
+    }
+
+    /// Mean and variance of draws, in milliseconds.
+    fn moments(spec: &TimeSpec) -> (f64, f64) {
+        let mut stream = Stream::new(11, "moments", 0);
+        let draws: Vec<f64> = (0..N).map(|_| spec.draw(&mut stream).as_secs_f64() * 1e3).collect();
+        assert!(draws.iter().all(|draw| *draw <= spec.longest().as_secs_f64() * 1e3), "{spec:?}");
+        let mean = draws.iter().sum::<f64>() / N as f64;
+        (mean, draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / N as f64)
+    }
+
+    /// Means and variances are those of the textbook; a cut exponential has E = m (1 - e^-c) and E2 = 2 m^2 (1 - (1 + c) e^-c),
+    /// and a Pareto distribution of shape a from 1 on has a / (a - 1) and a / ((a - 1)^2 (a - 2)).
+    #[test]
+    fn distributions_have_their_moments() {
+        let cut = (1.0 - (-1.0f64).exp(), 2.0 * (1.0 - 2.0 * (-1.0f64).exp()));
+        let cases = [
+            (TimeSpec::Uniform { min: ms(2.0), max: ms(8.0) }, 5.0, 3.0),
+            (TimeSpec::Exponential { mean: ms(4.0), max: None }, 4.0, 16.0),
+            (
+                TimeSpec::Exponential { mean: ms(4.0), max: Some(ms(4.0)) },
+                4.0 * cut.0,
+                16.0 * (cut.1 - cut.0 * cut.0),
+            ),
+            (TimeSpec::Normal { mean: ms(50.0), deviation: ms(5.0), max: None }, 50.0, 25.0),
+            (TimeSpec::LogNormal { median: ms(3.0), sigma: 0.5, max: None }, 3.0 * 0.125f64.exp(), {
+                9.0 * 0.25f64.exp() * 0.25f64.exp_m1()
+            }),
+            (TimeSpec::Pareto { min: ms(2.0), shape: 5.0, max: None }, 2.5, 4.0 * 5.0 / 48.0),
+            // Half of the draws between neighbours: uniform from 0 to 3 (E2 = 3) and from 3 to 9 (E2 = 39).
+            (TimeSpec::Quantiles(Arc::new([ms(0.0), ms(3.0), ms(9.0)])), 3.75, 21.0 - 3.75 * 3.75),
+        ];
+        for (spec, mean, variance) in cases {
+            let (found, spread) = moments(&spec);
+            assert!((found / mean - 1.0).abs() < 0.01, "{spec:?}: mean {found}, not {mean}");
+            assert!((spread / variance - 1.0).abs() < 0.04, "{spec:?}: variance {spread}, not {variance}");
+            let said = spec.mean().as_secs_f64() * 1e3;
+            assert!((said / mean - 1.0).abs() < 1e-6, "{spec:?}: says {said}, not {mean}");
+            assert_eq!(spec.fault(), None);
+        }
+    }
+
+    #[test]
+    fn cut_pareto_times_have_their_mean() {
+        for shape in [0.8, 1.0, 1.2] {
+            let spec = TimeSpec::Pareto { min: ms(1.0), shape, max: Some(ms(50.0)) };
+            let (found, _) = moments(&spec);
+            let said = spec.mean().as_secs_f64() * 1e3;
+            assert!((found / said - 1.0).abs() < 0.02, "{shape}: {found}, said {said}");
+        }
+    }
+
+    #[test]
+    fn distributions_that_make_no_sense_are_refused() {
+        for spec in [
+            TimeSpec::Uniform { min: ms(2.0), max: ms(1.0) },
+            TimeSpec::Pareto { min: ms(2.0), shape: 0.0, max: None },
+            TimeSpec::Pareto { min: ms(2.0), shape: 0.5, max: None },
+            TimeSpec::Pareto { min: ms(2.0), shape: 2.0, max: Some(ms(1.0)) },
+            TimeSpec::LogNormal { median: ms(1.0), sigma: -1.0, max: None },
+            TimeSpec::LogNormal { median: ms(1.0), sigma: 9.0, max: None },
+            TimeSpec::Exponential { mean: Duration::from_secs(1000), max: None },
+            TimeSpec::Quantiles(Arc::new([])),
+            TimeSpec::Quantiles(Arc::new([ms(2.0), ms(1.0)])),
+        ] {
+            assert!(spec.fault().is_some(), "{spec:?}");
+        }
+    }
+}
