@@ -12,7 +12,7 @@ use thalweg_proto::pdu::Wire;
 use thalweg_proto::transport::{BreachKind, Command, Event, Input};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
-use thalweg_proto::{Engine, Output};
+use thalweg_proto::{Ecn, Engine, Output};
 
 /// An engine's output without what only people read.
 pub type AnyOutput<P> = Output<AnyPdu<P>, Event<P>, ()>;
@@ -92,20 +92,20 @@ macro_rules! engines {
             // packets are of.
 
             #[inline(never)]
-            fn receive_other(&mut self, now: Time, pdu: AnyPdu<P>, marked: bool) {
+            fn receive_other(&mut self, now: Time, pdu: AnyPdu<P>, ecn: Ecn) {
                 match (self, pdu) {
                     (Self::CustomSender(engine), AnyPdu::Window(pdu)) => {
-                        engine.handle(now, Input::Pdu { pdu, marked });
+                        engine.handle(now, Input::Pdu { pdu, ecn });
                     }
                     $(
                         (Self::$Sender(engine), AnyPdu::$Family(pdu)) => {
-                            engine.handle(now, Input::Pdu { pdu, marked });
+                            engine.handle(now, Input::Pdu { pdu, ecn });
                         }
                         (Self::$Receiver(engine), AnyPdu::$Family(pdu)) => {
-                            engine.handle(now, Input::Pdu { pdu, marked });
+                            engine.handle(now, Input::Pdu { pdu, ecn });
                         }
                     )+
-                    (Self::Own(engine), AnyPdu::Own(pdu)) => engine.receive(now, pdu, marked),
+                    (Self::Own(engine), AnyPdu::Own(pdu)) => engine.receive(now, pdu, ecn),
                     (engine, AnyPdu::Feedback(feedback)) => {
                         engine.command(now, Input::Feedback(feedback));
                     }
@@ -212,15 +212,15 @@ families!(engines);
 impl<P: Payload> AnyEngine<P> {
     /// A PDU arrived. One that the engine does not speak is dropped.
     #[inline]
-    pub fn receive(&mut self, now: Time, pdu: AnyPdu<P>, marked: bool) {
+    pub fn receive(&mut self, now: Time, pdu: AnyPdu<P>, ecn: Ecn) {
         match (self, pdu) {
             (Self::WindowSender(engine), AnyPdu::Window(pdu)) => {
-                engine.handle(now, Input::Pdu { pdu, marked });
+                engine.handle(now, Input::Pdu { pdu, ecn });
             }
             (Self::WindowReceiver(engine), AnyPdu::Window(pdu)) => {
-                engine.handle(now, Input::Pdu { pdu, marked });
+                engine.handle(now, Input::Pdu { pdu, ecn });
             }
-            (engine, pdu) => engine.receive_other(now, pdu, marked),
+            (engine, pdu) => engine.receive_other(now, pdu, ecn),
         }
     }
 

@@ -1,7 +1,6 @@
 //! The interface of protocol families: what makes a pair of engines usable in simulations and on real paths.
 
 use core::fmt::Debug;
-use thalweg_proto::Engine;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Payload;
@@ -9,6 +8,7 @@ use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::PauseConfig;
+use thalweg_proto::{Ecn, Engine};
 
 /// An engine that is one end of a connection, with these PDUs and payloads.
 pub trait Endpoint<P: Payload, U: DataUnit<P>>:
@@ -115,9 +115,9 @@ pub trait Properties: Debug + Send + Sync {
         0
     }
 
-    /// True if senders do something about the network's marks, so that a queue that can mark need not drop.
-    fn reacts_to_marks(&self) -> bool {
-        false
+    /// The codepoint with which data leaves: ECN-capable only where senders react to CE.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
     }
 
     /// The messages of routers that senders understand.

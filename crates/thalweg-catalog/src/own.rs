@@ -13,7 +13,6 @@ use core::fmt;
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use thalweg_proto::Output;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
@@ -23,6 +22,7 @@ use thalweg_proto::transport::{
 };
 use thalweg_proto::units::Time;
 use thalweg_proto::window::Carried;
+use thalweg_proto::{Ecn, Output};
 
 /// Outputs of an engine at one instant that are taken for no end of them.
 const MOST_AT_ONCE: u32 = 1 << 17;
@@ -354,7 +354,7 @@ impl<P: Payload> DataUnit<P> for OwnPdu<P> {
 
 /// An end of a family without its types.
 trait AnyEnd<P: Payload>: fmt::Debug + Send {
-    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, marked: bool);
+    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn);
     fn command(&mut self, now: Time, command: Command<P>);
     fn poll(&mut self, now: Time) -> Output<OwnPdu<P>, Event<P>, ()>;
     fn as_end(&self) -> &dyn End;
@@ -371,11 +371,11 @@ where
     U: DataUnit<P> + Send + Sync + 'static,
     E: Endpoint<P, U> + Send,
 {
-    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, marked: bool) {
+    fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn) {
         // Another family's is dropped.
         if let Ok(unit) = pdu.unit.into_any().downcast::<Unit<U>>() {
             let pdu = Arc::try_unwrap(unit).map_or_else(|shared| shared.0.clone(), |unit| unit.0);
-            self.0.handle(now, Input::Pdu { pdu, marked });
+            self.0.handle(now, Input::Pdu { pdu, ecn });
         }
     }
     fn command(&mut self, now: Time, command: Command<P>) {
@@ -466,9 +466,9 @@ impl<P: Payload> OwnEnd<P> {
     }
 
     /// A PDU arrived.
-    pub(crate) fn receive(&mut self, now: Time, pdu: OwnPdu<P>, marked: bool) {
+    pub(crate) fn receive(&mut self, now: Time, pdu: OwnPdu<P>, ecn: Ecn) {
         self.arrived = self.arrived.saturating_add(pdu.payload().map_or(0, |data| data.len().into()));
-        let _ = self.guard(|end| end.receive(now, pdu, marked));
+        let _ = self.guard(|end| end.receive(now, pdu, ecn));
     }
 
     /// The application or a gate wants something.

@@ -4,6 +4,7 @@ use super::digest::Fnv;
 use super::{Bounds, Scheme, Tag};
 use core::hash::{Hash, Hasher as _};
 use std::collections::VecDeque;
+use thalweg_proto::Ecn;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine, Output};
@@ -326,7 +327,7 @@ impl<S: Scheme> State<S> {
         hear: &mut impl FnMut(Said<S::Pdu>),
     ) -> Result<(), String> {
         let now = self.clocks[end.index()];
-        let input = Input::Pdu { pdu, marked: false };
+        let input = Input::Pdu { pdu, ecn: Ecn::NotEct };
         match end {
             End::Sender => self.sender.handle(now, input),
             End::Receiver => self.receiver.handle(now, input),

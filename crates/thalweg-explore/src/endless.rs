@@ -13,6 +13,7 @@ use super::{Counterexample, Outcome};
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Queue, Store};
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::sstp::{
@@ -198,7 +199,7 @@ impl Pair {
                 let arriving = self.back.pop_front().filter(|_| !lose);
                 self.losses[1] -= u8::from(lose);
                 if let Some((_, pdu)) = arriving {
-                    self.sender.handle(at, Input::Pdu { pdu, marked: false });
+                    self.sender.handle(at, Input::Pdu { pdu, ecn: Ecn::NotEct });
                 }
                 self.drain_sender(hear);
             }
@@ -206,7 +207,7 @@ impl Pair {
                 let arriving = self.there.pop_front().filter(|_| !lose);
                 self.losses[0] -= u8::from(lose);
                 if let Some((_, pdu)) = arriving {
-                    self.receiver.handle(at, Input::Pdu { pdu, marked: false });
+                    self.receiver.handle(at, Input::Pdu { pdu, ecn: Ecn::NotEct });
                 }
                 self.drain_receiver(hear);
             }

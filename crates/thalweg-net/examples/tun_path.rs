@@ -17,6 +17,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line, Parcel};
 use thalweg_net::live::Clock;
+use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -60,7 +61,7 @@ fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2]) -> Result<u64, Err
                 match rustix::io::read(devices[way], &mut buffer) {
                     Ok(length) => {
                         let bytes = buffer[..length].to_vec();
-                        let parcel = Parcel { bytes, header: 0, flow: 0, markable: false, marked: false };
+                        let parcel = Parcel { bytes, header: 0, flow: 0, ecn: Ecn::NotEct };
                         lines[way].arrive(clock.now(), parcel);
                     }
                     Err(Errno::AGAIN) => break,

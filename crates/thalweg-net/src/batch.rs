@@ -6,6 +6,7 @@
 use crate::wire::LARGEST_DATAGRAM;
 use core::ops::Range;
 use std::net::SocketAddr;
+use thalweg_proto::Ecn;
 
 /// Linux cuts a run into at most so many datagrams (UDP_MAX_SEGMENTS before Linux 6.9).
 const MOST_SEGMENTS: usize = 64;
@@ -16,12 +17,21 @@ const MOST_BYTES: usize = 65_487;
 /// The purpose that a datagram is sent for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Anything.
-    Ordinary,
-    /// Data of a flow that reacts to CE: it is sent as ECT(0) (RFC 3168, section 5).
-    Ect0,
+    /// Anything, with this codepoint: ECN-capable for data of flows that react to CE.
+    Ordinary(Ecn),
     /// To see whether a datagram of its size arrives; it travels alone.
     Probe,
+}
+
+impl Purpose {
+    /// The ECN codepoint with which the datagram leaves.
+    #[inline]
+    pub const fn ecn(self) -> Ecn {
+        match self {
+            Self::Ordinary(ecn) => ecn,
+            Self::Probe => Ecn::NotEct,
+        }
+    }
 }
 
 /// The datagrams that one system call can send.
@@ -140,7 +150,7 @@ mod tests {
     fn datagrams_of_one_size_travel_together_and_a_shorter_one_is_the_last() {
         let mut batch = Batch::new();
         for length in [100, 100, 40, 100, 120] {
-            put(&mut batch, length, 1, Purpose::Ordinary);
+            put(&mut batch, length, 1, Purpose::Ordinary(Ecn::NotEct));
         }
         let runs: Vec<_> = batch.runs().iter().map(|run| (run.range.len(), run.segments())).collect();
         assert_eq!(runs, [(240, 3), (100, 1), (120, 1)]);
@@ -152,9 +162,9 @@ mod tests {
     fn destinations_marks_and_probes_are_kept_apart() {
         let mut batch = Batch::new();
         for (port, purpose) in [
-            (1, Purpose::Ordinary),
-            (2, Purpose::Ordinary),
-            (2, Purpose::Ect0),
+            (1, Purpose::Ordinary(Ecn::NotEct)),
+            (2, Purpose::Ordinary(Ecn::NotEct)),
+            (2, Purpose::Ordinary(Ecn::Ect0)),
             (2, Purpose::Probe),
             (2, Purpose::Probe),
         ] {
@@ -167,12 +177,12 @@ mod tests {
     fn a_run_is_no_longer_than_the_kernel_takes() {
         let mut batch = Batch::new();
         for _ in 0..70 {
-            put(&mut batch, 100, 1, Purpose::Ordinary);
+            put(&mut batch, 100, 1, Purpose::Ordinary(Ecn::NotEct));
         }
         assert_eq!(batch.runs().iter().map(Run::segments).collect::<Vec<_>>(), [64, 6]);
         batch.clear();
         while batch.has_room(1472) {
-            put(&mut batch, 1472, 1, Purpose::Ordinary);
+            put(&mut batch, 1472, 1, Purpose::Ordinary(Ecn::NotEct));
         }
         assert_eq!(batch.runs().iter().map(Run::segments).collect::<Vec<_>>(), [44]);
     }

@@ -2,7 +2,7 @@
 
 use crate::identity::Entropy;
 use crate::mtu::Discovery;
-use crate::session::Ecn;
+use crate::session::EcnState;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
 
@@ -21,7 +21,7 @@ const DOUBLINGS: u8 = 2;
 /// And it is no longer than this: almost nothing else goes to the peer meanwhile, and a challenge is short.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Expiries of a flow's timer without news after which what may be marked counts as lost by the path.
+/// Expiries of a flow's timer without news after which the path counts as one that loses what is ECN-capable.
 const SILENT_EXPIRIES: u8 = 3;
 
 /// A path.
@@ -31,8 +31,8 @@ pub struct Path {
     pub remote: SocketAddr,
     /// The search for the largest datagram that the path carries.
     pub mtu: Discovery,
-    /// Datagrams that may be marked are not known to be lost here.
-    marks: Marks,
+    /// Data may leave as ECN-capable: such datagrams are not known to be lost here.
+    ect: Ect,
     /// A flow that sends has heard of its data here.
     answered: bool,
     /// Expiries of its retransmission timer since.
@@ -61,9 +61,9 @@ pub enum Ask {
     GiveUp,
 }
 
-/// The sending of data that the network may mark.
+/// The sending of data as ECN-capable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Marks {
+enum Ect {
     /// It is.
     Used,
     /// Not until something is heard: perhaps nothing passes at all.
@@ -74,7 +74,7 @@ enum Marks {
     Failed,
 }
 
-/// So many answers cannot all be to what was sent while marks were paused.
+/// So many answers cannot all be to what was sent while ECT was paused.
 const ENOUGH_ANSWERS: u8 = 32;
 
 impl Path {
@@ -83,7 +83,7 @@ impl Path {
         Self {
             remote,
             mtu: Discovery::new(limit),
-            marks: Marks::Used,
+            ect: Ect::Used,
             answered: false,
             silent: 0,
             challenge: None,
@@ -105,27 +105,27 @@ impl Path {
         self.challenge.is_none()
     }
 
-    /// The same, where the path before it was known to carry what may be marked: silence is more likely that of the move.
+    /// The same, where the path before it was known to carry what is ECN-capable: silence is more likely that of the move.
     #[must_use]
     pub fn after(self, last: &Self) -> Self {
         match last.ecn() {
-            Ecn::Capable => Self { answered: true, ..self },
-            Ecn::Failed => Self { marks: Marks::Failed, ..self },
-            Ecn::Off | Ecn::Untested => self,
+            EcnState::Capable => Self { answered: true, ..self },
+            EcnState::Failed => Self { ect: Ect::Failed, ..self },
+            EcnState::Off | EcnState::Untested => self,
         }
     }
 
-    /// True if data that may be marked is sent as such.
+    /// True if data may leave as ECN-capable.
     pub fn ecn_capable(&self) -> bool {
-        matches!(self.marks, Marks::Used | Marks::Again(_))
+        matches!(self.ect, Ect::Used | Ect::Again(_))
     }
 
-    /// The state of the network's marks on this path, for flows that heed them.
-    pub fn ecn(&self) -> Ecn {
-        match (self.marks, self.answered) {
-            (Marks::Failed, _) => Ecn::Failed,
-            (Marks::Used, true) => Ecn::Capable,
-            (Marks::Used, false) | (Marks::Paused | Marks::Again(_), _) => Ecn::Untested,
+    /// The state of ECN on this path, for flows that use it.
+    pub fn ecn(&self) -> EcnState {
+        match (self.ect, self.answered) {
+            (Ect::Failed, _) => EcnState::Failed,
+            (Ect::Used, true) => EcnState::Capable,
+            (Ect::Used, false) | (Ect::Paused | Ect::Again(_), _) => EcnState::Untested,
         }
     }
 
@@ -133,28 +133,28 @@ impl Path {
     #[inline]
     pub fn on_answered(&mut self) {
         (self.answered, self.silent) = (true, 0);
-        self.marks = match self.marks {
-            Marks::Paused => Marks::Again(ENOUGH_ANSWERS),
-            Marks::Again(1) => Marks::Used,
-            Marks::Again(left) => Marks::Again(left - 1),
-            marks => marks,
+        self.ect = match self.ect {
+            Ect::Paused => Ect::Again(ENOUGH_ANSWERS),
+            Ect::Again(1) => Ect::Used,
+            Ect::Again(left) => Ect::Again(left - 1),
+            ect => ect,
         };
     }
 
     /// The retransmission timer of a flow expired. Where the flow had heard of nothing before the first expiry, the path may lose
-    /// all that may be marked: none is sent any more (RFC 9000, section 13.4.2 and appendix A.4, with the flow's own signs).
+    /// all that is ECN-capable: none is sent any more (RFC 9000, section 13.4.2 and appendix A.4, with the flow's own signs).
     /// Where it had, and heard of nothing between three, nothing may pass at all: none is sent until something is heard, then
     /// it is tried once more. A path that erases the sign is not looked for: it drops in place of marking.
     pub fn on_timeout(&mut self) {
         self.mtu.on_timeout();
         self.silent = self.silent.saturating_add(1);
         if !self.answered {
-            self.marks = Marks::Failed;
+            self.ect = Ect::Failed;
         } else if self.silent >= SILENT_EXPIRIES {
-            self.marks = match self.marks {
-                Marks::Used => Marks::Paused,
-                Marks::Again(_) => Marks::Failed,
-                marks => marks,
+            self.ect = match self.ect {
+                Ect::Used => Ect::Paused,
+                Ect::Again(_) => Ect::Failed,
+                ect => ect,
             };
         }
     }
@@ -270,21 +270,21 @@ mod tests {
         // An outage, and one after it that has not ended; what passes shows that all passes.
         let answers = "a".repeat(100);
         let outage = format!("{answers}tttttt");
-        assert_eq!(play(&outage).ecn(), Ecn::Untested);
-        assert_eq!(play(&format!("{outage}{answers}")).ecn(), Ecn::Capable);
-        assert_eq!(play(&format!("{outage}{answers}{outage}{answers}")).ecn(), Ecn::Capable);
-        // What cannot be marked passes, and nothing else, twice.
-        assert_eq!(play("attta").ecn(), Ecn::Untested);
-        assert_eq!(play("atttaatttaaaa").ecn(), Ecn::Failed);
+        assert_eq!(play(&outage).ecn(), EcnState::Untested);
+        assert_eq!(play(&format!("{outage}{answers}")).ecn(), EcnState::Capable);
+        assert_eq!(play(&format!("{outage}{answers}{outage}{answers}")).ecn(), EcnState::Capable);
+        // What is Not-ECT passes, and nothing else, twice.
+        assert_eq!(play("attta").ecn(), EcnState::Untested);
+        assert_eq!(play("atttaatttaaaa").ecn(), EcnState::Failed);
         // A new address is given the benefit of what was known, which is more than a new connection has.
         let moved = |last: &Path| {
             let mut path = Path::proved("192.0.2.1:10".parse().unwrap(), 1500).after(last);
             path.on_timeout();
             path.ecn()
         };
-        assert_eq!(moved(&play("aa")), Ecn::Capable);
-        assert_eq!(moved(&play("t")), Ecn::Failed);
-        assert_eq!(moved(&play("")), Ecn::Failed);
+        assert_eq!(moved(&play("aa")), EcnState::Capable);
+        assert_eq!(moved(&play("t")), EcnState::Failed);
+        assert_eq!(moved(&play("")), EcnState::Failed);
     }
 
     /// Holds RFC 9000, section 8.2.4.

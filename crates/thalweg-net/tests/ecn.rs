@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168) end to end: marks spare losses, and a path that loses what may be marked
+//! Explicit congestion notification (RFC 3168) end to end: marks spare losses, and a path that loses what is ECN-capable
 //! carries the stream all the same.
 
 mod pair;
@@ -6,7 +6,7 @@ mod pair;
 use pair::{Channel, Pair, pattern};
 use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line};
-use thalweg_net::session::{Ecn, SessionStats};
+use thalweg_net::session::{EcnState, SessionStats};
 use thalweg_proto::units::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -61,11 +61,11 @@ fn data_may_be_marked_where_the_path_lets_it_pass() {
     for scheme in SCHEMES {
         let mut pair = Pair::new(32, Channel { loss: 0.02, ..Channel::default() });
         pair.transfer(scheme, 32, [200_000, 200_000], MINUTE * 5);
-        assert_eq!(stats(&mut pair).ecn, Ecn::Capable, "{scheme}");
+        assert_eq!(stats(&mut pair).ecn, EcnState::Capable, "{scheme}");
     }
     let mut pair = Pair::new(33, Channel::default());
     pair.transfer("cubic:ecn=false", 33, [100_000, 0], MINUTE);
-    assert_eq!(stats(&mut pair).ecn, Ecn::Off);
+    assert_eq!(stats(&mut pair).ecn, EcnState::Off);
 }
 
 /// Holds RFC 9000, section 13.4.2.
@@ -77,12 +77,12 @@ fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
     pair.ends[0].write(&data);
     pair.ends[1].finish = true;
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
-    pair.channel.loses_markable = true;
-    assert_eq!(stats(&mut pair).ecn, Ecn::Capable);
+    pair.channel.loses_ect = true;
+    assert_eq!(stats(&mut pair).ecn, EcnState::Capable);
     // Three silent expiries could be an outage; three more after marks were tried again are not.
     pair.run(MINUTE, |pair| pair.ends[0].finished);
     assert!(pair.ends[1].received == data);
-    assert_eq!(stats(&mut pair).ecn, Ecn::Failed);
+    assert_eq!(stats(&mut pair).ecn, EcnState::Failed);
 }
 
 /// Holds RFC 9000, section 13.4.1.
@@ -91,10 +91,10 @@ fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
     for scheme in SCHEMES.into_iter().chain(["dec-bit"]) {
         // An empty stream has no timer that could find out.
         for lengths in [[300_000, 100], [0, 1]] {
-            let mut pair = Pair::new(34, Channel { loses_markable: true, ..Channel::default() });
+            let mut pair = Pair::new(34, Channel { loses_ect: true, ..Channel::default() });
             let start = pair.now;
             pair.transfer(scheme, 34, lengths, MINUTE);
-            let expected = if lengths[0] == 0 { Ecn::Untested } else { Ecn::Failed };
+            let expected = if lengths[0] == 0 { EcnState::Untested } else { EcnState::Failed };
             assert_eq!(stats(&mut pair).ecn, expected, "{scheme}");
             // The first time-out, and then it goes on as if nothing had been.
             let took = pair.now.since(start);

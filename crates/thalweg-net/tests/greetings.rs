@@ -8,6 +8,7 @@ use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, EndpointEvent};
 use thalweg_net::session::{Closed, code};
 use thalweg_net::wire::{Packet, VERSION, write_version};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
 
@@ -67,7 +68,7 @@ fn ends_of_different_versions_say_so() {
     hello[1] = VERSION + 1;
     let from = CLIENT.parse().unwrap();
     let server = &mut pair.ends[1].endpoint;
-    server.receive(Time::ZERO, Arrival { from, marked: false }, 1200, hello.clone(), Slice::new);
+    server.receive(Time::ZERO, Arrival { from, ecn: Ecn::NotEct }, 1200, hello.clone(), Slice::new);
     let mut batch = Batch::new();
     let _ = server.poll(Time::ZERO, &mut batch);
     let answers = batch.datagrams().map(|(_, bytes)| bytes);
@@ -89,7 +90,7 @@ fn ends_of_different_versions_say_so() {
         write_version(&mut answer, source);
         answer[9] = VERSION + 1;
         let (now, from) = (pair.now, SERVER.parse().unwrap());
-        pair.ends[0].endpoint.receive(now, Arrival { from, marked: false }, 10, answer, Slice::new);
+        pair.ends[0].endpoint.receive(now, Arrival { from, ecn: Ecn::NotEct }, 10, answer, Slice::new);
         pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
         if loss > 0.0 {
             let error = ConnectError::Version(VERSION + 1);

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thalweg_net::impair::RelayConfig;
+use thalweg_proto::Ecn;
 
 /// A relay with these options, where clients have new addresses after so many milliseconds.
 fn start(to: SocketAddr, up: &str, down: &str, rebinds: &[u64]) -> Running {
@@ -122,13 +123,7 @@ fn damage_loss_and_size_are_counted() {
     for _ in 0..200 {
         line.arrive(
             thalweg_proto::units::Time::ZERO,
-            thalweg_net::impair::Parcel {
-                bytes: vec![0; 500],
-                header: 28,
-                flow: 0,
-                markable: false,
-                marked: false,
-            },
+            thalweg_net::impair::Parcel { bytes: vec![0; 500], header: 28, flow: 0, ecn: Ecn::NotEct },
         );
     }
     let alone = line.stats();

@@ -13,6 +13,7 @@
 //! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
 //! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): the PDUs and ends of connections of any family, for those who treat all alike.
+//! - [`Ecn`]: the codepoints of explicit congestion notification.
 //! - [`numbers`]: the numbers of data in logs.
 //! - [`digest`]: what tells states of an engine apart.
 //! - [`units`]: time, rate and size. [`random`]: named streams of random numbers.
@@ -21,6 +22,7 @@ pub mod aack;
 pub mod congestion;
 pub mod datagram;
 pub mod digest;
+mod ecn;
 pub mod end;
 mod engine;
 pub mod gate;
@@ -34,5 +36,6 @@ pub mod sstp;
 pub mod transport;
 pub mod window;
 
+pub use ecn::Ecn;
 pub use engine::{Engine, Output};
 pub use thalweg_units as units;

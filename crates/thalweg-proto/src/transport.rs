@@ -3,6 +3,7 @@
 //! Endpoints of every protocol family share this vocabulary, so that one driver runs them all, and a gate at the
 //! source node or a router's feedback reaches any of them in the same way.
 
+use crate::Ecn;
 use crate::units::{Duration, Rate, Time};
 use core::convert::Infallible;
 use core::fmt;
@@ -14,8 +15,8 @@ pub enum Input<Pdu, Data> {
     Pdu {
         /// The PDU.
         pdu: Pdu,
-        /// The network set the congestion mark on the packet that carried it (ECN's CE, the DEC bit).
-        marked: bool,
+        /// The codepoint with which the packet that carried it arrived; a set DEC bit counts as CE.
+        ecn: Ecn,
     },
     /// The application hands over data to send.
     Write(Data),

@@ -14,6 +14,7 @@ use random::controller;
 use std::fmt::Debug;
 use std::sync::Arc;
 use steered::Steered;
+use thalweg_proto::Ecn;
 use thalweg_proto::aack;
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::{self, Sink, Source, SourceConfig};
@@ -199,7 +200,7 @@ fn inputs<P: Payload + 'static, T: Clone + Debug>(
             Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec), queue })
         });
     prop_oneof![
-        20 => (pdu, any::<bool>()).prop_map(|(pdu, marked)| Input::Pdu { pdu, marked }),
+        20 => (pdu, 0u8..4).prop_map(|(pdu, bits)| Input::Pdu { pdu, ecn: Ecn::from_bits(bits) }),
         8 => (0u32..9000).prop_map(move |length| Input::Write(make(length))),
         4 => prop_oneof![any::<u64>(), 0u64..5000].prop_map(Input::Consumed),
         3 => feedback,
@@ -466,7 +467,7 @@ proptest! {
         transmitter.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
         for (round, pdu) in (0..).zip(reports) {
             let now = Time::from_picos(round << 38);
-            transmitter.handle(now, Input::Pdu { pdu, marked: false });
+            transmitter.handle(now, Input::Pdu { pdu, ecn: Ecn::NotEct });
             for _ in 0..round % 7 {
                 let _ = transmitter.poll(now);
             }
@@ -489,7 +490,7 @@ proptest! {
         let mut receiver = aack::Receiver::<Slice>::new(Arc::new(config));
         for (round, pdu) in (0..).zip(packets) {
             let now = Time::from_picos(round << 38);
-            receiver.handle(now, Input::Pdu { pdu, marked: false });
+            receiver.handle(now, Input::Pdu { pdu, ecn: Ecn::NotEct });
             if drained {
                 while matches!(receiver.poll(now), Output::Transmit(_) | Output::Event(_)) {}
             }
@@ -538,8 +539,8 @@ proptest! {
         }
         for (round, pdu) in (0..).zip(pdus) {
             let now = Time::from_picos(round << 38);
-            sender.handle(now, Input::Pdu { pdu: pdu.clone(), marked: false });
-            receiver.handle(now, Input::Pdu { pdu, marked: false });
+            sender.handle(now, Input::Pdu { pdu: pdu.clone(), ecn: Ecn::NotEct });
+            receiver.handle(now, Input::Pdu { pdu, ecn: Ecn::NotEct });
             for _ in 0..100 {
                 let _ = sender.poll(now);
                 let _ = receiver.poll(now);
@@ -596,7 +597,7 @@ proptest! {
         sender.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
         for (round, ack) in (0..).zip(acks) {
             let now = Time::from_picos(round << 38);
-            sender.handle(now, Input::Pdu { pdu: Pdu::Ack(ack), marked: false });
+            sender.handle(now, Input::Pdu { pdu: Pdu::Ack(ack), ecn: Ecn::NotEct });
             for _ in 0..100 {
                 let _ = sender.poll(now);
             }
@@ -616,7 +617,7 @@ proptest! {
         let config = ReceiverConfig { window, ..ReceiverConfig::default() };
         let mut receiver = Receiver::<Slice>::new(Arc::new(config));
         for segment in segments {
-            receiver.handle(Time::ZERO, Input::Pdu { pdu: Pdu::Segment(segment), marked: false });
+            receiver.handle(Time::ZERO, Input::Pdu { pdu: Pdu::Segment(segment), ecn: Ecn::NotEct });
             while !matches!(receiver.poll(Time::ZERO), Output::Idle) {}
         }
         let written = format!("{receiver:?}").len();

@@ -2,6 +2,7 @@
 //! (draft-ietf-ccwg-bbr, "Delivery Rate Samples"): segments of 1000 bytes, a sender driven by hand.
 
 use std::sync::{Arc, Mutex};
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::{RateSample, Sampler, Stamp};
 use thalweg_proto::congestion::{
     AckSample, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
@@ -104,7 +105,7 @@ impl Driven {
             *block = SackBlock { start: offset(*start), end: offset(*end) };
         }
         let ack = Ack { cumulative: segments * SEGMENT, window: window * SEGMENT, sack, ..Ack::default() };
-        self.tell(millis, Some(Input::Pdu { pdu: Pdu::Ack(ack), marked: false }))
+        self.tell(millis, Some(Input::Pdu { pdu: Pdu::Ack(ack), ecn: Ecn::NotEct }))
     }
 
     fn ack(&mut self, millis: u64, segments: u64) -> u32 {

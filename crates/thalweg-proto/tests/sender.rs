@@ -5,6 +5,7 @@ mod signals;
 mod steered;
 mod trace;
 
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
     ControllerConfig, FixedConfig, Follow, Growth, NewRenoConfig, SeifConfig, SlowStartConfig,
 };
@@ -330,14 +331,14 @@ fn small_segments_wait_for_an_answer() {
             assert_eq!(
                 t.tell(Input::Pdu {
                     pdu: Pdu::Ack(Ack { cumulative: 100, window: 1 << 20, ..Ack::default() }),
-                    marked: false
+                    ecn: Ecn::NotEct
                 }),
                 ""
             );
             assert_eq!(
                 t.tell(Input::Pdu {
                     pdu: Pdu::Ack(Ack { cumulative: 1100, window: 1 << 20, ..Ack::default() }),
-                    marked: false
+                    ecn: Ecn::NotEct
                 }),
                 "1.1(200)"
             );
@@ -677,5 +678,5 @@ fn segments_that_became_too_long_are_cut_when_they_go_again() {
 
 /// Everything below this byte has arrived.
 fn ack_bytes(cumulative: u64) -> Input<Pdu<Length>, Length> {
-    Input::Pdu { pdu: Pdu::Ack(Ack { cumulative, window: 1 << 30, ..Ack::default() }), marked: false }
+    Input::Pdu { pdu: Pdu::Ack(Ack { cumulative, window: 1 << 30, ..Ack::default() }), ecn: Ecn::NotEct }
 }

@@ -5,6 +5,7 @@ mod sstp_pair;
 
 use sstp_pair::{Fate, PACKET, Pair, receiver_config, sender_config, text};
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::Engine as _;
 use thalweg_proto::Output;
 use thalweg_proto::payload::Slice;
@@ -456,7 +457,7 @@ fn a_request_that_is_settled_hides_no_report() {
     // Packet 1 of segment 0 is missed by segment 1, asked for, and comes late; segment 1 stays incomplete.
     for (shipment, segment, packet) in [(0, 0, 0), (2, 1, 0), (1, 0, 1)] {
         let pdu = data(shipment, segment, packet, 10);
-        receiver.handle(Time::ZERO, Input::Pdu { pdu, marked: false });
+        receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
     let (mut now, mut reports) = (Time::ZERO, Vec::new());
     while reports.len() < 6 {
@@ -487,7 +488,7 @@ fn packets_that_cannot_be_are_counted_and_dropped() {
         Pdu::EndOfStream(Position { shipment: 5, segment: 0, packet: 4 }),
     ];
     for (count, pdu) in (1..).zip(bad) {
-        receiver.handle(Time::ZERO, Input::Pdu { pdu, marked: false });
+        receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
         assert!(!matches!(receiver.poll(Time::ZERO), Output::Transmit(_) | Output::Event(_)), "{count}");
         assert_eq!(receiver.stats().malformed, count);
     }

@@ -5,6 +5,7 @@ mod sstp_pair;
 
 use sstp_pair::{PACKET, receiver_config};
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::sstp::{Acknowledgement, Data, Evicted, Pdu, Position, Receiver, ReceiverConfig};
 use thalweg_proto::transport::Input;
@@ -23,7 +24,7 @@ impl Line {
     }
 
     fn tell(&mut self, pdu: Pdu<Length>) -> Vec<u16> {
-        self.receiver.handle(self.now, Input::Pdu { pdu, marked: false });
+        self.receiver.handle(self.now, Input::Pdu { pdu, ecn: Ecn::NotEct });
         self.requests()
     }
 

@@ -14,7 +14,7 @@ pub struct CoDelConfig {
     pub interval: Duration,
     /// A queue of no more than this is never too long: the largest packet.
     pub max_packet: Bytes,
-    /// Marks packets that may be marked, and drops others.
+    /// Sets CE in ECN-capable packets, and drops others.
     pub ecn: bool,
 }
 
@@ -35,8 +35,8 @@ impl Default for CoDelConfig {
 ///
 /// Urgent packets leave before all others and are never dropped early. An arrival without room is dropped.
 ///
-/// Follows the pseudocode of RFC 8289, section 5, with no differences but this: with `ecn`, a packet that may be marked is
-/// marked where another would be dropped, and leaves (as section 4.2 of RFC 8290 has it).
+/// Follows the pseudocode of RFC 8289, section 5, with no differences but this: with `ecn`, an ECN-capable packet gets
+/// CE where another would be dropped, and leaves (as section 4.2 of RFC 8290 has it).
 #[derive(Clone, Debug)]
 pub struct CoDel {
     queue: Stamped,
@@ -129,7 +129,7 @@ impl Control {
             }
             while self.is_dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if self.mark(&mut entry) {
+                if self.config.ecn && entry.mark() {
                     self.drop_next = self.law(self.drop_next);
                     return Some(entry);
                 }
@@ -146,7 +146,7 @@ impl Control {
                 }
             }
         } else if may_drop {
-            let marked = self.mark(&mut entry);
+            let marked = self.config.ecn && entry.mark();
             let mut next = Some(entry);
             if !marked {
                 dropped.push(Dropped { entry, reason: DropReason::Early });
@@ -177,12 +177,6 @@ impl Control {
         let at = *self.first_above.get_or_insert(now + self.config.interval);
         // The packet that begins the interval is not the one that ends it.
         Some((entry, now >= at))
-    }
-
-    fn mark(&self, entry: &mut Entry) -> bool {
-        let marks = self.config.ecn && entry.markable;
-        entry.marked |= marks;
-        marks
     }
 
     /// The time of the next drop after one at `at`: section 5.4 of the RFC.
@@ -223,22 +217,23 @@ mod tests {
     //! Proves CoDel's rules on a queue whose waits are known.
     use super::*;
     use crate::testing::ordinary;
+    use thalweg_proto::Ecn;
 
     fn ms(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    fn entry(packet: u32, markable: bool) -> Entry {
-        Entry { markable, ..ordinary(packet) }
+    fn entry(packet: u32, ecn: Ecn) -> Entry {
+        Entry { ecn, ..ordinary(packet) }
     }
 
     /// A packet comes and one leaves every millisecond, of a queue that 50 packets began: each waits for 50 ms as long as
     /// nothing is dropped. Which packets were dropped or marked when, in ms.
-    fn standing(config: CoDelConfig, markable: bool, until: u64) -> Vec<u64> {
+    fn standing(config: CoDelConfig, ecn: Ecn, until: u64) -> Vec<u64> {
         let mut queue = CoDel::new(Limit::Unlimited, config);
         let (mut dropped, mut packet, mut times) = (Vec::new(), 0, Vec::new());
         let mut offer = |queue: &mut CoDel, now| {
-            queue.enqueue(now, entry(packet, markable), &mut Vec::new());
+            queue.enqueue(now, entry(packet, ecn), &mut Vec::new());
             packet += 1;
         };
         (0..50).for_each(|_| offer(&mut queue, ms(0)));
@@ -260,16 +255,16 @@ mod tests {
     fn drops_begin_after_an_interval_and_come_faster_by_the_square_root() {
         // Waits reach 5 ms at 5 ms; the first drop is 100 ms later, and the following ones after 100, 100/sqrt(2),
         // 100/sqrt(3) ... ms: at 105, 205, 275.7, 333.4, 383.4, 428.2 ms.
-        let times = standing(CoDelConfig::default(), false, 430);
+        let times = standing(CoDelConfig::default(), Ecn::NotEct, 430);
         assert_eq!(times, [105, 205, 276, 334, 384, 429]);
     }
 
     #[test]
     fn packets_that_may_be_marked_are_marked_at_the_same_times() {
-        assert_eq!(standing(CoDelConfig::default(), true, 430), [105, 205, 276, 334, 384, 429]);
+        assert_eq!(standing(CoDelConfig::default(), Ecn::Ect0, 430), [105, 205, 276, 334, 384, 429]);
         // Without ECN they are dropped.
-        let deaf = CoDelConfig { ecn: false, ..CoDelConfig::default() };
-        assert_eq!(standing(deaf, true, 210), [105, 205]);
+        let without = CoDelConfig { ecn: false, ..CoDelConfig::default() };
+        assert_eq!(standing(without, Ecn::Ect0, 210), [105, 205]);
     }
 
     #[test]
@@ -277,8 +272,8 @@ mod tests {
         // A target above the waits of 50 ms, or a packet size above the queue: nothing is dropped in 10 s.
         let patient = CoDelConfig { target: Duration::from_millis(60), ..CoDelConfig::default() };
         let large = CoDelConfig { max_packet: Bytes::new(60_000), ..CoDelConfig::default() };
-        assert_eq!(standing(patient, false, 10_000), [0u64; 0]);
-        assert_eq!(standing(large, false, 10_000), [0u64; 0]);
+        assert_eq!(standing(patient, Ecn::NotEct, 10_000), [0u64; 0]);
+        assert_eq!(standing(large, Ecn::NotEct, 10_000), [0u64; 0]);
     }
 
     #[test]
@@ -287,14 +282,14 @@ mod tests {
         // soon, the dropping goes on at the rate it had: count was 4, less 1 that it began with.
         let mut queue = CoDel::new(Limit::Unlimited, CoDelConfig::default());
         let mut dropped = Vec::new();
-        (0..1000).for_each(|packet| queue.enqueue(ms(0), entry(packet, false), &mut Vec::new()));
+        (0..1000).for_each(|packet| queue.enqueue(ms(0), entry(packet, Ecn::NotEct), &mut Vec::new()));
         for now in 0..340 {
             queue.dequeue(ms(now), &mut dropped);
         }
         assert_eq!((dropped.len(), queue.control.count), (4, 4));
         while queue.dequeue(ms(340), &mut Vec::new()).is_some() {}
         assert!(!queue.control.is_dropping);
-        (0..1000).for_each(|packet| queue.enqueue(ms(340), entry(packet, false), &mut Vec::new()));
+        (0..1000).for_each(|packet| queue.enqueue(ms(340), entry(packet, Ecn::NotEct), &mut Vec::new()));
         dropped.clear();
         for now in 341..446 {
             queue.dequeue(ms(now), &mut dropped);
@@ -307,8 +302,8 @@ mod tests {
     fn a_full_queue_drops_the_arrival() {
         let mut queue = CoDel::new(Limit::Packets(1), CoDelConfig::default());
         let mut dropped = Vec::new();
-        queue.enqueue(ms(0), entry(0, false), &mut dropped);
-        queue.enqueue(ms(0), entry(1, false), &mut dropped);
-        assert_eq!(dropped, [Dropped { entry: entry(1, false), reason: DropReason::Full }]);
+        queue.enqueue(ms(0), entry(0, Ecn::NotEct), &mut dropped);
+        queue.enqueue(ms(0), entry(1, Ecn::NotEct), &mut dropped);
+        assert_eq!(dropped, [Dropped { entry: entry(1, Ecn::NotEct), reason: DropReason::Full }]);
     }
 }

@@ -1,5 +1,6 @@
 //! The contract of a queue discipline.
 
+use thalweg_proto::Ecn;
 use thalweg_proto::units::{Rate, Time};
 
 /// A packet as a queue sees it.
@@ -15,10 +16,22 @@ pub struct Entry {
     pub priority: u8,
     /// Goes ahead of all ordinary packets (routers' feedback messages).
     pub urgent: bool,
-    /// May be marked instead of dropped (ECN-capable).
-    pub markable: bool,
-    /// Has been marked by this queue.
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
+    /// This queue has set CE.
     pub marked: bool,
+}
+
+impl Entry {
+    /// Sets CE, where the packet may have it; false where it may not and has to be dropped.
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        let marks = self.ecn.is_capable();
+        if marks {
+            (self.ecn, self.marked) = (Ecn::Ce, true);
+        }
+        marks
+    }
 }
 
 /// The most that a queue holds, not counting the packet in service.

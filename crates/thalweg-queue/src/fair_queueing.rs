@@ -94,7 +94,9 @@ impl FairQueueing {
         let flows = self.lanes.busy() + usize::from(is_first);
         let cost = self.room.cost(&entry);
         let used = self.lanes.get(lane).used() + cost;
-        entry.marked |= entry.markable && self.is_above_share(used, flows);
+        if self.is_above_share(used, flows) {
+            entry.mark();
+        }
         let tag = Tag { before, bid, arrival: self.arrivals };
         self.arrivals += 1;
         if is_first {

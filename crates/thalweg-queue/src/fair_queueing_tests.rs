@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::ordinary;
+use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::Duration;
 
@@ -17,7 +18,7 @@ fn plain(limit: Limit) -> FairQueueing {
 }
 
 fn entry(packet: u32, flow: u32, size: u32) -> Entry {
-    Entry { size, flow, markable: true, ..ordinary(packet) }
+    Entry { size, flow, ecn: Ecn::Ect0, ..ordinary(packet) }
 }
 
 fn us(micros: u64) -> Time {
@@ -224,7 +225,7 @@ fn packets_beyond_the_share_are_marked() {
     for packet in 0..7 {
         offer(&mut queue, 0, entry(packet, 1, 100));
     }
-    let packet = Entry { markable: false, ..entry(7, 1, 100) };
+    let packet = Entry { ecn: Ecn::NotEct, ..entry(7, 1, 100) };
     offer(&mut queue, 0, packet);
     let mut marked = Vec::new();
     while let Some(entry) = queue.dequeue(us(0), &mut Vec::new()) {

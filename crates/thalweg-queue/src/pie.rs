@@ -171,12 +171,11 @@ impl Discipline for Pie {
             return;
         }
         if self.queue.room.fits(entry.size) && self.drops() {
-            let marks = entry.markable && self.probability <= self.config.ecn_threshold;
+            let marks = self.probability <= self.config.ecn_threshold && entry.mark();
             if !marks {
                 dropped.push(Dropped { entry, reason: DropReason::Early });
                 return;
             }
-            entry.marked = true;
         }
         self.queue.store(now, entry, dropped);
     }
@@ -229,6 +228,7 @@ mod tests {
     //! Proves PIE: the controller's steps, the burst that passes, when nothing is dropped, made-up updates.
     use super::*;
     use crate::testing::ordinary;
+    use thalweg_proto::Ecn;
 
     fn queue(config: PieConfig) -> Pie {
         Pie::new(Limit::Packets(1000), config, Stream::new(1, "test", 0))
@@ -238,13 +238,13 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    fn entry(markable: bool) -> Entry {
-        Entry { markable, ..ordinary(0) }
+    fn entry(ecn: Ecn) -> Entry {
+        Entry { ecn, ..ordinary(0) }
     }
 
     fn fill(queue: &mut Pie, now: Time, count: u32) -> usize {
         let mut dropped = Vec::new();
-        (0..count).for_each(|_| queue.enqueue(now, entry(false), &mut dropped));
+        (0..count).for_each(|_| queue.enqueue(now, entry(Ecn::NotEct), &mut dropped));
         dropped.len()
     }
 
@@ -329,7 +329,7 @@ mod tests {
             fill(&mut queue, ms(0), 3);
             (queue.probability, queue.accumulated) = (probability, 8.5);
             let mut dropped = Vec::new();
-            queue.enqueue(ms(0), entry(true), &mut dropped);
+            queue.enqueue(ms(0), entry(Ecn::Ect0), &mut dropped);
             assert_eq!(dropped.is_empty(), marked);
             let last = std::iter::from_fn(|| queue.dequeue(ms(1), &mut Vec::new())).last();
             assert_eq!(last.is_some_and(|entry| entry.marked), marked);

@@ -164,15 +164,16 @@ impl Discipline for Red {
             return self.queue.enqueue(now, entry, dropped);
         }
         self.observe(now);
-        match self.judge(entry.size) {
-            Verdict::Notify if self.config.ecn && entry.markable => entry.marked = true,
-            Verdict::Keep => {}
-            Verdict::Notify | Verdict::Drop => {
-                dropped.push(Dropped { entry, reason: DropReason::Early });
-                return;
-            }
+        let stays = match self.judge(entry.size) {
+            Verdict::Keep => true,
+            Verdict::Notify => self.config.ecn && entry.mark(),
+            Verdict::Drop => false,
+        };
+        if stays {
+            self.queue.enqueue(now, entry, dropped);
+        } else {
+            dropped.push(Dropped { entry, reason: DropReason::Early });
         }
-        self.queue.enqueue(now, entry, dropped);
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
@@ -237,6 +238,7 @@ mod tests {
     //! Proves RED: the average, the spacing of drops, what happens beyond the thresholds, marks.
     use super::*;
     use crate::testing::ordinary;
+    use thalweg_proto::Ecn;
     use thalweg_proto::units::Duration;
 
     /// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.
@@ -246,8 +248,8 @@ mod tests {
         queue
     }
 
-    fn entry(size: u32, markable: bool) -> Entry {
-        Entry { size, markable, ..ordinary(0) }
+    fn entry(size: u32, ecn: Ecn) -> Entry {
+        Entry { size, ecn, ..ordinary(0) }
     }
 
     fn ms(millis: u64) -> Time {
@@ -273,7 +275,7 @@ mod tests {
         let mut outcomes = Vec::new();
         while outcomes.len() < count {
             while queue.packets() < length {
-                queue.queue.store(entry(1000, false));
+                queue.queue.store(entry(1000, Ecn::NotEct));
             }
             let outcome = offer(&mut queue, ms(0), arrival);
             let marked =
@@ -292,7 +294,7 @@ mod tests {
         // Lengths 0, 1, 2, 3 with a weight of a quarter: 0, 1/4, 11/16, 81/64.
         let mut queue = queue(RedConfig { weight: 0.25, ..RedConfig::default() });
         for expected in [0.0, 0.25, 0.6875, 1.265_625] {
-            assert_eq!(offer(&mut queue, ms(0), entry(1000, false)), None);
+            assert_eq!(offer(&mut queue, ms(0), entry(1000, Ecn::NotEct)), None);
             assert!((queue.average() - expected).abs() < 1e-12);
         }
     }
@@ -303,16 +305,16 @@ mod tests {
         // itself finds an empty queue: three quarters to the fourth.
         let mut queue = queue(RedConfig { weight: 0.25, ..RedConfig::default() });
         for _ in 0..4 {
-            offer(&mut queue, ms(0), entry(1000, false));
+            offer(&mut queue, ms(0), entry(1000, Ecn::NotEct));
         }
         while queue.dequeue(ms(10), &mut Vec::new()).is_some() {}
         let before = queue.average();
-        offer(&mut queue, ms(14), entry(1000, false));
+        offer(&mut queue, ms(14), entry(1000, Ecn::NotEct));
         assert!((queue.average() - before * 0.75f64.powi(4)).abs() < 1e-12);
         // While the line is busy, an empty queue is just that.
         queue.dequeue(ms(14), &mut Vec::new());
         let before = queue.average();
-        offer(&mut queue, ms(15), entry(1000, false));
+        offer(&mut queue, ms(15), entry(1000, Ecn::NotEct));
         assert!((queue.average() - before * 0.75).abs() < 1e-12);
     }
 
@@ -320,7 +322,7 @@ mod tests {
     fn gaps_between_drops_are_uniform() {
         // Halfway between the thresholds the base is 0.05. By section 7 of the paper gaps are uniform; by its figure 2, which
         // counts the packet itself, from 1 to 19. Their mean is 10, and none is longer.
-        let outcomes = steady(RedConfig::default(), 10, 100_000, entry(1000, false));
+        let outcomes = steady(RedConfig::default(), 10, 100_000, entry(1000, Ecn::NotEct));
         let mut gaps = [0u32; 22];
         let mut gap = 0;
         for (outcome, _) in outcomes {
@@ -341,7 +343,7 @@ mod tests {
         // Not gentle: at 4 none, at 15 all. Gentle: at 17 the base is 0.1 + 0.9 x 2/15 = 0.22, so that gaps of 1, 2, 3 have
         // 0.282 each and 4 the rest, 2.31 on average; at 30 all.
         let blunt = RedConfig { gentle: false, ..RedConfig::default() };
-        let plain = entry(1000, false);
+        let plain = entry(1000, Ecn::NotEct);
         assert_eq!(drops(&steady(blunt, 4, 1000, plain)), 0);
         assert_eq!(drops(&steady(blunt, 15, 1000, plain)), 1000);
         let gentle = drops(&steady(RedConfig::default(), 17, 10_000, plain));
@@ -353,13 +355,13 @@ mod tests {
     fn packets_that_may_be_marked_are() {
         // As many as would have been dropped; beyond the thresholds they are dropped all the same.
         let config = RedConfig { gentle: false, ..RedConfig::default() };
-        let outcomes = steady(config, 10, 10_000, entry(1000, true));
+        let outcomes = steady(config, 10, 10_000, entry(1000, Ecn::Ect0));
         let marks = outcomes.iter().filter(|(_, marked)| *marked).count();
         assert_eq!(drops(&outcomes), 0);
         assert!(marks.abs_diff(1000) < 60, "{marks}");
-        assert_eq!(drops(&steady(config, 15, 100, entry(1000, true))), 100);
-        let deaf = RedConfig { ecn: false, ..config };
-        assert!(drops(&steady(deaf, 10, 10_000, entry(1000, true))).abs_diff(1000) < 60);
+        assert_eq!(drops(&steady(config, 15, 100, entry(1000, Ecn::Ect0))), 100);
+        let without = RedConfig { ecn: false, ..config };
+        assert!(drops(&steady(without, 10, 10_000, entry(1000, Ecn::Ect0))).abs_diff(1000) < 60);
     }
 
     #[test]
@@ -371,8 +373,10 @@ mod tests {
             max_threshold: 15_000.0,
             ..RedConfig::default()
         };
-        let (large, small) =
-            (steady(config, 10, 50_000, entry(1000, false)), steady(config, 10, 50_000, entry(100, false)));
+        let (large, small) = (
+            steady(config, 10, 50_000, entry(1000, Ecn::NotEct)),
+            steady(config, 10, 50_000, entry(100, Ecn::NotEct)),
+        );
         assert!(drops(&large).abs_diff(5000) < 200, "{}", drops(&large));
         assert!(drops(&small).abs_diff(500) < 60, "{}", drops(&small));
     }
@@ -380,8 +384,8 @@ mod tests {
     #[test]
     fn urgent_packets_are_not_dropped_early() {
         let mut queue = queue(RedConfig { weight: 1.0, ..RedConfig::default() });
-        (0..50).for_each(|_| queue.queue.store(entry(1000, false)));
-        assert_eq!(offer(&mut queue, ms(0), Entry { urgent: true, ..entry(10, false) }), None);
+        (0..50).for_each(|_| queue.queue.store(entry(1000, Ecn::NotEct)));
+        assert_eq!(offer(&mut queue, ms(0), Entry { urgent: true, ..entry(10, Ecn::NotEct) }), None);
         assert_eq!(queue.peek().map(|entry| entry.urgent), Some(true));
     }
 }

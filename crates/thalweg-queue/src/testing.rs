@@ -1,11 +1,12 @@
 //! The helpers that the tests of disciplines share.
 
 use crate::discipline::{Discipline, Entry};
+use thalweg_proto::Ecn;
 use thalweg_proto::units::Time;
 
 /// An ordinary packet of 1000 bytes of flow 0.
 pub fn ordinary(packet: u32) -> Entry {
-    Entry { packet, size: 1000, flow: 0, priority: 6, urgent: false, markable: false, marked: false }
+    Entry { packet, size: 1000, flow: 0, priority: 6, urgent: false, ecn: Ecn::NotEct, marked: false }
 }
 
 /// Offers a packet, and says which packets were dropped.

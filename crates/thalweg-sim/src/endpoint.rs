@@ -7,6 +7,7 @@ use crate::prefetch::prefetch_all;
 use crate::segments::SegmentTimes;
 use crate::spec::LOWEST_PRIORITY;
 use thalweg_catalog::{AnyEngine, Visit};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Limit, ReceiverCounts};
 use thalweg_proto::units::{Duration, Time};
@@ -147,7 +148,7 @@ pub(crate) struct Endpoint {
     pub watched: bool,
     /// Its outputs are being taken.
     pub draining: bool,
-    /// The priority of its flow, and whether what it sends for the first time may be marked in place of being dropped.
+    /// The priority of its flow, and the ECN codepoint of what it sends for the first time.
     pub class: Class,
     /// The gate that it sends behind.
     pub gate: u16,
@@ -179,7 +180,7 @@ impl Endpoint {
         waiting: false,
         watched: false,
         draining: false,
-        class: Class::new(LOWEST_PRIORITY, false),
+        class: Class::new(LOWEST_PRIORITY, Ecn::NotEct),
         gate: NO_GATE,
     };
 

@@ -19,6 +19,7 @@ use crate::tracing::Tracing;
 use crate::transfer::TransferList;
 use crate::wheel::{ENTITY_BITS, Wheel};
 use std::collections::BTreeMap;
+use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
@@ -309,8 +310,8 @@ impl<T: Tracing> EventLoop<T> {
             self.time_segment(id, pdu);
         }
         let endpoint = &mut self.endpoints[id as usize];
-        if flags.has(Flags::MARKABLE) && !is_first_time(pdu) {
-            flags.clear(Flags::MARKABLE);
+        if flags.ecn().is_capable() && !is_first_time(pdu) {
+            flags.set_ecn(Ecn::NotEct);
         }
         let packet = Packet {
             hop: way.route,
@@ -383,10 +384,10 @@ impl<T: Tracing> EventLoop<T> {
         let packets = &self.network.packets;
         let is_counted = self.counting && !flags.has(Flags::BACKWARD) && packets.has_payload(cargo);
         // What was discarded a moment ago can still be unpacked.
-        endpoint.engine.receive(self.now, packets.unpack(cargo), flags.has(Flags::MARKED));
+        endpoint.engine.receive(self.now, packets.unpack(cargo), flags.ecn());
         if is_counted {
             let flow = endpoint.flow;
-            self.count_arrived(flow, flags.has(Flags::MARKED), self.now.since(sent_at));
+            self.count_arrived(flow, flags.ecn().is_ce(), self.now.since(sent_at));
         }
         self.drain(id);
     }
@@ -447,8 +448,7 @@ impl<T: Tracing> EventLoop<T> {
             },
             flow: self.endpoints[header.connection as usize * 2].flow,
             reply: self.connections[header.connection as usize].role == Role::Reply,
-            markable: header.flags.has(Flags::MARKABLE),
-            marked: header.flags.has(Flags::MARKED),
+            ecn: header.flags.ecn(),
             size: header.size,
             pdu: &pdu,
         });

@@ -12,6 +12,7 @@ use crate::packet::{Cargo, Flags, Packet};
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use std::collections::BTreeMap;
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::transport::Feedback;
@@ -177,7 +178,7 @@ impl<T: Tracing> EventLoop<T> {
                 header.flags.set(Flags::TOLD);
             }
             FeedbackKind::DecBit => {
-                header.flags.set(Flags::MARKED);
+                header.flags.set_ecn(Ecn::Ce);
                 if let Some(waiting) = self.network.waiting(link) {
                     waiting.marks += 1;
                 }

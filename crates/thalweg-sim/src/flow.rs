@@ -11,6 +11,7 @@ use crate::result::TwoLevelCounts;
 use crate::tracing::Tracing;
 use crate::transfer::Completions;
 use crate::workload::{Reaction, Workload};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Length, Payload};
 use thalweg_proto::transport::{Breach, Event, Failure};
 use thalweg_proto::units::{Duration, Time};
@@ -75,15 +76,15 @@ pub struct FlowCounts {
     pub drops: u64,
     /// Data packets that queues dropped and that wires lost or damaged.
     pub lost_data: u64,
-    /// Data packets that arrived with a mark.
+    /// Data packets that arrived with CE.
     pub marked_data: u64,
 }
 
 impl FlowCounts {
-    /// A data packet has arrived, with a mark of congestion or without.
+    /// A data packet has arrived, with CE or without.
     #[inline]
-    pub(crate) fn arrive(&mut self, marked: bool) {
-        self.marked_data += u64::from(marked);
+    pub(crate) fn arrive(&mut self, is_ce: bool) {
+        self.marked_data += u64::from(is_ce);
     }
 
     /// A data packet will not arrive.
@@ -322,7 +323,7 @@ impl<T: Tracing> EventLoop<T> {
         let group = &self.groups[state.group as usize];
         let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
         let (header, control) = (transport.header, transport.control);
-        let markable = transport.properties().reacts_to_marks();
+        let ecn = transport.properties().ecn();
         let [mut there, mut back] = group.ways(state);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
@@ -348,7 +349,7 @@ impl<T: Tracing> EventLoop<T> {
                 serial,
                 incarnation,
                 // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
-                class: Class::new(priority, markable && id % 2 == 0),
+                class: Class::new(priority, if id % 2 == 0 { ecn } else { Ecn::NotEct }),
                 ..Endpoint::VACANT
             };
         }
@@ -405,11 +406,11 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// A data packet arrived, with a mark of congestion or without, and was this long on its way.
+    /// A data packet arrived, with CE or without, and was this long on its way.
     #[inline]
-    pub(crate) fn count_arrived(&mut self, flow: u32, marked: bool, delay: Duration) {
+    pub(crate) fn count_arrived(&mut self, flow: u32, is_ce: bool, delay: Duration) {
         let flow = &mut self.flows[flow as usize];
-        flow.counts.arrive(marked);
+        flow.counts.arrive(is_ce);
         match &mut flow.delay {
             Some(delays) => delays.record(delay),
             None => self.groups[flow.group as usize].delay.record(delay),

@@ -11,6 +11,7 @@ use crate::trace::Step;
 use crate::tracing::Tracing;
 use crate::transmitter::{Extra, Station, Transmitter, Wait, Waiting};
 use std::collections::BTreeMap;
+use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{Breach, Discipline, DropReason, Dropped, Entry};
 
@@ -220,7 +221,7 @@ impl<T: Tracing> EventLoop<T> {
             flow: header.connection,
             priority: header.flags.priority(),
             urgent: header.flags.has(Flags::URGENT),
-            markable: header.flags.has(Flags::MARKABLE),
+            ecn: header.flags.ecn(),
             marked: false,
         };
         let network = &mut self.network;
@@ -310,7 +311,7 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(entry) = entry {
             if entry.marked {
                 waiting.marks += 1;
-                self.network.packets.get_mut(entry.packet).flags.set(Flags::MARKED);
+                self.network.packets.get_mut(entry.packet).flags.set_ecn(Ecn::Ce);
             }
             if let Some(next) = waiting.discipline.peek() {
                 // By the time of its service it will be in the cache.

@@ -4,6 +4,7 @@ use crate::Pdu;
 use crate::endpoint::EndpointId;
 use crate::prefetch::prefetch;
 use thalweg_catalog::Packed;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
@@ -55,19 +56,20 @@ pub(crate) enum Cargo {
     Large(u32),
 }
 
-/// The properties that packets of an endpoint share: the priority of their flow, and whether they may be marked.
+/// The properties that packets of an endpoint share: the priority of their flow, and the ECN codepoint of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class(u8);
 
 impl Class {
-    const MARKABLE: u8 = 1 << 7;
+    /// The codepoint's place above the priority.
+    const ECN: u32 = 6;
 
-    pub const fn new(priority: u8, markable: bool) -> Self {
-        Self(priority | if markable { Self::MARKABLE } else { 0 })
+    pub const fn new(priority: u8, ecn: Ecn) -> Self {
+        Self(priority & !(Ecn::Ce.bits() << Self::ECN) | ecn.bits() << Self::ECN)
     }
 
     pub const fn priority(self) -> u8 {
-        self.0 & !Self::MARKABLE
+        self.0 & !(Ecn::Ce.bits() << Self::ECN)
     }
 }
 
@@ -78,10 +80,6 @@ pub(crate) struct Flags(u16);
 impl Flags {
     /// Goes ahead of others.
     pub const URGENT: Self = Self(1);
-    /// May be marked instead of dropped.
-    pub const MARKABLE: Self = Self(1 << 15);
-    /// Has been marked.
-    pub const MARKED: Self = Self(4);
     /// Its receiver will drop it.
     pub const DAMAGED: Self = Self(8);
     /// Travels from the receiver to the sender of its connection.
@@ -90,6 +88,9 @@ impl Flags {
     pub const ROUTER: Self = Self(32);
     /// A router has sent its source a message.
     pub const TOLD: Self = Self(64);
+
+    /// The codepoint's place.
+    const ECN: u32 = 8 + Class::ECN;
 
     /// The flags that all packets of a class have, in the upper byte.
     pub const fn of_class(class: Class) -> Self {
@@ -101,16 +102,24 @@ impl Flags {
         Class((self.0 >> 8) as u8).priority()
     }
 
+    /// The ECN codepoint.
+    #[inline]
+    pub const fn ecn(self) -> Ecn {
+        Ecn::from_bits((self.0 >> Self::ECN) as u8)
+    }
+
+    /// Changes the ECN codepoint.
+    #[inline]
+    pub const fn set_ecn(&mut self, ecn: Ecn) {
+        self.0 = self.0 & !((Ecn::Ce.bits() as u16) << Self::ECN) | (ecn.bits() as u16) << Self::ECN;
+    }
+
     pub const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
     }
 
     pub fn set(&mut self, flag: Self) {
         self.0 |= flag.0;
-    }
-
-    pub fn clear(&mut self, flag: Self) {
-        self.0 &= !flag.0;
     }
 }
 

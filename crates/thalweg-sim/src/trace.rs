@@ -2,6 +2,7 @@
 
 use crate::Pdu;
 use core::any::Any;
+use thalweg_proto::Ecn;
 use thalweg_proto::units::Time;
 
 /// A packet's identity: never used twice in a run, copies by a wire share it.
@@ -58,10 +59,8 @@ pub struct Record<'a> {
     pub flow: u32,
     /// Its connection leads from the flow's sink to its source: the answers of requests and responses.
     pub reply: bool,
-    /// The network may mark it in place of dropping it (ECN-capable, RFC 3168).
-    pub markable: bool,
-    /// The network has marked it.
-    pub marked: bool,
+    /// Its ECN codepoint after the step.
+    pub ecn: Ecn,
     /// Its size on the wire in bytes.
     pub size: u32,
     /// The PDU that it carries.

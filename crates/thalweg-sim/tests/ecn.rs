@@ -31,10 +31,10 @@ fn marking() -> [DisciplineSpec; 5] {
     ]
 }
 
-fn transport(controller: ControllerConfig, heeds: bool) -> TransportSpec {
+fn transport(controller: ControllerConfig, reacts: bool) -> TransportSpec {
     let mut transport = window(controller);
     if let Ends::Window(EndsConfig { sender, .. }) = &mut transport.ends {
-        Arc::make_mut(sender).ecn = heeds;
+        Arc::make_mut(sender).ecn = reacts;
     }
     transport
 }
@@ -84,10 +84,10 @@ fn queues_mark_and_nothing_goes_again() {
             assert!(link.marks > 20, "{what}");
             assert_eq!((link.drops_early, link.drops_full, resent), (0, 0, 0), "{what}");
             assert!(link.utilisation > 0.9, "{what}, {}", link.utilisation);
-            // Who does not heed marks is never marked.
-            let deaf = share(queue.clone(), transport(controller, false));
-            assert_eq!(deaf.links[0].marks, 0, "{what}");
-            assert_eq!(deaf.links[0].drops_early > 0, queue.drops_early(), "{what}");
+            // Who does not react to CE is never marked.
+            let not_ect = share(queue.clone(), transport(controller, false));
+            assert_eq!(not_ect.links[0].marks, 0, "{what}");
+            assert_eq!(not_ect.links[0].drops_early > 0, queue.drops_early(), "{what}");
         }
     }
 }
@@ -97,15 +97,17 @@ fn a_mark_does_what_a_loss_does() {
     // The queue that CoDel leaves is as short with marks as with drops.
     let queue = DisciplineSpec::new(LIMIT, CoDelConfig::default());
     let [controller, ..] = controllers();
-    let mean = |heeds| {
-        let result = share(queue.clone(), transport(controller.clone(), heeds));
+    let mean = |reacts| {
+        let result = share(queue.clone(), transport(controller.clone(), reacts));
         result.links[0].queue.mean_packets
     };
     let (marked, dropped) = (mean(true), mean(false));
     assert!((marked / dropped - 1.0).abs() < 0.5, "{marked} and {dropped} packets");
     // With nothing to slow it down the same window fills all there is.
-    let deaf = DisciplineSpec::fcfs(LIMIT);
-    assert!(share(deaf, transport(controller.clone(), true)).links[0].queue.mean_packets > 10.0 * marked);
+    let unlimited = DisciplineSpec::fcfs(LIMIT);
+    assert!(
+        share(unlimited, transport(controller.clone(), true)).links[0].queue.mean_packets > 10.0 * marked
+    );
 }
 
 #[test]

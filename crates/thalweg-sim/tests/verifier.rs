@@ -5,6 +5,7 @@ mod net;
 
 use net::{chain, datagrams, direction, group, millis};
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::datagram;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -59,8 +60,7 @@ impl Feed {
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: false },
             flow: 0,
             reply: false,
-            markable: false,
-            marked: false,
+            ecn: Ecn::NotEct,
             size,
             pdu: &Pdu::Datagram(datagram::Pdu(Length(size))),
         });

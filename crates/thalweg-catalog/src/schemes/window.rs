@@ -8,8 +8,9 @@ use crate::path::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
-    Any, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
+    Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
 };
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -235,11 +236,12 @@ fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
     }
     check_rack(values, &mut faults);
     let controller = ControllerConfig::new(C::of(values));
-    if values.said_for("ecn") == Some(Value::Switch(true)) && !controller.answers_marks() {
-        let help = if controller.feedback() == Some(FeedbackKind::DecBit) {
-            "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
-        } else {
+    let response = controller.ce_response();
+    if values.said_for("ecn") == Some(Value::Switch(true)) && response != CeResponse::AsToLoss {
+        let help = if response == CeResponse::None {
             "slow-start, newreno, vegas, cubic and bbr do; packets of others are never marked by a queue"
+        } else {
+            "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
         };
         let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
         faults.push(Fault { is_of_own: true, ..fault });
@@ -317,7 +319,7 @@ fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Re
         nagle: values.need("nagle"),
         fine_timer: values.take("fine-timer").unwrap_or(false),
         // What holds for all schemes is for those that can.
-        ecn: values.need::<bool>("ecn") && controller.answers_marks(),
+        ecn: values.need::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
         max_retransmissions: values.need("max-retransmissions"),
         rack: rack(values),
         // In simulations the gate of the node where a flow begins decides.
@@ -340,7 +342,7 @@ fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> boo
     let Some(own) = controller.config::<C>() else { return false };
     own.tell(values);
     values.give("fine-timer", &sender.fine_timer);
-    if controller.answers_marks() {
+    if controller.ce_response() == CeResponse::AsToLoss {
         values.give("ecn", &sender.ecn);
     }
     values.give("segment", &sender.segment);
@@ -403,8 +405,12 @@ impl Properties for EndsConfig {
         matches!(self.controller, ControllerConfig::Fixed(_))
     }
 
-    fn reacts_to_marks(&self) -> bool {
-        self.sender.ecn || self.controller.feedback() == Some(FeedbackKind::DecBit)
+    fn ecn(&self) -> Ecn {
+        match self.controller.ce_response() {
+            CeResponse::Own(codepoint) => codepoint,
+            CeResponse::AsToLoss if self.sender.ecn => Ecn::Ect0,
+            CeResponse::AsToLoss | CeResponse::None => Ecn::NotEct,
+        }
     }
 
     fn feedback(&self) -> Option<FeedbackKind> {

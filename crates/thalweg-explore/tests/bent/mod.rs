@@ -43,8 +43,8 @@ impl<E: Engine<Input = Input<<E as Engine>::Pdu, Tag>, Event = Event<Tag>>> Engi
 
     fn handle(&mut self, now: Time, input: Self::Input) {
         let input = match input {
-            Input::Pdu { pdu, marked } => match (self.hear)(&self.inner, &mut self.memory, pdu) {
-                Some(pdu) => Input::Pdu { pdu, marked },
+            Input::Pdu { pdu, ecn } => match (self.hear)(&self.inner, &mut self.memory, pdu) {
+                Some(pdu) => Input::Pdu { pdu, ecn },
                 None => return,
             },
             input => input,

@@ -13,6 +13,7 @@ use crate::wire::{
     ConnectionId, TOKEN, write_cookie, write_header, write_hello, write_response, write_version,
 };
 use std::net::SocketAddr;
+use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 
 /// A handshake that this end began.
@@ -389,11 +390,11 @@ impl Connecting {
             let start = batch.start();
             write_header(batch.buffer(), self.knock, 0);
             batch.buffer().resize(start + KNOCK, 0);
-            batch.finish(start, self.connect.remote, Purpose::Ordinary);
+            batch.finish(start, self.connect.remote, Purpose::Ordinary(Ecn::NotEct));
         }
         let start = batch.start();
         write_hello(batch.buffer(), self.source, &self.cookie, self.initiator.first());
-        batch.finish(start, self.connect.remote, Purpose::Ordinary);
+        batch.finish(start, self.connect.remote, Purpose::Ordinary(Ecn::NotEct));
     }
 }
 

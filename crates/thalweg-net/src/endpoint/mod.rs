@@ -27,6 +27,7 @@ pub use interface::{
 use shares::Shares;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Time;
 
@@ -104,8 +105,8 @@ impl core::fmt::Debug for Endpoint {
 pub struct Arrival {
     /// From whom.
     pub from: SocketAddr,
-    /// With the network's congestion mark.
-    pub marked: bool,
+    /// The ECN codepoint with which it came.
+    pub ecn: Ecn,
 }
 
 impl Endpoint {
@@ -324,13 +325,7 @@ impl Endpoint {
                 else {
                     continue;
                 };
-                session.receive(
-                    now,
-                    arrival.from,
-                    arrival.marked,
-                    (number, &shared, range),
-                    &mut *self.entropy,
-                );
+                session.receive(now, arrival.from, arrival.ecn, (number, &shared, range), &mut *self.entropy);
                 self.make_ready(index);
             }
         }
@@ -433,7 +428,7 @@ impl Endpoint {
             let Some((to, bytes)) = self.answers.pop_front() else { break };
             let start = batch.start();
             batch.buffer().extend_from_slice(&bytes);
-            batch.finish(start, to, Purpose::Ordinary);
+            batch.finish(start, to, Purpose::Ordinary(Ecn::NotEct));
         }
         if !self.answers.is_empty() {
             return Next::Full;

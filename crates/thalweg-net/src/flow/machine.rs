@@ -2,6 +2,7 @@
 
 use super::{FLOW_HEADER, PDU, PathHints, Recorder, Role, Scheme};
 use thalweg_catalog::AnyEngine;
+use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Slice;
@@ -37,12 +38,12 @@ impl Machine {
     }
 
     /// A PDU came, maybe with the network's mark. False where it is none of this scheme.
-    pub fn receive(&mut self, now: Time, bytes: &Slice, marked: bool, recorder: Option<&Recorder>) -> bool {
+    pub fn receive(&mut self, now: Time, bytes: &Slice, ecn: Ecn, recorder: Option<&Recorder>) -> bool {
         let Some(pdu) = self.engine.decode(bytes) else { return false };
         if let Some(recorder) = recorder {
             recorder.on_received(now, &pdu);
         }
-        self.engine.receive(now, pdu, marked);
+        self.engine.receive(now, pdu, ecn);
         true
     }
 

@@ -37,6 +37,7 @@ use ahead::Ahead;
 use fin::{Fin, FinReceiver, FinSender};
 use machine::Machine;
 use std::collections::VecDeque;
+use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Command, Event, Limit, SenderStats};
@@ -69,7 +70,7 @@ pub enum FlowInput {
         /// All of it.
         bytes: Slice,
         /// The network set the congestion mark on the packet that carried it (ECN's CE).
-        marked: bool,
+        ecn: Ecn,
     },
     /// The application writes. Pieces are cut into segments, but never joined: large ones make full segments.
     Write(Slice),
@@ -135,7 +136,7 @@ pub struct Flow {
     machine: Machine,
     fin: Fin,
     /// Datagrams that the engine takes one by one, each when it has answered the one before.
-    inbox: VecDeque<(Slice, bool)>,
+    inbox: VecDeque<(Slice, Ecn)>,
     written: u64,
     delivered: u64,
     malformed: u64,
@@ -220,7 +221,7 @@ impl Flow {
     /// Takes one input. Never fails: what cannot be used is counted and dropped.
     pub fn handle(&mut self, now: Time, input: FlowInput) {
         let command = match input {
-            FlowInput::Datagram { bytes, marked } => return self.on_datagram(now, &bytes, marked),
+            FlowInput::Datagram { bytes, ecn } => return self.on_datagram(now, &bytes, ecn),
             FlowInput::MaximumSegment(bytes) => return self.machine.set_maximum(bytes),
             FlowInput::Write(data) => {
                 let Fin::Sender(sender) = &self.fin else { return };
@@ -266,7 +267,7 @@ impl Flow {
         }
     }
 
-    fn on_datagram(&mut self, now: Time, bytes: &Slice, marked: bool) {
+    fn on_datagram(&mut self, now: Time, bytes: &Slice, ecn: Ecn) {
         if is_pdu(bytes.as_bytes()) && self.unread >= self.memory && !self.machine.end().has_receive_window()
         {
             self.refused += 1;
@@ -280,15 +281,15 @@ impl Flow {
             // A short one would hold on to all of the buffer in which it came.
             let is_short = bytes.len() < SHORT;
             let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes.clone() };
-            self.inbox.push_back((bytes, marked));
+            self.inbox.push_back((bytes, ecn));
             return;
         }
-        self.take(now, bytes, marked);
+        self.take(now, bytes, ecn);
     }
 
-    fn take(&mut self, now: Time, bytes: &Slice, marked: bool) {
+    fn take(&mut self, now: Time, bytes: &Slice, ecn: Ecn) {
         let is_sound = match (bytes.as_bytes().first(), &mut self.fin) {
-            (Some(&PDU), _) => self.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), marked),
+            (Some(&PDU), _) => self.receive(now, &bytes.slice(FLOW_HEADER, bytes.len()), ecn),
             (Some(&FIN), Fin::Receiver(receiver)) => {
                 receiver.on_fin(now, &bytes.as_bytes()[1..], self.delivered)
             }
@@ -298,8 +299,8 @@ impl Flow {
         self.malformed += u64::from(!is_sound);
     }
 
-    fn receive(&mut self, now: Time, pdu: &Slice, marked: bool) -> bool {
-        let is_sound = self.machine.receive(now, pdu, marked, self.recorder.as_ref());
+    fn receive(&mut self, now: Time, pdu: &Slice, ecn: Ecn) -> bool {
+        let is_sound = self.machine.receive(now, pdu, ecn, self.recorder.as_ref());
         if let Some(recorder) = &self.recorder {
             recorder.on_handled(now, || self.machine.sender_stats(now));
         }
@@ -315,8 +316,8 @@ impl Flow {
             if !is_drained {
                 return output;
             }
-            let Some((bytes, marked)) = self.inbox.pop_front() else { return output };
-            self.take(now, &bytes, marked);
+            let Some((bytes, ecn)) = self.inbox.pop_front() else { return output };
+            self.take(now, &bytes, ecn);
         }
     }
 

@@ -7,6 +7,7 @@ use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
     Ends, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
 };
+use thalweg_proto::Ecn;
 use thalweg_proto::units::Rate;
 
 /// The longest encoding of a scheme in bytes, so that it fits into a datagram of the handshake. It is enough for all options
@@ -162,10 +163,10 @@ impl Scheme {
         self.description.traits.times_packets
     }
 
-    /// True for schemes whose senders do something about the network's congestion marks: their data is sent as capable of
-    /// ECN. That of others would be marked where it ought to be dropped.
-    pub fn heeds_marks(&self) -> bool {
-        self.ends(&PathHints::default()).properties().reacts_to_marks()
+    /// The codepoint with which data leaves: ECN-capable for schemes whose senders react to CE. That of others would be marked
+    /// where it ought to be dropped.
+    pub fn ecn(&self) -> Ecn {
+        self.ends(&PathHints::default()).properties().ecn()
     }
 
     /// The same with everything settled on which both ends must agree, from what this end knows of the path. What was said

@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use thalweg_catalog::{Field, Key, Kind, Registry, TextError, Value};
+use thalweg_proto::Ecn;
 use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 
 fn scheme(text: &str) -> Scheme {
@@ -169,7 +170,7 @@ fn drain(flow: &mut Flow, now: Time) -> (Vec<Vec<u8>>, Vec<FlowOutput>) {
 }
 
 fn datagram(bytes: Vec<u8>) -> FlowInput {
-    FlowInput::Datagram { bytes: Slice::new(bytes), marked: false }
+    FlowInput::Datagram { bytes: Slice::new(bytes), ecn: Ecn::NotEct }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::DirectionSpec;
 use std::collections::BTreeMap;
+use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
 use thalweg_queue::{Any, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment};
@@ -15,10 +16,8 @@ pub struct Parcel {
     pub header: u32,
     /// The flow that it belongs to: queues that keep flows apart go by that.
     pub flow: u64,
-    /// The sender says that it may be marked in place of being dropped (ECN).
-    pub markable: bool,
-    /// It has been marked.
-    pub marked: bool,
+    /// Its ECN codepoint.
+    pub ecn: Ecn,
 }
 
 /// The counts of a line, in datagrams.
@@ -184,7 +183,7 @@ impl Line {
             flow: parcel.flow as u32,
             priority: 1,
             urgent: false,
-            markable: parcel.markable,
+            ecn: parcel.ecn,
             marked: false,
         };
         self.held_bytes += parcel.bytes.len();
@@ -205,7 +204,7 @@ impl Line {
             let Some(entry) = next else { break };
             let Some(mut parcel) = self.take(entry.packet) else { break };
             if entry.marked {
-                parcel.marked = true;
+                parcel.ecn = Ecn::Ce;
                 self.stats.marked += 1;
             }
             self.busy_until = start + rate.transmission_time(Bytes::new(u64::from(entry.size)));
@@ -274,7 +273,7 @@ mod tests {
     }
 
     fn parcel(number: u8, length: usize) -> Parcel {
-        Parcel { bytes: vec![number; length], header: 28, flow: 0, markable: false, marked: false }
+        Parcel { bytes: vec![number; length], header: 28, flow: 0, ecn: Ecn::NotEct }
     }
 
     fn at(micros: u64) -> Time {
@@ -336,22 +335,22 @@ mod tests {
     #[test]
     fn codel_marks_or_drops_what_waits_too_long() {
         // 1 ms a datagram, a hundred at once and one more each millisecond: all wait 100 ms, CoDel's target is 5 ms.
-        let run = |markable| {
+        let run = |ecn| {
             let mut path = line("rate=8Mbit/s,queue=codel,buffer=1000pkt");
             let mut marked = 0;
             for step in 0..1000 {
                 for _ in 0..if step == 0 { 100 } else { 1 } {
-                    path.arrive(at(1000 * step), Parcel { markable, ..parcel(0, 972) });
+                    path.arrive(at(1000 * step), Parcel { ecn, ..parcel(0, 972) });
                 }
                 while let Some(parcel) = path.poll(at(1000 * step)) {
-                    marked += u64::from(parcel.marked);
+                    marked += u64::from(parcel.ecn.is_ce());
                 }
             }
             (path.stats().early, marked)
         };
-        let (dropped, marked) = run(false);
+        let (dropped, marked) = run(Ecn::NotEct);
         assert!(dropped > 5 && marked == 0);
-        let (dropped, marked) = run(true);
+        let (dropped, marked) = run(Ecn::Ect0);
         assert!(dropped == 0 && marked > 5);
     }
 

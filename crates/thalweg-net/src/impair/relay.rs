@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use thalweg_proto::Ecn;
 use thalweg_proto::units::{Duration, Time};
 
 /// The configuration of a relay.
@@ -259,8 +260,7 @@ fn parcel(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> Parcel {
         bytes,
         header: if unmapped(meta.addr).is_ipv4() { 28 } else { 48 },
         flow,
-        markable: meta.ecn.is_some(),
-        marked: meta.ecn == Some(EcnCodepoint::Ce),
+        ecn: Ecn::from_bits(meta.ecn.map_or(0, |codepoint| codepoint as u8)),
     }
 }
 
@@ -290,11 +290,7 @@ impl Port {
 
     /// True if the host took it.
     fn send(&self, parcel: &Parcel, destination: SocketAddr, source: Option<IpAddr>) -> bool {
-        let ecn = match (parcel.marked, parcel.markable) {
-            (true, _) => Some(EcnCodepoint::Ce),
-            (false, true) => Some(EcnCodepoint::Ect0),
-            _ => None,
-        };
+        let ecn = EcnCodepoint::from_bits(parcel.ecn.bits());
         let transmit =
             Transmit { destination, ecn, contents: &parcel.bytes, segment_size: None, src_ip: source };
         self.state.try_send((&self.socket).into(), &transmit).is_ok()

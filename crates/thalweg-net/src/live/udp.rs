@@ -14,6 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 
 /// The choice of the offloads that are used.
@@ -180,7 +181,10 @@ impl Udp {
             let stride = meta.stride.max(1);
             datagrams += meta.len.div_ceil(stride);
             bytes += meta.len;
-            let arrival = Arrival { from: unmapped(meta.addr), marked: meta.ecn == Some(EcnCodepoint::Ce) };
+            let arrival = Arrival {
+                from: unmapped(meta.addr),
+                ecn: Ecn::from_bits(meta.ecn.map_or(0, |codepoint| codepoint as u8)),
+            };
             let buffer = &mut self.buffers[index];
             let received = Received { buffer, length: meta.len, pools: &mut self.pools };
             take(arrival, stride, received);
@@ -199,8 +203,7 @@ impl Udp {
         let mut start = from;
         while start < bytes.len() {
             let end = bytes.len().min(start + run.segment * segments);
-            let are_single =
-                segments == 1 && bytes.len() - start > run.segment && self.set_markable(run.purpose);
+            let are_single = segments == 1 && bytes.len() - start > run.segment && self.set_ecn(run.purpose);
             let sent = if are_single {
                 self.send_singly(run, &bytes[start..])
             } else {
@@ -247,9 +250,9 @@ impl Udp {
         self.state.try_send((&self.socket).into(), &transmit)
     }
 
-    /// Sets whether datagrams that are sent singly from now on may be marked: calls for many datagrams say it of none,
+    /// Sets the codepoint of datagrams that are sent singly from now on: calls for many datagrams say it of none,
     /// so that the socket has to. False where it cannot be told.
-    fn set_markable(&mut self, purpose: Purpose) -> bool {
+    fn set_ecn(&mut self, purpose: Purpose) -> bool {
         let wanted = ecn(purpose);
         if self.single_ecn != wanted {
             let bits = wanted.map_or(0, |codepoint| codepoint as u8);
@@ -319,7 +322,7 @@ impl Udp {
 
 /// The mark that a datagram of this purpose carries.
 fn ecn(purpose: Purpose) -> Option<EcnCodepoint> {
-    (purpose == Purpose::Ect0).then_some(EcnCodepoint::Ect0)
+    EcnCodepoint::from_bits(purpose.ecn().bits())
 }
 
 fn unmapped(address: SocketAddr) -> SocketAddr {
@@ -362,7 +365,7 @@ impl Received<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that what may be marked leaves so, and nothing else does, whichever way it is sent.
+    //! Proves that datagrams leave with their ECN codepoints, whichever way they are sent.
     use super::*;
     use thalweg_proto::units::Duration;
 
@@ -401,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_be_marked_says_so() {
+    fn datagrams_leave_with_their_codepoints() {
         for (from, to) in [("127.0.0.1:0", "127.0.0.1:0"), ("[::]:0", "127.0.0.1:0"), ("[::]:0", "[::1]:0")] {
             for offload in [Offload::Auto, Offload::None] {
                 let receiver = UdpSocket::bind(to).unwrap();
@@ -409,15 +412,13 @@ mod tests {
                 let mut sender = Udp::bind(from.parse().unwrap(), 1 << 16, offload).unwrap();
                 let mut expected = Vec::new();
                 let mut batch = Batch::new();
-                for (purpose, count) in
-                    [(Purpose::Ordinary, 3), (Purpose::Ect0, 4), (Purpose::Ect0, 1), (Purpose::Ordinary, 2)]
-                {
+                for (ecn, count) in [(Ecn::NotEct, 3), (Ecn::Ect0, 4), (Ecn::Ect1, 1), (Ecn::NotEct, 2)] {
                     batch.clear();
                     for _ in 0..count {
                         let start = batch.start();
                         batch.buffer().resize(start + 100, 1);
-                        batch.finish(start, receiver.local_addr().unwrap(), purpose);
-                        expected.push((purpose == Purpose::Ect0).then_some(EcnCodepoint::Ect0));
+                        batch.finish(start, receiver.local_addr().unwrap(), Purpose::Ordinary(ecn));
+                        expected.push(EcnCodepoint::from_bits(ecn.bits()));
                     }
                     assert_eq!(sender.send(&batch, &batch.runs()[0], 0).unwrap(), Sent::All);
                 }

@@ -147,8 +147,8 @@ impl Default for SessionConfig {
 
 /// The state of ECN (RFC 3168) for this end's data: sent as capable of it, or not, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ecn {
-    /// No: the scheme does nothing about marks, or was told not to.
+pub enum EcnState {
+    /// No: the scheme does not react to CE, or was told not to.
     #[default]
     Off,
     /// It is, and nothing was heard of it on this path yet.
@@ -159,7 +159,7 @@ pub enum Ecn {
     Failed,
 }
 
-impl Ecn {
+impl EcnState {
     /// In a word.
     pub const fn name(self) -> &'static str {
         match self {
@@ -170,7 +170,7 @@ impl Ecn {
         }
     }
 
-    /// Data may be marked.
+    /// Data leaves as ECN-capable.
     pub const fn is_used(self) -> bool {
         matches!(self, Self::Untested | Self::Capable)
     }
@@ -196,7 +196,7 @@ pub struct SessionStats {
     /// The largest datagram that is sent.
     pub datagram: u16,
     /// The state of ECN for the data that is sent.
-    pub ecn: Ecn,
+    pub ecn: EcnState,
     /// Packets that came with the network's mark.
     pub marked: u64,
     /// The flow that carries this end's stream.

@@ -16,7 +16,7 @@ mod output;
 
 use budget::Budget;
 use growth::Growth;
-pub use interface::{Agreed, Closed, Ecn, SessionConfig, SessionEvent, SessionStats, Side, code};
+pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
 use narrow::Progress;
 
 use crate::bucket::Bucket;
@@ -32,6 +32,7 @@ use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::Event;
 use thalweg_proto::units::{Duration, Time};
@@ -77,7 +78,7 @@ pub enum Next {
 struct Ordered {
     packet: Slice,
     range: Range<usize>,
-    marked: bool,
+    ecn: Ecn,
 }
 
 #[derive(Debug)]
@@ -160,8 +161,8 @@ pub struct Session {
     ended: bool,
     /// The peer has all of this end's stream.
     finished: bool,
-    /// The scheme does something about the network's marks.
-    heeds_marks: bool,
+    /// The codepoint of the scheme's data.
+    ecn: Ecn,
     budget: Budget,
     progress: Progress,
     /// The most data that waits for the application, in bytes.
@@ -198,7 +199,7 @@ impl Session {
             Slot::new(theirs, Flow::new(&agreed.scheme, Role::Receiver, &hints), false),
             Slot::new(ours, Flow::new(&agreed.scheme, Role::Sender, &hints), true),
         ];
-        let heeds_marks = agreed.scheme.heeds_marks();
+        let ecn = agreed.scheme.ecn();
         let is_stranger = !agreed.known;
         let mut session = Self {
             agreed,
@@ -226,7 +227,7 @@ impl Session {
             wants_room: false,
             ended: false,
             finished: false,
-            heeds_marks,
+            ecn,
             progress: Progress::new(),
             budget: Budget::new(now, SAFE_CONFIRM, is_stranger),
             memory: config.memory,
@@ -310,7 +311,7 @@ impl Session {
             sending: flow(true).map_or(self.stats.sending, |flow| flow.stats(now)),
             receiving: flow(false).map_or(self.stats.receiving, |flow| flow.stats(now)),
             limit: flow(true).and_then(Flow::limit),
-            ecn: if self.heeds_marks { self.path.ecn() } else { Ecn::Off },
+            ecn: if self.ecn.is_capable() { self.path.ecn() } else { EcnState::Off },
             ..self.stats
         }
     }
@@ -335,10 +336,9 @@ impl Session {
         self.events.pop_front()
     }
 
-    /// True if this end's data may be marked by the network: the scheme heeds marks, and the path is not known to lose
-    /// what may be marked.
-    fn is_ect(&self) -> bool {
-        self.heeds_marks && self.path.ecn_capable()
+    /// The codepoint of this end's data: that of the scheme, unless the path is known to lose what is ECN-capable.
+    fn codepoint(&self) -> Ecn {
+        if self.path.ecn_capable() { self.ecn } else { Ecn::NotEct }
     }
 
     // What the application does.
@@ -437,7 +437,7 @@ impl Session {
         &mut self,
         now: Time,
         from: SocketAddr,
-        marked: bool,
+        ecn: Ecn,
         (number, packet, range): (u64, &Slice, Range<usize>),
         entropy: &mut dyn Entropy,
     ) {
@@ -446,7 +446,7 @@ impl Session {
         self.confirm = None;
         self.stats.packets_received += 1;
         self.stats.bytes_received += size as u64;
-        self.stats.marked += u64::from(marked);
+        self.stats.marked += u64::from(ecn.is_ce());
         self.budget.on_received(size as u64);
         let is_newest = number >= self.newest;
         self.newest = self.newest.max(number);
@@ -457,7 +457,7 @@ impl Session {
         }
         let is_ordered = self.order.is_some();
         if let Some(order) = &mut self.order {
-            order.insert(now, number, Ordered { packet: packet.clone(), range: range.clone(), marked });
+            order.insert(now, number, Ordered { packet: packet.clone(), range: range.clone(), ecn });
         }
         let payload = &packet.as_bytes()[range.clone()];
         let mut pdus = 0;
@@ -479,7 +479,7 @@ impl Session {
                 Frame::Pdu { .. } if is_ordered => {}
                 Frame::Pdu { flow, range: pdu } => {
                     pdus += 1;
-                    if pdus <= MOST_PDUS && self.hand(now, flow, (packet, range.start, pdu), marked) {
+                    if pdus <= MOST_PDUS && self.hand(now, flow, (packet, range.start, pdu), ecn) {
                         self.path.on_answered();
                     }
                 }
@@ -529,7 +529,7 @@ impl Session {
         now: Time,
         flow: FlowNumber,
         (packet, start, pdu): (&Slice, usize, Range<usize>),
-        marked: bool,
+        ecn: Ecn,
     ) -> bool {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.number == flow) else { return false };
         if let Some(room) = self.strange.as_mut().filter(|_| !slot.sends) {
@@ -540,7 +540,7 @@ impl Session {
         let at = |offset: usize| (start + offset) as u32;
         let bytes = packet.slice(at(pdu.start), at(pdu.end));
         let is_answer = slot.sends && is_pdu(bytes.as_bytes());
-        slot.flow.handle(now, FlowInput::Datagram { bytes, marked });
+        slot.flow.handle(now, FlowInput::Datagram { bytes, ecn });
         is_answer
     }
 
@@ -548,7 +548,7 @@ impl Session {
     pub(super) fn hand_in_order(&mut self, now: Time) {
         while let Some(release) = self.order.as_mut().and_then(|order| order.poll(now)) {
             // What is lost is missing in the engine's own numbers, too.
-            let Release::Item(Ordered { packet, range, marked }) = release else { continue };
+            let Release::Item(Ordered { packet, range, ecn }) = release else { continue };
             // What makes no sense has ended the connection already.
             let pdus =
                 Frames::new(&packet.as_bytes()[range.clone()]).flatten().filter_map(|frame| match frame {
@@ -556,7 +556,7 @@ impl Session {
                     _ => None,
                 });
             for (flow, pdu) in pdus.take(MOST_PDUS) {
-                self.hand(now, flow, (&packet, range.start, pdu), marked);
+                self.hand(now, flow, (&packet, range.start, pdu), ecn);
             }
         }
     }

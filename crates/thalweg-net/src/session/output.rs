@@ -7,6 +7,7 @@ use crate::path::Ask;
 use crate::wire::frame::{Frame, PDU_HEADER, begin_pdu};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, write_confirm, write_header};
 use std::net::SocketAddr;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Event, Signal};
 use thalweg_proto::units::{Duration, Time};
@@ -94,7 +95,7 @@ impl Session {
         confirm.tries += 1;
         let start = batch.start();
         write_confirm(batch.buffer(), self.agreed.remote, &confirm.message);
-        batch.finish(start, self.path.remote, Purpose::Ordinary);
+        batch.finish(start, self.path.remote, Purpose::Ordinary(Ecn::NotEct));
         if is_repeated {
             // The server may have the first and not know that this end's address has changed since: a sealed packet says it.
             self.ping(now);
@@ -107,7 +108,9 @@ impl Session {
             Ask::Challenge(token) => {
                 let to = self.path.remote;
                 if self.path.allowance() >= 64 {
-                    self.send(batch, to, Purpose::Ordinary, |into| Frame::Challenge(token).write(into));
+                    self.send(batch, to, Purpose::Ordinary(Ecn::NotEct), |into| {
+                        Frame::Challenge(token).write(into);
+                    });
                 }
             }
             Ask::GiveUp => {
@@ -157,7 +160,7 @@ impl Session {
             if together.is_empty() {
                 return;
             }
-            self.send(batch, to, Purpose::Ordinary, |into| into.extend_from_slice(&together));
+            self.send(batch, to, Purpose::Ordinary(Ecn::NotEct), |into| into.extend_from_slice(&together));
         }
         if core::mem::take(&mut self.ping_waits) {
             // An address that is not proved lets statements wait: that time is not the path's.
@@ -180,7 +183,7 @@ impl Session {
             let start = batch.start();
             write_header(batch.buffer(), self.agreed.remote, self.sealer.next_number());
             Frame::Datagram(datagram.as_bytes()).write(batch.buffer());
-            self.seal(batch, start, to, Purpose::Ordinary, true);
+            self.seal(batch, start, to, Purpose::Ordinary(Ecn::NotEct), true);
         }
         Next::At(Time::MAX)
     }
@@ -200,7 +203,9 @@ impl Session {
             let (close, remote) = (close.clone(), self.path.remote);
             let room = self.path.allowance().min(self.budget.room());
             if room >= (HEADER + close.len() + TAG) as u64 {
-                self.send(batch, remote, Purpose::Ordinary, |into| into.extend_from_slice(&close));
+                self.send(batch, remote, Purpose::Ordinary(Ecn::NotEct), |into| {
+                    into.extend_from_slice(&close);
+                });
             }
         }
         let Phase::Draining(draining) = &self.phase else { return Next::At(Time::MAX) };
@@ -210,7 +215,7 @@ impl Session {
     fn poll_flows(&mut self, now: Time, batch: &mut Batch) -> Next {
         let mut next = Time::MAX;
         let mut drained = 0;
-        let mut markable = self.is_ect();
+        let mut codepoint = self.codepoint();
         while drained < self.slots.len() {
             let turn = self.turn % self.slots.len();
             // Where the path takes large ones, many that are not still go together.
@@ -251,10 +256,10 @@ impl Session {
                 if is_new {
                     self.progress.expect(now);
                 }
-                // Acknowledgements are never marked (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
+                // Acknowledgements are Not-ECT (RFC 3168, section 6.1.4), nor what has no timer to find that all of it is
                 // lost.
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
-                let purpose = if is_data && markable { Purpose::Ect0 } else { Purpose::Ordinary };
+                let purpose = Purpose::Ordinary(if is_data { codepoint } else { Ecn::NotEct });
                 let remote = self.path.remote;
                 self.seal(batch, start, remote, purpose, is_new);
                 drained = 0;
@@ -268,7 +273,7 @@ impl Session {
                     if self.slots.is_empty() {
                         return Next::At(Time::MAX);
                     }
-                    markable = self.is_ect();
+                    codepoint = self.codepoint();
                 }
                 FlowOutput::Ended { stopped } => self.on_ended(stopped),
                 FlowOutput::Timeout { at } => {

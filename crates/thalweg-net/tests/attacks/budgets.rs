@@ -13,6 +13,7 @@ use thalweg_net::keys::{Opener, Sealer};
 use thalweg_net::session::{Next, SessionEvent};
 use thalweg_net::wire::frame::{Frame, Frames, begin_pdu};
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -102,7 +103,7 @@ impl Hostile {
 
     fn deliver(&mut self, endpoint: &mut Endpoint, now: Time, bytes: Vec<u8>) {
         let stride = bytes.len();
-        endpoint.receive(now, Arrival { from: self.address, marked: false }, stride, bytes, Slice::new);
+        endpoint.receive(now, Arrival { from: self.address, ecn: Ecn::NotEct }, stride, bytes, Slice::new);
         self.hear(endpoint, now);
     }
 

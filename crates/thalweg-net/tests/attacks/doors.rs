@@ -7,6 +7,7 @@ use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent
 use thalweg_net::handshake::{Responder, ServerParameters};
 use thalweg_net::session::{Closed, SessionEvent};
 use thalweg_net::wire::{ConnectionId, Packet, write_cookie, write_header, write_hello, write_response};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
 
@@ -209,7 +210,7 @@ fn changed_hellos_and_forged_cookies_do_not_end_a_handshake() {
                 let (from, now) = (server, pair.now);
                 pair.ends[0].endpoint.receive(
                     now,
-                    Arrival { from, marked: false },
+                    Arrival { from, ecn: Ecn::NotEct },
                     cookie.len(),
                     cookie,
                     Slice::new,
@@ -376,7 +377,7 @@ fn resets_are_few_and_push_nobody_out() {
             packet[5] = number;
             packet.resize(30, 1);
             let arrival =
-                thalweg_net::endpoint::Arrival { from: "203.0.113.9:9".parse().unwrap(), marked: false };
+                thalweg_net::endpoint::Arrival { from: "203.0.113.9:9".parse().unwrap(), ecn: Ecn::NotEct };
             endpoint.receive(now, arrival, 30, packet, thalweg_proto::payload::Slice::new);
         }
         let sent = answers(&mut endpoint, now, CLIENT.parse().unwrap(), &hello);

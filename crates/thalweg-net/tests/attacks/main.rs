@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{Arrival, ConnectError, Endpoint, EndpointConfig, EndpointEvent, Listen, Trust};
 use thalweg_net::session::{Closed, SessionEvent, code};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -28,7 +29,7 @@ fn deliver(pair: &mut Pair, end: usize, from: SocketAddr, datagram: &[u8]) {
     let (now, bytes) = (pair.now, datagram.to_vec());
     pair.ends[end].endpoint.receive(
         now,
-        Arrival { from, marked: false },
+        Arrival { from, ecn: Ecn::NotEct },
         bytes.len().max(1),
         bytes,
         Slice::new,
@@ -43,7 +44,7 @@ fn answers(
     datagram: &[u8],
 ) -> Vec<(SocketAddr, Vec<u8>)> {
     let bytes = datagram.to_vec();
-    endpoint.receive(now, Arrival { from, marked: false }, bytes.len().max(1), bytes, Slice::new);
+    endpoint.receive(now, Arrival { from, ecn: Ecn::NotEct }, bytes.len().max(1), bytes, Slice::new);
     let mut batch = Batch::new();
     let mut sent = Vec::new();
     loop {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Registry, Role, Scheme};
 use thalweg_net::resequence::{Release, Resequencer, Tolerance};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Failure};
@@ -250,7 +251,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn hand(&mut self, now: Time, end: usize, bytes: Vec<u8>) {
-        let input = FlowInput::Datagram { bytes: Slice::new(bytes), marked: false };
+        let input = FlowInput::Datagram { bytes: Slice::new(bytes), ecn: Ecn::NotEct };
         [&mut self.sender, &mut self.receiver][end].handle(now, input);
     }
 

@@ -11,6 +11,7 @@ use thalweg_net::identity::Identity;
 use thalweg_net::session::{Closed, Next, SessionEvent};
 use thalweg_net::wire::frame::{Frame, Frames};
 use thalweg_net::wire::{Packet, packet_number};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -133,7 +134,7 @@ impl Pair {
     fn deliver(&mut self, to: usize, from: usize, bytes: Vec<u8>) {
         let from = HOSTS[from].parse().unwrap();
         let stride = bytes.len();
-        self.ends[to].receive(self.now, Arrival { from, marked: false }, stride, bytes, Slice::new);
+        self.ends[to].receive(self.now, Arrival { from, ecn: Ecn::NotEct }, stride, bytes, Slice::new);
     }
 
     /// Delivers what is on its way, and takes what both ends say to that.

@@ -9,6 +9,7 @@ use thalweg_net::identity::Identity;
 use thalweg_net::keys::{Opener, Sealer};
 use thalweg_net::session::{Agreed, Next, Session, SessionConfig, SessionEvent, Side};
 use thalweg_net::wire::{ConnectionId, write_header};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -85,7 +86,7 @@ pub fn run_with(scheme: Scheme, script: &[u8]) {
                 let (number, range) = session.open(&mut packet).unwrap();
                 let from = HOSTS[usize::from(step >> 3 & 1)].parse().unwrap();
                 let packet = Slice::new(packet);
-                session.receive(now, from, step & 16 != 0, (number, &packet, range), &mut entropy);
+                session.receive(now, from, Ecn::from_bits(step >> 4), (number, &packet, range), &mut entropy);
             }
             5 => now += Duration::from_millis(1 << (step >> 4)),
             6 if session.writable() > 0 => {

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use thalweg_net::batch::{Batch, Purpose};
+use thalweg_net::batch::Batch;
 use thalweg_net::endpoint::{
     Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
 };
 use thalweg_net::identity::{Entropy, Identity};
 use thalweg_net::impair::{Line, Parcel};
 use thalweg_net::session::{Closed, Next, SessionConfig, SessionEvent};
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -40,8 +41,8 @@ pub struct Channel {
     pub dark_until: Time,
     /// Datagrams carry the network's mark with this probability.
     pub marks: f64,
-    /// Datagrams that may be marked vanish.
-    pub loses_markable: bool,
+    /// ECN-capable datagrams vanish.
+    pub loses_ect: bool,
 }
 
 impl Default for Channel {
@@ -55,7 +56,7 @@ impl Default for Channel {
             mtu: 1500,
             dark_until: Time::ZERO,
             marks: 0.0,
-            loses_markable: false,
+            loses_ect: false,
         }
     }
 }
@@ -83,8 +84,8 @@ pub struct End {
     unread: u64,
 }
 
-/// From, to, bytes, marked.
-type OnTheWay = (SocketAddr, SocketAddr, Vec<u8>, bool);
+/// From, to, bytes, codepoint.
+type OnTheWay = (SocketAddr, SocketAddr, Vec<u8>, Ecn);
 
 pub struct Pair {
     pub now: Time,
@@ -253,16 +254,15 @@ impl Pair {
 
     /// Puts a datagram on the wire.
     pub fn put(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        self.put_for(Purpose::Ordinary, from, to, bytes);
+        self.put_with(Ecn::NotEct, from, to, bytes);
     }
 
-    fn put_for(&mut self, purpose: Purpose, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        let markable = purpose == Purpose::Ect0;
+    fn put_with(&mut self, ecn: Ecn, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
         if let Some(thief) = self.thief.filter(|_| from == self.ends[0].address) {
             self.log.push((thief, to, bytes.len()));
             self.count += 1;
             let at = self.now + self.channel.delay / 2;
-            self.wire.insert((at, self.count), (thief, to, bytes.to_vec(), false));
+            self.wire.insert((at, self.count), (thief, to, bytes.to_vec(), Ecn::NotEct));
         }
         self.log.push((from, to, bytes.len()));
         if let Some(record) = &mut self.record {
@@ -275,7 +275,7 @@ impl Pair {
             {
                 continue;
             }
-            if markable && channel.loses_markable {
+            if ecn.is_capable() && channel.loses_ect {
                 continue;
             }
             let mut bytes = bytes.to_vec();
@@ -283,16 +283,16 @@ impl Pair {
                 let bit = self.random.below(bytes.len() as u64 * 8) as usize;
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            let marked = self.random.chance(channel.marks);
+            let ecn = if self.random.chance(channel.marks) { Ecn::Ce } else { ecn };
             if from == self.ends[0].address
                 && let Some(line) = &mut self.bottleneck
             {
-                line.arrive(self.now, Parcel { bytes, header: 28, flow: 0, markable, marked });
+                line.arrive(self.now, Parcel { bytes, header: 28, flow: 0, ecn });
                 continue;
             }
             let at = self.now + channel.delay + self.random.uniform_duration(channel.jitter);
             self.count += 1;
-            self.wire.insert((at, self.count), (from, to, bytes, marked));
+            self.wire.insert((at, self.count), (from, to, bytes, ecn));
         }
     }
 
@@ -311,7 +311,7 @@ impl Pair {
                 let quiet = datagrams.is_empty();
                 for (run, bytes) in datagrams {
                     self.ends[index].bytes_out += bytes.len() as u64;
-                    self.put_for(run.purpose, from, run.destination, &bytes);
+                    self.put_with(run.purpose.ecn(), from, run.destination, &bytes);
                 }
                 if let Next::At(at) = next {
                     self.ends[index].wake = at;
@@ -332,14 +332,14 @@ impl Pair {
         let [from, to] = [self.ends[0].address, self.ends[1].address];
         while let Some(parcel) = self.bottleneck.as_mut().and_then(|line| line.poll(self.now)) {
             self.count += 1;
-            self.wire.insert((self.now, self.count), (from, to, parcel.bytes, parcel.marked));
+            self.wire.insert((self.now, self.count), (from, to, parcel.bytes, parcel.ecn));
         }
         while let Some(entry) = self.wire.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let (from, to, bytes, marked) = entry.remove();
+            let (from, to, bytes, ecn) = entry.remove();
             if let Some(end) = self.ends.iter_mut().find(|end| end.address == to) {
                 end.bytes_in += bytes.len() as u64;
                 let stride = bytes.len();
-                end.endpoint.receive(self.now, Arrival { from, marked }, stride, bytes, Slice::new);
+                end.endpoint.receive(self.now, Arrival { from, ecn }, stride, bytes, Slice::new);
             }
         }
         true

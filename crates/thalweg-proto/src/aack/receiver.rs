@@ -254,6 +254,7 @@ impl<P: Payload> Engine for Receiver<P> {
 mod tests {
     //! Proves when reports go and what they say, one packet at a time. Times in milliseconds; T_normal is 40, T_error 5.
     use super::*;
+    use crate::Ecn;
     use crate::payload::{Length, Slice};
     use crate::units::Duration;
 
@@ -267,7 +268,7 @@ mod tests {
 
     fn take<P: Payload>(receiver: &mut Receiver<P>, millis: u64, sequence: u64, payload: P) {
         let pdu = Pdu::Data(Data { sequence, payload });
-        receiver.handle(at(millis), Input::Pdu { pdu, marked: false });
+        receiver.handle(at(millis), Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
 
     /// A report as the paper writes it: ((gap-in, gap-out), cumulative).

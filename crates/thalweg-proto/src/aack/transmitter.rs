@@ -267,9 +267,9 @@ impl<P: Payload> Engine for Transmitter<P> {
 
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
-            Input::Pdu { pdu: Pdu::Ack(report), marked } => {
+            Input::Pdu { pdu: Pdu::Ack(report), ecn } => {
                 self.on_report(now, report);
-                if marked {
+                if ecn.is_ce() {
                     self.signal = Some(Signal::Mark);
                 }
             }
@@ -323,6 +323,7 @@ impl<P: Payload> Engine for Transmitter<P> {
 mod tests {
     //! Proves what a transmitter sends and keeps, one report at a time. Times in milliseconds; T_normal is 40.
     use super::*;
+    use crate::Ecn;
     use crate::payload::{Length, Slice};
 
     fn at(millis: u64) -> Time {
@@ -338,7 +339,7 @@ mod tests {
 
     fn tell(transmitter: &mut Transmitter<Length>, millis: u64, gap: (u64, u64), cumulative: u64) {
         let report = Report { gap_in: gap.0, gap_out: gap.1, cumulative };
-        transmitter.handle(at(millis), Input::Pdu { pdu: Pdu::Ack(report), marked: false });
+        transmitter.handle(at(millis), Input::Pdu { pdu: Pdu::Ack(report), ecn: Ecn::NotEct });
     }
 
     /// The packets that the transmitter sends then, and the time at which it wants to be polled again.
@@ -486,7 +487,7 @@ mod tests {
             }
         }
         assert_eq!(told, [b"hell".to_vec(), b"o".to_vec()]);
-        transmitter.handle(at(1), Input::Pdu { pdu: Pdu::Ack(Report::plain(3)), marked: false });
+        transmitter.handle(at(1), Input::Pdu { pdu: Pdu::Ack(Report::plain(3)), ecn: Ecn::NotEct });
         assert_eq!(transmitter.poll(at(1)), Output::Event(Event::Finished));
         assert_eq!(transmitter.poll(at(1)), Output::Idle);
     }

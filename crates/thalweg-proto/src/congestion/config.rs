@@ -74,9 +74,9 @@ impl ControllerConfig {
         if let Self::Custom(custom) = self { Some(custom) } else { None }
     }
 
-    /// True if the controller [takes a mark for a loss](ConfigureController::answers_marks).
-    pub fn answers_marks(&self) -> bool {
-        ask!(self, config => config.answers_marks())
+    /// The way in which the controller [reacts to CE](ConfigureController::ce_response).
+    pub fn ce_response(&self) -> CeResponse {
+        ask!(self, config => config.ce_response())
     }
 
     /// The [messages that routers should send](ConfigureController::feedback) to flows of this controller.

@@ -1,7 +1,21 @@
 //! The contract of a controller's configuration.
 
 use super::{Controller, FeedbackKind};
+use crate::Ecn;
 use core::fmt::Debug;
+
+/// The way in which a controller reacts to CE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CeResponse {
+    /// It does not: its data is Not-ECT.
+    #[default]
+    None,
+    /// As to a loss, at most once for each window of data ([`LossKind::Mark`](super::LossKind::Mark)), as RFC 3168 asks. Its data
+    /// is ECT(0) where the [sender](crate::window::SenderConfig::ecn) is told to use ECN.
+    AsToLoss,
+    /// By the marks in samples of acknowledgements, in a way of its own. Its data always has this codepoint.
+    Own(Ecn),
+}
 
 /// The configuration of a controller, of this crate or another: all that there is to know of it before it is made.
 pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static {
@@ -14,10 +28,10 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
     /// The controller of a new connection, which has seen nothing.
     fn make(&self) -> Self::Controller;
 
-    /// True if the controller takes a mark for a loss ([`LossKind::Mark`](super::LossKind::Mark)), as RFC 3168 asks:
-    /// those of TCP. The DEC bit's source has an answer of its own; others know of no marks.
-    fn answers_marks(&self) -> bool {
-        false
+    /// The way in which the controller reacts to CE, on which depends whether its data may be marked, and with which codepoint
+    /// it leaves.
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::None
     }
 
     /// The messages that routers should send to flows of this controller; `None` where they would not be understood.

@@ -11,7 +11,7 @@
 //! | a loss multiplies what is outstanding (section 4.6) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 //! | spurious losses are undone (section 4.9) | only where the sender [finds losses by time](crate::window::SenderConfig::rack) | what is known of CUBIC by simulation has no such detection | slower on paths that reorder |
 
-use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 use crate::units::Time;
 
 /// The least threshold in segments.
@@ -177,7 +177,7 @@ impl ConfigureController for CubicConfig {
         Cubic::new(self)
     }
 
-    fn answers_marks(&self) -> bool {
-        true
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::AsToLoss
     }
 }

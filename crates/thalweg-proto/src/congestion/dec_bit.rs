@@ -12,7 +12,8 @@
 //! | the window before the last change is waited for, then the new one | two windows of the size after the change | one count; windows differ by one packet or an eighth | the decision comes at most an eighth of a window earlier or later |
 //! | losses are not part of the scheme | any loss starts over with a window of one packet | what the same authors' companion does (Jain, "A timeout-based congestion control scheme", 1986) | as Slow Start's, without a threshold |
 
-use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, LossSample};
+use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, FeedbackKind, LossSample};
+use crate::Ecn;
 
 /// The configuration of a [`DecBit`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,6 +92,10 @@ impl ConfigureController for DecBitConfig {
 
     fn make(&self) -> DecBit {
         DecBit::new(self)
+    }
+
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::Own(Ecn::Ect0)
     }
 
     fn feedback(&self) -> Option<FeedbackKind> {

@@ -28,7 +28,7 @@ controllers!(declare);
 
 pub use any::Any;
 pub use config::{ControllerConfig, MadeSender};
-pub use configure::ConfigureController;
+pub use configure::{CeResponse, ConfigureController};
 pub use feedback::FeedbackKind;
 
 use crate::transport::Feedback;
@@ -121,7 +121,7 @@ pub enum LossKind {
     /// The retransmission timer.
     Timeout,
     /// The network marked a packet in place of dropping it (RFC 3168), and the receiver echoed that: nothing is missing. Only
-    /// for controllers that [answer marks so](ControllerConfig::answers_marks), where the sender heeds them.
+    /// for controllers that [react so](CeResponse::AsToLoss), where the sender uses ECN.
     Mark,
 }
 

@@ -16,7 +16,7 @@
 //! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments there |
 //! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
-use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 
 /// The least threshold in segments (RFC 5681, equation 4).
 const MIN_THRESHOLD: f64 = 2.0;
@@ -98,7 +98,7 @@ impl ConfigureController for NewRenoConfig {
         NewReno::new(self)
     }
 
-    fn answers_marks(&self) -> bool {
-        true
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::AsToLoss
     }
 }

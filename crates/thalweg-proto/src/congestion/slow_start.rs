@@ -7,7 +7,7 @@
 //!               +----- any loss: threshold = half, window = 1 (a mark: window = half)
 //! ```
 
-use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 
 /// The way in which the window grows in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -109,7 +109,7 @@ impl ConfigureController for SlowStartConfig {
         SlowStart::new(self)
     }
 
-    fn answers_marks(&self) -> bool {
-        true
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::AsToLoss
     }
 }

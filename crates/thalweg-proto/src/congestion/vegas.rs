@@ -14,7 +14,7 @@
 //! | slow start ends without a change of the window (section 3.3) | with seven eighths of it | as in ns-2 and Linux | less overshoot |
 //! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noise on shared queues; ns-2 does the same | smoother |
 
-use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 use crate::units::{Duration, Time};
 
 /// The least window in segments, also after a time-out.
@@ -165,7 +165,7 @@ impl ConfigureController for VegasConfig {
         Vegas::new(self)
     }
 
-    fn answers_marks(&self) -> bool {
-        true
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::AsToLoss
     }
 }

@@ -112,8 +112,8 @@ pub struct SenderConfig {
     /// acknowledgement and at the two acknowledgements of new data after a retransmission, so that a loss need not wait
     /// for further duplicates or the timer (Brakmo and Peterson 1995, section 3.1).
     pub fine_timer: bool,
-    /// Heed the network's marks (RFC 3168): one that the receiver echoes counts as a loss of which nothing goes again, at most
-    /// once for each window of data. Whoever puts the packets into the network lets it mark those of new data.
+    /// React to CE as RFC 3168 asks: a mark that the receiver echoes counts as a loss of which nothing goes again, at most
+    /// once for each window of data. Whoever puts the packets into the network sends those of new data as ECT(0).
     pub ecn: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,

@@ -9,8 +9,8 @@
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
-    AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample,
-    LostSample, Path, SentSample,
+    AckSample, CeResponse, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample,
+    LossSample, LostSample, Path, SentSample,
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
@@ -72,9 +72,9 @@ impl CustomController {
         self.0.name()
     }
 
-    /// True if the controller takes a mark for a loss.
-    pub fn answers_marks(&self) -> bool {
-        self.0.answers_marks()
+    /// The way in which the controller reacts to CE.
+    pub fn ce_response(&self) -> CeResponse {
+        self.0.ce_response()
     }
 
     /// The messages that routers should send to flows of this controller.
@@ -109,7 +109,7 @@ impl Carried for Slice {
 /// [`ConfigureController`] without its types.
 trait Configured: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
-    fn answers_marks(&self) -> bool;
+    fn ce_response(&self) -> CeResponse;
     fn feedback(&self) -> Option<FeedbackKind>;
     fn equals(&self, other: &dyn Configured) -> bool;
     fn as_any(&self) -> &dyn Any;
@@ -121,8 +121,8 @@ impl<C: ConfigureController> Configured for C {
     fn name(&self) -> &'static str {
         C::NAME
     }
-    fn answers_marks(&self) -> bool {
-        ConfigureController::answers_marks(self)
+    fn ce_response(&self) -> CeResponse {
+        ConfigureController::ce_response(self)
     }
     fn feedback(&self) -> Option<FeedbackKind> {
         ConfigureController::feedback(self)

@@ -2,6 +2,7 @@
 
 use super::ranges::Ranges;
 use super::{Ack, Arrival, Pdu, ReceiverConfig, SackBlock, Segment};
+use crate::Ecn;
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Store};
@@ -145,8 +146,8 @@ impl<P: Payload> Receiver<P> {
     }
 
     #[inline(always)]
-    fn on_segment(&mut self, now: Time, segment: Segment<P>, marked: bool) {
-        self.marked |= marked;
+    fn on_segment(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
+        self.marked |= ecn.is_ce();
         let (start, whole) = (segment.sequence, segment.end());
         // What lies beyond the window is cut off and the rest taken (RFC 9293, section 3.10.7.4), or a window smaller
         // than a segment would never let it in.
@@ -326,7 +327,7 @@ impl<P: Payload> Engine for Receiver<P> {
     #[inline(always)]
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
-            Input::Pdu { pdu: Pdu::Segment(segment), marked } => self.on_segment(now, segment, marked),
+            Input::Pdu { pdu: Pdu::Segment(segment), ecn } => self.on_segment(now, segment, ecn),
             Input::Consumed(bytes) => {
                 self.consumed = self.consumed.saturating_add(bytes).min(self.delivered);
                 if self.is_worth_telling() {
@@ -376,7 +377,7 @@ mod tests {
 
     fn take<P: Payload>(receiver: &mut Receiver<P>, sequence: u64, payload: P) {
         let pdu = Pdu::Segment(Segment { sequence, payload, retransmission: false });
-        receiver.handle(Time::ZERO, Input::Pdu { pdu, marked: false });
+        receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
 
     /// The cumulative numbers and windows of the acknowledgements that are due, and what is delivered.

@@ -18,6 +18,7 @@ use timed::Extensions;
 use super::pause::Pause;
 use super::scoreboard::{AckOutcome, Record, Repair, Scoreboard, SegmentState};
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
+use crate::Ecn;
 use crate::congestion::{AckSample, Controller, Path, SentSample};
 use crate::engine::{Engine, Output};
 use crate::payload::{Payload, Queue};
@@ -239,7 +240,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     #[inline(always)]
-    fn on_ack(&mut self, now: Time, ack: &Ack, marked: bool) {
+    fn on_ack(&mut self, now: Time, ack: &Ack, ecn: Ecn) {
         if ack.cumulative > self.next {
             self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
@@ -283,7 +284,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
-        let marked = ack.marked || marked;
+        let marked = ack.marked || ecn.is_ce();
         if marked {
             self.signal = Some(Signal::Mark);
         }
@@ -524,7 +525,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
     #[inline(always)]
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
-            Input::Pdu { pdu: Pdu::Ack(ack), marked } => self.on_ack(now, &ack, marked),
+            Input::Pdu { pdu: Pdu::Ack(ack), ecn } => self.on_ack(now, &ack, ecn),
             Input::Write(data) => {
                 if !self.finishing {
                     self.queue.push(data);

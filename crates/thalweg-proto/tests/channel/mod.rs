@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Input};
@@ -128,7 +129,7 @@ where
         let Some(((at, _), happening)) = self.agenda.pop_first() else { return };
         self.now = at;
         match happening {
-            Happening::To(end, pdu) => self.tell(end, Input::Pdu { pdu, marked: false }),
+            Happening::To(end, pdu) => self.tell(end, Input::Pdu { pdu, ecn: Ecn::NotEct }),
             Happening::Write(length) => {
                 let end = self.written + u64::from(length);
                 let bytes: Vec<u8> = (self.written..end).map(byte_at).collect();

@@ -3,6 +3,7 @@
 use crate::steered::Steered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::random::Stream;
@@ -130,8 +131,8 @@ impl Data for Length {
 /// Something that happens at a set time.
 #[derive(Debug)]
 enum Happening<P> {
-    ToReceiver(Pdu<P>, bool),
-    ToSender(Pdu<P>, bool),
+    ToReceiver(Pdu<P>, Ecn),
+    ToSender(Pdu<P>, Ecn),
     Message,
     Write(u32),
     Finish,
@@ -237,8 +238,8 @@ impl<'a, P: Data> Pair<'a, P> {
     fn handle(&mut self, happening: Happening<P>) {
         let now = self.now;
         match happening {
-            Happening::ToReceiver(pdu, marked) => {
-                self.receiver.handle(now, Input::Pdu { pdu, marked });
+            Happening::ToReceiver(pdu, ecn) => {
+                self.receiver.handle(now, Input::Pdu { pdu, ecn });
                 if self.is_lazy() {
                     let at = self.a_little_later();
                     self.schedule(at, Happening::PollReceiver);
@@ -246,8 +247,8 @@ impl<'a, P: Data> Pair<'a, P> {
                     self.drain_receiver();
                 }
             }
-            Happening::ToSender(pdu, marked) => {
-                self.sender.handle(now, Input::Pdu { pdu, marked });
+            Happening::ToSender(pdu, ecn) => {
+                self.sender.handle(now, Input::Pdu { pdu, ecn });
                 if self.is_lazy() {
                     let at = self.a_little_later();
                     self.schedule(at, Happening::PollSender);
@@ -425,10 +426,10 @@ impl<'a, P: Data> Pair<'a, P> {
             };
             let at = self.now + delay + held;
             let pdu = pdu.clone();
-            let marked = self.stream.chance(mark);
+            let ecn = if self.stream.chance(mark) { Ecn::Ce } else { Ecn::NotEct };
             let arrival = match pdu {
-                Pdu::Segment(_) => Happening::ToReceiver(pdu, marked),
-                Pdu::Ack(_) => Happening::ToSender(pdu, marked),
+                Pdu::Segment(_) => Happening::ToReceiver(pdu, ecn),
+                Pdu::Ack(_) => Happening::ToSender(pdu, ecn),
             };
             self.schedule(at, arrival);
         }

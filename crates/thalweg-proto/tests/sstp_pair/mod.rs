@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::sstp::{
     Acknowledgement, Pdu, RateSpec, Receiver, ReceiverConfig, Resume, Sender, SenderConfig, Tolerance,
@@ -195,11 +196,11 @@ impl Pair {
         self.now = self.now.max(next);
         if next == back {
             let (_, pdu) = self.back.pop_front().unwrap();
-            self.sender.handle(self.now, Input::Pdu { pdu, marked: false });
+            self.sender.handle(self.now, Input::Pdu { pdu, ecn: Ecn::NotEct });
             self.drain_sender();
         } else if next == there {
             let (_, pdu) = self.there.pop_front().unwrap();
-            self.receiver.handle(self.now, Input::Pdu { pdu, marked: false });
+            self.receiver.handle(self.now, Input::Pdu { pdu, ecn: Ecn::NotEct });
             self.drain_receiver();
         } else if next == self.due[0] {
             self.drain_sender();

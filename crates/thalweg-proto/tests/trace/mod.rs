@@ -4,6 +4,7 @@
 use crate::steered::Steered;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input, Signal};
@@ -89,7 +90,7 @@ impl Trace {
     }
 
     fn take(&mut self, ack: Ack) -> String {
-        self.tell(Input::Pdu { pdu: Pdu::Ack(ack), marked: false })
+        self.tell(Input::Pdu { pdu: Pdu::Ack(ack), ecn: Ecn::NotEct })
     }
 
     /// A router grants a rate.

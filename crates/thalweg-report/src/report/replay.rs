@@ -195,6 +195,7 @@ pub struct Replay {
 mod tests {
     use super::*;
     use crate::results::samples::{result, spec};
+    use thalweg_proto::Ecn;
     use thalweg_proto::datagram;
     use thalweg_proto::payload::Length;
     use thalweg_sim::Pdu;
@@ -207,8 +208,7 @@ mod tests {
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial, router: false },
             flow: 2,
             reply: false,
-            markable: false,
-            marked: false,
+            ecn: Ecn::NotEct,
             size: 1000,
             pdu: &Pdu::Datagram(datagram::Pdu(Length(1000))),
         }

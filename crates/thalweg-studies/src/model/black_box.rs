@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::random::Stream;
@@ -189,14 +190,14 @@ impl<'a> Run<'a> {
 
     fn take_report(&mut self) {
         if let Some((_, pdu)) = self.reports.pop_front() {
-            self.sender.handle(self.now, Input::Pdu { pdu, marked: false });
+            self.sender.handle(self.now, Input::Pdu { pdu, ecn: Ecn::NotEct });
             self.drain_sender();
         }
     }
 
     fn take_data(&mut self) {
         if let Some((_, pdu)) = self.data.pop_front() {
-            self.receiver.handle(self.now, Input::Pdu { pdu, marked: false });
+            self.receiver.handle(self.now, Input::Pdu { pdu, ecn: Ecn::NotEct });
             self.drain_receiver();
         }
     }

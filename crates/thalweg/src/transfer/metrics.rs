@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::EndpointStats;
-use thalweg_net::session::{Ecn, SessionStats};
+use thalweg_net::session::{EcnState, SessionStats};
 use thalweg_net::transfer::{FaultKind, Outcome, Progress};
 
 /// A request is no longer, in bytes and in time. Requests are answered one by one.
@@ -249,7 +249,7 @@ impl State {
         }
         text.push_str("# HELP thalweg_ecn Open transfers by whether their data may be marked.\n");
         text.push_str("# TYPE thalweg_ecn gauge\n");
-        for ecn in [Ecn::Off, Ecn::Untested, Ecn::Capable, Ecn::Failed] {
+        for ecn in [EcnState::Off, EcnState::Untested, EcnState::Capable, EcnState::Failed] {
             let count = self.open.values().filter(|sample| sample.stats.ecn == ecn).count();
             let _ = writeln!(text, "thalweg_ecn{{state=\"{}\"}} {count}", ecn.name());
         }
@@ -290,7 +290,7 @@ mod tests {
         let stats = SessionStats {
             packets_sent: 5,
             bytes_sent: 70,
-            ecn: Ecn::Capable,
+            ecn: EcnState::Capable,
             marked: 3,
             sending,
             ..SessionStats::default()

@@ -306,7 +306,10 @@ impl Summary {
         if let Some(path) = self.path.as_ref().filter(|path| path.mark_cuts + path.packets_marked > 0) {
             let times = path.mark_cuts + path.packets_marked;
             text.push_str(&format!("; the network marked congestion {times} times"));
-        } else if self.path.as_ref().is_some_and(|path| path.ecn == thalweg_net::session::Ecn::Failed.name())
+        } else if self
+            .path
+            .as_ref()
+            .is_some_and(|path| path.ecn == thalweg_net::session::EcnState::Failed.name())
         {
             text.push_str("; the path loses what may be marked (ECN), which was left off");
         }

@@ -1,7 +1,7 @@
 //! The options of BBR.
 
 use super::Bbr;
-use crate::congestion::ConfigureController;
+use crate::congestion::{CeResponse, ConfigureController};
 
 /// The configuration of [`Bbr`]: what the draft leaves to implementations, and what experiments change. Its other constants
 /// stand with the rules that use them.
@@ -48,7 +48,7 @@ impl ConfigureController for BbrConfig {
         Bbr::new(self)
     }
 
-    fn answers_marks(&self) -> bool {
-        true
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::AsToLoss
     }
 }

@@ -1,6 +1,7 @@
 //! Real headers for simulated packets.
 
 use std::net::Ipv4Addr;
+use thalweg_proto::Ecn;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::{Captured, DataUnit as _};
 use thalweg_proto::transport::Feedback;
@@ -190,7 +191,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
     part.put(&u32::try_from(kbits).unwrap_or(u32::MAX).to_be_bytes());
     let sequence = feedback.dropped.map_or(u32::MAX, stream);
     let quoted = tcp(about, sequence, 0, ACK, u16::MAX);
-    part.put(&ip_header(about, TCP, 0, 0, 20 + quoted.length as u32));
+    part.put(&ip_header(about, TCP, 0, Ecn::NotEct, 20 + quoted.length as u32));
     part.put(&quoted.bytes[..8]);
     part
 }
@@ -228,27 +229,18 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         ends,
         protocol,
         record.packet.serial as u16,
-        codepoint(record),
+        record.ecn,
         headers.total,
     ));
     headers.bytes[20..headers.length].copy_from_slice(&part.bytes[..part.length]);
     headers
 }
 
-/// The two bits of ECN (RFC 3168, section 5).
-fn codepoint(record: &Record<'_>) -> u8 {
-    match (record.marked, record.markable) {
-        (true, _) => CONGESTION_EXPERIENCED,
-        (false, true) => ECN_CAPABLE,
-        (false, false) => 0,
-    }
-}
-
 /// An IPv4 header without options. A total length beyond 65535 is written as zero, as segmentation offload does.
-fn ip_header(ends: &Ends, protocol: u8, identification: u16, codepoint: u8, total: u32) -> [u8; 20] {
+fn ip_header(ends: &Ends, protocol: u8, identification: u16, ecn: Ecn, total: u32) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 4 << 4 | 5;
-    header[1] = codepoint;
+    header[1] = ecn.bits();
     header[2..4].copy_from_slice(&u16::try_from(total).unwrap_or(0).to_be_bytes());
     header[4..6].copy_from_slice(&identification.to_be_bytes());
     header[6] = DO_NOT_FRAGMENT;
@@ -299,11 +291,6 @@ const ANSWER_PORT: u16 = SINK_PORT + 1;
 /// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
 const WINDOW_SCALE: u32 = 14;
 
-/// The codepoint of packets that may be marked: ECT(0) (RFC 3168, section 5).
-const ECN_CAPABLE: u8 = 2;
-
-/// The mark of the network: CE (RFC 3168, section 5).
-const CONGESTION_EXPERIENCED: u8 = 3;
 const DO_NOT_FRAGMENT: u8 = 0x40;
 /// The time to live at the sender. Simulated routers do not count it down.
 const HOPS: u8 = 64;

@@ -1,5 +1,6 @@
 use super::*;
 use std::process::Command;
+use thalweg_proto::Ecn;
 use thalweg_proto::aack::{self, Report};
 use thalweg_proto::datagram;
 use thalweg_proto::payload::{Length, Slice};
@@ -40,8 +41,7 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
             },
             flow: *flow,
             reply: false,
-            markable: false,
-            marked: false,
+            ecn: Ecn::NotEct,
             size: *size,
             pdu,
         });
@@ -116,8 +116,7 @@ fn a_point_sees_its_own_side_only() {
         packet: PacketId { connection: 0, incarnation: 0, backward, serial: 0, router: false },
         flow: 0,
         reply: false,
-        markable: false,
-        marked: false,
+        ecn: Ecn::NotEct,
         size: 1040,
         pdu: &pdu,
     };
@@ -175,8 +174,7 @@ fn answers_come_from_the_sink() {
             packet: PacketId { connection: 0, incarnation: 0, backward: false, serial: 0, router: false },
             flow: 0,
             reply,
-            markable: false,
-            marked: false,
+            ecn: Ecn::NotEct,
             size: 1040,
             pdu: &segment(0),
         });

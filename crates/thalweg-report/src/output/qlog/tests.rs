@@ -1,6 +1,7 @@
 use super::*;
 use crate::results::samples::{result, spec};
 use serde_json::{Value, json};
+use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::window::{self, Ack, EndsConfig, ReceiverConfig, SackBlock, Segment, SenderConfig};
@@ -61,8 +62,7 @@ fn step(at: u64, step: Step, backward: bool, serial: u32, pdu: &Pdu) -> Record<'
         packet: PacketId { connection: 0, incarnation: 0, backward, serial, router: false },
         flow: 0,
         reply: false,
-        markable: false,
-        marked: false,
+        ecn: Ecn::NotEct,
         size: if backward { 40 } else { 1040 },
         pdu,
     }

@@ -1,5 +1,6 @@
 //! A path for tests: a sender with BBR, a bottleneck, a receiver, and a look at all that BBR knows.
 
+use crate::Ecn;
 use crate::congestion::bbr::{Bbr, BbrConfig, BbrState};
 use crate::congestion::delivery::Stamp;
 use crate::congestion::{
@@ -319,7 +320,7 @@ impl Path {
     }
 
     fn receive(&mut self, segment: Segment<Length>) {
-        self.receiver.handle(self.now, Input::Pdu { pdu: Pdu::Segment(segment), marked: false });
+        self.receiver.handle(self.now, Input::Pdu { pdu: Pdu::Segment(segment), ecn: Ecn::NotEct });
         self.acknowledge();
     }
 
@@ -354,7 +355,7 @@ impl Path {
                 Event::Served => self.served(),
                 Event::Segment(segment) => self.receive(segment),
                 Event::Ack(ack) => {
-                    self.sender.handle(at, Input::Pdu { pdu: Pdu::Ack(ack), marked: false });
+                    self.sender.handle(at, Input::Pdu { pdu: Pdu::Ack(ack), ecn: Ecn::NotEct });
                     self.drain();
                 }
                 Event::Poll => self.drain(),

@@ -1,0 +1,62 @@
+//! Explicit congestion notification: the two bits of a packet by which its sender and the network speak.
+
+/// The codepoint of a packet's ECN field (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable: a queue that wants to signal congestion has to drop it.
+    #[default]
+    NotEct = 0b00,
+    /// ECN-capable, of a sender with a scalable response to CE (RFC 9331).
+    Ect1 = 0b01,
+    /// ECN-capable, of a sender that takes CE for a loss (RFC 3168).
+    Ect0 = 0b10,
+    /// A queue on the way experienced congestion.
+    Ce = 0b11,
+}
+
+impl Ecn {
+    /// The codepoint of the lower two bits.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotEct,
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// The two bits.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+
+    /// True if a queue may set CE in place of dropping the packet: all but Not-ECT.
+    #[inline]
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+
+    /// True if a queue on the way has set CE.
+    #[inline]
+    pub const fn is_ce(self) -> bool {
+        matches!(self, Self::Ce)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ecn;
+
+    /// RFC 3168, section 5, figure 1, and RFC 9331, section 4.1: the bits of each codepoint.
+    #[test]
+    fn codepoints_have_the_bits_of_the_standards() {
+        let all = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+        assert_eq!(all.map(Ecn::bits), [0, 1, 2, 3]);
+        assert_eq!(all.map(|ecn| Ecn::from_bits(0xfc | ecn.bits())), all);
+        assert_eq!(all.map(Ecn::is_capable), [false, true, true, true]);
+        assert_eq!(all.map(Ecn::is_ce), [false, false, false, true]);
+    }
+}
