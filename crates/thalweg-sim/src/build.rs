@@ -1,51 +1,32 @@
 //! From a specification to a simulation that is ready to run.
 
 use crate::error::SpecError;
-use crate::event_loop::{EventLoop, Kind, MAX_ENTITIES, WatchedFlow, WatchedLink};
-use crate::feedback::MessageWays;
-use crate::flow::{Delays, Flow, FlowCounts, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
-use crate::gate::{NO_GATE, NodeGate};
-use crate::host::Host;
+use crate::event::{Kind, MAX_ENTITIES};
+use crate::event_loop::EventLoop;
 use crate::measure::{Histogram, Recorder};
-use crate::names::Names;
-use crate::network::{END, EXIT, Network};
-use crate::packet::{NONE, Packets};
-use crate::reader::{READS, Reader};
-use crate::result::{Conservation, Quantity};
+use crate::parts::feedback::MessageWays;
+use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, NO_CONNECTION};
+use crate::parts::gate::{NO_GATE, NodeGate};
+use crate::parts::host::Host;
+use crate::parts::names::Names;
+use crate::parts::network::{END, EXIT, Network};
+use crate::parts::packet::{NONE, Packets};
+use crate::parts::reader::{READS, Reader};
+use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
+use crate::parts::transfer::{Completions, TransferList};
+use crate::parts::transmitter::{Station, Transmitter, picos_per_byte};
+use crate::parts::workload::Workload;
+use crate::result::{Conservation, FlowCounts};
 use crate::route::Routes;
 use crate::spec::{
     AccessSpec, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec, WorkloadSpec,
 };
 use crate::tracing::Tracing;
-use crate::transfer::{Completions, TransferList};
-use crate::transmitter::{Station, Transmitter, picos_per_byte};
 use crate::wheel::Wheel;
-use crate::workload::Workload;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
-
-/// Core directions that have series at most; further ones only have totals.
-const MAX_WATCHED_LINKS: usize = 64;
-/// The quantities that a watched flow records, in order.
-pub(crate) const FLOW_SERIES: [Quantity; 6] = [
-    Quantity::Window,
-    Quantity::InFlight,
-    Quantity::Rtt,
-    Quantity::PacingRate,
-    Quantity::Goodput,
-    Quantity::Unread,
-];
-/// The quantities that a watched direction records, in order.
-pub(crate) const LINK_SERIES: [Quantity; 6] = [
-    Quantity::QueuePackets,
-    Quantity::QueueBytes,
-    Quantity::Drops,
-    Quantity::Marks,
-    Quantity::LinkRate,
-    Quantity::Feedback,
-];
 
 pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
     crate::error::check(spec)?;

@@ -146,7 +146,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
         }
     }
-    let most = u64::from(crate::gate::NO_GATE);
+    let most = u64::from(crate::parts::gate::NO_GATE);
     if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= most {
         return Err(SpecError::TooMany { what: "gates", most });
     }
@@ -160,7 +160,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     }
     let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
     // Two connections a flow have two endpoints each.
-    let most = u64::from(crate::event_loop::MAX_ENTITIES) / 4;
+    let most = u64::from(crate::event::MAX_ENTITIES) / 4;
     if flows > most {
         return Err(SpecError::TooMany { what: "flows", most });
     }

@@ -1,94 +1,53 @@
-//! The event loop.
+//! The event loop: all parts of a run, and what happens to them in the order of time.
+//!
+//! One event leads to others across all parts: a packet that arrives makes an engine send, whose packet meets a queue, whose
+//! drop a gate hears of. So the steps are methods of the loop, grouped by what they begin at; what a part can do by itself is
+//! a method of the part, which knows nothing of the loop.
+
+mod feedback;
+mod finish;
+mod flow;
+mod gate;
+mod host;
+mod network;
+mod reader;
+mod sampling;
+mod transfer;
 
 use crate::Pdu;
-use crate::endpoint::{self, Command, Endpoint, EndpointId, Prefetch};
 use crate::error::SpecError;
-use crate::flow::{Connection, Flow, Group, Role};
-use crate::gate::{NO_GATE, NodeGate};
-use crate::host::Host;
+use crate::event::{Kind, MAX_ENTITIES};
 use crate::measure::Recorder;
-use crate::network::{Destination, Network};
-use crate::packet::{Flags, NONE, Packet};
+use crate::parts::endpoint::{self, Command, Endpoint, Prefetch};
+use crate::parts::flow::{Connection, Flow, Group, Role};
+use crate::parts::gate::{NO_GATE, NodeGate};
+use crate::parts::host::Host;
+use crate::parts::network::{Destination, Network};
+use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
+use crate::parts::segments::SegmentTimes;
+use crate::parts::series::{WatchedFlow, WatchedLink};
+use crate::parts::transfer::TransferList;
 use crate::prefetch::{prefetch, prefetch_at};
 use crate::result::Conservation;
-use crate::segments::SegmentTimes;
-use crate::simulation::Status;
 use crate::spec::{MeasureSpec, TransportSpec};
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
-use crate::transfer::TransferList;
-use crate::wheel::{ENTITY_BITS, Wheel};
+use crate::wheel::Wheel;
 use std::collections::BTreeMap;
-use thalweg_proto::Ecn;
-use thalweg_proto::Output;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::window;
+use thalweg_proto::{Ecn, Output, window};
 
-/// The purposes of events. The order is that in which events of one time are handled: what leaves makes room before
-/// what arrives, and measurement sees the state after all else.
+/// The status of a simulation: whether it has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Kind {
-    /// A scheduled change of a link.
-    Change = 0,
-    /// A transmitter's packet has left.
-    Service = 1,
-    /// The first packet on a wire arrives.
-    Arrive = 2,
-    /// A packet off the wire's order arrives.
-    Stray = 3,
-    /// A host's processor is done.
-    Host = 4,
-    /// A flow starts.
-    Start = 5,
-    /// A flow's application acts.
-    Application = 6,
-    /// A flow's application stops.
-    Stop = 7,
-    /// An endpoint's timer.
-    Timer = 8,
-    /// A gate's timer.
-    Gate = 9,
-    /// A router acts of its own accord.
-    Router = 10,
-    /// A sample of all series is due.
-    Sample = 11,
-    /// The warm-up ends.
-    Warm = 12,
-    /// The run ends.
-    End = 13,
-}
-
-/// Entities of a kind are numbered below this.
-pub(crate) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
-
-impl Kind {
-    #[inline]
-    pub const fn key(self, entity: u32) -> u32 {
-        ((self as u32) << ENTITY_BITS) | entity
-    }
-
-    #[inline]
-    const fn of(key: u32) -> Self {
-        match key >> ENTITY_BITS {
-            0 => Self::Change,
-            1 => Self::Service,
-            2 => Self::Arrive,
-            3 => Self::Stray,
-            4 => Self::Host,
-            5 => Self::Start,
-            6 => Self::Application,
-            7 => Self::Stop,
-            8 => Self::Timer,
-            9 => Self::Gate,
-            10 => Self::Router,
-            11 => Self::Sample,
-            12 => Self::Warm,
-            _ => Self::End,
-        }
-    }
+pub enum Status {
+    /// There is more to do.
+    Running,
+    /// The end of the specified duration has been reached.
+    Finished,
+    /// A part that is not of this project broke its contract: [`Simulation::error`](crate::Simulation::error) tells which.
+    Broken,
 }
 
 /// A run with its events, with or without a trace.
@@ -127,22 +86,6 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
     pub(crate) tracing: T,
-}
-
-/// A flow with series: its recorders are the six from `recorders` on.
-#[derive(Clone, Debug)]
-pub(crate) struct WatchedFlow {
-    pub flow: u32,
-    pub recorders: usize,
-    pub delivered: u64,
-}
-
-/// A direction with series: its recorders are the six from `recorders` on.
-#[derive(Clone, Debug)]
-pub(crate) struct WatchedLink {
-    pub link: u32,
-    pub recorders: usize,
-    pub bytes: u64,
 }
 
 impl<T: Tracing> EventLoop<T> {

@@ -6,45 +6,31 @@
 
 mod build;
 pub mod delay;
-mod endpoint;
 mod error;
+mod event;
 mod event_loop;
 pub mod fairness;
-mod feedback;
-mod finish;
-mod flow;
-mod gate;
-mod host;
 mod measure;
-mod names;
-mod network;
-mod packet;
+mod parts;
 mod prefetch;
-mod reader;
 mod result;
 pub mod route;
-mod sampling;
-mod segments;
 mod simulation;
 pub mod spec;
 pub mod theory;
 pub mod trace;
 mod tracing;
-mod transfer;
-mod transmitter;
 pub mod verify;
-
 mod wheel;
-mod workload;
 
 pub use error::SpecError;
-pub use flow::FlowCounts;
+pub use event_loop::Status;
+pub use parts::segments::SegmentTimes;
 pub use result::{
-    Conservation, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, Ratios, RunResult,
+    Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, Ratios, RunResult,
     SegmentDelay, Series, SizeClass, Summary, Transfer, Transfers, TwoLevelCounts,
 };
-pub use segments::SegmentTimes;
-pub use simulation::{Simulation, Status};
+pub use simulation::Simulation;
 
 /// A PDU of any protocol, with lengths in place of bytes.
 pub type Pdu = thalweg_catalog::AnyPdu<thalweg_proto::payload::Length>;

@@ -1,7 +1,6 @@
 //! The results of a simulation: all that it measured.
 
 use crate::fairness::jain;
-use crate::flow::FlowCounts;
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -126,6 +125,30 @@ impl Conservation {
     /// Nothing appeared or vanished.
     pub const fn holds(&self) -> bool {
         self.sent + self.duplicated == self.delivered + self.dropped + self.lost + self.in_network
+    }
+}
+
+/// The fates of a flow's packets in the network, after the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Packets of the flow, in either direction, that queues dropped.
+    pub drops: u64,
+    /// Data packets that queues dropped and that wires lost or damaged.
+    pub lost_data: u64,
+    /// Data packets that arrived with CE.
+    pub marked_data: u64,
+}
+
+impl FlowCounts {
+    /// A data packet has arrived, with CE or without.
+    #[inline]
+    pub(crate) fn arrive(&mut self, is_ce: bool) {
+        self.marked_data += u64::from(is_ce);
+    }
+
+    /// A data packet will not arrive.
+    pub(crate) fn lose(&mut self) {
+        self.lost_data += 1;
     }
 }
 

@@ -1,7 +1,7 @@
 //! A run, as those who use this crate have it.
 
 use crate::error::SpecError;
-use crate::event_loop::EventLoop;
+use crate::event_loop::{EventLoop, Status};
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{NoTrace, Tracer};
@@ -9,17 +9,6 @@ use crate::tracing::{Traced, Untraced};
 use core::any::Any;
 use core::marker::PhantomData;
 use thalweg_proto::units::Time;
-
-/// The status of a simulation: whether it has more to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// There is more to do.
-    Running,
-    /// The end of the specified duration has been reached.
-    Finished,
-    /// A part that is not of this project broke its contract: [`Simulation::error`] tells which.
-    Broken,
-}
 
 /// A run: built from a [`Spec`], advanced, then finished.
 ///

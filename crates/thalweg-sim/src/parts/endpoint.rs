@@ -1,19 +1,16 @@
 //! The ends of connections: an engine of any protocol with what the simulator keeps beside it.
 
 use crate::Pdu;
-use crate::gate::NO_GATE;
-use crate::packet::{Class, NONE};
+use crate::parts::gate::NO_GATE;
+use crate::parts::packet::{Class, NONE};
+use crate::parts::segments::SegmentTimes;
 use crate::prefetch::prefetch_all;
-use crate::segments::SegmentTimes;
 use crate::spec::LOWEST_PRIORITY;
 use thalweg_catalog::{AnyEngine, Visit};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Limit, ReceiverCounts};
 use thalweg_proto::units::{Duration, Time};
-
-/// An endpoint by its position: twice its connection's, plus one for the receiving end.
-pub(crate) type EndpointId = u32;
 
 /// Any engine of simulated data.
 pub(crate) type Engine = AnyEngine<Length>;

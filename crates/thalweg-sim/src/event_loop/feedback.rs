@@ -5,46 +5,20 @@
 //! lines, and can be lost; but it goes ahead of what is no message. A router never speaks because of a message, so
 //! that messages do not make messages.
 
+use super::EventLoop;
 use crate::Pdu;
-use crate::event_loop::{EventLoop, Kind};
-use crate::flow::Role;
-use crate::packet::{Cargo, Flags, Packet};
+use crate::event::Kind;
+use crate::parts::feedback::Watched;
+use crate::parts::flow::Role;
+use crate::parts::packet::{Cargo, Flags, Packet};
 use crate::trace::Step;
 use crate::tracing::Tracing;
-use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::transport::Feedback;
 use thalweg_queue::Discipline;
-use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View, Watch};
-
-/// A policy at a queue, and what its router has sent.
-#[derive(Debug)]
-pub(crate) struct Watched {
-    pub watch: Watch,
-    pub messages: u64,
-    pub bytes: u64,
-}
-
-/// The ways of messages from queues that speak to the sources that listen.
-#[derive(Debug, Default)]
-pub(crate) struct MessageWays {
-    /// By queue, group, and whether the flow's answers are meant: where the route starts, and its links.
-    ways: BTreeMap<(u32, u32, bool), (u32, u32)>,
-    /// Messages so far.
-    pub count: u32,
-    /// For policies to say what they send; empty between two events.
-    pub outbox: Vec<Message>,
-}
-
-impl MessageWays {
-    /// Messages of the queue `link` to the sources of `group` take the route that starts at `start` and crosses so many
-    /// links.
-    pub fn add(&mut self, link: u32, group: u32, reply: bool, start: u32, hops: u32) {
-        self.ways.insert((link, group, reply), (start, hops));
-    }
-}
+use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View};
 
 impl<T: Tracing> EventLoop<T> {
     /// The specification of the feedback of a watched queue.

@@ -1,13 +1,15 @@
 //! Packets in the network: one store for all, so that none is allocated on its way.
 
 use crate::Pdu;
-use crate::endpoint::EndpointId;
 use crate::prefetch::prefetch;
 use thalweg_catalog::Packed;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack, Arrival, SackBlock, Segment};
+
+/// An endpoint by its position: twice its connection's, plus one for the receiving end.
+pub(crate) type EndpointId = u32;
 
 /// "No packet".
 pub(crate) const NONE: u32 = u32::MAX;

@@ -1,9 +1,10 @@
 //! Series along the way: at intervals, or at every change.
 
-use crate::build::{FLOW_SERIES, LINK_SERIES};
-use crate::event_loop::{EventLoop, Kind, WatchedFlow, WatchedLink};
-use crate::flow::NO_CONNECTION;
+use super::EventLoop;
+use crate::event::Kind;
 use crate::measure::Recorder;
+use crate::parts::flow::NO_CONNECTION;
+use crate::parts::series::{FLOW_SERIES, LINK_SERIES, WatchedFlow, WatchedLink};
 use crate::tracing::Tracing;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::Discipline;

@@ -1,10 +1,7 @@
 //! Applications that read what is delivered to them at their own pace.
 
-use crate::endpoint::Command;
-use crate::event_loop::{EventLoop, Kind, MAX_ENTITIES};
-use crate::flow::NO_CONNECTION;
+use crate::event::MAX_ENTITIES;
 use crate::spec::ReadingSpec;
-use crate::tracing::Tracing;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -19,11 +16,11 @@ pub(crate) struct Reader {
     next: usize,
     rate: Rate,
     /// The last rate that it told its receiver.
-    announced: Option<Rate>,
+    pub announced: Option<Rate>,
     /// The largest piece in bytes.
     piece: u64,
     /// Delivered and not read, with the piece that is being read.
-    unread: u64,
+    pub unread: u64,
     unread_peak: u64,
     /// The piece that is being read; 0 when there is none.
     reading: u64,
@@ -31,16 +28,16 @@ pub(crate) struct Reader {
     left: u128,
     since: Time,
     /// The time at which its event is due; [`Time::MAX`] when none is in the queue.
-    armed: Time,
+    pub armed: Time,
     /// Its steps are being taken.
-    stepping: bool,
+    pub stepping: bool,
     /// The flow ends when everything has been read.
-    ending: bool,
+    pub ending: bool,
 }
 
 /// The next step of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ReadStep {
+pub(crate) enum ReadStep {
     /// So many bytes have been read.
     Read(u64),
     /// It tells its receiver how fast it reads.
@@ -89,12 +86,12 @@ impl Reader {
         self.unread == 0
     }
 
-    fn keep(&mut self, bytes: u64) {
+    pub fn keep(&mut self, bytes: u64) {
         self.unread += bytes;
         self.unread_peak = self.unread_peak.max(self.unread);
     }
 
-    fn step(&mut self, now: Time) -> ReadStep {
+    pub fn step(&mut self, now: Time) -> ReadStep {
         while let Some(change) = self.spec.changes.get(self.next).filter(|change| change.at <= now) {
             let change = *change;
             self.next += 1;
@@ -135,73 +132,6 @@ impl Reader {
         // A time beyond all runs is as good as never.
         let span = u64::try_from(picos).map_or(Duration::MAX, Duration::from_picos);
         self.since + span
-    }
-}
-
-impl<T: Tracing> EventLoop<T> {
-    /// The sink of a flow got data that its application reads at its own pace.
-    pub(crate) fn keep_for_reader(&mut self, flow: u32, bytes: u64) {
-        let Some(reader) = self.flows[flow as usize].reader.as_deref_mut() else { return };
-        reader.keep(bytes);
-        // What reading leads to at once is for the loop that runs already.
-        if !reader.stepping {
-            self.go_on_reading(flow);
-        }
-    }
-
-    /// The time has come for an application to read.
-    pub(crate) fn on_reading(&mut self, flow: u32) {
-        let Some(reader) = self.flows[flow as usize].reader.as_deref_mut() else { return };
-        // An earlier event may have replaced this one.
-        if reader.armed == self.now {
-            reader.armed = Time::MAX;
-            self.go_on_reading(flow);
-        }
-    }
-
-    fn go_on_reading(&mut self, flow: u32) {
-        loop {
-            let main = self.flows[flow as usize].main;
-            let Some(reader) = self.flows[flow as usize].reader.as_deref_mut() else { return };
-            let step = reader.step(self.now);
-            reader.stepping = !matches!(step, ReadStep::Wait(_));
-            let is_last = reader.ending && reader.unread == 0;
-            match step {
-                ReadStep::Read(bytes) => {
-                    self.command(main * 2 + 1, Command::Consumed(bytes));
-                    self.on_read(main, bytes);
-                    if is_last {
-                        self.end_main(main);
-                    }
-                }
-                ReadStep::Announce => self.announce_reading(flow),
-                ReadStep::Wait(at) => {
-                    if at < reader.armed {
-                        reader.armed = at;
-                        self.wheel.push(at, Kind::Application.key(flow | READS));
-                    }
-                    break;
-                }
-            }
-        }
-        if self.is_watched(flow) {
-            self.record_flow_change(flow);
-        }
-    }
-
-    /// An application tells its receiver how fast it reads, if it has anything to say.
-    pub(crate) fn announce_reading(&mut self, flow: u32) {
-        let state = &self.flows[flow as usize];
-        let announced = state.reader.as_ref().and_then(|reader| reader.announced);
-        let transport = &self.transports[self.groups[state.group as usize].transport as usize];
-        let share = announced.and_then(|rate| transport.reading_share(rate));
-        if let Some(share) = share.filter(|_| state.main != NO_CONNECTION) {
-            let id = state.main * 2 + 1;
-            if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
-                end.set_reading_share(share);
-            }
-            self.drain(id);
-        }
     }
 }
 

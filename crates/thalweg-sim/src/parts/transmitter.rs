@@ -1,9 +1,9 @@
 //! One direction of a link: a transmitter with its queue, and the wire behind it.
 
 use crate::delay::Variation;
-use crate::feedback::Watched;
 use crate::measure::Occupancy;
-use crate::packet::NONE;
+use crate::parts::feedback::Watched;
+use crate::parts::packet::NONE;
 use crate::spec::{DirectionSpec, Framing};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;

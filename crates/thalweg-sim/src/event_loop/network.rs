@@ -1,157 +1,16 @@
 //! Packets on their way: transmitters, queues, wires.
 
-use crate::endpoint::EndpointId;
+use super::EventLoop;
 use crate::error::SpecError;
-use crate::event_loop::{EventLoop, Kind};
-use crate::feedback::MessageWays;
-use crate::names::Names;
-use crate::packet::{Flags, NONE, Packet, Packets};
-use crate::spec::{Change, DirectionSpec};
+use crate::event::Kind;
+use crate::parts::network::{END, EXIT, Network};
+use crate::parts::packet::{Flags, NONE, Packet};
+use crate::parts::transmitter::{Extra, Wait};
 use crate::trace::Step;
 use crate::tracing::Tracing;
-use crate::transmitter::{Extra, Station, Transmitter, Wait, Waiting};
-use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
-use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::{Breach, Discipline, DropReason, Dropped, Entry};
-
-/// The hop after the last: the packet's endpoint.
-pub(crate) const END: u32 = u32::MAX;
-/// The hop that is the packet's own ([`Packet::exit`](crate::packet::Packet)): the access link of its endpoint, so that
-/// all flows of a group share one route.
-pub(crate) const EXIT: u32 = u32::MAX - 1;
-
-/// All transmitters and the packets among them.
-#[derive(Debug)]
-pub(crate) struct Network {
-    pub packets: Packets,
-    pub transmitters: Vec<Transmitter>,
-    /// The stations of those that are not plain access links.
-    pub stations: Vec<Station>,
-    /// The descriptions of transmitters; those of access links share theirs.
-    pub directions: Vec<DirectionSpec>,
-    /// [`picos_per_byte`](crate::transmitter::picos_per_byte) of each of those.
-    pub speeds: Vec<u64>,
-    /// Routes: transmitters and perhaps [`EXIT`], each route ended by [`END`].
-    pub routes: Vec<u32>,
-    /// The names of transmitters.
-    pub names: Names,
-    /// Scheduled changes and the transmitters that they are for.
-    pub changes: Vec<(u32, Change)>,
-    /// The time for which transmitters still worked, when counting began, on what they had in service then.
-    pub in_service: BTreeMap<u32, Duration>,
-    /// Packets that have left a transmitter.
-    pub hops: u64,
-    /// For queues to tell what they drop; empty between two events.
-    pub dropped: Vec<Dropped>,
-    /// The messages of routers to sources.
-    pub messages: MessageWays,
-}
-
-impl Network {
-    /// The station that a transmitter has beside it, if it has one.
-    #[inline]
-    pub fn station(&self, link: u32) -> Option<&Station> {
-        Some(&self.stations[self.transmitters[link as usize].station()?])
-    }
-
-    /// The same, to change it.
-    #[inline]
-    pub fn station_mut(&mut self, link: u32) -> Option<&mut Station> {
-        Some(&mut self.stations[self.transmitters[link as usize].station()?])
-    }
-
-    /// The description of a transmitter.
-    #[inline]
-    pub fn direction(&self, link: u32) -> &DirectionSpec {
-        &self.directions[self.transmitters[link as usize].spec as usize]
-    }
-
-    /// A transmitter's rate now; zero in an outage.
-    pub fn rate(&self, link: u32) -> Rate {
-        let spec = self.direction(link);
-        self.station(link).map_or(spec.rate, |station| station.rate(spec))
-    }
-
-    /// False for a transmitter in an outage, or without any rate.
-    #[inline]
-    pub(crate) fn can_send(&self, link: u32) -> bool {
-        // A speed is a rate above zero that never changes.
-        self.speeds[self.transmitters[link as usize].spec as usize] != 0 || !self.rate(link).is_zero()
-    }
-
-    /// True for a transmitter that may send a packet at once, unseen by its queue.
-    #[inline]
-    fn can_pass(&self, link: u32) -> bool {
-        let transmitter = &self.transmitters[link as usize];
-        // One whose queue sees all, or that is watched, has no speed.
-        self.speeds[transmitter.spec as usize] != 0
-            || transmitter.wait != Wait::Watched
-                && !self.direction(link).queue.sees_all()
-                && !self.rate(link).is_zero()
-    }
-
-    /// The queue of a transmitter with a station, made if there was none.
-    #[inline]
-    pub fn waiting(&mut self, link: u32) -> Option<&mut Waiting> {
-        let transmitter = &self.transmitters[link as usize];
-        let spec = &self.directions[transmitter.spec as usize];
-        let names = &self.names;
-        let station = &mut self.stations[transmitter.station()?];
-        Some(station.waiting(spec, names.is_link(link), |purpose| names.stream(purpose, link)))
-    }
-
-    /// The hops of the route that starts there, with [`EXIT`] for the packet's own.
-    pub fn route(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
-        self.routes[start as usize..].iter().copied().take_while(|&hop| hop != END)
-    }
-
-    /// The place to which the next packet to arrive at the end of `link` goes, unless the wire is empty.
-    #[inline]
-    pub fn destination(&self, link: usize) -> Destination {
-        let Some(packet) = self.packets.find(self.transmitters[link].first) else {
-            return Destination::Unknown;
-        };
-        match self.routes[packet.hop as usize] {
-            END => Destination::Endpoint(packet.destination()),
-            EXIT => Destination::Link(packet.exit),
-            next => Destination::Link(next),
-        }
-    }
-
-    /// A packet joins a line: at its end, or, if it is urgent, behind the urgent ones at its head.
-    fn line_up(&mut self, link: u32, packet: u32) {
-        let transmitter = &mut self.transmitters[link as usize];
-        let is_urgent = |packets: &Packets, packet: u32| packets.get(packet).flags.has(Flags::URGENT);
-        let mut before = NONE;
-        if transmitter.line_first != NONE && !is_urgent(&self.packets, packet) {
-            before = transmitter.line_last;
-        } else {
-            let mut at = transmitter.line_first;
-            while at != NONE && is_urgent(&self.packets, at) {
-                before = at;
-                at = self.packets.get(at).next;
-            }
-        }
-        let behind = if before == NONE {
-            core::mem::replace(&mut transmitter.line_first, packet)
-        } else {
-            core::mem::replace(&mut self.packets.get_mut(before).next, packet)
-        };
-        self.packets.get_mut(packet).next = behind;
-        if behind == NONE {
-            transmitter.line_last = packet;
-        }
-    }
-}
-
-/// The place to which a packet goes next.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Destination {
-    Link(u32),
-    Endpoint(EndpointId),
-    Unknown,
-}
+use thalweg_proto::units::Time;
+use thalweg_queue::{Breach, Discipline, DropReason, Entry};
 
 impl<T: Tracing> EventLoop<T> {
     /// Sends a packet on its next hop.

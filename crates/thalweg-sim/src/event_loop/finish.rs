@@ -1,21 +1,22 @@
 //! Measurement along the way and at the end.
 
-use crate::endpoint::{Counts, Engine};
-use crate::event_loop::EventLoop;
+use super::EventLoop;
+use crate::parts::endpoint::{Counts, Engine};
+
 use crate::fairness::fairness_variance;
-use crate::flow::Group;
 use crate::measure::Recorder;
-use crate::packet::Packets;
+use crate::parts::flow::Group;
+use crate::parts::packet::Packets;
+use crate::parts::segments::{SegmentTimes, mean};
+use crate::parts::transfer::Completions;
+use crate::parts::workload::Workload;
 use crate::result::{
     FlowResult, GroupResult, LinkResult, QueueResult, RunResult, SegmentDelay, Series, Summary,
     TwoLevelCounts, jain_of,
 };
-use crate::segments::{SegmentTimes, mean};
 use crate::spec::Ties;
 use crate::tracing::Tracing;
-use crate::transfer::Completions;
 use crate::wheel::Wheel;
-use crate::workload::Workload;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 impl<T: Tracing> EventLoop<T> {

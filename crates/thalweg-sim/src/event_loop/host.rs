@@ -1,62 +1,13 @@
 //! Hosts whose one processor works on every packet that is sent or received.
 
-use crate::Pdu;
-use crate::endpoint::EndpointId;
-use crate::event_loop::{EventLoop, Kind};
-use crate::packet::Flags;
-use crate::spec::Processing;
+use super::EventLoop;
+use crate::event::Kind;
+use crate::parts::host::{Job, MAX_WAITING};
+use crate::parts::packet::{EndpointId, Flags};
 use crate::trace::Step;
 use crate::tracing::Tracing;
-use std::collections::VecDeque;
 use thalweg_proto::Output;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
-use thalweg_proto::units::Duration;
-
-/// Packets that wait for a host's processor; further ones are dropped.
-const MAX_WAITING: usize = 1 << 16;
-
-/// The job that a processor is working on.
-#[derive(Debug)]
-enum Job {
-    Receive { endpoint: EndpointId, packet: u32 },
-    Send { endpoint: EndpointId, pdu: Pdu },
-}
-
-/// A host that needs time for each packet. Work waits in three lines: received answers (what a receiver of data sends:
-/// acknowledgements, reports; and routers' messages), endpoints that want to send, and what senders of data sent; the
-/// first that is not empty is served. Work and transmission overlap: the transmitter has
-/// a queue of its own.
-#[derive(Debug)]
-pub(crate) struct Host {
-    processing: Processing,
-    job: Option<Job>,
-    control: VecDeque<(EndpointId, u32)>,
-    ready: VecDeque<EndpointId>,
-    data: VecDeque<(EndpointId, u32)>,
-}
-
-impl Host {
-    pub fn new(processing: Processing) -> Self {
-        Self {
-            processing,
-            job: None,
-            control: VecDeque::new(),
-            ready: VecDeque::new(),
-            data: VecDeque::new(),
-        }
-    }
-
-    pub(crate) fn cost(&self, size: u32) -> Duration {
-        self.processing.per_packet + self.processing.per_byte * u64::from(size)
-    }
-}
-
-impl Processing {
-    /// True when no time is needed.
-    pub fn is_free(&self) -> bool {
-        self.per_packet.is_zero() && self.per_byte.is_zero()
-    }
-}
 
 impl<T: Tracing> EventLoop<T> {
     /// A packet reached the host of its endpoint.

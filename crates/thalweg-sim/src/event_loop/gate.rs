@@ -1,31 +1,15 @@
 //! Gates of nodes: engines that pause and resume the flows which begin there.
 
-use crate::endpoint::{Command, EndpointId};
-use crate::event_loop::{EventLoop, Kind};
+use super::EventLoop;
+use crate::event::Kind;
+use crate::parts::endpoint::Command;
+use crate::parts::gate::NO_GATE;
+use crate::parts::packet::EndpointId;
 use crate::tracing::Tracing;
-use thalweg_proto::gate::{Gate, GateConfig, GateEvent, GateInput};
+use thalweg_proto::gate::{GateEvent, GateInput};
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::Time;
 use thalweg_proto::{Engine, Output};
-
-/// "No gate".
-pub(crate) const NO_GATE: u16 = u16::MAX;
-
-/// The gate of a node. It numbers flows by their connections.
-#[derive(Debug)]
-pub(crate) struct NodeGate {
-    gate: Gate,
-    /// The time at which its timer event is due; [`Time::MAX`] when none is in the queue.
-    armed: Time,
-    /// True while its wishes are being carried out: it acts afterwards on what it hears on the way.
-    is_draining: bool,
-}
-
-impl NodeGate {
-    pub fn new(config: &GateConfig) -> Self {
-        Self { gate: Gate::new(config), armed: Time::MAX, is_draining: false }
-    }
-}
 
 impl<T: Tracing> EventLoop<T> {
     /// A connection begins at its sender's gate, if there is one.

@@ -1,0 +1,16 @@
+//! The parts of a run, each with methods of its own; none knows the event loop.
+
+pub(crate) mod endpoint;
+pub(crate) mod feedback;
+pub(crate) mod flow;
+pub(crate) mod gate;
+pub(crate) mod host;
+pub(crate) mod names;
+pub(crate) mod network;
+pub(crate) mod packet;
+pub(crate) mod reader;
+pub(crate) mod segments;
+pub(crate) mod series;
+pub(crate) mod transfer;
+pub(crate) mod transmitter;
+pub(crate) mod workload;

@@ -1,0 +1,171 @@
+//! Flows: applications, their connections, and what is counted of them.
+
+use crate::measure::Histogram;
+use crate::parts::endpoint::{Counts, Way};
+use crate::parts::packet::NONE;
+use crate::parts::reader::Reader;
+use crate::parts::transfer::Completions;
+use crate::parts::workload::Workload;
+use crate::result::{FlowCounts, TwoLevelCounts};
+use thalweg_proto::units::{Duration, Time};
+
+/// Flows of a larger group have their delays counted together, as the counters of each would be most of its memory.
+pub(crate) const MAX_FLOWS_WITH_DELAY: u32 = 1000;
+
+/// "No connection".
+pub(crate) const NO_CONNECTION: u32 = u32::MAX;
+
+/// The role of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The flow's own, from source to sink.
+    Main,
+    /// The flow's way back.
+    Reply,
+    /// One of many transfers.
+    Transfer,
+}
+
+/// A sender and a receiver: endpoints twice its number, and one more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connection {
+    pub flow: u32,
+    pub role: Role,
+    pub opened: Time,
+    /// The time at which its receiver got data last.
+    pub delivered_at: Time,
+    /// The bytes that a transfer of its own has to carry; zero for others.
+    pub size: u64,
+}
+
+/// Flows that are alike.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub name: String,
+    pub scheme: String,
+    pub transport: u32,
+    pub priority: u8,
+    /// The gates of the nodes where its flows begin and end.
+    pub gates: [u16; 2],
+    /// The routes of packets from source to sink and back.
+    pub routes: [u32; 2],
+    /// The route of control PDUs out of band.
+    pub control: Option<u32>,
+    /// The place among a flow's own lines at which those for the overhead of hosts begin.
+    pub overhead: Option<u32>,
+    /// Its flows have hosts of their own, on links of their own.
+    pub has_access: bool,
+    pub first_flow: u32,
+    pub flows: u32,
+    pub completions: Completions,
+    /// One-way delays, for a group of too many flows to keep them for each.
+    pub delay: Histogram,
+}
+
+/// One-way delays of a flow's data packets.
+#[derive(Debug)]
+pub(crate) struct Delays {
+    pub histogram: Histogram,
+    /// From each packet to the next, for flows of which it is told.
+    variation: Option<Variation>,
+}
+
+/// The differences of delays from one packet to the next.
+#[derive(Debug, Default)]
+struct Variation {
+    /// The delay of the packet before.
+    last: Option<Duration>,
+    /// The sum of the differences, and how many they are.
+    sum: u128,
+    differences: u64,
+}
+
+impl Variation {
+    fn record(&mut self, delay: Duration) {
+        if let Some(last) = self.last.replace(delay) {
+            self.sum += u128::from(last.as_picos().abs_diff(delay.as_picos()));
+            self.differences += 1;
+        }
+    }
+}
+
+impl Delays {
+    /// No delays yet, of a flow whose jitter is told or not.
+    pub fn new(with_jitter: bool) -> Self {
+        Self { histogram: Histogram::default(), variation: with_jitter.then(Variation::default) }
+    }
+
+    #[inline]
+    pub fn record(&mut self, delay: Duration) {
+        self.histogram.record(delay);
+        if let Some(variation) = &mut self.variation {
+            variation.record(delay);
+        }
+    }
+
+    /// The mean difference between the delays of packets that arrived one after the other: |D(i-1, i)| of RFC 3550, section
+    /// 6.4.1, over all packets alike. None with fewer than two, and for a flow whose jitter is not told.
+    pub fn jitter(&self) -> Option<Duration> {
+        let Variation { sum, differences, .. } = self.variation.as_ref()?;
+        let mean = sum.checked_div(u128::from(*differences))?;
+        Some(Duration::from_picos(u64::try_from(mean).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A flow.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub group: u32,
+    /// The first of its own transmitters: four for access, out of and into the source, then out of the network to the sink
+    /// and back, and after these one or two for control PDUs out of band.
+    pub links: u32,
+    /// The hosts at its source and its sink.
+    pub hosts: [u32; 2],
+    pub start: Time,
+    /// [`Time::MAX`] while it has not.
+    pub finished: Time,
+    pub failed: Time,
+    pub stopped: bool,
+    pub main: u32,
+    pub reply: u32,
+    pub workload: Workload,
+    /// The application at the sink, where it reads at its own pace.
+    pub reader: Option<Box<Reader>>,
+    /// Delivered to the applications at both ends over the whole run.
+    pub delivered: u64,
+    pub counts: FlowCounts,
+    /// One-way delays, where the group does not keep them.
+    pub delay: Option<Box<Delays>>,
+    /// Of connections that have ended.
+    pub ended: Option<Box<Counts>>,
+    /// Of all when counting began, with what had been delivered.
+    pub before: Option<Box<(Counts, u64)>>,
+    /// The same of two-level flow control's own counts: of connections that have ended, and of all when counting began.
+    pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
+}
+
+impl Flow {
+    /// The connections that the flow has or had; those that have ended have no engines any more.
+    pub fn connections(&self) -> impl Iterator<Item = u32> + '_ {
+        let transfers = match &self.workload {
+            Workload::Poisson(transfers) => transfers.connections.as_slice(),
+            _ => &[],
+        };
+        // Datagrams of many transfers share one, which is the flow's own and listed among them.
+        let own = if transfers.is_empty() { [self.main, self.reply] } else { [NO_CONNECTION; 2] };
+        own.into_iter().filter(|&number| number != NO_CONNECTION).chain(transfers.iter().copied())
+    }
+}
+
+impl Group {
+    /// The ways by which packets of one of its flows leave the source, and the sink.
+    pub fn ways(&self, flow: &Flow) -> [Way; 2] {
+        let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
+        let [source, sink] = flow.hosts;
+        let [forward, backward] = self.routes;
+        [
+            Way { first: link(0), route: forward, exit: link(2), host: source },
+            Way { first: link(3), route: backward, exit: link(1), host: sink },
+        ]
+    }
+}

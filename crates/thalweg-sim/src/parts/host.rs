@@ -1,0 +1,53 @@
+//! Hosts whose one processor works on every packet that is sent or received.
+
+use crate::Pdu;
+use crate::parts::packet::EndpointId;
+use crate::spec::Processing;
+use std::collections::VecDeque;
+use thalweg_proto::units::Duration;
+
+/// Packets that wait for a host's processor; further ones are dropped.
+pub(crate) const MAX_WAITING: usize = 1 << 16;
+
+/// The job that a processor is working on.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Receive { endpoint: EndpointId, packet: u32 },
+    Send { endpoint: EndpointId, pdu: Pdu },
+}
+
+/// A host that needs time for each packet. Work waits in three lines: received answers (what a receiver of data sends:
+/// acknowledgements, reports; and routers' messages), endpoints that want to send, and what senders of data sent; the
+/// first that is not empty is served. Work and transmission overlap: the transmitter has
+/// a queue of its own.
+#[derive(Debug)]
+pub(crate) struct Host {
+    processing: Processing,
+    pub job: Option<Job>,
+    pub control: VecDeque<(EndpointId, u32)>,
+    pub ready: VecDeque<EndpointId>,
+    pub data: VecDeque<(EndpointId, u32)>,
+}
+
+impl Host {
+    pub fn new(processing: Processing) -> Self {
+        Self {
+            processing,
+            job: None,
+            control: VecDeque::new(),
+            ready: VecDeque::new(),
+            data: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn cost(&self, size: u32) -> Duration {
+        self.processing.per_packet + self.processing.per_byte * u64::from(size)
+    }
+}
+
+impl Processing {
+    /// True when no time is needed.
+    pub fn is_free(&self) -> bool {
+        self.per_packet.is_zero() && self.per_byte.is_zero()
+    }
+}
