@@ -10,11 +10,19 @@ pub struct Fnv(u128);
 const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
+impl Default for Fnv {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Fnv {
+    /// The hash of nothing.
     pub const fn new() -> Self {
         Self(OFFSET)
     }
 
+    /// The hash of all that was written, in 128 bits.
     pub const fn value(self) -> u128 {
         self.0
     }

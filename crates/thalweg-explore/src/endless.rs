@@ -9,6 +9,7 @@
 //! a circle: one without retransmissions, or the stream never comes to rest.
 
 use super::digest::Fnv;
+use super::visited::Visited;
 use super::{Counterexample, Outcome};
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -270,14 +271,10 @@ const fn is_repetition(pdu: &Pdu<Blank>) -> bool {
 }
 
 struct Search {
-    /// States with what may still be lost.
-    visited: HashMap<(u128, [u8; 2]), u32>,
-    /// From which state each was reached, and whether by a loss.
-    origins: Vec<Option<(u32, bool)>>,
-    depths: Vec<u32>,
+    /// States with what may still be lost, reached by a step that lost something or did not.
+    visited: Visited<(u128, [u8; 2]), bool, Pair>,
     /// States from which all comes to rest.
     good: HashSet<u128>,
-    waiting: VecDeque<(u32, Pair)>,
     steps: u64,
 }
 
@@ -292,23 +289,16 @@ pub fn search_endless(
     memory: Bytes,
     mut show: impl FnMut(u64, u64) -> bool,
 ) -> Result<Outcome, RateError> {
-    let mut search = Search {
-        visited: HashMap::new(),
-        origins: Vec::new(),
-        depths: Vec::new(),
-        good: HashSet::new(),
-        waiting: VecDeque::new(),
-        steps: 0,
-    };
+    let mut search = Search { visited: Visited::default(), good: HashSet::new(), steps: 0 };
     let first = Pair::new(endless)?;
     if let Some(wrong) = search.add(first, None) {
         return search.outcome(endless, true, Some(wrong));
     }
     let mut visited = 0u64;
-    while let Some((number, pair)) = search.waiting.pop_front() {
+    while let Some((number, pair)) = search.visited.pop() {
         visited += 1;
         let goes_on =
-            !visited.is_multiple_of(1000) || show(search.origins.len() as u64, search.waiting.len() as u64);
+            !visited.is_multiple_of(1000) || show(search.visited.states(), search.visited.waiting());
         if !goes_on || search.memory() > memory.get() {
             return search.outcome(endless, false, None);
         }
@@ -332,17 +322,12 @@ type Wrong = (u32, usize, usize);
 
 impl Search {
     fn add(&mut self, pair: Pair, origin: Option<(u32, bool)>) -> Option<Wrong> {
-        let number = self.origins.len() as u32;
         let digest = pair.digest();
-        if *self.visited.entry((digest, pair.losses)).or_insert(number) != number {
-            return None;
-        }
-        self.depths.push(origin.map_or(0, |(from, _)| self.depths[from as usize] + 1));
-        self.origins.push(origin);
+        let number = self.visited.add((digest, pair.losses), origin)?;
         if let Err((before, round)) = self.settle(digest, pair.clone()) {
             return Some((number, before, round));
         }
-        self.waiting.push_back((number, pair));
+        self.visited.push(number, pair);
         None
     }
 
@@ -371,37 +356,26 @@ impl Search {
     }
 
     fn memory(&self) -> u64 {
-        let visited = self.origins.len() as u64 + self.good.len() as u64;
-        visited * VISITED_BYTES + self.waiting.len() as u64 * STATE_BYTES
+        let visited = self.visited.states() + self.good.len() as u64;
+        visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
     }
 
     fn outcome(&self, endless: &Endless, complete: bool, wrong: Option<Wrong>) -> Result<Outcome, RateError> {
         let counterexample = match wrong {
             Some((number, before, round)) => Some(Counterexample {
                 what: "the stream does not come to rest, although nothing more is lost".to_owned(),
-                trace: trace(endless, &self.way(number), before, round)?,
+                trace: trace(endless, &self.visited.way(number), before, round)?,
             }),
             None => None,
         };
         Ok(Outcome {
-            states: self.origins.len() as u64,
+            states: self.visited.states(),
             steps: self.steps,
-            depth: self.depths.iter().copied().max().unwrap_or(0),
+            depth: self.visited.depth(),
             calm: self.good.len() as u64,
             complete,
             counterexample,
         })
-    }
-
-    /// The steps to a state: true for those that were losses.
-    fn way(&self, mut number: u32) -> Vec<bool> {
-        let mut way = Vec::new();
-        while let Some(&Some((from, lose))) = self.origins.get(number as usize) {
-            way.push(lose);
-            number = from;
-        }
-        way.reverse();
-        way
     }
 }
 

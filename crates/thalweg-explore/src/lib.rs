@@ -46,10 +46,12 @@ mod sscop;
 mod sstp;
 mod tag;
 mod trail;
+mod visited;
 mod window;
 
 pub use adaptive_ack::AdaptiveAck;
 pub use channel::End;
+pub use digest::Fnv;
 pub use endless::{Endless, search_endless};
 pub use scheme::Scheme;
 pub use schemes::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
@@ -57,6 +59,7 @@ pub use search::{Counterexample, Outcome, search};
 pub use sscop::Sscop;
 pub use sstp::Sstp;
 pub use tag::Tag;
+pub use visited::Visited;
 pub use window::Window;
 
 use thalweg_proto::units::Bytes;

@@ -2,8 +2,9 @@
 
 use super::channel::{End, State, Step};
 use super::trail::trail;
+use super::visited::Visited;
 use super::{Bounds, Scheme};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,25 +41,10 @@ const fn most_calm_steps(bounds: &Bounds) -> usize {
 const STATE_BYTES: u64 = 2_500;
 const VISITED_BYTES: u64 = 100;
 
-/// The state and step from which a state was reached.
-struct Origin {
-    from: u32,
-    step: Step,
-}
-
 /// Visits every state of `scheme` within `bounds`. `show` is called every thousand states with how many there are, and
 /// how many of them wait to be visited; it answers whether to go on.
 pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, u64) -> bool) -> Outcome {
-    let mut search = Search {
-        scheme,
-        bounds,
-        numbers: HashMap::new(),
-        origins: Vec::new(),
-        depths: Vec::new(),
-        good: HashSet::new(),
-        waiting: VecDeque::new(),
-        steps: 0,
-    };
+    let mut search = Search { scheme, bounds, visited: Visited::default(), good: HashSet::new(), steps: 0 };
     let first = match State::first(scheme, bounds, &mut |_| {}) {
         Ok(first) => first,
         Err(what) => return search.outcome(true, Some((what, Vec::new(), None))),
@@ -67,9 +53,9 @@ pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, 
         return search.outcome(true, Some(wrong));
     }
     let mut visited = 0u64;
-    while let Some((number, state)) = search.waiting.pop_front() {
+    while let Some((number, state)) = search.visited.pop() {
         visited += 1;
-        if visited.is_multiple_of(1000) && !show(search.origins.len() as u64, search.waiting.len() as u64) {
+        if visited.is_multiple_of(1000) && !show(search.visited.states(), search.visited.waiting()) {
             return search.outcome(false, None);
         }
         if search.memory() > bounds.memory.get() {
@@ -79,11 +65,11 @@ pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, 
             search.steps += 1;
             let mut next = state.clone();
             if let Err(what) = next.take(scheme, step, &mut |_| {}) {
-                let mut steps = search.way(number);
+                let mut steps = search.visited.way(number);
                 steps.push(step);
                 return search.outcome(true, Some((what, steps, None)));
             }
-            if let Some(wrong) = search.add(next, Some(Origin { from: number, step })) {
+            if let Some(wrong) = search.add(next, Some((number, step))) {
                 return search.outcome(true, Some(wrong));
             }
         }
@@ -97,32 +83,20 @@ type Wrong = (String, Vec<Step>, Option<usize>);
 struct Search<'a, S: Scheme> {
     scheme: &'a S,
     bounds: &'a Bounds,
-    /// States by their digests.
-    numbers: HashMap<u128, u32>,
-    origins: Vec<Option<Origin>>,
-    depths: Vec<u32>,
+    visited: Visited<u128, Step, State<S>>,
     /// States, whatever may still go wrong, from which all ends well if nothing does.
     good: HashSet<u128>,
-    waiting: VecDeque<(u32, State<S>)>,
     steps: u64,
 }
 
 impl<S: Scheme> Search<'_, S> {
     /// A state was reached: checks it and puts it in the line, unless it was seen before.
-    fn add(&mut self, state: State<S>, origin: Option<Origin>) -> Option<Wrong> {
-        let number = self.origins.len() as u32;
-        let digest = state.digest(self.scheme, true);
-        match self.numbers.entry(digest) {
-            std::collections::hash_map::Entry::Occupied(_) => return None,
-            std::collections::hash_map::Entry::Vacant(place) => place.insert(number),
-        };
-        let depth = origin.as_ref().map_or(0, |origin| self.depths[origin.from as usize] + 1);
-        self.origins.push(origin);
-        self.depths.push(depth);
+    fn add(&mut self, state: State<S>, origin: Option<(u32, Step)>) -> Option<Wrong> {
+        let number = self.visited.add(state.digest(self.scheme, true), origin)?;
         if let Err((what, calm)) = self.continuation(&state).and_then(|()| self.repair(&state)) {
-            return Some((what, self.way(number), Some(calm)));
+            return Some((what, self.visited.way(number), Some(calm)));
         }
-        self.waiting.push_back((number, state));
+        self.visited.push(number, state);
         None
     }
 
@@ -197,27 +171,16 @@ impl<S: Scheme> Search<'_, S> {
         }
     }
 
-    /// The steps from the first state to a state.
-    fn way(&self, mut number: u32) -> Vec<Step> {
-        let mut steps = Vec::new();
-        while let Some(origin) = self.origins.get(number as usize).and_then(Option::as_ref) {
-            steps.push(origin.step);
-            number = origin.from;
-        }
-        steps.reverse();
-        steps
-    }
-
     fn memory(&self) -> u64 {
-        let visited = self.origins.len() as u64 + self.good.len() as u64;
-        visited * VISITED_BYTES + self.waiting.len() as u64 * STATE_BYTES
+        let visited = self.visited.states() + self.good.len() as u64;
+        visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
     }
 
     fn outcome(&self, complete: bool, wrong: Option<Wrong>) -> Outcome {
         Outcome {
-            states: self.origins.len() as u64,
+            states: self.visited.states(),
             steps: self.steps,
-            depth: self.depths.iter().copied().max().unwrap_or(0),
+            depth: self.visited.depth(),
             calm: self.good.len() as u64,
             complete,
             counterexample: wrong.map(|(what, steps, calm)| Counterexample {
