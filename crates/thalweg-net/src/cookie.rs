@@ -8,8 +8,10 @@
 
 use crate::identity::Entropy;
 use crate::wire::{COOKIE, ConnectionId};
+use core::hash::{Hash, Hasher};
 use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use thalweg_proto::digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
 /// The time for which a cookie is good: longer than any path's round trip, and short for a thief.
@@ -99,6 +101,12 @@ impl Spent {
         if self.cookies.insert(cookie.to_owned()) {
             self.order.push_back((now, cookie.to_owned()));
         }
+    }
+}
+
+impl Digest for Spent {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.order.iter().for_each(|(spent, cookie)| (now.since(*spent), cookie).hash(into));
     }
 }
 

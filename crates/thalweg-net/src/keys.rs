@@ -7,8 +7,11 @@
 
 use crate::replay::ReplayWindow;
 use crate::wire::{HEADER, TAG, packet_number};
+use core::hash::Hasher;
 use core::ops::Range;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use thalweg_proto::digest::Digest;
+use thalweg_proto::units::Time;
 
 /// Packets under one key: a quarter of what is allowed.
 pub const EPOCH: u64 = 1 << 21;
@@ -218,6 +221,12 @@ impl Opener {
 
     fn is_previous_needed(&self) -> bool {
         self.window.next() < self.epoch * self.epoch_length + crate::replay::WINDOW
+    }
+}
+
+impl Digest for Opener {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.window.digest(now, into);
     }
 }
 

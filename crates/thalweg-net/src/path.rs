@@ -3,7 +3,9 @@
 use crate::identity::Entropy;
 use crate::mtu::Discovery;
 use crate::session::EcnState;
+use core::hash::{Hash, Hasher};
 use std::net::SocketAddr;
+use thalweg_proto::digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
 /// To an address that has not proved to be the peer's at most so many bytes are sent for each that came from it
@@ -76,6 +78,15 @@ enum Ect {
 
 /// So many answers cannot all be to what was sent while ECT was paused.
 const ENOUGH_ANSWERS: u8 = 32;
+
+impl Digest for Path {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.remote.hash(into);
+        self.challenge.map(|asked| (asked.token, asked.tries, asked.due.since(now))).hash(into);
+        // What more may be sent matters only while the path is not proved.
+        self.allowance().hash(into);
+    }
+}
 
 impl Path {
     /// A path whose far end is known to receive.

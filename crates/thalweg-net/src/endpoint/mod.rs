@@ -5,6 +5,7 @@
 //! [cookie](crate::cookie) has come back, and then at most [`Limits::handshakes`] handshakes, with at most
 //! [`Limits::handshakes_per_second`] Diffie-Hellmans' worth of work, shared out by address.
 
+mod digest;
 mod greet;
 mod half_open;
 mod interface;

@@ -8,6 +8,7 @@
 //! peer's address, whether it is still there) and closes the connection.
 
 mod budget;
+mod digest;
 mod growth;
 mod interface;
 mod moving;

@@ -9,6 +9,11 @@ use std::net::SocketAddr;
 use thalweg_proto::units::Time;
 
 impl Session {
+    /// True if the peer has shown that it receives at the address to which packets go at present.
+    pub fn is_proved(&self) -> bool {
+        self.path.is_proved()
+    }
+
     /// The confirm of `size` bytes, with which the session begins, came from an address that may not be the proved one.
     pub fn on_confirm_from(&mut self, now: Time, from: SocketAddr, size: usize, entropy: &mut dyn Entropy) {
         if from != self.path.remote {

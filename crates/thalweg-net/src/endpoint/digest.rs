@@ -1,0 +1,39 @@
+//! Digests of endpoints, for those that explore their states.
+
+use super::{Endpoint, Entry, State};
+use core::hash::{Hash, Hasher};
+use thalweg_proto::digest::Digest;
+use thalweg_proto::units::Time;
+
+/// Connections, handshakes and cookies that were spent. The keys and random bytes of an endpoint are for its explorer to know,
+/// and so are rates, budgets and what flows have to do: two states that differ in nothing else are the same here.
+impl Digest for Endpoint {
+    fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
+        self.spent.digest(now, into);
+        (self.answers.len(), self.events.len(), self.entries.len()).hash(into);
+        for (index, entry) in self.entries.iter().enumerate() {
+            let Some(Entry { generation, state, stranger, .. }) = entry else {
+                0.hash(into);
+                continue;
+            };
+            (1, generation, stranger).hash(into);
+            match state {
+                State::Connecting(connecting) => {
+                    (1, connecting.source, &connecting.cookie, connecting.cookies, connecting.tries)
+                        .hash(into);
+                    (connecting.version, connecting.wrong, connecting.is_narrow).hash(into);
+                    (connecting.due.since(now), connecting.deadline.since(now)).hash(into);
+                }
+                State::HalfOpen(opening) => {
+                    (2, opening.local, opening.hello, opening.deadline.since(now)).hash(into);
+                }
+                State::Open(session) => {
+                    // Of two connections whose peers call them alike resets reach one.
+                    (3, self.remote_ids.get(&session.agreed().remote) == Some(&index)).hash(into);
+                    session.digest(now, into);
+                }
+                State::Gone => 4.hash(into),
+            }
+        }
+    }
+}
