@@ -89,7 +89,7 @@ impl Arguments {
             Command::Run(run) => run.options.quiet,
             Command::Compare(compare) => compare.options.quiet,
             Command::Rerun(rerun) => rerun.quiet,
-            Command::Explore(explore) => explore.quiet,
+            Command::Explore(explore) => explore.is_quiet(),
             Command::Paper(paper) => paper.quiet,
             Command::Report(report) => report.quiet,
             Command::Bench(Bench::Server(server)) => server.quiet,

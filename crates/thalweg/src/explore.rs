@@ -1,9 +1,10 @@
 //! `thalweg explore`.
 
+use crate::adversary::{AdversaryArguments, adversary};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
 use crate::values::bytes;
-use clap::Args;
+use clap::{Args, Subcommand};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -17,10 +18,13 @@ use thalweg_scenario::nearest;
 
 /// `thalweg explore`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct ExploreArguments {
+    #[command(subcommand)]
+    pub other: Option<Other>,
     /// The protocol (`thalweg list protocols`)
-    #[arg(value_name = "PROTOCOL")]
-    pub protocol: String,
+    #[arg(value_name = "PROTOCOL", required = true)]
+    pub protocol: Option<String>,
     /// The window in packets, of sstp in segments of two packets [default: 3; with --slow-reader 2, with --endless 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub window: Option<u16>,
@@ -59,6 +63,27 @@ pub struct ExploreArguments {
     pub quiet: bool,
 }
 
+/// What else can be explored.
+#[derive(Debug, Subcommand)]
+pub enum Other {
+    /// Visit every state that an attacker can bring connections to
+    Adversary(AdversaryArguments),
+}
+
+impl ExploreArguments {
+    /// True if nothing but results and errors is wanted.
+    pub fn is_quiet(&self) -> bool {
+        match &self.other {
+            None => self.quiet,
+            Some(Other::Adversary(arguments)) => arguments.quiet,
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.protocol.as_deref().unwrap_or_default()
+    }
+}
+
 /// The task that is explored.
 enum Task {
     /// A few packets and all that can happen to them.
@@ -69,42 +94,63 @@ enum Task {
 
 /// Visits every state and tells what is wrong in any.
 pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
-    let name = arguments.protocol.as_str();
+    if let Some(Other::Adversary(arguments)) = &arguments.other {
+        return adversary(arguments, console);
+    }
+    let name = arguments.name();
     let task = task(arguments)?;
     let stop = interruptible()?;
-    let target = if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(None, target);
-    let show = |states, waiting| {
-        bar.set_message(format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting)));
-        bar.tick();
-        !stop.load(Ordering::Relaxed)
-    };
-    let outcome = match &task {
-        Task::Packets(bounds) => search(name, bounds, show),
-        Task::Stream(endless) => search_endless(endless, arguments.memory, show).ok(),
-    };
-    bar.finish_and_clear();
+    let outcome = watched(console, |tell| {
+        let show = |states, waiting| {
+            tell(states, waiting);
+            !stop.load(Ordering::Relaxed)
+        };
+        match &task {
+            Task::Packets(bounds) => search(name, bounds, show),
+            Task::Stream(endless) => search_endless(endless, arguments.memory, show).ok(),
+        }
+    });
     let outcome = outcome.ok_or_else(|| Error::Usage(unknown(name)))?;
     if arguments.json {
         console.print(&format!("{:#}\n", document(arguments, &task, &outcome)))?;
     } else {
-        console.print(&text(name, &task, &outcome))?;
+        console.print(&text(&format!("{name}: {}", task.header()), task.promise(), &outcome))?;
     }
+    let deeper = (arguments.memory, "allow less to go wrong");
+    report(name, &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
+}
+
+/// Searches, and shows how far it is.
+pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T) -> T {
+    let target = if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    let result = search(&mut |states, waiting| {
+        bar.set_message(format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting)));
+        bar.tick();
+    });
+    bar.finish_and_clear();
+    result
+}
+
+/// An error, in words, unless all states were visited and nothing was wrong.
+pub fn report(
+    name: &str,
+    outcome: &Outcome,
+    is_interrupted: bool,
+    (memory, advice): (Bytes, &str),
+) -> Result<(), String> {
     match &outcome.counterexample {
-        Some(found) => Err(Error::Failed(format!("{name}: {}", found.what))),
+        Some(found) => Err(format!("{name}: {}", found.what)),
         None if outcome.complete => Ok(()),
-        None if stop.load(Ordering::Relaxed) => {
-            Err(Error::Failed("interrupted: not all states were visited".to_owned()))
-        }
-        None => Err(Error::Failed(format!(
-            "not all states were visited: they take more than {}; allow less to go wrong, or more --memory",
-            arguments.memory
-        ))),
+        None if is_interrupted => Err("interrupted: not all states were visited".to_owned()),
+        None => Err(format!(
+            "not all states were visited: they take more than {memory}; {advice}, or more --memory"
+        )),
     }
 }
 
 fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
-    let name = arguments.protocol.as_str();
+    let name = arguments.name();
     if !SCHEMES.iter().any(|(known, _)| *known == name) {
         return Err(Error::Usage(unknown(name)));
     }
@@ -211,8 +257,9 @@ impl Task {
     }
 }
 
-fn text(name: &str, task: &Task, outcome: &Outcome) -> String {
-    let mut text = format!("{name}: {}\n\n", task.header());
+/// The outcome of a search in words.
+pub fn text(header: &str, promise: &str, outcome: &Outcome) -> String {
+    let mut text = format!("{header}\n\n");
     let rows = [
         ("States", outcome.states),
         ("Steps between them", outcome.steps),
@@ -225,7 +272,7 @@ fn text(name: &str, task: &Task, outcome: &Outcome) -> String {
     }
     text.push('\n');
     match &outcome.counterexample {
-        None if outcome.complete => text.push_str(task.promise()),
+        None if outcome.complete => text.push_str(promise),
         None => text.push_str("Nothing is wrong in the states visited, but these are not all.\n"),
         Some(found) => {
             let _ = writeln!(text, "Wrong: {}.\n", found.what);
@@ -241,7 +288,7 @@ fn document(arguments: &ExploreArguments, task: &Task, outcome: &Outcome) -> Val
     let mut bounds = task.document();
     bounds["memory_bytes"] = arguments.memory.get().into();
     json!({
-        "protocol": arguments.protocol,
+        "protocol": arguments.name(),
         "endless": arguments.endless,
         "bounds": bounds,
         "complete": outcome.complete,

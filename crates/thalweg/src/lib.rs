@@ -14,6 +14,7 @@
 //! }
 //! ```
 
+mod adversary;
 mod advice;
 mod arguments;
 mod bench;

@@ -347,6 +347,25 @@ fn exploration_ends_well_or_with_a_trace() {
 }
 
 #[test]
+fn the_search_over_adversaries_ends_well_or_with_a_trace() {
+    let place = place("adversary");
+    let small = ["explore", "adversary", "--forgeries", "0", "--quiet"];
+    let text = prints(&place, &[&small[..], &["--depth", "6"]].concat());
+    assert!(text.contains("the client gets in once the attacker stops"), "{text}");
+    let output = thalweg(&place, &[&small[..], &["--fault", "cookie-again", "--json"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&document["fault"], &document["complete"]), (&"cookie-again".into(), &true.into()));
+    assert_eq!(document["counterexample"]["what"], "a cookie let in a second handshake");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("adversary: a cookie let in a second handshake"), "{error}");
+    let output = thalweg(&place, &[&small[..], &["--memory", "1 kB"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("allow the attacker less"), "{error}");
+}
+
+#[test]
 fn lists_and_help_are_complete() {
     let place = place("list");
     for (what, expected) in [

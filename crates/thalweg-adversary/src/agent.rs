@@ -1,0 +1,184 @@
+//! Those who take part: real endpoints, with an application that says one thing on each connection.
+
+use crate::knowledge::Known;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use thalweg_net::batch::Batch;
+use thalweg_net::endpoint::{Arrival, Connect, Endpoint, EndpointConfig, EndpointEvent, Handle};
+use thalweg_net::identity::{Entropy, PublicKey};
+use thalweg_net::session::{Closed, Next, Side};
+use thalweg_net::wire::ConnectionId;
+use thalweg_proto::Ecn;
+use thalweg_proto::payload::Slice;
+use thalweg_proto::units::Time;
+
+/// Bytes that look random and are the same in every run; the next eight can be chosen, by who chooses his own.
+#[derive(Clone)]
+struct Draws(Arc<Mutex<(String, u64, Option<ConnectionId>)>>);
+
+impl Entropy for Draws {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        let Ok(mut state) = self.0.lock() else { return };
+        if let Some(id) = state.2.take_if(|id| id.0.len() == bytes.len()) {
+            return bytes.copy_from_slice(&id.0);
+        }
+        state.1 += 1;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(state.0.as_bytes()).update(&state.1.to_le_bytes());
+        hasher.finalize_xof().fill(bytes);
+    }
+}
+
+/// A connection as its end knows it, and what became of it.
+#[derive(Clone, Debug)]
+pub struct Talk {
+    pub handle: Handle,
+    pub side: Side,
+    pub peer: PublicKey,
+    pub local: ConnectionId,
+    pub remote: ConnectionId,
+    pub binding: [u8; 32],
+    /// The service and scheme that both ends settled.
+    pub terms: String,
+    /// The agent that the handshake was done with: whose resets count.
+    pub with: Option<usize>,
+    /// The application of this end has closed it.
+    pub is_left: bool,
+    pub closed: Option<Closed>,
+    /// The end has forgotten it in a restart.
+    pub is_forgotten: bool,
+    /// The one datagram that its application sends.
+    pub said: Vec<u8>,
+    pub heard: Vec<Vec<u8>>,
+}
+
+impl Talk {
+    pub fn is_open(&self) -> bool {
+        !self.is_left && !self.is_forgotten && self.closed.is_none()
+    }
+}
+
+/// Somebody with a socket.
+pub struct Agent {
+    pub name: &'static str,
+    pub is_honest: bool,
+    pub config: EndpointConfig,
+    pub address: SocketAddr,
+    pub endpoint: Endpoint,
+    draws: Draws,
+    /// The time at which its endpoint wants to be asked again.
+    pub due: Time,
+    pub talks: Vec<Talk>,
+    /// Bytes in and out by address, and the addresses that have proved to receive.
+    pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
+    pub proved: BTreeSet<SocketAddr>,
+    /// Resets and responses that it sent.
+    pub resets: BTreeSet<Vec<u8>>,
+    pub responses: BTreeSet<Vec<u8>>,
+    /// The hello that each of its cookies answered: from where, of which id, with which first message.
+    pub issued: BTreeMap<Vec<u8>, (SocketAddr, ConnectionId, Vec<u8>)>,
+    /// The cookies that have made a handshake.
+    pub made: BTreeSet<Vec<u8>>,
+}
+
+impl Agent {
+    pub fn new(
+        now: Time,
+        name: &'static str,
+        is_honest: bool,
+        address: SocketAddr,
+        config: EndpointConfig,
+    ) -> Self {
+        let draws = Draws(Arc::new(Mutex::new((name.to_owned(), 0, None))));
+        Self {
+            name,
+            is_honest,
+            endpoint: Endpoint::new(now, config.clone(), Box::new(draws.clone())),
+            config,
+            address,
+            draws,
+            due: Time::MAX,
+            talks: Vec::new(),
+            traffic: BTreeMap::new(),
+            proved: BTreeSet::new(),
+            resets: BTreeSet::new(),
+            responses: BTreeSet::new(),
+            issued: BTreeMap::new(),
+            made: BTreeSet::new(),
+        }
+    }
+
+    /// All that it knew of connections is gone.
+    pub fn restart(&mut self, now: Time) {
+        self.endpoint = Endpoint::new(now, self.config.clone(), Box::new(self.draws.clone()));
+        self.due = Time::MAX;
+        self.talks.iter_mut().for_each(|talk| talk.is_forgotten = true);
+    }
+
+    /// Asks for a connection, by an id of its choice if that is given.
+    pub fn connect(&mut self, now: Time, connect: Connect, id: Option<ConnectionId>) -> Handle {
+        if let Ok(mut state) = self.draws.0.lock() {
+            state.2 = id;
+        }
+        self.endpoint.connect(now, connect)
+    }
+
+    /// The number of times that it has drawn random bytes, which decides what it draws next.
+    pub fn drawn(&self) -> u64 {
+        self.draws.0.lock().map_or(0, |state| state.1)
+    }
+
+    pub fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let bytes = datagram.to_vec();
+        let arrival = Arrival { from, ecn: Ecn::NotEct };
+        self.endpoint.receive(now, arrival, bytes.len().max(1), bytes, Slice::new);
+    }
+
+    /// Asks the endpoint: what it sends now, and the events since.
+    pub fn poll(&mut self, now: Time, number: usize) -> (Vec<Known>, Vec<(Handle, EndpointEvent)>) {
+        let (mut batch, mut sent, mut events) = (Batch::new(), Vec::new(), Vec::new());
+        loop {
+            batch.clear();
+            let next = self.endpoint.poll(now, &mut batch);
+            sent.extend(batch.datagrams().map(|(run, bytes)| Known {
+                by: number,
+                from: self.address,
+                to: run.destination,
+                bytes: bytes.to_vec(),
+            }));
+            events.extend(core::iter::from_fn(|| self.endpoint.event()));
+            if let Next::At(at) = next {
+                self.due = at;
+                if batch.is_empty() {
+                    return (sent, events);
+                }
+            }
+        }
+    }
+
+    /// A connection is there: the application says its one thing.
+    pub fn greet(&mut self, handle: Handle, with: Option<usize>) {
+        let Some(session) = self.endpoint.session(handle) else { return };
+        let agreed = session.agreed().clone();
+        let side = if agreed.side == Side::Client { "client" } else { "server" };
+        let said = [side.as_bytes(), &agreed.binding[..8]].concat();
+        session.send_datagram(Slice::new(said.as_slice()));
+        self.endpoint.touch(handle);
+        self.talks.push(Talk {
+            handle,
+            side: agreed.side,
+            peer: agreed.peer,
+            local: agreed.local,
+            remote: agreed.remote,
+            binding: agreed.binding,
+            terms: format!("{} by {}", agreed.service, agreed.scheme),
+            with,
+            is_left: false,
+            closed: None,
+            is_forgotten: false,
+            said,
+            heard: Vec::new(),
+        });
+    }
+}

@@ -1,0 +1,132 @@
+//! The attacker's knowledge: every datagram that anybody sent, and the pieces that he can cut out of them.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use thalweg_net::wire::{ConnectionId, HEADER, Packet, TOKEN};
+
+/// A datagram that somebody sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The number of the agent that sent it.
+    pub by: usize,
+    pub from: SocketAddr,
+    pub to: SocketAddr,
+    pub bytes: Vec<u8>,
+}
+
+/// All that the attacker has seen, in the order in which he saw it first. Pieces are named by their place.
+#[derive(Debug, Default)]
+pub struct Knowledge {
+    pub datagrams: Vec<Known>,
+    pub ids: Vec<ConnectionId>,
+    pub cookies: Vec<Vec<u8>>,
+    /// First messages of handshakes.
+    pub firsts: Vec<Vec<u8>>,
+    /// Second and third messages.
+    pub responses: Vec<Vec<u8>>,
+    pub confirms: Vec<Vec<u8>>,
+    pub tokens: Vec<[u8; TOKEN]>,
+    /// Sealed parts of packets with their numbers, each with its packet's id.
+    pub bodies: Vec<(ConnectionId, Vec<u8>)>,
+    /// The sum of the hashes of all datagrams: it does not depend on their order.
+    hash: u128,
+}
+
+impl Knowledge {
+    /// The knowledge with which he begins: a first message of his own, which is any point of the curve.
+    pub fn new() -> Self {
+        let mut base = [0; 32];
+        base[0] = 9;
+        Self { firsts: vec![base.to_vec()], ..Self::default() }
+    }
+
+    /// He sees a datagram. True if it is new to him.
+    pub fn see(&mut self, known: Known) -> bool {
+        if self.datagrams.contains(&known) {
+            return false;
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(format!("{} {}", known.from, known.to).as_bytes()).update(&known.bytes);
+        let hash = hasher.finalize();
+        self.hash =
+            self.hash.wrapping_add(u128::from_le_bytes(*hash.as_bytes().first_chunk().unwrap_or(&[0; 16])));
+        match Packet::read(&known.bytes) {
+            Some(Packet::Hello { source, message, .. }) => {
+                add(&mut self.ids, source);
+                add(&mut self.firsts, message.to_vec());
+            }
+            Some(Packet::Cookie { cookie, .. }) => add(&mut self.cookies, cookie.to_vec()),
+            Some(Packet::Response { message, .. }) => add(&mut self.responses, message.to_vec()),
+            Some(Packet::Confirm { destination, message }) => {
+                add(&mut self.ids, destination);
+                add(&mut self.confirms, message.to_vec());
+            }
+            Some(Packet::Reset { token, .. }) => add(&mut self.tokens, *token),
+            Some(Packet::Protected { destination }) => {
+                add(&mut self.ids, destination);
+                add(&mut self.bodies, (destination, known.bytes[9..].to_vec()));
+            }
+            Some(Packet::Version { .. } | Packet::OtherHello { .. }) | None => {}
+        }
+        self.datagrams.push(known);
+        true
+    }
+
+    /// The same for the same knowledge.
+    pub const fn hash(&self) -> u128 {
+        self.hash
+    }
+
+    /// The name of an id in trails.
+    pub fn name(&self, id: ConnectionId) -> String {
+        let place = self.ids.iter().position(|known| *known == id);
+        place.map_or_else(|| "an id that nobody has shown".to_owned(), |place| format!("id {}", place + 1))
+    }
+
+    /// A datagram in words.
+    pub fn say(&self, datagram: &[u8]) -> String {
+        match Packet::read(datagram) {
+            Some(Packet::Hello { source, cookie, message }) => {
+                let mut text = format!("hello of {}", self.name(source));
+                let first = self.firsts.iter().position(|known| known == message);
+                // Writing to a string cannot fail.
+                let _ = write!(text, " with first message {}", first.map_or(0, |place| place + 1));
+                if let Some(place) = self.cookies.iter().position(|known| known == cookie) {
+                    let _ = write!(text, " and cookie {}", place + 1);
+                }
+                text
+            }
+            Some(Packet::Cookie { destination, cookie }) => {
+                let place = self.cookies.iter().position(|known| known == cookie);
+                format!("cookie {} for {}", place.map_or(0, |place| place + 1), self.name(destination))
+            }
+            Some(Packet::Response { destination, .. }) => format!("response to {}", self.name(destination)),
+            Some(Packet::Confirm { destination, .. }) => format!("confirm to {}", self.name(destination)),
+            Some(Packet::Reset { destination, token }) => {
+                let place = self.tokens.iter().position(|known| known == token);
+                format!(
+                    "reset of {} with token {}",
+                    self.name(destination),
+                    place.map_or(0, |place| place + 1)
+                )
+            }
+            Some(Packet::Version { destination, .. }) => {
+                format!("another version for {}", self.name(destination))
+            }
+            Some(Packet::OtherHello { source }) => {
+                format!("hello of another version of {}", self.name(source))
+            }
+            Some(Packet::Protected { destination }) => {
+                let number = datagram.get(9..HEADER).map_or(0, |bytes| bytes[bytes.len() - 1]);
+                format!("packet {number} to {}", self.name(destination))
+            }
+            None => "nonsense".to_owned(),
+        }
+    }
+}
+
+fn add<T: PartialEq>(to: &mut Vec<T>, piece: T) {
+    if !to.contains(&piece) {
+        to.push(piece);
+    }
+}

@@ -1,0 +1,230 @@
+//! The rules that must hold in every state.
+
+use crate::agent::Talk;
+use crate::world::World;
+use std::net::SocketAddr;
+use thalweg_net::identity::PublicKey;
+use thalweg_net::session::{Closed, Side};
+
+impl World {
+    /// RFC 9000, section 8: three bytes for one to an address that has not proved to receive.
+    pub fn check_traffic(&mut self, agent: usize) -> Result<(), String> {
+        let agent = &mut self.agents[agent];
+        if !agent.is_honest || agent.config.listen.is_none() {
+            return Ok(());
+        }
+        let handles: Vec<_> =
+            agent.talks.iter().filter(|talk| talk.is_open()).map(|talk| talk.handle).collect();
+        for handle in handles {
+            if let Some(session) = agent.endpoint.session(handle)
+                && session.is_proved()
+            {
+                agent.proved.insert(session.remote());
+            }
+        }
+        let beyond =
+            agent.traffic.iter().find(|(to, (came, went))| *went > 3 * came && !agent.proved.contains(to));
+        beyond.map_or(Ok(()), |(to, (came, went))| {
+            Err(format!(
+                "the {} sent {went} bytes to {to}, from where {came} came and nothing proved",
+                agent.name
+            ))
+        })
+    }
+
+    /// The end of a connection on that side.
+    pub fn find(&self, binding: [u8; 32], side: Side) -> Option<(usize, &Talk)> {
+        self.agents.iter().enumerate().find_map(|(number, agent)| {
+            let talk = agent.talks.iter().find(|talk| talk.binding == binding && talk.side == side)?;
+            Some((number, talk))
+        })
+    }
+
+    pub fn key_of(&self, agent: usize) -> PublicKey {
+        self.agents[agent].config.identity.public()
+    }
+
+    /// The connection that was made last at an agent is with whom it believes, on the terms that the other end knows, and
+    /// there is none like it.
+    pub fn check_agreement(&self, agent: usize) -> Result<(), String> {
+        let Some(talk) = self.agents[agent].talks.last().filter(|_| self.agents[agent].is_honest) else {
+            return Ok(());
+        };
+        let name = self.agents[agent].name;
+        let alike = self.agents.iter().flat_map(|agent| &agent.talks);
+        if alike.filter(|other| other.binding == talk.binding && other.side == talk.side).count() > 1 {
+            return Err(format!("two connections of the {name} came of one handshake"));
+        }
+        let Some(with) = talk.with else {
+            return Err(format!("the {name} has a connection in which nobody took part"));
+        };
+        if self.key_of(with) != talk.peer {
+            return Err(format!("the {name} has a connection with a key that did not take part"));
+        }
+        let Some((_, other)) = self.find(talk.binding, opposite(talk.side)) else {
+            // The server has a connection only when the client has one.
+            return if talk.side == Side::Client {
+                Ok(())
+            } else {
+                Err(format!("the {name} has a client that has no connection"))
+            };
+        };
+        let agree = (other.local, other.remote, other.peer) == (talk.remote, talk.local, self.key_of(agent))
+            && other.terms == talk.terms;
+        agree.then_some(()).ok_or_else(|| format!("the {name} and its peer do not agree on their connection"))
+    }
+
+    /// Only the peers end a connection, and by a reset only the very socket that had it and has it no more.
+    pub fn check_end(
+        &self,
+        talk: &Talk,
+        why: &Closed,
+        came: Option<(SocketAddr, &[u8])>,
+    ) -> Result<(), String> {
+        let other = self.find(talk.binding, opposite(talk.side)).map(|(_, other)| other);
+        match why {
+            Closed::Here => talk
+                .is_left
+                .then_some(())
+                .ok_or_else(|| "an end closed what its application did not".to_owned()),
+            Closed::Peer { .. } => {
+                let is_true = other.is_some_and(|other| other.is_left);
+                is_true
+                    .then_some(())
+                    .ok_or_else(|| "a connection was closed in the name of a peer that did not".to_owned())
+            }
+            Closed::Reset => {
+                let reset = came.map_or(&[][..], |(_, came)| came);
+                let is_owners = talk.with.is_some_and(|owner| self.agents[owner].resets.contains(reset));
+                if !is_owners {
+                    return Err(
+                        "a connection was ended by a reset that its peer's socket did not send".to_owned()
+                    );
+                }
+                let is_gone = other.is_none_or(|other| !other.is_open());
+                is_gone
+                    .then_some(())
+                    .ok_or_else(|| "a connection that its peer still has was reset".to_owned())
+            }
+            Closed::Silent => Ok(()),
+            Closed::Narrow | Closed::Protocol | Closed::Failed(_) => {
+                Err(format!("a connection failed: {why:?}"))
+            }
+        }
+    }
+}
+
+pub const fn opposite(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that each rule is looked at: a world in which it is broken by hand is found to be wrong.
+    use super::*;
+    use crate::steps::Step;
+    use crate::world::{CLIENT, SERVER, key};
+    use crate::{Bounds, Fault};
+    use thalweg_net::endpoint::EndpointEvent;
+    use thalweg_net::session::SessionEvent;
+    use thalweg_net::wire::ConnectionId;
+
+    /// A client that is connected, and has said and heard its thing.
+    fn connected() -> World {
+        let mut world = World::new(&Bounds::default(), Fault::None, false);
+        world.take(Step::Connect).unwrap();
+        while !world.is_settled() || world.agents[CLIENT].talks[0].heard.is_empty() {
+            let datagrams = 0..world.known.datagrams.len();
+            let new = datagrams.rev().map(|number| (number, world.known.datagrams[number].clone()));
+            for (number, datagram) in new.collect::<Vec<_>>() {
+                let to = if datagram.to == world.agents[CLIENT].address { CLIENT } else { SERVER };
+                world.take(Step::Deliver(number, to)).unwrap();
+            }
+        }
+        world
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_a_connection() {
+        let world = connected();
+        assert_eq!((world.check_agreement(CLIENT), world.check_agreement(SERVER)), (Ok(()), Ok(())));
+        assert!(world.agents[..=SERVER].iter().all(|agent| agent.talks[0].heard.len() == 1));
+    }
+
+    #[test]
+    fn ends_that_do_not_agree_are_noticed() {
+        let changes: [fn(&mut Talk); 6] = [
+            |talk| talk.peer = key(3).public(),
+            |talk| talk.binding = [0; 32],
+            |talk| talk.local = ConnectionId([0; 8]),
+            |talk| talk.remote = ConnectionId([0; 8]),
+            |talk| talk.terms = "other by cubic".to_owned(),
+            |talk| talk.with = None,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let mut world = connected();
+            change(&mut world.agents[SERVER].talks[0]);
+            assert!(world.check_agreement(SERVER).is_err(), "{number}");
+        }
+        let mut world = connected();
+        let twin = world.agents[CLIENT].talks[0].clone();
+        world.agents[CLIENT].talks.push(twin);
+        assert!(world.check_agreement(CLIENT).unwrap_err().contains("one handshake"));
+    }
+
+    #[test]
+    fn ends_that_nobody_asked_for_are_noticed() {
+        let world = connected();
+        let talk = &world.agents[CLIENT].talks[0];
+        let peer = Closed::Peer { code: 0, reason: String::new() };
+        for why in [Closed::Here, peer.clone(), Closed::Reset, Closed::Protocol] {
+            assert!(world.check_end(talk, &why, None).is_err(), "{why:?}");
+        }
+        // One that the server's socket sent while it had the connection, and one after it had forgotten it.
+        let mut world = world;
+        let reset = b"a reset".to_vec();
+        world.agents[SERVER].resets.insert(reset.clone());
+        let came = Some((world.agents[SERVER].address, &reset[..]));
+        let talk = world.agents[CLIENT].talks[0].clone();
+        assert!(world.check_end(&talk, &Closed::Reset, came).unwrap_err().contains("still has"));
+        world.agents[SERVER].talks[0].is_forgotten = true;
+        assert_eq!(world.check_end(&talk, &Closed::Reset, came), Ok(()));
+        world.agents[SERVER].talks[0].is_left = true;
+        assert_eq!(world.check_end(&talk, &peer, None), Ok(()));
+    }
+
+    #[test]
+    fn what_is_heard_twice_or_was_never_said_is_noticed() {
+        let hear = |world: &mut World, said: &[u8]| {
+            let handle = world.agents[CLIENT].talks[0].handle;
+            let data = thalweg_proto::payload::Slice::new(said);
+            world.on_event(CLIENT, handle, EndpointEvent::Session(SessionEvent::Datagram(data)), None)
+        };
+        let mut world = connected();
+        let said = world.agents[SERVER].talks[0].said.clone();
+        assert!(hear(&mut world, &said).unwrap_err().contains("twice"));
+        assert!(hear(&mut world, b"never said").unwrap_err().contains("never said"));
+    }
+
+    #[test]
+    fn more_than_three_bytes_for_one_are_noticed() {
+        let mut world = connected();
+        let stranger = SocketAddr::from(([192, 0, 2, 9], 9));
+        world.agents[SERVER].traffic.insert(stranger, (100, 300));
+        assert_eq!(world.check_traffic(SERVER), Ok(()));
+        world.agents[SERVER].traffic.insert(stranger, (100, 301));
+        assert!(world.check_traffic(SERVER).unwrap_err().contains("301 bytes"));
+    }
+
+    #[test]
+    fn a_client_that_cannot_get_in_is_noticed() {
+        let mut world = World::new(&Bounds::default(), Fault::None, false);
+        assert_eq!(world.calm(), Ok(()));
+        let mut world = World::new(&Bounds::default(), Fault::None, false);
+        world.agents[SERVER].endpoint.stop_listening();
+        assert!(world.calm().unwrap_err().contains("gives up"));
+    }
+}

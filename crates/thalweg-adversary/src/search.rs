@@ -1,0 +1,153 @@
+//! The search through all that the attacker can bring about.
+
+use crate::steps::Step;
+use crate::world::{Left, World};
+use crate::{Bounds, Fault};
+use thalweg_explore::{Counterexample, Outcome, Visited};
+
+/// The memory that a state takes: the way to it is kept, and not the state.
+const STATE_BYTES: u64 = 200;
+
+/// Datagrams that came to nothing, after which a state is come to anew: they may have used up rates that are in no digest.
+const MOST_IN_VAIN: u32 = 64;
+
+/// Visits every state that an attacker can bring about within `bounds`, where the rules are today's or have a fault. `show` is
+/// called every hundred states with how many there are, and how many of them wait to be visited; it answers whether to go on.
+pub fn search(bounds: &Bounds, fault: Fault, mut show: impl FnMut(u64, u64) -> bool) -> Outcome {
+    let mut visited: Visited<(u128, Left), Step, ()> = Visited::default();
+    let (mut steps, mut calm) = (0, 0);
+    let outcome = |visited: &Visited<_, _, _>, steps, calm, complete, counterexample| Outcome {
+        states: visited.states(),
+        steps,
+        depth: visited.depth(),
+        calm,
+        complete,
+        counterexample,
+    };
+    let first = World::new(bounds, fault, false);
+    if let Some(number) = visited.add((first.digest(), first.left), None) {
+        visited.push(number, ());
+    }
+    let mut popped = 0u64;
+    while let Some((number, ())) = visited.pop() {
+        popped += 1;
+        let goes_on = !popped.is_multiple_of(100) || show(visited.states(), visited.waiting());
+        if !goes_on || visited.states() * STATE_BYTES > bounds.memory.get() {
+            return outcome(&visited, steps, calm, false, None);
+        }
+        if visited.depth_of(number) >= bounds.depth {
+            continue;
+        }
+        let way = visited.way(number);
+        let mut world = World::after(bounds, fault, &way);
+        let (base, left) = (world.digest(), world.left);
+        let mut in_vain = 0;
+        for step in world.steps() {
+            if in_vain >= MOST_IN_VAIN {
+                world = World::after(bounds, fault, &way);
+                in_vain = 0;
+            }
+            steps += 1;
+            let wrong = |what, is_calm| {
+                let trace = trail(bounds, fault, &[&way[..], &[step]].concat(), is_calm);
+                Some(Counterexample { what, trace })
+            };
+            if let Err(what) = world.take(step) {
+                return outcome(&visited, steps, calm, true, wrong(what, false));
+            }
+            let digest = world.digest();
+            if digest == base {
+                world.left = left;
+                in_vain += 1;
+                continue;
+            }
+            // It is another state now, from which nothing leads back.
+            in_vain = MOST_IN_VAIN;
+            if let Some(next) = visited.add((digest, world.left), Some((number, step))) {
+                visited.push(next, ());
+                calm += 1;
+                if let Err(what) = world.calm() {
+                    return outcome(&visited, steps, calm, true, wrong(what, true));
+                }
+            }
+        }
+    }
+    outcome(&visited, steps, calm, true, None)
+}
+
+impl World {
+    /// The world after these steps, which break no rule.
+    fn after(bounds: &Bounds, fault: Fault, way: &[Step]) -> Self {
+        let mut world = Self::new(bounds, fault, false);
+        for &step in way {
+            // What is wrong after a step was found when it was taken first.
+            let _ = world.take(step);
+        }
+        world
+    }
+}
+
+/// Takes the steps again, and writes down what happens.
+fn trail(bounds: &Bounds, fault: Fault, way: &[Step], is_calm: bool) -> Vec<String> {
+    let mut world = World::new(bounds, fault, true);
+    let mut result = way.iter().try_for_each(|&step| world.take(step));
+    if is_calm && result.is_ok() {
+        result = world.calm();
+    }
+    let mut lines: Vec<_> =
+        world.log.unwrap_or_default().iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
+    if result.is_ok() {
+        lines.push(
+            "and this comes about only after others of the attacker's datagrams were refused".to_owned(),
+        );
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeSet, HashMap};
+
+    /// The digests that one step leads to.
+    fn after_a_step(bounds: &Bounds, way: &[Step]) -> BTreeSet<(u128, String)> {
+        let steps = World::after(bounds, Fault::None, way).steps();
+        let lead = |step| {
+            let mut world = World::after(bounds, Fault::None, way);
+            let result = world.take(step);
+            (world.digest(), format!("{:?} {result:?}", world.left))
+        };
+        steps.into_iter().map(lead).collect()
+    }
+
+    /// Nothing matters that a digest leaves out: ways to states with the same digest lead on to the same.
+    #[test]
+    fn states_with_the_same_digest_do_the_same() {
+        let bounds = Bounds { forgeries: 1, restarts: 1, closes: 1, ..Bounds::default() };
+        let mut states: HashMap<(u128, Left), Vec<Step>> = HashMap::new();
+        let mut line = vec![Vec::new()];
+        let mut compared = 0;
+        for depth in 0..5 {
+            for way in core::mem::take(&mut line) {
+                let world = World::after(&bounds, Fault::None, &way);
+                for (number, step) in world.steps().into_iter().enumerate() {
+                    let way = [&way[..], &[step]].concat();
+                    let next = World::after(&bounds, Fault::None, &way);
+                    let key = (next.digest(), next.left);
+                    let Some(first) = states.get(&key) else {
+                        states.insert(key, way.clone());
+                        line.push(way);
+                        continue;
+                    };
+                    // Each costs a few hundred handshakes.
+                    let is_another = !first.starts_with(&way[..way.len() - 1]);
+                    if depth > 1 && is_another && number % 3 == 0 && compared < 40 {
+                        compared += 1;
+                        assert_eq!(after_a_step(&bounds, first), after_a_step(&bounds, &way));
+                    }
+                }
+            }
+        }
+        assert_eq!(compared, 40);
+    }
+}

@@ -1,0 +1,280 @@
+//! The attacker's choices, and the few of others.
+
+use crate::knowledge::Knowledge;
+use crate::world::{ATTACKER, CLIENT, Left, OTHER, SERVER, World};
+use std::net::SocketAddr;
+use thalweg_net::wire::{
+    COOKIE, ConnectionId, Packet, write_confirm, write_cookie, write_hello, write_reset, write_response,
+    write_version,
+};
+
+/// A thing that can happen. Datagrams and pieces are numbers among what the attacker knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The client asks for one more connection.
+    Connect,
+    /// The attacker does, as himself, by a name of his choice.
+    Intrude(Option<usize>),
+    /// A datagram arrives at an agent that has the address that it was sent to, for the first time or again.
+    Deliver(usize, usize),
+    /// A datagram arrives at any agent, seemingly from this address.
+    Misdirect(usize, Place, usize),
+    /// A datagram made of pieces arrives.
+    Forge(Forgery, Place, usize),
+    /// Time moves on to what is due next.
+    Expire,
+    /// The server is started anew.
+    Restart,
+    /// The client closes this connection.
+    Close(usize),
+}
+
+/// An address from which datagrams can seem to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Client,
+    Server,
+    Attacker,
+}
+
+/// A datagram put together of pieces of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// Without a cookie, and then with the one that answers it.
+    Hello {
+        id: usize,
+        first: usize,
+    },
+    /// With a cookie that answered something.
+    HelloWith {
+        id: usize,
+        cookie: usize,
+        first: usize,
+    },
+    Cookie {
+        id: usize,
+        cookie: usize,
+    },
+    Version {
+        id: usize,
+    },
+    Response {
+        id: usize,
+        message: usize,
+    },
+    Confirm {
+        id: usize,
+        message: usize,
+    },
+    Reset {
+        id: usize,
+        token: usize,
+    },
+    /// The sealed part of a packet under another id.
+    Packet {
+        id: usize,
+        body: usize,
+    },
+}
+
+impl World {
+    fn address(&self, place: Place) -> SocketAddr {
+        match place {
+            Place::Client => self.agents[CLIENT].address,
+            Place::Server => self.agents[SERVER].address,
+            Place::Attacker => ATTACKER.into(),
+        }
+    }
+
+    /// All that can happen now.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if self.left.connections > 0 {
+            steps.push(Step::Connect);
+        }
+        for (number, datagram) in self.known.datagrams.iter().enumerate() {
+            for (agent, to) in self.agents.iter().enumerate() {
+                let is_between_attackers = !to.is_honest && !self.agents[datagram.by].is_honest;
+                if to.address == datagram.to && datagram.by != agent && !is_between_attackers {
+                    steps.push(Step::Deliver(number, agent));
+                }
+            }
+        }
+        if self.left.restarts > 0 {
+            steps.push(Step::Restart);
+        }
+        if self.left.closes > 0 {
+            let open = |number: &usize| {
+                let handle = self.attempts[*number].handle;
+                self.agents[CLIENT].talks.iter().any(|talk| talk.handle == handle && talk.is_open())
+            };
+            steps.extend((0..self.attempts.len()).filter(open).map(Step::Close));
+        }
+        if self.left.expiries > 0 && self.due().is_some() {
+            steps.push(Step::Expire);
+        }
+        if self.left.intrusions > 0 {
+            steps.push(Step::Intrude(None));
+            steps.extend((0..self.known.ids.len()).map(|id| Step::Intrude(Some(id))));
+        }
+        if self.left.forgeries > 0 {
+            self.forgeries(&mut steps);
+        }
+        steps
+    }
+
+    fn forgeries(&self, steps: &mut Vec<Step>) {
+        let ways = [
+            (Place::Server, CLIENT),
+            (Place::Attacker, CLIENT),
+            (Place::Client, SERVER),
+            (Place::Attacker, SERVER),
+            (Place::Attacker, OTHER),
+        ];
+        for (number, datagram) in self.known.datagrams.iter().enumerate() {
+            for (from, to) in ways {
+                let is_plain = (self.address(from), self.agents[to].address) == (datagram.from, datagram.to);
+                if !is_plain && datagram.by != to {
+                    steps.push(Step::Misdirect(number, from, to));
+                }
+            }
+        }
+        let known = &self.known;
+        let mut forgeries = Vec::new();
+        for id in 0..known.ids.len() {
+            for first in 0..known.firsts.len() {
+                forgeries.push(Forgery::Hello { id, first });
+                let cookies = 0..known.cookies.len();
+                forgeries.extend(cookies.map(|cookie| Forgery::HelloWith { id, cookie, first }));
+            }
+            forgeries.push(Forgery::Version { id });
+            forgeries.extend((0..known.cookies.len()).map(|cookie| Forgery::Cookie { id, cookie }));
+            forgeries.extend((0..known.responses.len()).map(|message| Forgery::Response { id, message }));
+            forgeries.extend((0..known.confirms.len()).map(|message| Forgery::Confirm { id, message }));
+            forgeries.extend((0..known.tokens.len()).map(|token| Forgery::Reset { id, token }));
+            let bodies = known.bodies.iter().enumerate().filter(|(_, (own, _))| *own != known.ids[id]);
+            forgeries.extend(bodies.map(|(body, _)| Forgery::Packet { id, body }));
+        }
+        for forgery in forgeries {
+            let bytes = forgery.write(known, &[]);
+            for (from, to) in ways {
+                let is_known = |datagram: &crate::knowledge::Known| {
+                    (datagram.from, datagram.to) == (self.address(from), self.agents[to].address)
+                        && datagram.bytes == bytes
+                };
+                let is_heard = match forgery {
+                    Forgery::Hello { .. } | Forgery::HelloWith { .. } | Forgery::Confirm { .. } => {
+                        to != CLIENT
+                    }
+                    Forgery::Cookie { .. } | Forgery::Version { .. } | Forgery::Response { .. } => {
+                        to == CLIENT
+                    }
+                    Forgery::Reset { .. } | Forgery::Packet { .. } => to != OTHER,
+                };
+                // A hello without a cookie is no forgery, and with the next cookie it is one.
+                let is_plain =
+                    !matches!(forgery, Forgery::Hello { .. }) && known.datagrams.iter().any(is_known);
+                if is_heard && !is_plain {
+                    steps.push(Step::Forge(forgery, from, to));
+                }
+            }
+        }
+    }
+
+    /// Takes a step.
+    ///
+    /// # Errors
+    /// A rule that is broken by it, in words.
+    pub fn take(&mut self, step: Step) -> Result<(), String> {
+        self.sent.clear();
+        let Left { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
+        match step {
+            Step::Connect | Step::Deliver(..) => {}
+            Step::Intrude(_) => *intrusions -= 1,
+            Step::Misdirect(..) | Step::Forge(..) => *forgeries -= 1,
+            Step::Expire => *expiries -= 1,
+            Step::Restart => *restarts -= 1,
+            Step::Close(_) => *closes -= 1,
+        }
+        match step {
+            Step::Connect => self.connect()?,
+            Step::Intrude(id) => self.intrude(id.map(|id| self.known.ids[id]))?,
+            Step::Deliver(datagram, to) => {
+                let known = self.known.datagrams[datagram].clone();
+                self.say(|world| {
+                    format!("{} arrives at the {}", world.known.say(&known.bytes), world.agents[to].name)
+                });
+                self.hand(to, known.from, &known.bytes)?;
+            }
+            Step::Misdirect(datagram, from, to) => {
+                let bytes = self.known.datagrams[datagram].bytes.clone();
+                self.forge(&bytes, from, to, "sends on")?;
+            }
+            Step::Forge(forgery, from, to) => {
+                self.forgets_cookies = matches!(forgery, Forgery::Hello { .. } | Forgery::HelloWith { .. });
+                let bytes = forgery.write(&self.known, &[]);
+                let mut done = self.forge(&bytes, from, to, "makes");
+                if let (Ok(()), Forgery::Hello { .. }) = (&done, forgery) {
+                    let answer = self.sent.iter().find_map(|sent| match Packet::read(&sent.bytes) {
+                        Some(Packet::Cookie { cookie, .. }) => Some(cookie.to_vec()),
+                        _ => None,
+                    });
+                    if let Some(cookie) = answer {
+                        let bytes = forgery.write(&self.known, &cookie);
+                        done = self.forge(&bytes, from, to, "makes");
+                    }
+                }
+                self.forgets_cookies = false;
+                done?;
+            }
+            Step::Expire => self.expire()?,
+            Step::Restart => self.restart()?,
+            Step::Close(attempt) => self.close(attempt)?,
+        }
+        self.ask_about_ids()
+    }
+
+    fn forge(&mut self, bytes: &[u8], from: Place, to: usize, does: &str) -> Result<(), String> {
+        let from = self.address(from);
+        self.say(|world| {
+            let (text, to) = (world.known.say(bytes), world.agents[to].name);
+            format!("the attacker {does}, from {from} to the {to}: {text}")
+        });
+        self.hand(to, from, bytes)
+    }
+}
+
+impl Forgery {
+    /// Its bytes, where a fresh cookie is the one that is given.
+    fn write(self, known: &Knowledge, fresh: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let id = |number: usize| -> ConnectionId { known.ids[number] };
+        match self {
+            Self::Hello { id: own, first } => write_hello(&mut bytes, id(own), fresh, &known.firsts[first]),
+            Self::HelloWith { id: own, cookie, first } => {
+                write_hello(&mut bytes, id(own), &known.cookies[cookie], &known.firsts[first]);
+            }
+            Self::Cookie { id: to, cookie } => {
+                let cookie = known.cookies[cookie].first_chunk().unwrap_or(&[0; COOKIE]);
+                write_cookie(&mut bytes, id(to), cookie);
+            }
+            Self::Version { id: to } => {
+                write_version(&mut bytes, id(to));
+                // The same version would be no news.
+                bytes.iter_mut().last().into_iter().for_each(|version| *version += 1);
+            }
+            Self::Response { id: to, message } => {
+                write_response(&mut bytes, id(to), &known.responses[message]);
+            }
+            Self::Confirm { id: to, message } => write_confirm(&mut bytes, id(to), &known.confirms[message]),
+            Self::Reset { id: of, token } => write_reset(&mut bytes, id(of), &known.tokens[token]),
+            Self::Packet { id: to, body } => {
+                let own = &known.bodies[body].1;
+                thalweg_net::wire::write_header(&mut bytes, id(to), 0);
+                bytes.truncate(9);
+                bytes.extend_from_slice(own);
+            }
+        }
+        bytes
+    }
+}

@@ -1,0 +1,469 @@
+//! A client, a server, another socket of the server's, and the attacker, with the rules that must hold between them.
+
+use crate::agent::Agent;
+use crate::knowledge::{Knowledge, Known};
+use crate::rules::opposite;
+use crate::{Bounds, Fault};
+use core::hash::{Hash as _, Hasher as _};
+use std::net::SocketAddr;
+use thalweg_explore::Fnv;
+use thalweg_net::endpoint::{
+    Connect, ConnectError, EndpointConfig, EndpointEvent, Handle, Limits, Listen, Trust,
+};
+use thalweg_net::flow::Scheme;
+use thalweg_net::identity::Identity;
+use thalweg_net::session::{SessionConfig, SessionEvent, Side, code};
+use thalweg_net::wire::{ConnectionId, Packet, SAFE_DATAGRAM, write_header, write_hello};
+use thalweg_proto::digest::Digest as _;
+use thalweg_proto::units::{Duration, Time};
+
+/// The agents by number.
+pub const CLIENT: usize = 0;
+pub const SERVER: usize = 1;
+/// Another socket of the server's identity.
+pub const OTHER: usize = 2;
+/// The attacker as a client whom the server trusts.
+pub const INSIDER: usize = 3;
+
+/// From where the attacker sends as himself.
+pub const ATTACKER: ([u8; 4], u16) = ([192, 0, 2, 66], 666);
+
+/// The things that may still happen, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Left {
+    pub connections: u8,
+    pub forgeries: u8,
+    pub intrusions: u8,
+    pub expiries: u8,
+    pub restarts: u8,
+    pub closes: u8,
+}
+
+/// A connection that the client asked for.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub handle: Handle,
+    pub failed: Option<ConnectError>,
+}
+
+pub struct World {
+    scheme: Scheme,
+    pub fault: Fault,
+    pub now: Time,
+    pub agents: Vec<Agent>,
+    pub known: Knowledge,
+    pub attempts: Vec<Attempt>,
+    pub left: Left,
+    /// Datagrams sent since this was emptied.
+    pub sent: Vec<Known>,
+    /// The course of events in words, where it is wanted.
+    pub log: Option<Vec<String>>,
+    /// Cookies that are given out now are none that the attacker needs to keep: he gets another when he wants it.
+    pub forgets_cookies: bool,
+}
+
+impl World {
+    pub fn new(bounds: &Bounds, fault: Fault, log: bool) -> Self {
+        let now = Time::ZERO + Duration::from_secs(1);
+        let trust = Trust::Keys([key(1).public(), key(3).public()].into());
+        let place = |name: &str| Some(if fault == Fault::Tokens { Vec::new() } else { name.into() });
+        let server = |name, trust, key| EndpointConfig {
+            listen: Some(Listen::new(trust, ["test"])),
+            place: place(name),
+            ..config(key)
+        };
+        let [client, there, beside, attacker] =
+            [([192, 0, 2, 1], 1000), ([192, 0, 2, 2], 4747), ([192, 0, 2, 2], 4748), ATTACKER]
+                .map(SocketAddr::from);
+        let agents = vec![
+            Agent::new(now, "client", true, client, config(1)),
+            Agent::new(now, "server", true, there, server("server", trust.clone(), 2)),
+            Agent::new(now, "other socket", true, beside, server("other socket", trust, 2)),
+            Agent::new(now, "insider", false, attacker, config(3)),
+            Agent::new(now, "pretender", false, there, server("pretender", Trust::Anyone, 3)),
+        ];
+        let left = Left {
+            connections: bounds.connections,
+            forgeries: bounds.forgeries,
+            intrusions: bounds.intrusions,
+            expiries: bounds.expiries,
+            restarts: bounds.restarts,
+            closes: bounds.closes,
+        };
+        Self {
+            scheme: "cubic".parse().expect("it is a scheme"),
+            fault,
+            now,
+            agents,
+            known: Knowledge::new(),
+            attempts: Vec::new(),
+            left,
+            sent: Vec::new(),
+            log: log.then(Vec::new),
+            forgets_cookies: false,
+        }
+    }
+
+    pub fn say(&mut self, line: impl FnOnce(&Self) -> String) {
+        if self.log.is_some() {
+            let line = line(self);
+            self.log.iter_mut().for_each(|log| log.push(line.clone()));
+        }
+    }
+
+    /// A hash of what decides the future but for what may still happen.
+    pub fn digest(&self) -> u128 {
+        let mut hash = Fnv::new();
+        for agent in &self.agents {
+            agent.endpoint.digest(self.now, &mut hash);
+            (agent.drawn(), &agent.made).hash(&mut hash);
+            for talk in &agent.talks {
+                (talk.binding, talk.is_left, talk.is_forgotten, talk.closed.is_some(), &talk.heard)
+                    .hash(&mut hash);
+            }
+        }
+        self.known.hash().hash(&mut hash);
+        self.attempts.len().hash(&mut hash);
+        hash.write_u8(0);
+        hash.value()
+    }
+
+    /// The client asks for a connection.
+    pub fn connect(&mut self) -> Result<(), String> {
+        self.left.connections = self.left.connections.saturating_sub(1);
+        self.say(|world| format!("the client asks for connection {}", world.attempts.len() + 1));
+        let request = self.request(Trust::only(key(2).public()));
+        let handle = self.agents[CLIENT].connect(self.now, request, None);
+        self.attempts.push(Attempt { handle, failed: None });
+        self.settle(CLIENT, None)
+    }
+
+    /// The attacker asks the server for a connection, as himself, perhaps by an id that is somebody else's.
+    pub fn intrude(&mut self, id: Option<ConnectionId>) -> Result<(), String> {
+        self.say(|world| match id {
+            Some(id) => {
+                format!("the attacker asks the server for a connection and calls it {}", world.known.name(id))
+            }
+            None => "the attacker asks the server for a connection".to_owned(),
+        });
+        let request = self.request(Trust::Anyone);
+        self.agents[INSIDER].connect(self.now, request, id);
+        self.settle(INSIDER, None)
+    }
+
+    fn request(&self, trust: Trust) -> Connect {
+        Connect {
+            remote: self.agents[SERVER].address,
+            trust,
+            service: "test".to_owned(),
+            scheme: self.scheme.clone(),
+            recorder: None,
+        }
+    }
+
+    pub fn restart(&mut self) -> Result<(), String> {
+        self.say(|_| "the server is started anew and has forgotten all".to_owned());
+        self.agents[SERVER].restart(self.now);
+        self.settle(SERVER, None)
+    }
+
+    /// The client's application closes a connection.
+    pub fn close(&mut self, attempt: usize) -> Result<(), String> {
+        self.say(|_| format!("the client closes connection {}", attempt + 1));
+        let handle = self.attempts[attempt].handle;
+        let client = &mut self.agents[CLIENT];
+        client.talks.iter_mut().filter(|talk| talk.handle == handle).for_each(|talk| talk.is_left = true);
+        client.endpoint.abandon(self.now, handle, code::DONE, "");
+        self.settle(CLIENT, None)
+    }
+
+    /// Time moves on to the earliest time at which anybody honest wants to do something.
+    pub fn expire(&mut self) -> Result<(), String> {
+        let Some(due) = self.due() else { return Ok(()) };
+        let (before, now) = (self.now, self.now.max(due));
+        self.now = now;
+        self.say(|_| format!("{} pass", now.since(before)));
+        (0..self.agents.len()).try_for_each(|agent| self.settle(agent, None))
+    }
+
+    pub fn due(&self) -> Option<Time> {
+        let due = self.agents.iter().filter(|agent| agent.is_honest).map(|agent| agent.due).min();
+        due.filter(|due| *due < Time::MAX)
+    }
+
+    /// A datagram arrives at an agent, and seems to come from an address.
+    pub fn hand(&mut self, agent: usize, from: SocketAddr, datagram: &[u8]) -> Result<(), String> {
+        let now = self.now;
+        let receiver = &mut self.agents[agent];
+        receiver.traffic.entry(from).or_default().0 += datagram.len() as u64;
+        let Some(Packet::Hello { source, cookie, message }) = Packet::read(datagram) else {
+            receiver.receive(now, from, datagram);
+            return self.settle(agent, Some((from, datagram)));
+        };
+        let before = receiver.endpoint.stats().handshakes;
+        receiver.receive(now, from, datagram);
+        let issued = receiver.issued.get(cookie).cloned();
+        let is_bent = agent == SERVER
+            && receiver.endpoint.stats().handshakes == before
+            && issued.as_ref().is_some_and(|(address, id, first)| {
+                (*address, *id) == (from, source)
+                    && match self.fault {
+                        Fault::CookieAgain => first == message,
+                        Fault::CookieUnbound => first != message,
+                        Fault::None | Fault::Tokens => false,
+                    }
+            });
+        if is_bent {
+            self.take_anyway(from, source, message);
+        }
+        let receiver = &mut self.agents[agent];
+        if receiver.endpoint.stats().handshakes > before && receiver.is_honest {
+            if !receiver.made.insert(cookie.to_owned()) {
+                let _ = self.settle(agent, Some((from, datagram)));
+                return Err("a cookie let in a second handshake".to_owned());
+            }
+            if issued.is_none_or(|issued| issued != (from, source, message.to_owned())) {
+                let _ = self.settle(agent, Some((from, datagram)));
+                return Err("a cookie let in a handshake that it was not made for".to_owned());
+            }
+        }
+        self.settle(agent, Some((from, datagram)))
+    }
+
+    /// The rules as they are broken on purpose: a hello that gets a new cookie is taken as if it had brought that.
+    fn take_anyway(&mut self, from: SocketAddr, source: ConnectionId, message: &[u8]) {
+        // Cookies of different times differ.
+        self.now += Duration::from_nanos(1);
+        let server = &mut self.agents[SERVER];
+        let (sent, _) = server.poll(self.now, SERVER);
+        let mut hello = Vec::new();
+        if sent.iter().any(|sent| matches!(Packet::read(&sent.bytes), Some(Packet::Cookie { .. }))) {
+            write_hello(&mut hello, source, &[], message);
+            server.receive(self.now, from, &hello);
+        } else {
+            // A hello that is known was answered once more: that makes no handshake.
+            self.sent.extend(sent);
+            return;
+        }
+        for answer in server.poll(self.now, SERVER).0 {
+            if let Some(Packet::Cookie { cookie, .. }) = Packet::read(&answer.bytes) {
+                hello.clear();
+                write_hello(&mut hello, source, cookie, message);
+                server.receive(self.now, from, &hello);
+            }
+        }
+    }
+
+    /// An agent says what it has to say, of what came from an address if anything did.
+    fn settle(&mut self, agent: usize, came: Option<(SocketAddr, &[u8])>) -> Result<(), String> {
+        loop {
+            let (sent, events) = self.agents[agent].poll(self.now, agent);
+            if sent.is_empty() && events.is_empty() {
+                break;
+            }
+            for datagram in sent {
+                self.on_sent(datagram, came);
+            }
+            for (handle, event) in events {
+                self.on_event(agent, handle, event, came)?;
+            }
+        }
+        self.check_traffic(agent)
+    }
+
+    fn on_sent(&mut self, datagram: Known, came: Option<(SocketAddr, &[u8])>) {
+        let sender = &mut self.agents[datagram.by];
+        sender.traffic.entry(datagram.to).or_default().1 += datagram.bytes.len() as u64;
+        let mut is_kept = true;
+        match Packet::read(&datagram.bytes) {
+            Some(Packet::Cookie { cookie, .. }) => {
+                is_kept = !self.forgets_cookies;
+                if let Some((from, Some(Packet::Hello { source, message, .. }))) =
+                    came.map(|(from, came)| (from, Packet::read(came)))
+                {
+                    sender.issued.insert(cookie.to_owned(), (from, source, message.to_owned()));
+                }
+            }
+            Some(Packet::Response { message, .. }) => {
+                // Only who has a cookie for this address gets one.
+                sender.proved.insert(datagram.to);
+                sender.responses.insert(message.to_owned());
+            }
+            Some(Packet::Reset { .. }) => {
+                sender.resets.insert(datagram.bytes.clone());
+            }
+            _ => {}
+        }
+        if is_kept {
+            self.known.see(datagram.clone());
+        }
+        self.say(|world| {
+            format!("    {} -> {}", world.agents[datagram.by].name, world.known.say(&datagram.bytes))
+        });
+        self.sent.push(datagram);
+    }
+
+    pub fn on_event(
+        &mut self,
+        agent: usize,
+        handle: Handle,
+        event: EndpointEvent,
+        came: Option<(SocketAddr, &[u8])>,
+    ) -> Result<(), String> {
+        let name = self.agents[agent].name;
+        match event {
+            EndpointEvent::Connected { .. } => {
+                let message = match came.and_then(|(_, came)| Packet::read(came)) {
+                    Some(Packet::Response { message, .. }) => message,
+                    _ => &[],
+                };
+                let with = self.agents.iter().position(|other| other.responses.contains(message));
+                self.agents[agent].greet(handle, with);
+                self.say(|_| format!("    {name}: connected"));
+                self.check_agreement(agent)
+            }
+            EndpointEvent::Accepted { .. } => {
+                let Some(session) = self.agents[agent].endpoint.session(handle) else { return Ok(()) };
+                let binding = session.agreed().binding;
+                let with = self.find(binding, Side::Client).map(|(number, _)| number);
+                self.agents[agent].greet(handle, with);
+                self.say(|_| format!("    {name}: a client has connected"));
+                self.check_agreement(agent)
+            }
+            EndpointEvent::NotConnected(error) => {
+                self.say(|_| format!("    {name}: no connection: {error:?}"));
+                let attempt =
+                    self.attempts.iter_mut().find(|attempt| agent == CLIENT && attempt.handle == handle);
+                attempt.into_iter().for_each(|attempt| attempt.failed = Some(error.clone()));
+                Ok(())
+            }
+            EndpointEvent::Session(SessionEvent::Closed(why)) => {
+                self.say(|_| format!("    {name}: the connection is over: {why:?}"));
+                let is_honest = self.agents[agent].is_honest;
+                let talk = self.agents[agent].talks.iter_mut().find(|talk| talk.handle == handle);
+                let Some(talk) = talk else { return Ok(()) };
+                talk.closed = Some(why.clone());
+                let talk = talk.clone();
+                if is_honest { self.check_end(&talk, &why, came) } else { Ok(()) }
+            }
+            EndpointEvent::Session(SessionEvent::Datagram(data)) => {
+                let said = data.as_bytes().to_vec();
+                let Some(talk) = self.agents[agent].talks.iter_mut().find(|talk| talk.handle == handle)
+                else {
+                    return Ok(());
+                };
+                let is_new = !talk.heard.contains(&said);
+                talk.heard.push(said.clone());
+                let (binding, other) = (talk.binding, opposite(talk.side));
+                self.say(|_| format!("    {name}: hears what the other end said"));
+                if !is_new {
+                    return Err(format!("the {name} took a datagram twice"));
+                }
+                let is_genuine = self.find(binding, other).is_some_and(|(_, talk)| talk.said == said);
+                is_genuine
+                    .then_some(())
+                    .ok_or_else(|| format!("the {name} heard what the other end never said"))
+            }
+            EndpointEvent::Refused(_) | EndpointEvent::Session(_) => Ok(()),
+        }
+    }
+
+    /// The attacker stops: from here on everything arrives where it is meant for, at once. Each connection that the client
+    /// asked for comes about then, or is over at both ends for a reason that is checked.
+    pub fn calm(&mut self) -> Result<(), String> {
+        let until = self.now + CALM;
+        self.sent.clear();
+        self.say(|_| "from here on the attacker does nothing".to_owned());
+        if self.attempts.is_empty() {
+            self.connect()?;
+        }
+        while !self.is_settled() {
+            let mut at = 0;
+            while let Some(Known { by, from, to, bytes }) = self.sent.get(at).cloned() {
+                at += 1;
+                let honest = self.agents.iter().position(|agent| agent.is_honest && agent.address == to);
+                if let Some(agent) = honest.filter(|_| self.agents[by].is_honest) {
+                    self.say(|world| {
+                        format!("{} arrives at the {}", world.known.say(&bytes), world.agents[agent].name)
+                    });
+                    self.hand(agent, from, &bytes)?;
+                }
+            }
+            self.sent.clear();
+            if self.is_settled() {
+                break;
+            }
+            if self.now >= until || self.due().is_none() {
+                return Err("the client waits for ever, although nobody interferes any more".to_owned());
+            }
+            self.expire()?;
+        }
+        match self.attempts.iter().find_map(|attempt| attempt.failed.as_ref()) {
+            Some(error) => {
+                Err(format!("the client gives up, although nobody interferes any more: {error:?}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// True when each connection that the client asked for is there at both ends, or over.
+    pub fn is_settled(&self) -> bool {
+        self.attempts.iter().all(|attempt| {
+            let talk = self.agents[CLIENT].talks.iter().find(|talk| talk.handle == attempt.handle);
+            match talk {
+                None => attempt.failed.is_some(),
+                Some(talk) => {
+                    let other = self.find(talk.binding, Side::Server);
+                    !talk.is_open() || other.is_some_and(|(_, other)| other.is_open())
+                }
+            }
+        })
+    }
+
+    /// The attacker asks everybody who answers without a state about every connection id that he has seen.
+    pub fn ask_about_ids(&mut self) -> Result<(), String> {
+        for agent in [SERVER, OTHER] {
+            for place in 0..self.known.ids.len() {
+                let id = self.known.ids[place];
+                let is_answered = self.agents[agent].resets.iter().any(
+                    |reset| matches!(Packet::read(reset), Some(Packet::Reset { destination, .. }) if destination == id),
+                );
+                if is_answered {
+                    continue;
+                }
+                let mut question = Vec::new();
+                write_header(&mut question, id, 0);
+                question.resize(usize::from(SAFE_DATAGRAM) / 30, 0xa5);
+                let before = self.agents[agent].resets.len();
+                let log = self.log.take();
+                let result = self.hand(agent, ATTACKER.into(), &question);
+                self.log = log;
+                result?;
+                if self.agents[agent].resets.len() > before {
+                    self.say(|world| {
+                        let (name, id) = (world.agents[agent].name, world.known.name(id));
+                        format!("the attacker asks the {name} about {id}\n    {name} -> reset of {id}")
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A run without the attacker takes no longer than this: a handshake with time to spare, and then silence.
+const CALM: Duration = Duration::from_secs(90);
+
+pub fn key(number: u8) -> Identity {
+    Identity::from_secret([number; 32])
+}
+
+/// Quiet but for what the search is about: no search for the size of the path, no signs of life.
+fn config(number: u8) -> EndpointConfig {
+    EndpointConfig {
+        largest: SAFE_DATAGRAM,
+        session: SessionConfig { keep_alive: Duration::MAX, ..SessionConfig::default() },
+        limits: Limits::default(),
+        ..EndpointConfig::client(key(number))
+    }
+}

@@ -1,0 +1,62 @@
+//! The search finds rules that are broken on purpose, and nothing in those of today.
+
+use thalweg_adversary::{Bounds, Fault, search};
+use thalweg_explore::{Counterexample, Outcome};
+
+fn all(fault: Fault, bounds: &Bounds) -> Outcome {
+    let begun = std::time::Instant::now();
+    let outcome = search(bounds, fault, |_, _| true);
+    let Outcome { states, steps, depth, .. } = outcome;
+    println!("{fault:?}, {bounds:?}: {states} states, {steps} steps, {depth} deep, {:?}", begun.elapsed());
+    outcome
+}
+
+fn found(fault: Fault, bounds: &Bounds) -> Counterexample {
+    let found = all(fault, bounds).counterexample.expect("the fault is found");
+    found.trace.iter().for_each(|line| println!("    {line}"));
+    found
+}
+
+/// Nothing is wrong, and that many states at least are there to be visited.
+fn nothing(bounds: &Bounds, at_least: u64) {
+    let outcome = all(Fault::None, bounds);
+    assert_eq!(outcome.counterexample, None);
+    assert!(outcome.complete && outcome.states >= at_least, "{} states", outcome.states);
+}
+
+/// Holds RFC 9000, section 21.11.
+#[test]
+fn another_socket_of_the_same_identity_told_tokens() {
+    let found = found(Fault::Tokens, &Bounds::default());
+    assert!(found.what.contains("a reset that its peer's socket did not send"), "{}", found.what);
+    let line = |text: &str| found.trace.iter().position(|line| line.contains(text)).expect(text);
+    assert!(line("asks the other socket about id 2") < line("to the client: reset of id 2"));
+    assert!(found.trace.last().unwrap().contains("the connection is over: Reset"));
+}
+
+/// Holds RFC 9000, section 8.1.4.
+#[test]
+fn a_cookie_made_another_handshake() {
+    let found = found(Fault::CookieAgain, &Bounds { forgeries: 0, ..Bounds::default() });
+    assert_eq!(found.what, "a cookie let in a second handshake");
+    let hellos = found.trace.iter().filter(|line| line.contains("and cookie 1 arrives at the server"));
+    assert_eq!(hellos.count(), 2, "{:?}", found.trace);
+}
+
+#[test]
+fn a_cookie_was_good_for_any_first_message() {
+    let found = found(Fault::CookieUnbound, &Bounds::default());
+    assert!(found.what.contains("not made for"), "{}", found.what);
+    assert!(found.trace.iter().any(|line| line.contains("the attacker makes")));
+}
+
+#[test]
+fn nothing_is_found_in_the_rules_of_today() {
+    let none = Bounds { forgeries: 0, ..Bounds::default() };
+    nothing(&none, 200);
+    nothing(&Bounds { depth: 8, ..Bounds::default() }, 200);
+    nothing(&Bounds { restarts: 1, closes: 1, depth: 8, ..none }, 200);
+    nothing(&Bounds { connections: 2, depth: 8, ..none }, 200);
+    nothing(&Bounds { intrusions: 1, forgeries: 1, depth: 5, ..none }, 200);
+    nothing(&Bounds { expiries: 1, depth: 7, ..none }, 200);
+}
