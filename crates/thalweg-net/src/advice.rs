@@ -3,7 +3,7 @@
 //! A sender that takes each loss for congestion sends no faster than losses let it (Mathis et al. 1997), also where they come
 //! from the wire. That is told from a queue that overflows by three signs, all of which must be there:
 //!
-//! - the round trip is hardly ever longer than the shortest, and no longer when packets are lost: there is no queue;
+//! - the round trip often is no longer than the shortest, but for hosts that are busy, also when packets are lost: there is no queue;
 //! - losses come as often when little is sent as when much is: they are not those of a limit that is reached;
 //! - the path has carried at least twice as much, in this connection.
 //!
@@ -52,8 +52,9 @@ const SHARES: [f64; 2] = [0.0003, 0.3];
 /// A round trip that is longer by more than this share of the shortest, or this, is one with a queue. CoDel keeps 5 ms.
 const QUEUE_SHARE: f64 = 0.03;
 const QUEUE_SECONDS: [f64; 2] = [0.001, 0.003];
-/// Late answers of hosts make a round trip seem longer, by so many times as much.
-const LATE: f64 = 3.0;
+/// Late answers of hosts make round trips seem longer, by so many times as much in the middle, and some by so many times.
+const LATE: f64 = 2.0;
+const LATER: f64 = 4.0;
 /// The share of packets sent again from which on a rate that was told is too high.
 const TOO_MUCH: f64 = 0.1;
 
@@ -130,11 +131,12 @@ impl Advisor {
         let short = self.short()?;
         let mut queues: Vec<f64> = looks.iter().filter_map(|look| look.queue).collect();
         queues.sort_by(f64::total_cmp);
-        if queues.get(queues.len() / 2).is_none_or(|middle| *middle > short) {
+        // Busy hosts answer late, now more and now less, whatever is lost; a queue that overflows seldom is empty.
+        let is_within = |part: usize, most: f64| queues.get(part).is_some_and(|queue| *queue <= most);
+        if !is_within(queues.len() / 4, short) || !is_within(queues.len() / 2, LATE * short) {
             return None;
         }
-        // Hosts answer late, too, whatever is lost.
-        let is_empty = |look: &Look| look.queue.is_some_and(|queue| queue <= LATE * short);
+        let is_empty = |look: &Look| look.queue.is_some_and(|queue| queue <= LATER * short);
         let unseen: Vec<Look> = looks.iter().copied().filter(is_empty).collect();
         if (lost(&unseen) as f64) < 0.9 * lost(&looks) as f64 {
             return None;
