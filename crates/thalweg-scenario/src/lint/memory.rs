@@ -9,7 +9,11 @@ use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, 
 
 /// A flow's endpoints, timers and statistics.
 const FLOW: u64 = 1300;
-/// One direction of a line, with its statistics.
+/// A group of flows, with its route and results.
+const GROUP: u64 = 7500;
+/// One direction of a link, with its statistics and results.
+const LINK: u64 = 3000;
+/// One direction of a flow's own line, with its statistics.
 const LINE: u64 = 300;
 /// One direction of a flow's own line that has random streams.
 const RANDOM: u64 = 800;
@@ -21,6 +25,9 @@ const PACKET: u64 = 100;
 const POINT: u64 = 16;
 /// Series of a flow: window, in flight, round-trip time, rate, goodput.
 const SERIES: u64 = 5;
+/// Series of a direction of a link, of which so many have any.
+const LINK_SERIES: u64 = 6;
+const WATCHED: usize = 64;
 /// A run without flows.
 const BASE: u64 = 8 << 20;
 
@@ -46,7 +53,7 @@ impl Memory {
 
 /// Estimates the memory of a run of `spec`.
 pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
-    let mut flows: u64 = 0;
+    let mut flows: u64 = GROUP * spec.groups.len() as u64;
     let mut count: u64 = 0;
     // The most packets that flows can have over each direction of each link, by their windows and what they send.
     let mut most = vec![0u64; spec.links.len() * 2];
@@ -99,8 +106,9 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
         }
     }
     let links = PACKET.saturating_mul(packets.min(most_together));
-    let links = links.saturating_add(LINE * 2 * spec.links.len() as u64);
+    let links = links.saturating_add(LINK * 2 * spec.links.len() as u64);
     let measured = count.min(u64::from(spec.measure.flows));
+    let watched = (2 * spec.links.len()).min(WATCHED) as u64;
     let points = match (spec.measure.interval, spec.measure.every_event) {
         (_, true) => u64::from(spec.measure.points),
         (Some(interval), false) => {
@@ -109,7 +117,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
         }
         (None, false) => 0,
     };
-    let series = (measured * SERIES + spec.links.len() as u64 * 4).saturating_mul(points);
+    let series = (measured * SERIES + watched * LINK_SERIES).saturating_mul(points);
     let series = series.saturating_mul(POINT);
     Memory { flows, links, largest_link: largest_link.1, series }
 }
