@@ -167,12 +167,12 @@ fn ack() -> impl Strategy<Value = Ack> {
     let arrival =
         prop::sample::select(vec![Arrival::Plain, Arrival::Late, Arrival::Repair, Arrival::Needless]);
     let at = prop_oneof![4 => (-30i32..30).prop_map(|n| n * 1000), 1 => any::<i32>()];
-    (position(), window, prop::array::uniform3(block), any::<bool>(), arrival, at).prop_map(
-        |(cumulative, window, sack, marked, arrival, arrival_at)| Ack {
+    (position(), window, prop::array::uniform3(block), any::<u16>(), arrival, at).prop_map(
+        |(cumulative, window, sack, ce, arrival, arrival_at)| Ack {
             cumulative,
             window,
             sack,
-            marked,
+            ce,
             arrival,
             arrival_at,
         },

@@ -151,7 +151,7 @@ fn seif_follows_the_loudest_queue() {
 fn dec_bit_decides_once_in_two_windows() {
     let spec =
         DecBitConfig { initial_window: 8.0, max_window: 30.0, increase: 1.0, decrease: 0.875, share: 0.5 };
-    let marked = AckSample { marked: true, ..ack(0) };
+    let marked = AckSample { ce: 1, ..ack(0) };
     // Bits set in the first window, and how many of the second: the window after.
     for (first, second, after) in [(0, 0, 9.0), (8, 3, 9.0), (0, 4, 7.0), (8, 8, 7.0)] {
         let mut source = DecBit::new(&spec);

@@ -18,7 +18,7 @@
 pub mod frame;
 
 /// The protocol's version, which both ends mix into the handshake.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Every path must carry datagrams of this size; nothing larger is sent before it has been tried. It is QUIC's number
 /// (RFC 9000, section 14): all but the oddest tunnels carry it.

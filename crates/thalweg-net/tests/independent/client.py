@@ -23,7 +23,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-VERSION = 1
+VERSION = 2
 HELLO, COOKIE, RESPONSE, CONFIRM, RESET, PROTECTED = 1, 2, 3, 4, 5, 8
 PADDING, PING, PONG, PROBE, PROBE_ACK, CHALLENGE, PATH_RESPONSE, CLOSE, PDU_TO_END, PDU, DATAGRAM = range(11)
 FLOW_PDU, FLOW_END, FLOW_END_HEARD = range(3)
@@ -290,8 +290,8 @@ class Transfer:
             return
         expect(kind == FLOW_PDU, f"a flow's PDU of kind {kind}")
         expect(body[0] >> 4 == ACK, f"PDU of kind {body[0] >> 4} from the receiver of a flow")
-        blocks, tells_of_arrival = (body[0] >> 1) & 3, body[0] & 8 != 0
-        expect(len(body) == 17 + 8 * blocks + 5 * tells_of_arrival,
+        blocks, tells_of_arrival, counts_ce = (body[0] >> 1) & 3, body[0] & 8 != 0, body[0] & 1 != 0
+        expect(len(body) == 17 + 8 * blocks + 5 * tells_of_arrival + 2 * counts_ce,
                f"an acknowledgement with {blocks} blocks has {len(body)} bytes")
         cumulative, window = struct.unpack(">QQ", body[1:17])
         expect(cumulative <= len(self.data), "more is acknowledged than was sent")

@@ -67,7 +67,7 @@ impl Controller for DecBit {
         // Saturates for windows that no sender can fill.
         let window = self.window as u32;
         self.acks = self.acks.saturating_add(1);
-        self.set += u32::from(self.acks > window && sample.marked);
+        self.set += u32::from(self.acks > window && sample.ce > 0);
         if self.acks < window.saturating_mul(2) {
             return;
         }

@@ -105,8 +105,9 @@ pub struct AckSample {
     pub in_flight_bytes: u64,
     /// The round-trip time that this acknowledgement measured, if it is unambiguous (Karn's rule).
     pub rtt: Option<Duration>,
-    /// The acknowledgement carried the network's congestion mark.
-    pub marked: bool,
+    /// Segments that arrived with CE and of which no sample has told yet. They need not be among `acked`, and may be more: the
+    /// acknowledgements that told of others may be lost, and copies count.
+    pub ce: u32,
     /// Losses are being repaired, or suspected (a duplicate acknowledgement): no time to grow.
     pub recovering: bool,
     /// The window was not the limit when the sender sent last, so that this says nothing about the path's capacity.

@@ -39,8 +39,9 @@ pub struct Ack {
     /// Data held out of order, as positions after `cumulative`, the block with the newest arrival first (RFC 2018);
     /// empty blocks are unused.
     pub sack: [SackBlock; 3],
-    /// One of the acknowledged packets carried the network's congestion mark.
-    pub marked: bool,
+    /// The number of segments that have arrived with CE since the connection began; it wraps. Every acknowledgement tells the
+    /// count, so that those that are lost take no marks with them (as RFC 9768, section 3.2.2).
+    pub ce: u16,
     /// The news told by the segment that brought the acknowledgement about, where the receiver [reports
     /// that](super::ReceiverConfig::report_arrivals).
     pub arrival: Arrival,
@@ -49,6 +50,14 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// The number of segments with CE that this acknowledgement tells of beyond a count of `before`; 0 for one that was
+    /// overtaken by the one that told that.
+    #[inline]
+    pub const fn newly_ce(&self, before: u16) -> u16 {
+        let more = self.ce.wrapping_sub(before);
+        if more <= u16::MAX / 2 { more } else { 0 }
+    }
+
     /// The start in the stream of the segment of `arrival`.
     pub const fn arrival_start(&self) -> u64 {
         self.cumulative.wrapping_add_signed(self.arrival_at as i64)

@@ -58,7 +58,8 @@ pub struct Receiver<P: Payload> {
     /// In-order segments not yet acknowledged.
     delayed: u32,
     ack_deadline: Time,
-    marked: bool,
+    /// Segments that came with CE.
+    ce: u16,
     /// The arrival that the next acknowledgement tells of, and the lower half of where that segment starts.
     arrival: Arrival,
     arrival_at: u32,
@@ -87,7 +88,7 @@ impl<P: Payload> Receiver<P> {
             owed: 0,
             delayed: 0,
             ack_deadline: Time::MAX,
-            marked: false,
+            ce: 0,
             arrival: Arrival::Plain,
             arrival_at: 0,
             new_segments: 0,
@@ -147,7 +148,7 @@ impl<P: Payload> Receiver<P> {
 
     #[inline(always)]
     fn on_segment(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
-        self.marked |= ecn.is_ce();
+        self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
         let (start, whole) = (segment.sequence, segment.end());
         // What lies beyond the window is cut off and the rest taken (RFC 9293, section 3.10.7.4), or a window smaller
         // than a segment would never let it in.
@@ -276,7 +277,7 @@ impl<P: Payload> Receiver<P> {
             cumulative: self.expected,
             window,
             sack: [SackBlock::default(); 3],
-            marked: core::mem::take(&mut self.marked),
+            ce: self.ce,
             arrival: core::mem::take(&mut self.arrival),
             arrival_at: 0,
         };
@@ -313,7 +314,7 @@ impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
         feed(into, (self.recent, self.owed, self.delayed, until(self.ack_deadline, now)));
-        feed(into, (self.marked, self.advertised, self.arrival, self.arrival_at));
+        feed(into, (self.ce, self.advertised, self.arrival, self.arrival_at));
     }
 }
 

@@ -6,11 +6,12 @@
 //! | bytes | segment | acknowledgement |
 //! | --- | --- | --- |
 //! | 0, upper half | 1 | 2 |
-//! | 0, lower half | 1 for a retransmission, else 0 | 1 for the network's mark, plus 2 for each SACK block, plus 8 where an arrival is told of |
+//! | 0, lower half | 1 for a retransmission, else 0 | 1 where CE is counted, plus 2 for each SACK block, plus 8 where an arrival is told of |
 //! | 1-8 | sequence number | cumulative |
 //! | 9-16 | payload from here | window |
 //! | 17-40 | | up to three SACK blocks: start (4), end (4), counted from `cumulative` |
 //! | 5 more | | the arrival: 1 late, 2 repair, 3 needless (1); where the segment starts, counted from `cumulative`, in two's complement (4) |
+//! | 2 more | | segments that have arrived with CE, modulo 65536, where that is not 0 |
 //!
 //! There is neither a length nor a checksum: the layer below knows where a PDU ends and drops what was damaged.
 
@@ -28,11 +29,13 @@ pub const SACK_BLOCK: usize = 8;
 const SEGMENT: u8 = 1;
 const ACK: u8 = 2;
 const RETRANSMISSION: u8 = 1;
-const MARKED: u8 = 1;
+const CE: u8 = 1;
 const ARRIVAL: u8 = 8;
 
 /// Bytes of what an acknowledgement tells of an arrival.
 pub const ARRIVAL_LENGTH: usize = 5;
+/// Bytes of the count of segments with CE.
+pub const CE_LENGTH: usize = 2;
 
 /// The reason for which bytes are not a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,7 @@ pub enum DecodeError {
     Flags(u8),
     /// An arrival that there is not.
     Arrival(u8),
-    /// A segment without payload, or a SACK block of no bytes.
+    /// A segment without payload, a SACK block of no bytes, or a count of no segments.
     Empty,
     /// A segment, or what an acknowledgement speaks of, ends beyond the last number.
     Range,
@@ -63,7 +66,7 @@ impl fmt::Display for DecodeError {
             }
             Self::Flags(flags) => write!(f, "flags {flags:#x}, some of which mean nothing"),
             Self::Arrival(kind) => write!(f, "an arrival of kind {kind}; there are 1 to 3"),
-            Self::Empty => f.write_str("a segment or a SACK block of no bytes"),
+            Self::Empty => f.write_str("a segment or a SACK block of no bytes, or a count of none"),
             Self::Range => f.write_str("numbers beyond the last one that there is"),
         }
     }
@@ -93,9 +96,9 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
         Arrival::Repair => 2,
         Arrival::Needless => 3,
     };
-    let marked = if ack.marked { MARKED } else { 0 };
+    let ce = if ack.ce > 0 { CE } else { 0 };
     let told = if arrival > 0 { ARRIVAL } else { 0 };
-    bytes.push((ACK << 4) | (count << 1) | marked | told);
+    bytes.push((ACK << 4) | (count << 1) | ce | told);
     bytes.extend_from_slice(&ack.cumulative.to_be_bytes());
     bytes.extend_from_slice(&ack.window.to_be_bytes());
     for block in blocks {
@@ -105,6 +108,9 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
     if arrival > 0 {
         bytes.push(arrival);
         bytes.extend_from_slice(&ack.arrival_at.to_be_bytes());
+    }
+    if ack.ce > 0 {
+        bytes.extend_from_slice(&ack.ce.to_be_bytes());
     }
 }
 
@@ -137,9 +143,16 @@ pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
 
 fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
     let count = usize::from((flags & !ARRIVAL) >> 1);
-    let mut ack = Ack { marked: flags & MARKED != 0, ..Ack::default() };
+    let mut ack = Ack::default();
     let (cumulative, rest) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
     let (window, mut rest) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
+    if flags & CE != 0 {
+        let (before, ce) = rest.split_last_chunk().ok_or(DecodeError::TooShort)?;
+        (rest, ack.ce) = (before, u16::from_be_bytes(*ce));
+        if ack.ce == 0 {
+            return Err(DecodeError::Empty);
+        }
+    }
     if flags & ARRIVAL != 0 {
         let (blocks, arrival) = rest.split_last_chunk().ok_or(DecodeError::TooShort)?;
         rest = blocks;
@@ -208,19 +221,24 @@ mod tests {
         let pdu = segment(7, b"a".to_vec(), false);
         assert_eq!(encoded(&pdu), [0x10, 0, 0, 0, 0, 0, 0, 0, 7, b'a']);
         assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + 1);
-        let mut ack = Ack { cumulative: 5, window: 9, marked: true, ..Ack::default() };
-        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x21][..], &number(5), &number(9)].concat());
+        let mut ack = Ack { cumulative: 5, window: 9, ..Ack::default() };
+        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x20][..], &number(5), &number(9)].concat());
         assert_eq!(encoded(&Pdu::Ack(ack)).len(), ACK_LENGTH);
+        // So many segments came with CE.
+        ack.ce = 0x0102;
+        let ce = [1, 2];
+        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x21][..], &number(5), &number(9), &ce].concat());
+        assert_eq!(encoded(&Pdu::Ack(ack)).len(), ACK_LENGTH + CE_LENGTH);
         // The unused block in the middle is left out.
         ack.sack = [SackBlock { start: 1, end: 2 }, SackBlock::default(), SackBlock { start: 3, end: 4 }];
         let blocks = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
-        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x25][..], &number(5), &number(9), &blocks].concat());
+        assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x25][..], &number(5), &number(9), &blocks, &ce].concat());
         // A late segment that starts two below the cumulative number.
         (ack.arrival, ack.arrival_at) = (Arrival::Late, -2);
         let arrival = [1, 0xff, 0xff, 0xff, 0xfe];
         assert_eq!(
             encoded(&Pdu::Ack(ack)),
-            [&[0x2d][..], &number(5), &number(9), &blocks, &arrival].concat()
+            [&[0x2d][..], &number(5), &number(9), &blocks, &arrival, &ce].concat()
         );
     }
 
@@ -260,6 +278,12 @@ mod tests {
         };
         assert_eq!(ack(no_arrival), Err(DecodeError::Arrival(0)));
         assert_eq!(ack(|bytes| bytes[0] = 0x28), Err(DecodeError::TooLong));
+        assert_eq!(ack(|bytes| bytes[0] |= 1), Err(DecodeError::TooShort));
+        let none_with_ce = |bytes: &mut Vec<u8>| {
+            bytes[0] |= 1;
+            bytes.extend([0; 2]);
+        };
+        assert_eq!(ack(none_with_ce), Err(DecodeError::Empty));
         assert_eq!(ack(|bytes| bytes[24] = 1), Err(DecodeError::Empty));
         assert_eq!(ack(|bytes| bytes[1..9].fill(0xff)), Err(DecodeError::Range));
         assert_eq!(ack(|bytes| bytes[9..17].fill(0xff)), Err(DecodeError::Range));
@@ -270,17 +294,16 @@ mod tests {
             .prop_map(|(sequence, bytes, again)| segment(sequence, bytes, again));
         let block = (any::<u32>(), any::<u32>()).prop_map(|(start, end)| SackBlock { start, end });
         let arrival = (1u8..4, -1000i32..i32::MAX);
-        let ack = (1000..=u64::MAX / 2, 0..=u64::MAX / 2, prop::collection::vec(block, 0..=3), any::<bool>());
-        let ack =
-            (ack, prop::option::of(arrival)).prop_map(|((cumulative, window, blocks, marked), arrival)| {
-                let mut ack = Ack { cumulative, window, marked, ..Ack::default() };
-                ack.sack.iter_mut().zip(blocks).for_each(|(place, block)| *place = block);
-                if let Some((kind, at)) = arrival {
-                    let kinds = [Arrival::Late, Arrival::Repair, Arrival::Needless];
-                    (ack.arrival, ack.arrival_at) = (kinds[usize::from(kind) - 1], at);
-                }
-                Pdu::Ack(ack)
-            });
+        let ack = (1000..=u64::MAX / 2, 0..=u64::MAX / 2, prop::collection::vec(block, 0..=3), any::<u16>());
+        let ack = (ack, prop::option::of(arrival)).prop_map(|((cumulative, window, blocks, ce), arrival)| {
+            let mut ack = Ack { cumulative, window, ce, ..Ack::default() };
+            ack.sack.iter_mut().zip(blocks).for_each(|(place, block)| *place = block);
+            if let Some((kind, at)) = arrival {
+                let kinds = [Arrival::Late, Arrival::Repair, Arrival::Needless];
+                (ack.arrival, ack.arrival_at) = (kinds[usize::from(kind) - 1], at);
+            }
+            Pdu::Ack(ack)
+        });
         prop_oneof![data, ack]
     }
 

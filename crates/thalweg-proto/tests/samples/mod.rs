@@ -26,7 +26,7 @@ pub fn ack(millis: u64) -> AckSample {
         sent_at: Time::ZERO,
         in_flight_bytes: 9000,
         rtt: Some(Duration::from_millis(100)),
-        marked: false,
+        ce: 0,
         recovering: false,
         app_limited: false,
     }

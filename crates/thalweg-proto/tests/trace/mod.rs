@@ -19,6 +19,8 @@ pub struct Trace {
     sender: Sender<Length, Steered>,
     now: Time,
     timer: Time,
+    /// Segments that have arrived with CE.
+    ce: u16,
 }
 
 impl Trace {
@@ -29,7 +31,7 @@ impl Trace {
     /// With a pacing rate and a burst.
     pub fn paced(config: SenderConfig, controller: &ControllerConfig, pacing: Option<(Rate, u32)>) -> Self {
         let sender = Sender::new(Arc::new(config), Steered::new(controller, pacing));
-        Self { sender, now: Time::ZERO, timer: Time::MAX }
+        Self { sender, now: Time::ZERO, timer: Time::MAX, ce: 0 }
     }
 
     /// It is now so many milliseconds.
@@ -83,13 +85,14 @@ impl Trace {
         self.take(ack)
     }
 
-    /// Everything below this segment has arrived, some of it marked.
+    /// Everything below this segment has arrived, one more of it with CE.
     pub fn ack_marked(&mut self, segments: u64) -> String {
-        let ack = Ack { cumulative: segments * SEGMENT, window: 1 << 30, marked: true, ..Ack::default() };
-        self.take(ack)
+        self.ce += 1;
+        self.ack(segments)
     }
 
     fn take(&mut self, ack: Ack) -> String {
+        let ack = Ack { ce: self.ce, ..ack };
         self.tell(Input::Pdu { pdu: Pdu::Ack(ack), ecn: Ecn::NotEct })
     }
 

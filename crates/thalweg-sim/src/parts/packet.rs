@@ -51,7 +51,7 @@ pub(crate) enum Cargo {
     Ack {
         cumulative: u64,
         window: u32,
-        marked: bool,
+        ce: u16,
     },
     /// Of another family.
     Packed(Packed),
@@ -173,11 +173,11 @@ impl Packets {
                 cumulative,
                 window,
                 ref sack,
-                marked,
+                ce,
                 arrival: Arrival::Plain,
                 ..
             })) if sack[0].is_empty() && window <= u64::from(u32::MAX) => {
-                Cargo::Ack { cumulative, window: window as u32, marked }
+                Cargo::Ack { cumulative, window: window as u32, ce }
             }
             _ => self.pack_other(pdu),
         }
@@ -216,11 +216,11 @@ impl Packets {
                     retransmission,
                 }))
             }
-            Cargo::Ack { cumulative, window, marked } => Pdu::Window(window::Pdu::Ack(Ack {
+            Cargo::Ack { cumulative, window, ce } => Pdu::Window(window::Pdu::Ack(Ack {
                 cumulative,
                 window: u64::from(window),
                 sack: [SackBlock::default(); 3],
-                marked,
+                ce,
                 arrival: Arrival::Plain,
                 arrival_at: 0,
             })),
@@ -337,7 +337,7 @@ mod tests {
             cumulative: u64::MAX,
             window,
             sack: [SackBlock { start: 0, end }, SackBlock::default(), SackBlock::default()],
-            marked: true,
+            ce: u16::MAX,
             arrival: Arrival::Plain,
             arrival_at: 0,
         };

@@ -221,7 +221,7 @@ impl Controller for Bbr {
 
     fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
         self.smss = f64::from(sample.path.segment);
-        let marked = sample.marked && self.config.ecn;
+        let marked = sample.ce > 0 && self.config.ecn;
         if marked {
             self.sampler.on_marked(sample.acked_bytes);
         }

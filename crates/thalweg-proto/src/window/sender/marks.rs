@@ -5,13 +5,14 @@
 //! | RFC 3168 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | ends agree on ECN when they connect (section 6.1.1) | both are told by their configuration | connections open without a handshake | none |
-//! | the receiver echoes a mark until the sender tells that it has cut its window (section 6.1.3, CWR) | each mark is echoed by the one acknowledgement that follows it | schemes that count marks need each (the DEC bit) | where that acknowledgement is lost, so is the mark; a queue that stays long marks again |
+//! | the receiver echoes a mark until the sender tells that it has cut its window (section 6.1.3, CWR) | every acknowledgement tells how many segments have arrived with CE, as accurate feedback does (RFC 9768, section 3.2.2), in 16 bits for its 3 | schemes that count marks need each (the DEC bit) | 32767 marks may be told by acknowledgements that are lost before one is missed |
 //! | with a window of one segment, a mark makes the sender wait for its retransmission timer (section 6.1.2) | the least threshold of a controller is two segments | as after a loss | many flows at a small queue keep two segments each on the way |
 
 use super::{AckOutcome, Phase, Sender};
 use crate::congestion::{Controller, LossKind, LossSample, Path};
 use crate::payload::Payload;
 use crate::units::Time;
+use crate::window::Ack;
 
 /// The window of data whose marks were answered last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Marks {
     until: u64,
     /// A mark was the reason of that cut.
     by_mark: bool,
+    /// The count of segments with CE of which the controller knows.
+    told: u16,
     cuts: u32,
 }
 
@@ -28,9 +31,22 @@ impl Marks {
         self.cuts
     }
 
+    /// The count of segments with CE of which the controller knows.
+    #[inline]
+    pub fn told(&self) -> u16 {
+        self.told
+    }
+
+    /// The controller is told of all that `ack` counts.
+    #[cold]
+    #[inline(never)]
+    pub fn tell(&mut self, ack: &Ack) {
+        self.told = self.told.wrapping_add(ack.newly_ce(self.told));
+    }
+
     /// The part of the state that decides the future.
-    pub fn state(&self) -> (u64, bool) {
-        (self.until, self.by_mark)
+    pub fn state(&self) -> (u64, bool, u16) {
+        (self.until, self.by_mark, self.told)
     }
 
     /// A mark, where all below `unacknowledged` has arrived and `next` is sent next: whether it is one of a new window.

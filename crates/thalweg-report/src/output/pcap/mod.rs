@@ -7,7 +7,8 @@
 //!   `10.255.255.254`. Data from the source goes to port 5001. Answers come from port 5002, on a connection of
 //!   their own. The source's port, from 10000, tells connections of a flow apart.
 //! - The window transport becomes TCP. Byte 0 of the stream has sequence number 1; numbers wrap at 2^32.
-//!   Selective acknowledgements are the option of RFC 2018, an acknowledged congestion mark is the flag ECE.
+//!   Selective acknowledgements are the option of RFC 2018, one that tells of marks which no
+//!   earlier one told of has the flag ECE.
 //!   There is no handshake to negotiate a window scale, so the window field is the
 //!   receiver's window in units of 2^14 bytes, the largest scale there is, rounded up and at most 65535.
 //! - Datagrams become UDP, routers' messages become ICMP Source Quench (type 4) with the header of a packet of the
@@ -24,8 +25,11 @@
 
 mod packet;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use thalweg_sim::trace::{Record, Step, Tracer};
+use thalweg_proto::window;
+use thalweg_sim::Pdu;
+use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
 
 /// The place where packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,13 +55,15 @@ impl Point {
     }
 }
 
-/// Writes a capture while a simulation runs. It holds one packet at a time.
+/// Writes a capture while a simulation runs. It holds one packet at a time, and a number for each connection that met marks.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     to: W,
     point: Point,
     snapshot: u32,
     packets: u64,
+    /// Of connections, by number: the use of it, and how many segments with CE its acknowledgements have told of.
+    told: BTreeMap<u32, (u16, u16)>,
     failed: Option<io::Error>,
 }
 
@@ -69,7 +75,7 @@ impl<W: Write> Capture<W> {
         to.write_all(&NANOSECOND_MAGIC.to_le_bytes())?;
         to.write_all(&version)?;
         to.write_all(&words)?;
-        Ok(Self { to, point, snapshot: 0, packets: 0, failed: None })
+        Ok(Self { to, point, snapshot: 0, packets: 0, told: BTreeMap::new(), failed: None })
     }
 
     /// Stores payloads (zeros) up to so many bytes of each packet, headers included.
@@ -92,8 +98,20 @@ impl<W: Write> Capture<W> {
         }
     }
 
+    /// True for an acknowledgement that tells of marks which no earlier one told of.
+    fn echoes(&mut self, record: &Record<'_>) -> bool {
+        let Pdu::Window(window::Pdu::Ack(ack)) = record.pdu else { return false };
+        let PacketId { connection, incarnation, .. } = record.packet;
+        let told = self.told.get(&connection).filter(|(of, _)| *of == incarnation).map_or(0, |&(_, ce)| ce);
+        let is_news = ack.newly_ce(told) > 0;
+        if is_news {
+            self.told.insert(connection, (incarnation, ack.ce));
+        }
+        is_news
+    }
+
     fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
-        let headers = packet::headers(record);
+        let headers = packet::headers(record, self.echoes(record));
         let original = record.size.max(headers.total);
         let (trailer, trailer_at) = (headers.trailer, headers.trailer_at);
         let header_bytes = (headers.bytes().len() + headers.body.len()) as u32;

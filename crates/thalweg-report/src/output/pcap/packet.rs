@@ -37,8 +37,8 @@ struct Ends {
     target_port: u16,
 }
 
-/// The headers of the packet of `record`.
-pub(super) fn headers(record: &Record<'_>) -> Headers {
+/// The headers of the packet of `record`, of TCP with the flag ECE where it tells of marks.
+pub(super) fn headers(record: &Record<'_>, echoes: bool) -> Headers {
     let ends = ends(record);
     match record.pdu {
         Pdu::Window(window::Pdu::Segment(segment)) => {
@@ -47,7 +47,7 @@ pub(super) fn headers(record: &Record<'_>) -> Headers {
             ip(record, &ends, TCP, tcp)
         }
         Pdu::Window(window::Pdu::Ack(ack)) => {
-            let flags = ACK | if ack.marked { ECE } else { 0 };
+            let flags = ACK | if echoes { ECE } else { 0 };
             let window = ack.window.div_ceil(1 << WINDOW_SCALE);
             let window = u16::try_from(window).unwrap_or(u16::MAX);
             let mut tcp = tcp(&ends, stream(0), stream(ack.cumulative), flags, window);

@@ -20,7 +20,7 @@ fn segment(sequence: u64) -> Pdu {
 fn acknowledgement() -> Pdu {
     let block = |start, end| SackBlock { start, end };
     let sack = [block(1000, 3000), block(5000, 6000), SackBlock::default()];
-    let ack = Ack { cumulative: (1 << 32) + 999, window: 65_536, sack, marked: true, ..Ack::default() };
+    let ack = Ack { cumulative: (1 << 32) + 999, window: 65_536, sack, ce: 1, ..Ack::default() };
     Pdu::Window(window::Pdu::Ack(ack))
 }
 
