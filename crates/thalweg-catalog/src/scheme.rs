@@ -4,8 +4,10 @@ use crate::describe::{Fault, Keys, Place};
 use crate::ends::Ends;
 use crate::own::{Open, OwnFamily};
 use crate::path::PathHints;
+use crate::value::Value;
 use crate::values::{Bound, Values};
 use core::fmt;
+use thalweg_proto::units::Bytes;
 
 /// Properties of a scheme that others rely on, whatever its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +150,13 @@ impl SchemeDescription {
 /// Says the size of the packets of a family of another crate, which both ends must agree on.
 fn settle_own<F: Open>(values: &mut Values, path: &PathHints) {
     if values.keys().find("segment").is_some() {
-        crate::schemes::settle_segment(values, path, F::OVERHEAD);
+        settle_segment(values, path, F::OVERHEAD);
     }
+}
+
+/// Says the payload of live packets, in whole words where there is room, as SSCOP pads to them.
+pub(crate) fn settle_segment(values: &mut Values, path: &PathHints, overhead: u32) {
+    let segment = path.segment(overhead);
+    let segment = if segment > 4 { segment & !3 } else { segment };
+    values.suggest("segment", Value::Size(Bytes::new(u64::from(segment))));
 }

@@ -78,16 +78,6 @@ pub struct Secrets {
     pub binding: [u8; 32],
 }
 
-/// The public key of a secret one.
-pub(crate) fn public_key(secret: &[u8; 32]) -> [u8; 32] {
-    let dh = DefaultResolver.resolve_dh(&DHChoice::Curve25519);
-    let mut dh = dh.expect("the default resolver was built with Curve25519");
-    dh.set(secret);
-    let mut public = [0; 32];
-    public.copy_from_slice(dh.pubkey());
-    public
-}
-
 /// A client's side.
 #[derive(Debug)]
 pub struct Initiator {

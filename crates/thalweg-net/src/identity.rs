@@ -2,6 +2,8 @@
 
 use core::fmt;
 use core::str::FromStr;
+use snow::params::DHChoice;
+use snow::resolvers::{CryptoResolver as _, DefaultResolver};
 
 /// The source of random bytes. Keys, connection ids and tokens are made from them.
 pub trait Entropy: Send {
@@ -92,7 +94,7 @@ impl Identity {
 
     /// The identity with this secret key.
     pub fn from_secret(secret: [u8; 32]) -> Self {
-        Self { public: PublicKey(crate::handshake::public_key(&secret)), secret }
+        Self { public: PublicKey(public_key(&secret)), secret }
     }
 
     /// Reads what [`Identity::to_text`] wrote; `None` for anything else.
@@ -127,6 +129,16 @@ fn hex(text: &str) -> Option<[u8; 32]> {
         *byte = (digit(0)? * 16 + digit(1)?) as u8;
     }
     Some(bytes)
+}
+
+/// The public key of a secret one.
+fn public_key(secret: &[u8; 32]) -> [u8; 32] {
+    let dh = DefaultResolver.resolve_dh(&DHChoice::Curve25519);
+    let mut dh = dh.expect("the default resolver was built with Curve25519");
+    dh.set(secret);
+    let mut public = [0; 32];
+    public.copy_from_slice(dh.pubkey());
+    public
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A scenario in words: its paths, links and what follows from them.
 
 use super::keys::FramingName;
-use super::lint::{about, bytes, memory, offered};
+use super::lint::{about, bytes, memory, offered, rounded};
 use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
 use super::{Loaded, is_random};
 use std::fmt::Write as _;
@@ -352,13 +352,4 @@ fn packets(size: Bytes, packet: u32) -> String {
     let packets = size.get() as f64 / f64::from(packet);
     let digits = usize::from(packets < 100.0);
     format!("{packets:.digits$} packets of {packet} B")
-}
-
-/// A time to four digits.
-pub(crate) fn rounded(time: Duration) -> Duration {
-    let mut unit = 1;
-    while time.as_picos() / unit >= 10_000 {
-        unit *= 10;
-    }
-    Duration::from_picos(time.as_picos().saturating_add(unit / 2) / unit * unit)
 }

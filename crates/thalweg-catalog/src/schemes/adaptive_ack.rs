@@ -69,7 +69,7 @@ const KEYS: &[Key] = &[
 
 /// The window holds what is sent until the report on a repair: two round trips and reports.
 fn settle(values: &mut Values, path: &PathHints) {
-    super::settle_segment(values, path, OVERHEAD);
+    crate::scheme::settle_segment(values, path, OVERHEAD);
     let normal: Duration = values.need("t-normal");
     let time = path.rtt.map(|rtt| (rtt + normal) * 2);
     let window = path.packets_in(super::agreed_segment(values, path, OVERHEAD), time, 400.0);

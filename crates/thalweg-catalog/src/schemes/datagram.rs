@@ -40,7 +40,7 @@ const KEYS: &[Key] =
         .peer(Range::POSITIVE)];
 
 fn settle(values: &mut Values, path: &PathHints) {
-    super::settle_segment(values, path, 0);
+    crate::scheme::settle_segment(values, path, 0);
     if let Some(rate) = path.rate {
         values.suggest("rate", Value::Rate(rate));
     }

@@ -33,8 +33,7 @@ pub mod window;
 use crate::describe::key;
 use crate::path::PathHints;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, Range, Value, Values};
-use thalweg_proto::units::Bytes;
+use crate::{Key, Kind, Range, Values};
 
 /// The keys for the sizes of packets, of every scheme.
 pub const SIZES: &[Key] = &[SEGMENT, HEADER];
@@ -91,11 +90,4 @@ pub(crate) fn own_segment(values: &Values, path: &PathHints, overhead: u32) -> u
 /// The payload of a live packet that both ends agreed on, or else what the path takes.
 pub(crate) fn agreed_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
     values.take("segment").unwrap_or_else(|| path.segment(overhead))
-}
-
-/// Says the payload of live packets, in whole words where there is room, as SSCOP pads to them.
-pub(crate) fn settle_segment(values: &mut Values, path: &PathHints, overhead: u32) {
-    let segment = path.segment(overhead);
-    let segment = if segment > 4 { segment & !3 } else { segment };
-    values.suggest("segment", Value::Size(Bytes::new(u64::from(segment))));
 }

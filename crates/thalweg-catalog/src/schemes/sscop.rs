@@ -156,7 +156,7 @@ pub(super) fn check(values: &Values) -> Vec<Fault> {
 /// There are several POLLs in a round trip, so that the end of a burst is soon asked for, and the window holds what is sent
 /// until the answer on a repair.
 pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
-    super::settle_segment(values, path, OVERHEAD);
+    crate::scheme::settle_segment(values, path, OVERHEAD);
     let (least, most) = (Duration::from_millis(20), Duration::from_millis(750));
     let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(least).min(most));
     // Who is asked has to have the time to answer.

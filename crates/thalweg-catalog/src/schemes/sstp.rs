@@ -175,7 +175,7 @@ fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, o
 }
 
 fn settle(values: &mut Values, path: &PathHints) {
-    super::settle_segment(values, path, OVERHEAD);
+    crate::scheme::settle_segment(values, path, OVERHEAD);
     let average: Option<Rate> = values.take("average-rate");
     let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));
     values.suggest("rate", Value::Rate(rate));

@@ -1,7 +1,7 @@
 //! The messages that the two sides of a transfer send each other.
 
 use super::fault::Fault;
-use super::receive::Priority;
+use super::priority::Priority;
 use super::tree::{BLOCK, Digest};
 
 /// The version of the protocol; peers of another are refused.

@@ -9,7 +9,7 @@ use super::messages::{
     LONGEST_NAME, LONGEST_TARGET, Lost, MOST_DATA, MOST_DIGESTS, MOST_HOLE, Modified, Offer, OfferKind,
     ToReceiver, ToSender, VERSION,
 };
-use super::receive::Priority;
+use super::priority::Priority;
 use super::tree::{BLOCK, Digest};
 use std::fmt;
 

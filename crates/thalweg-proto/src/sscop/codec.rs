@@ -5,7 +5,7 @@
 //! exception is the rate field of STAT and USTAT (see [`RateField`]): 16 bits that are reserved in Q.2110, the upper
 //! octets of W2 and W3, which a peer without rate control does not look at.
 
-use super::pdu::{Kind, Pdu, Source, Stat, Ustat};
+use super::pdu::{Kind, MAX_ELEMENTS, Pdu, Source, Stat, Ustat};
 use super::rate::RateField;
 use super::{Invalid, Number};
 use crate::payload::{Payload, Slice};
@@ -16,8 +16,6 @@ pub const MAX_PDU: usize = 65_532;
 pub const MAX_MESSAGE: u32 = 65_528;
 /// The longest SSCOP-UU (j at most).
 pub const MAX_UU: u32 = 65_524;
-/// The longest list of a STAT.
-pub const MAX_ELEMENTS: usize = 16_380;
 
 const SOURCE_BIT: u8 = 0x10;
 

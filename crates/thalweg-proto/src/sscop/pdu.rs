@@ -4,6 +4,9 @@ use super::Number;
 use super::rate::RateField;
 use crate::payload::Payload;
 
+/// The longest list of a STAT.
+pub const MAX_ELEMENTS: usize = 16_380;
+
 /// The side that releases a connection, user or SSCOP: the source bit of END.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
@@ -245,7 +248,7 @@ impl<P: Payload> Pdu<P> {
         let length = self.user_field().map_or(0, Payload::len);
         match self {
             Self::Sd { .. } | Self::Ud { .. } | Self::Md { .. } => length <= k,
-            Self::Stat(stat) => stat.list.len() <= super::codec::MAX_ELEMENTS,
+            Self::Stat(stat) => stat.list.len() <= MAX_ELEMENTS,
             _ => length <= j,
         }
     }

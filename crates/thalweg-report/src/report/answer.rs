@@ -3,7 +3,7 @@
 use super::bars::bar;
 use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
-use super::why;
+use super::why::{self, MOST_GROUPS, capital};
 use crate::output::{
     Certainty, Datum, Scale, Style, Verdict, heads_of, rate, seconds, settling, verdicts, words,
 };
@@ -89,11 +89,6 @@ fn verdict_card(verdict: &Verdict) -> Card {
         );
     }
     Card { subject: capital(verdict.subject), main, text, sure: Some(sure) }
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The schemes side by side; each column has one scale.
@@ -285,9 +280,6 @@ fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
         },
     }
 }
-
-/// More groups are only in the tables.
-pub(super) const MOST_GROUPS: usize = 4;
 
 /// So many names stand in a title.
 const MOST_FIRST: usize = 3;

@@ -1,6 +1,5 @@
 //! The reasons of a result: the queue at the bottleneck, losses, and the limits that held senders back.
 
-use super::answer::{MOST_GROUPS, capital};
 use super::html::{STYLE, escape};
 use crate::output::{Datum, Scale, direction, seconds, words};
 use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
@@ -289,6 +288,15 @@ fn groups_why(html: &mut String, runs: &[Run]) {
 
 /// Colours that schemes have in turn.
 const COLOURS: usize = 8;
+
+/// Words as a sentence begins with them.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// More groups are only in the tables.
+pub(super) const MOST_GROUPS: usize = 4;
 
 #[cfg(test)]
 mod tests {

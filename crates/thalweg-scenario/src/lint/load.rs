@@ -1,13 +1,12 @@
 //! Checks of the load: traffic offered to links and queues, against their rates and capacities.
 
 use super::super::diagnostic::Report;
-use super::super::explain::rounded;
 use super::super::path::{GroupPath, direction, nominal_rate};
 use super::super::resolve::mean_size;
 use super::Checked;
 use super::links::{about, bytes};
 use std::collections::BTreeMap;
-use thalweg_proto::units::Rate;
+use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{FcfsConfig, Limit, LossSpec, RedConfig, RedUnit};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
@@ -112,4 +111,13 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
             }
         }
     }
+}
+
+/// A time to four digits.
+pub(in super::super) fn rounded(time: Duration) -> Duration {
+    let mut unit = 1;
+    while time.as_picos() / unit >= 10_000 {
+        unit *= 10;
+    }
+    Duration::from_picos(time.as_picos().saturating_add(unit / 2) / unit * unit)
 }

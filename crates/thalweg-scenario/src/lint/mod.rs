@@ -11,7 +11,7 @@ mod schemes;
 mod traffic;
 
 pub(super) use links::{about, bytes};
-pub(super) use load::offered;
+pub(super) use load::{offered, rounded};
 pub use memory::{Memory, memory};
 pub use random::is_random;
 

@@ -3,13 +3,15 @@
 use super::arguments::ServeArguments;
 use super::guest::Guest;
 use super::newcomer::{Newcomer, Turn};
-use super::receive::REMOVED;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
 use thalweg_net::session::code;
 use thalweg_net::transfer::Progress;
+
+/// The reason that a sender hears that was taken off the list.
+pub(super) const REMOVED: &str = "the receiver does not take files from this key any more";
 
 /// Transfers of one key at a time.
 const MOST_OF_ONE: usize = 2;

@@ -2,6 +2,7 @@
 
 use super::ENDED;
 use super::metrics::Counted;
+use super::summary::rate;
 use super::throttle::Pace;
 use crate::advice;
 use crate::console::Console;
@@ -147,12 +148,6 @@ impl Watched {
         bar.tick();
         bar.set_message(line.fit(usize::from(columns).saturating_sub(3)));
     }
-}
-
-/// Bytes in a span of time.
-pub fn rate(bytes: u64, span: Duration) -> Rate {
-    let span = thalweg_proto::units::Duration::from_secs_f64(span.as_secs_f64().max(1e-9));
-    Rate::from_transfer(Bytes::new(bytes), span)
 }
 
 /// The time that it takes to move so many bytes, in words; `None` at a rate of zero.

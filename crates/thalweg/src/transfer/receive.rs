@@ -1,7 +1,7 @@
 //! `thalweg recv` and `thalweg serve`.
 
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
-use super::crowd::Crowd;
+use super::crowd::{Crowd, REMOVED};
 use super::door::Door;
 use super::guest::Guest;
 use super::meter::{Meter, Watched};
@@ -220,9 +220,6 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
         }
     }
 }
-
-/// The reason that a sender hears that was taken off the list.
-pub(super) const REMOVED: &str = "the receiver does not take files from this key any more";
 
 /// The quota that all senders share, if that is limited.
 fn total_quota(arguments: &ServeArguments) -> Result<Option<Arc<Quota>>, Error> {

@@ -1,6 +1,5 @@
 //! The summary of a transfer: a sentence for people, a document for programs, an exit code.
 
-use super::meter::rate;
 use crate::console::{Console, Done, Error};
 use serde::Serialize;
 use std::time::Duration;
@@ -8,6 +7,7 @@ use thalweg_net::identity::PublicKey;
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{self, Outcome, Report};
 use thalweg_proto::transport::SenderStats;
+use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, counted};
 
 /// Failures, and things that are not sent, that are shown one by one.
@@ -379,4 +379,10 @@ fn name(error: &transfer::Error) -> &'static str {
         transfer::Error::Refused(_) => "refused",
         transfer::Error::Protocol(_) | transfer::Error::Here(_) => "broken",
     }
+}
+
+/// Bytes in a span of time.
+pub fn rate(bytes: u64, span: Duration) -> Rate {
+    let span = thalweg_proto::units::Duration::from_secs_f64(span.as_secs_f64().max(1e-9));
+    Rate::from_transfer(Bytes::new(bytes), span)
 }

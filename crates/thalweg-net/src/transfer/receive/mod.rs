@@ -20,6 +20,7 @@ use super::fault::{Error, Fault, FaultKind};
 use super::frames::FrameReader;
 use super::messages::{ToReceiver, ToSender, VERSION};
 use super::names;
+use super::priority::Priority;
 use super::progress::{Progress, Report};
 use super::quota::Quota;
 pub use claims::Claims;
@@ -33,7 +34,7 @@ use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Store;
 use turns::Turn;
-pub use turns::{Priority, Turns};
+pub use turns::Turns;
 
 /// Frames and contents that wait to be stored.
 const WAITING: usize = 256;

@@ -6,37 +6,14 @@
 //! bottleneck: that transfers of several priorities want to go on at the same time is the sign of congestion.
 
 use crate::live::Clock;
+use crate::transfer::priority::Priority;
 use crate::transfer::progress::Progress;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use thalweg_proto::gate::{
-    Ageing, CongestionGateConfig, Gate, GateConfig, GateEvent, GateInput, GateOutput, LOWEST,
-};
+use thalweg_proto::gate::{Ageing, CongestionGateConfig, Gate, GateConfig, GateEvent, GateInput, GateOutput};
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine as _, Output};
-
-/// The urgency of a transfer: 1, the most, to 6, the least, which is usual.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Priority(u8);
-
-impl Priority {
-    /// Nothing for a number beyond 1 to 6.
-    pub fn new(number: u8) -> Option<Self> {
-        (1..=LOWEST).contains(&number).then_some(Self(number))
-    }
-
-    /// Its number.
-    pub fn get(self) -> u8 {
-        self.0
-    }
-}
-
-impl Default for Priority {
-    fn default() -> Self {
-        Self(LOWEST)
-    }
-}
 
 /// The time between decisions; a transfer that has waited for long enough goes on for so long at least.
 const CHECK: Duration = Duration::from_millis(500);
@@ -121,7 +98,7 @@ impl State {
         let Some(flow) = self.flows.get_mut(&number) else { return };
         flow.seen = now;
         if !std::mem::replace(&mut flow.is_present, true) {
-            self.gate.handle(now, GateInput::Join { flow: number, priority: flow.priority.0 });
+            self.gate.handle(now, GateInput::Join { flow: number, priority: flow.priority.get() });
         }
     }
 

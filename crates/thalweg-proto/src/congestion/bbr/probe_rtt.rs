@@ -4,8 +4,6 @@ use super::probe_bw::AckPhase;
 use super::{Acked, Bbr, BbrState};
 use crate::units::{Duration, Time};
 
-/// The share of the bandwidth-delay product in flight meanwhile (ProbeRTTCwndGain).
-pub(super) const CWND_GAIN: f64 = 0.5;
 /// The time for which so little is in flight at least (ProbeRTTDuration).
 const DURATION: Duration = Duration::from_millis(200);
 /// The time between two, where nothing shorter is seen otherwise (ProbeRTTInterval).
@@ -122,6 +120,6 @@ impl Bbr {
 
     /// ProbeRTTCwnd(), in bytes.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp_multiple(self.bw, CWND_GAIN).max(self.min_pipe_cwnd())
+        self.bdp_multiple(self.bw, BbrState::ProbeRtt.cwnd_gain()).max(self.min_pipe_cwnd())
     }
 }

@@ -40,7 +40,8 @@ impl BbrState {
             // DefaultCwndGain.
             Self::Startup | Self::Drain | Self::ProbeDown | Self::ProbeCruise | Self::ProbeRefill => 2.0,
             Self::ProbeUp => 2.25,
-            Self::ProbeRtt => super::probe_rtt::CWND_GAIN,
+            // ProbeRTTCwndGain.
+            Self::ProbeRtt => 0.5,
         }
     }
 
