@@ -229,7 +229,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 8]>(), most)
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 9]>(), most)
         .prop_map(
             |(
                 recovery,
@@ -239,7 +239,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                [nagle, fine_timer, ecn, freezes_timer, waits_for_timer, rack, undo, tail_probe],
+                [nagle, fine_timer, ecn, freezes_timer, waits_for_timer, rack, undo, tail_probe, prr],
                 max_retransmissions,
             )| {
                 SenderConfig {
@@ -250,6 +250,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     byte_counting: 1 + duplicate_threshold,
                     duplicate_threshold,
                     rack: rack.then_some(RackConfig { undo, tail_probe, max_ack_delay: rtt.floor }),
+                    prr,
                     rtt,
                     idle_restart,
                     nagle,

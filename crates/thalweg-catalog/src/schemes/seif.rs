@@ -54,6 +54,7 @@ const USUAL: &[(&str, &str)] = &[
     ("recovery", "fast-retransmit"),
     ("nagle", "false"),
     ("ecn", "false"),
+    ("prr", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];

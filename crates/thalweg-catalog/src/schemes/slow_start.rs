@@ -13,8 +13,13 @@ pub const SCHEME: SchemeDescription = window::scheme::<SlowStartConfig>(
     window::keys(KEYS, USUAL),
 );
 
-const USUAL: &[(&str, &str)] =
-    &[("recovery", "go-back-n"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
+const USUAL: &[(&str, &str)] = &[
+    ("recovery", "go-back-n"),
+    ("prr", "false"),
+    ("nagle", "false"),
+    ("segment", "1448 B"),
+    ("header", "52 B"),
+];
 
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")

@@ -28,6 +28,7 @@ const USUAL: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("nagle", "true"),
     ("ecn", "false"),
+    ("prr", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];

@@ -65,6 +65,14 @@ pub const WINDOW_KEYS: &[Key] = &[
         "",
         "With `rack`: when nothing is heard for two round trips the last packet goes again (RFC 8985, section 7). True without.",
     ),
+    key(
+        "prr",
+        Kind::Switch,
+        "false",
+        "While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window and a burst \
+         (PRR, RFC 6937). Needs `recovery = \"sack\"`. Not bbr, which has a rate.",
+    )
+    .usual_live("true", "as kernels do (for the schemes that can)"),
     key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
     key(
         "idle-restart",
@@ -193,6 +201,7 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("nagle", "false"),
     ("ecn", "false"),
+    ("prr", "false"),
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];
@@ -286,6 +295,11 @@ fn rack(values: &Values) -> Option<RackConfig> {
 
 /// Finds faults of keys for finding losses by time, where that is off or cannot be.
 fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
+    if values.said_for("prr") == Some(Value::Switch(true)) && values.take("recovery") != Some(Recovery::Sack)
+    {
+        let what = "what is delivered while losses are repaired is told by selective acknowledgements, of which this recovery has none";
+        faults.push(Fault { is_of_own: true, ..Fault::new("prr", what).help("set recovery = \"sack\"") });
+    }
     if rack(values).is_some() {
         return;
     }
@@ -322,6 +336,8 @@ fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Re
         ecn: values.need::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
         max_retransmissions: values.need("max-retransmissions"),
         rack: rack(values),
+        // What holds for all schemes is for those that can.
+        prr: values.need::<bool>("prr") && recovery == Recovery::Sack,
         // In simulations the gate of the node where a flow begins decides.
         pause: PauseConfig::default(),
     };
@@ -351,6 +367,9 @@ fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> boo
     values.give("recovery", &sender.recovery);
     values.give("byte-counting", &sender.byte_counting);
     values.give("duplicate-threshold", &sender.duplicate_threshold);
+    if sender.recovery == Recovery::Sack {
+        values.give("prr", &sender.prr);
+    }
     sender.rtt.tell(values);
     values.give("idle-restart", &sender.idle_restart);
     values.give("nagle", &sender.nagle);

@@ -101,6 +101,9 @@ pub struct SenderConfig {
     /// Losses are found by time instead, which takes what comes late for lost only where it comes very late. Only with
     /// [`Recovery::Sack`], and where the receiver [reports arrivals](ReceiverConfig::report_arrivals).
     pub rack: Option<RackConfig>,
+    /// While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window (PRR, RFC
+    /// 6937). Only with [`Recovery::Sack`], and for controllers whose window after a loss is what they want at its end.
+    pub prr: bool,
     /// The retransmission time-out.
     pub rtt: RttConfig,
     /// After an idle time longer than the retransmission time-out the controller starts afresh (RFC 5681, 4.1).
@@ -142,6 +145,7 @@ impl Default for SenderConfig {
             byte_counting: 1,
             duplicate_threshold: 3,
             rack: None,
+            prr: false,
             rtt: RttConfig::default(),
             idle_restart: true,
             nagle: false,

@@ -82,6 +82,8 @@ pub(super) struct Scoreboard<P, I> {
     in_flight: u32,
     in_flight_bytes: u64,
     lost: u32,
+    /// The number of times that a segment was taken for lost, which wraps.
+    losses: u32,
     /// Acknowledgements in a row that left half of the room for records empty.
     roomy: u32,
     /// No segment that starts below this is lost.
@@ -120,6 +122,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             in_flight: 0,
             in_flight_bytes: 0,
             lost: 0,
+            losses: 0,
             roomy: 0,
             lost_from: 0,
             judged: 0,
@@ -152,6 +155,17 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
     /// Segments that were selectively acknowledged.
     pub fn sacked(&self) -> u32 {
         self.len().saturating_sub(self.in_flight + self.lost)
+    }
+
+    /// Their bytes.
+    pub fn sacked_bytes(&self) -> u64 {
+        let sacked = self.records.iter().filter(|record| record.state == SegmentState::Sacked);
+        sacked.map(|record| u64::from(record.payload.len())).sum()
+    }
+
+    /// The number of times that a segment was taken for lost, which wraps.
+    pub fn losses(&self) -> u32 {
+        self.losses
     }
 
     /// The segment that starts there.
@@ -232,6 +246,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             }
             SegmentState::Lost => {
                 self.lost += 1;
+                self.losses = self.losses.wrapping_add(1);
                 self.lost_from = self.lost_from.min(record.start);
             }
             SegmentState::Sacked => {}

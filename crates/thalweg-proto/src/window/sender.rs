@@ -5,6 +5,7 @@ mod feedback;
 mod losses;
 mod marks;
 mod probe;
+mod prr;
 mod rack;
 mod renewal;
 mod repair;
@@ -323,6 +324,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         } else {
             self.repair(now, advanced, duplicate, outcome.segments);
         }
+        if self.extensions.is_some() {
+            self.advance_prr(now, outcome.bytes, advanced);
+        }
         // The peer opens its window after it refused the first segment, or part of it.
         let cut = self.scoreboard.first().is_some_and(|first| first.start < self.unacknowledged);
         if (window_update && was_refused || advanced && cut) && !self.is_refused() {
@@ -352,6 +356,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// True if the window allows a segment of this length to go, new or again.
     #[inline(always)]
     fn window_allows(&self, window: f64, length: u32, again: bool) -> bool {
+        if self.phase != Phase::Open
+            && let Some(allows) = self.prr_allows(length)
+        {
+            return allows;
+        }
         // At least one segment: a controller's window is at least 1.
         let window = (window as u32).max(1);
         let counted = again || self.config.recovery == Recovery::NewReno;
@@ -499,7 +508,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // RFC 6298, 5.1.
             self.timer = now + self.rtt.timeout();
         }
-        self.note_sent(now, segment.sequence);
+        self.note_sent(now, segment.sequence, segment.payload.len());
         Pdu::Segment(segment)
     }
 

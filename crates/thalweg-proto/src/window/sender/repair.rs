@@ -109,6 +109,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Recovery::FastRetransmit => Phase::Open,
             Recovery::NewReno | Recovery::Sack => Phase::Recovery { until: self.next },
         };
+        self.begin_prr(now);
     }
 
     pub(super) fn on_timer(&mut self, now: Time) {

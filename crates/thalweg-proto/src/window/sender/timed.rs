@@ -1,6 +1,7 @@
 //! Loss repair where losses are found by time: what RACK, tail probes and undoing have in common.
 
 use super::losses::tell_lost;
+use super::prr::Prr;
 use super::rack::{Found, Rack, Situation};
 use super::undo::Undo;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
@@ -19,22 +20,23 @@ pub(super) struct Extensions<C> {
     pub renewed: Time,
     pub rack: Option<Rack>,
     pub undo: Option<Undo<C>>,
+    /// The reduction of the window while losses are repaired.
+    pub prr: Option<Prr>,
 }
 
 impl<C> Extensions<C> {
     /// The extensions that `config` asks for; `None` for most senders.
     pub fn new(config: &SenderConfig) -> Option<Box<Self>> {
-        let config = config.rack.filter(|_| config.recovery == Recovery::Sack)?;
-        Some(Box::new(Self {
-            renewed: Time::ZERO,
-            rack: Some(Rack::new(config)),
-            undo: config.undo.then(Undo::new),
-        }))
+        let rack = config.rack.filter(|_| config.recovery == Recovery::Sack);
+        (rack.is_some() || config.prr).then(|| {
+            let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
+            Box::new(Self { renewed: Time::ZERO, rack: rack.map(Rack::new), undo, prr: None })
+        })
     }
 
     /// For a sender that has a new path, and nothing else.
     pub fn renewed(now: Time) -> Box<Self> {
-        Box::new(Self { renewed: now, rack: None, undo: None })
+        Box::new(Self { renewed: now, rack: None, undo: None, prr: None })
     }
 
     /// The path is another from `now` on.
@@ -68,6 +70,9 @@ impl<C> Extensions<C> {
         }
         if let Some(undo) = &self.undo {
             undo.digest(now, into);
+        }
+        if let Some(prr) = &self.prr {
+            prr.digest(now, into);
         }
     }
 }
@@ -121,18 +126,22 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// The segment that starts there leaves.
+    /// A segment leaves.
     #[inline]
-    pub(super) fn note_sent(&mut self, now: Time, start: u64) {
+    pub(super) fn note_sent(&mut self, now: Time, start: u64, bytes: u32) {
         if self.extensions.is_some() {
-            self.note_sent_by_time(now, start);
+            self.extensions_on_sent(now, start, bytes);
         }
     }
 
     #[inline(never)]
-    fn note_sent_by_time(&mut self, now: Time, start: u64) {
+    fn extensions_on_sent(&mut self, now: Time, start: u64, bytes: u32) {
         let Self { extensions, scoreboard, .. } = self;
-        if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
+        let Some(extensions) = extensions.as_deref_mut() else { return };
+        if let Some(prr) = &mut extensions.prr {
+            prr.on_sent(bytes);
+        }
+        if let Some(rack) = &mut extensions.rack {
             rack.on_sent(now, start, scoreboard);
             self.schedule_probe(now);
         }
@@ -226,7 +235,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (situation, path) = (self.situation(), self.path(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
-        let Some(Extensions { renewed, rack: Some(rack), undo }) = extensions.as_deref_mut() else { return };
+        let Some(Extensions { renewed, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
+            return;
+        };
         let found = rack.detect(now, scoreboard, &situation, |record| {
             take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             tell_lost(controller, &path, *renewed, record);
@@ -257,6 +268,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.repair_now = true;
         self.phase = Phase::Recovery { until: self.next };
+        self.begin_prr(now);
     }
 
     fn cut_at(&self) -> Time {
@@ -270,7 +282,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (situation, path) = (self.situation(), self.path(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
-        let Some(Extensions { renewed, rack: Some(rack), undo }) = extensions.as_deref_mut() else {
+        let Some(Extensions { renewed, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
             return false;
         };
         rack.note_cut(now);

@@ -1,0 +1,44 @@
+//! Proportional rate reduction as packet traces, in the notation of `sender.rs`. What is expected is worked out by hand from
+//! RFC 6937.
+
+mod steered;
+mod trace;
+
+use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::window::{Recovery, SenderConfig};
+use trace::Trace;
+
+/// Twenty segments were sent at 0 in congestion avoidance, and the first is missing.
+fn begun(prr: bool) -> Trace {
+    let config = SenderConfig { segment: 1000, recovery: Recovery::Sack, prr, ..SenderConfig::default() };
+    let new_reno = ControllerConfig::NewReno(NewRenoConfig { initial_window: 20.0, initial_threshold: 2.0 });
+    let mut t = Trace::new(config, &new_reno);
+    assert_eq!(t.write(200), "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19");
+    t.at(100);
+    assert_eq!(t.sack(0, &[(1, 2)]), "20");
+    assert_eq!(t.sack(0, &[(1, 3)]), "21");
+    assert_eq!(t.sack(0, &[(1, 4)]), "!duplicates r0");
+    t
+}
+
+/// Section 3.1: with twenty in flight and a window of ten from now on, a segment goes for every other that is delivered.
+#[test]
+fn a_halved_window_sends_for_every_other_delivery() {
+    let mut t = begun(true);
+    let sent: Vec<String> = (5..22).map(|end| t.sack(0, &[(1, end)])).collect();
+    // Half a segment is owed for each, the repair was the first; from ten in flight on as many go as the window has room for.
+    let expected = ["", "", "22", "", "23", "", "24", "", "25", "", "26", "", "27", "", "", "28", "29"];
+    assert_eq!(sent, expected);
+    // The repair arrived: eight are in flight, and the window is what it was halved to.
+    assert_eq!(t.ack(22), "30 31");
+    assert!((10.0..11.0).contains(&t.window()), "{}", t.window());
+}
+
+/// Without it nothing goes until half of the window has left the network, and then one for each.
+#[test]
+fn without_it_half_a_round_trip_is_silent() {
+    let mut t = begun(false);
+    let sent: Vec<String> = (5..22).map(|end| t.sack(0, &[(1, end)])).collect();
+    assert_eq!(sent.iter().take_while(|sent| sent.is_empty()).count(), 9, "{sent:?}");
+    assert!(sent[9..].iter().all(|sent| !sent.is_empty()), "{sent:?}");
+}
