@@ -157,6 +157,11 @@ impl Agent {
         }
     }
 
+    /// The connection with this handle. After a restart handles begin anew.
+    pub fn talk(&mut self, handle: Handle) -> Option<&mut Talk> {
+        self.talks.iter_mut().find(|talk| talk.handle == handle && !talk.is_forgotten)
+    }
+
     /// A connection is there: the application says its one thing.
     pub fn greet(&mut self, handle: Handle, with: Option<usize>) {
         let Some(session) = self.endpoint.session(handle) else { return };

@@ -91,14 +91,19 @@ impl Knowledge {
                 let first = self.firsts.iter().position(|known| known == message);
                 // Writing to a string cannot fail.
                 let _ = write!(text, " with first message {}", first.map_or(0, |place| place + 1));
-                if let Some(place) = self.cookies.iter().position(|known| known == cookie) {
-                    let _ = write!(text, " and cookie {}", place + 1);
+                match self.cookies.iter().position(|known| known == cookie) {
+                    Some(place) => write!(text, " and cookie {}", place + 1),
+                    None if cookie.is_empty() => Ok(()),
+                    None => write!(text, " and that cookie"),
                 }
+                .unwrap_or_default();
                 text
             }
             Some(Packet::Cookie { destination, cookie }) => {
                 let place = self.cookies.iter().position(|known| known == cookie);
-                format!("cookie {} for {}", place.map_or(0, |place| place + 1), self.name(destination))
+                let name =
+                    place.map_or_else(|| "a cookie".to_owned(), |place| format!("cookie {}", place + 1));
+                format!("{name} for {}", self.name(destination))
             }
             Some(Packet::Response { destination, .. }) => format!("response to {}", self.name(destination)),
             Some(Packet::Confirm { destination, .. }) => format!("confirm to {}", self.name(destination)),

@@ -209,6 +209,19 @@ mod tests {
         assert!(hear(&mut world, b"never said").unwrap_err().contains("never said"));
     }
 
+    /// Endpoints that are started anew give the same handles again.
+    #[test]
+    fn a_restarted_server_s_connections_are_others() {
+        let mut world = connected();
+        world.left.restarts = 1;
+        world.left.connections = 1;
+        world.take(Step::Restart).unwrap();
+        world.take(Step::Connect).unwrap();
+        assert_eq!(world.calm(), Ok(()));
+        let talks = &world.agents[SERVER].talks;
+        assert!(talks.len() == 2 && talks[0].handle == talks[1].handle && talks[1].is_open());
+    }
+
     #[test]
     fn more_than_three_bytes_for_one_are_noticed() {
         let mut world = connected();

@@ -340,18 +340,14 @@ impl World {
             EndpointEvent::Session(SessionEvent::Closed(why)) => {
                 self.say(|_| format!("    {name}: the connection is over: {why:?}"));
                 let is_honest = self.agents[agent].is_honest;
-                let talk = self.agents[agent].talks.iter_mut().find(|talk| talk.handle == handle);
-                let Some(talk) = talk else { return Ok(()) };
+                let Some(talk) = self.agents[agent].talk(handle) else { return Ok(()) };
                 talk.closed = Some(why.clone());
                 let talk = talk.clone();
                 if is_honest { self.check_end(&talk, &why, came) } else { Ok(()) }
             }
             EndpointEvent::Session(SessionEvent::Datagram(data)) => {
                 let said = data.as_bytes().to_vec();
-                let Some(talk) = self.agents[agent].talks.iter_mut().find(|talk| talk.handle == handle)
-                else {
-                    return Ok(());
-                };
+                let Some(talk) = self.agents[agent].talk(handle) else { return Ok(()) };
                 let is_new = !talk.heard.contains(&said);
                 talk.heard.push(said.clone());
                 let (binding, other) = (talk.binding, opposite(talk.side));
