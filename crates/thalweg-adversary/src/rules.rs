@@ -107,7 +107,7 @@ impl World {
                     .ok_or_else(|| "a connection that its peer still has was reset".to_owned())
             }
             Closed::Silent => Ok(()),
-            Closed::Narrow | Closed::Protocol | Closed::Failed(_) => {
+            Closed::Narrow | Closed::Protocol | Closed::Forgeries | Closed::Failed(_) => {
                 Err(format!("a connection failed: {why:?}"))
             }
         }

@@ -3,7 +3,8 @@
 //! Each direction has a secret of its own. From it come a key and an initialisation vector, with which the packet number
 //! is combined to a nonce (RFC 9001, section 5.3). After [`EPOCH`] packets the next secret is derived from the last by a
 //! one-way function, and the last forgotten: packet numbers themselves say which epoch they belong to, so that no end
-//! needs to announce anything. RFC 9001, section 6.6, allows 2^23 packets under one key of AES-GCM.
+//! needs to announce anything. RFC 9001, section 6.6, allows 2^23 packets under one key of AES-GCM, and [`INTEGRITY_LIMIT`]
+//! forgeries in a connection, under all its keys.
 
 use crate::replay::ReplayWindow;
 use crate::wire::{HEADER, TAG, packet_number};
@@ -19,6 +20,10 @@ pub const EPOCH: u64 = 1 << 21;
 /// So many epochs may begin unheard: a packet from further ahead is dropped, or a forger could make each packet cost any
 /// number of derivations.
 const MOST_EPOCHS_AHEAD: u64 = 4;
+
+/// Packets of a connection that may be tried and found not to be authentic, under whichever keys: each is a guess at a tag
+/// (RFC 9001, section 6.6, of AES-GCM).
+pub const INTEGRITY_LIMIT: u64 = 1 << 52;
 
 /// Numbers stay below QUIC's limit of 2^62; a connection at a million packets a second takes 146 000 years.
 const LAST_NUMBER: u64 = 1 << 62;
@@ -142,6 +147,9 @@ pub struct Opener {
     /// The key of the epoch before, as long as packets of it may be within the replay window.
     previous: Option<Box<EpochKey>>,
     window: ReplayWindow,
+    /// Packets that were tried and not authentic, and how many may be.
+    forged: u64,
+    most_forged: u64,
 }
 
 /// The reason for which a packet was not opened.
@@ -151,6 +159,8 @@ pub enum Refused {
     Replayed,
     /// It is not what the peer sealed.
     Forged,
+    /// So many were not that no more may be tried: the connection has to end.
+    WornOut,
 }
 
 impl Opener {
@@ -162,7 +172,21 @@ impl Opener {
     /// Changes keys after `epoch_length` packets, which must be the same at the peer.
     pub fn with_epoch(secret: Secret, epoch_length: u64) -> Self {
         let key = EpochKey::new(&secret);
-        Self { secret, key, epoch: 0, epoch_length, previous: None, window: ReplayWindow::default() }
+        Self {
+            secret,
+            key,
+            epoch: 0,
+            epoch_length,
+            previous: None,
+            window: ReplayWindow::default(),
+            forged: 0,
+            most_forged: INTEGRITY_LIMIT,
+        }
+    }
+
+    /// No packet is opened any more when so many were not authentic, which are at most [`INTEGRITY_LIMIT`].
+    pub fn limit_forgeries(&mut self, most: u64) {
+        self.most_forged = most.min(INTEGRITY_LIMIT);
     }
 
     /// The number after the highest that came.
@@ -176,22 +200,28 @@ impl Opener {
     /// A packet that came before, and one that the peer did not seal; neither leaves a trace.
     #[inline]
     pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
+        if self.forged >= self.most_forged {
+            return Err(Refused::WornOut);
+        }
         let number = packet_number(packet, self.window.next()).ok_or(Refused::Forged)?;
-        if number >= LAST_NUMBER {
+        if number >= LAST_NUMBER || packet.len() < HEADER + TAG {
             return Err(Refused::Forged);
         }
         if !self.window.is_new(number) {
             return Err(Refused::Replayed);
         }
         let epoch = number / self.epoch_length;
-        let length = if epoch == self.epoch {
-            open_with(&self.key, number, packet)?
+        let opened = if epoch == self.epoch {
+            open_with(&self.key, number, packet)
         } else if epoch < self.epoch {
             let previous = self.previous.as_ref().filter(|_| epoch + 1 == self.epoch);
-            open_with(previous.ok_or(Refused::Replayed)?, number, packet)?
+            open_with(previous.ok_or(Refused::Replayed)?, number, packet)
+        } else if epoch - self.epoch > MOST_EPOCHS_AHEAD {
+            return Err(Refused::Forged);
         } else {
-            self.open_ahead(epoch, number, packet)?
+            self.open_ahead(epoch, number, packet)
         };
+        let Some(length) = opened else { return Err(self.on_forged()) };
         self.window.mark(number);
         if self.previous.is_some() && !self.is_previous_needed() {
             self.previous = None;
@@ -201,11 +231,8 @@ impl Opener {
 
     /// Opens the first packet of a later epoch, and moves there if it is authentic.
     #[cold]
-    fn open_ahead(&mut self, epoch: u64, number: u64, packet: &mut [u8]) -> Result<usize, Refused> {
+    fn open_ahead(&mut self, epoch: u64, number: u64, packet: &mut [u8]) -> Option<usize> {
         let ahead = epoch - self.epoch;
-        if ahead > MOST_EPOCHS_AHEAD {
-            return Err(Refused::Forged);
-        }
         let mut secret = self.secret.next();
         for _ in 1..ahead {
             secret = secret.next();
@@ -216,7 +243,14 @@ impl Opener {
         self.previous = (ahead == 1).then(|| Box::new(last));
         self.secret = secret;
         self.epoch = epoch;
-        Ok(length)
+        Some(length)
+    }
+
+    /// One more was tried that is not authentic.
+    #[cold]
+    fn on_forged(&mut self) -> Refused {
+        self.forged += 1;
+        if self.forged >= self.most_forged { Refused::WornOut } else { Refused::Forged }
     }
 
     fn is_previous_needed(&self) -> bool {
@@ -230,15 +264,12 @@ impl Digest for Opener {
     }
 }
 
-/// The length of what was opened.
+/// The length of what was opened, of a packet that has room for a tag; `None` if it is not authentic.
 #[inline]
-fn open_with(key: &EpochKey, number: u64, packet: &mut [u8]) -> Result<usize, Refused> {
-    if packet.len() < HEADER + TAG {
-        return Err(Refused::Forged);
-    }
+fn open_with(key: &EpochKey, number: u64, packet: &mut [u8]) -> Option<usize> {
     let (header, sealed) = packet.split_at_mut(HEADER);
     let opened = key.key.open_in_place(key.nonce(number), Aad::from(&*header), sealed);
-    opened.map(|frames| frames.len()).map_err(|_| Refused::Forged)
+    opened.map(|frames| frames.len()).ok()
 }
 
 #[cfg(test)]
@@ -326,6 +357,36 @@ mod tests {
         assert!(opener.open(&mut packets[85].clone()).is_ok());
         // What came before the jump is gone with its key.
         assert_eq!(opener.open(&mut packets[50].clone()), Err(Refused::Replayed));
+    }
+
+    /// Holds RFC 9001, section 6.6.
+    #[test]
+    fn forgeries_are_counted_under_all_keys_and_end_the_opening() {
+        let (mut sealer, mut opener) = pair(10);
+        opener.limit_forgeries(4);
+        let packets: Vec<_> = (0..100u8).map(|n| seal(&mut sealer, &[n])).collect();
+        let forged = |number: usize| {
+            let mut packet = packets[number].clone();
+            packet[HEADER] ^= 1;
+            packet
+        };
+        // Of these keys, of the next, and of the ones before those.
+        assert_eq!(opener.open(&mut forged(0)), Err(Refused::Forged));
+        assert_eq!(opener.open(&mut forged(15)), Err(Refused::Forged));
+        assert!(opener.open(&mut packets[15].clone()).is_ok());
+        assert_eq!(opener.open(&mut forged(9)), Err(Refused::Forged));
+        // What is not tried is no guess: a copy, one from too far ahead or behind, and one that has no room for a tag.
+        for _ in 0..10 {
+            assert_eq!(opener.open(&mut packets[15].clone()), Err(Refused::Replayed));
+            assert_eq!(opener.open(&mut forged(99)), Err(Refused::Forged));
+            assert_eq!(opener.open(&mut packets[16][..HEADER + TAG - 1].to_vec()), Err(Refused::Forged));
+        }
+        assert!(opener.open(&mut packets[16].clone()).is_ok());
+        assert_eq!(opener.open(&mut forged(17)), Err(Refused::WornOut));
+        assert_eq!(opener.open(&mut packets[17].clone()), Err(Refused::WornOut));
+        // Nobody allows himself more than the cipher does.
+        opener.limit_forgeries(u64::MAX);
+        assert_eq!(opener.most_forged, INTEGRITY_LIMIT);
     }
 
     #[test]

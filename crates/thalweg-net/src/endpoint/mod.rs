@@ -16,6 +16,7 @@ use crate::bucket::Bucket;
 use crate::cookie::{Cookies, Spent};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
+use crate::keys::Refused;
 use crate::session::{Next, STRANGER_MEMORY, Session, Side};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 use core::ops::Range;
@@ -354,10 +355,15 @@ impl Endpoint {
                     return self.answer_stranger(now, from, destination, datagram.len());
                 };
                 *last = Some((destination, index));
-                if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
-                    && let Ok((number, range)) = session.open(datagram)
-                {
-                    opened(index, number, range);
+                if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index) {
+                    match session.open(datagram) {
+                        Ok((number, range)) => opened(index, number, range),
+                        Err(Refused::WornOut) => {
+                            session.on_worn_out(now);
+                            self.make_ready(index);
+                        }
+                        Err(Refused::Forged | Refused::Replayed) => {}
+                    }
                 }
             }
             Packet::Hello { source, cookie, message } => self.on_hello(now, from, source, cookie, message),

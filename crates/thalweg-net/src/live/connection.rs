@@ -62,6 +62,7 @@ impl fmt::Display for NetError {
             Self::Closed(Closed::Narrow) => {
                 f.write_str("the path does not carry packets of 1228 bytes any more (of 1248 over IPv6)")
             }
+            Self::Closed(Closed::Forgeries) => f.write_str("too many packets were forged"),
             Self::Closed(Closed::Protocol) => f.write_str("the peer said something that makes no sense"),
             Self::Closed(Closed::Failed(Failure::Breach(breach))) => write!(f, "{breach}"),
             Self::Closed(Closed::Failed(failure)) => write!(f, "the transport gave up: {failure:?}"),

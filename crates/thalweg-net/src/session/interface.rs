@@ -2,6 +2,7 @@
 
 use crate::flow::{FlowStats, Scheme};
 use crate::identity::PublicKey;
+use crate::keys::INTEGRITY_LIMIT;
 use crate::wire::{ConnectionId, TOKEN};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Failure, Limit};
@@ -36,6 +37,8 @@ pub mod code {
     pub const AGE: u16 = 7;
     /// The path takes nothing as large as it has to any more.
     pub const NARROW: u16 = 8;
+    /// So many packets were forged that the connection's keys are safe no more.
+    pub const FORGERIES: u16 = 9;
     /// The first that applications may use.
     pub const APPLICATION: u16 = 256;
 }
@@ -60,6 +63,8 @@ pub enum Closed {
     Narrow,
     /// The peer broke the protocol.
     Protocol,
+    /// So many packets were forged that the connection's keys are safe no more ([`SessionConfig::forgeries`]).
+    Forgeries,
     /// A flow gave up.
     Failed(Failure),
 }
@@ -131,6 +136,9 @@ pub struct SessionConfig {
     /// client stays where it found its server unless it is told otherwise (RFC 9000, section 9). A server always follows its
     /// clients, whose addresses are others' to change.
     pub follows: bool,
+    /// The number of packets that are not authentic after which the connection is closed; at most
+    /// [`INTEGRITY_LIMIT`](crate::keys::INTEGRITY_LIMIT).
+    pub forgeries: u64,
 }
 
 impl Default for SessionConfig {
@@ -141,6 +149,7 @@ impl Default for SessionConfig {
             memory: 16 << 20,
             most_memory: 64 << 20,
             follows: false,
+            forgeries: INTEGRITY_LIMIT,
         }
     }
 }

@@ -187,11 +187,12 @@ impl Session {
         now: Time,
         agreed: Agreed,
         config: SessionConfig,
-        (sealer, opener): (Sealer, Opener),
+        (sealer, mut opener): (Sealer, Opener),
         remote: SocketAddr,
         confirm: Option<Vec<u8>>,
         rtt: Option<Duration>,
     ) -> Self {
+        opener.limit_forgeries(config.forgeries);
         let largest = agreed.largest.max(SAFE_DATAGRAM);
         let hints = Self::hints(&config, rtt);
         let order = agreed.scheme.needs_order().then(|| Box::new(Resequencer::new(Tolerance::default(), 0)));
@@ -430,6 +431,13 @@ impl Session {
         let opened = self.opener.open(packet);
         self.stats.packets_refused += u64::from(opened.is_err());
         opened
+    }
+
+    /// So many packets were forged that none may be [opened](Session::open) any more.
+    pub fn on_worn_out(&mut self, now: Time) {
+        if matches!(self.phase, Phase::Open) {
+            self.drain(now, Some((code::FORGERIES, "too many packets were forged")), Closed::Forgeries);
+        }
     }
 
     /// Takes the frames of an opened packet of `length` bytes. PDUs share the memory of `packet`, where `range` is what was

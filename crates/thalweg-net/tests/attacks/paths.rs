@@ -5,7 +5,7 @@ use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_
 use crate::{MINUTE, deliver};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
-use thalweg_net::session::{Closed, SessionConfig};
+use thalweg_net::session::{Closed, SessionConfig, code};
 use thalweg_proto::units::{Duration, Time};
 
 /// Copies every packet to `end` from other addresses as soon as it is sent, so that it overtakes.
@@ -148,4 +148,34 @@ fn the_reason_of_a_close_drives_no_terminal() {
     };
     assert!(reason.starts_with("\\u{1b}]0;title\\u{7}\\u{202e}\\u{1b}") && reason.is_ascii());
     assert!(reason.len() <= 256 && !reason.chars().any(char::is_control));
+}
+
+/// Holds RFC 9001, section 6.6.
+#[test]
+fn a_connection_ends_before_its_keys_are_worn_out() {
+    let session = SessionConfig { forgeries: 100, ..SessionConfig::default() };
+    let config = EndpointConfig { session, ..server_config() };
+    let mut pair = Pair::with(34, Channel::default(), client_config(), config);
+    pair.record = Some(Vec::new());
+    pair.connect("cubic");
+    pair.ends[0].write(&pattern(34, 20_000));
+    pair.run(MINUTE, |pair| pair.ends[1].ended);
+    let server: SocketAddr = SERVER.parse().unwrap();
+    let heard = pair.record.clone().unwrap();
+    let (from, _, packet) = heard.iter().rev().find(|(_, to, bytes)| *to == server && bytes[0] == 8).unwrap();
+    // A number that has not come, so that it is tried.
+    let mut forged = packet.clone();
+    forged[12] = forged[12].wrapping_add(100);
+    for _ in 1..100 {
+        deliver(&mut pair, 1, *from, &forged);
+        // Copies are no guesses.
+        deliver(&mut pair, 1, *from, packet);
+    }
+    pair.run(MINUTE, |pair| pair.ends[0].finished);
+    assert_eq!((&pair.ends[0].closed, &pair.ends[1].closed), (&None, &None));
+    deliver(&mut pair, 1, *from, &forged);
+    pair.run(MINUTE, |pair| pair.ends[0].closed.is_some());
+    assert_eq!(pair.ends[1].closed, Some(Closed::Forgeries));
+    let told = matches!(pair.ends[0].closed, Some(Closed::Peer { code: code::FORGERIES, .. }));
+    assert!(told, "{:?}", pair.ends[0].closed);
 }
