@@ -80,8 +80,8 @@ mod tests {
     //! Proves that the common type adds nothing: no memory, no stream that is not needed.
     use super::*;
     use crate::{
-        CoDelConfig, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig, PriorityConfig,
-        RandomDropConfig, RedConfig, SfqConfig,
+        CoDelConfig, DrrConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig,
+        PriorityConfig, RandomDropConfig, RedConfig, SfqConfig,
     };
 
     #[test]
@@ -107,6 +107,7 @@ mod tests {
             DisciplineSpec::new(limit, CoDelConfig::default()),
             DisciplineSpec::new(limit, FqCoDelConfig::default()),
             DisciplineSpec::new(limit, PieConfig::default()),
+            DisciplineSpec::new(limit, DualPi2Config::default()),
             DisciplineSpec::new(limit, PriorityConfig::default()),
         ];
         for spec in all {

@@ -6,7 +6,7 @@
 //! - [`Discipline`]: the contract of a queue, and [`Configure`] that of its configuration. [`Any`] is one of those that
 //!   keep it, of this crate or another, as a [`DisciplineSpec`] chooses:
 //!   [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`], [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue
-//!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`].
+//!   management [`Red`], [`CoDel`], [`Pie`]; and with both [`FqCoDel`]; for L4S [`DualPi2`].
 //! - [`feedback`]: what routers tell sources of the congestion of a queue.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, damage and reordering on a wire, as an
 //!   [`ImpairmentSpec`] says.

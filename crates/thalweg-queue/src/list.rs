@@ -15,6 +15,7 @@ macro_rules! disciplines {
             codel,
             fq_codel,
             pie,
+            dualpi2,
             priority,
         }
     };

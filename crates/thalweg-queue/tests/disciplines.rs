@@ -7,9 +7,9 @@ use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
-    Any, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, Entry, FairQueueingConfig,
-    FqCoDelConfig, Limit, Overflow, PieConfig, PriorityConfig, RandomDropConfig, RedConfig, RedUnit,
-    SfqConfig,
+    Any, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
+    FairQueueingConfig, FqCoDelConfig, Limit, Overflow, PieConfig, PriorityConfig, RandomDropConfig,
+    RedConfig, RedUnit, SfqConfig,
 };
 
 #[derive(Clone, Debug)]
@@ -41,6 +41,7 @@ fn specs() -> impl Strategy<Value = DisciplineSpec> {
         (limits(), codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), fq_codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), pie()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), dualpi2()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), any::<bool>())
             .prop_map(|(limit, push_out)| { DisciplineSpec::new(limit, PriorityConfig { push_out }) }),
     ]
@@ -116,6 +117,21 @@ fn pie() -> impl Strategy<Value = PieConfig> {
     )
 }
 
+fn dualpi2() -> impl Strategy<Value = DualPi2Config> {
+    let spans = (span(5000), span(100_000), span(5000), span(1000), 0u64..1000);
+    (spans, 0.1..10.0f64, 0.0..=1.0f64).prop_map(
+        |((target, max_rtt, update, threshold, range), coupling, classic_share)| DualPi2Config {
+            target,
+            max_rtt,
+            update,
+            coupling,
+            threshold,
+            range: Duration::from_micros(range),
+            classic_share,
+        },
+    )
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let flow = prop_oneof![0u32..4, any::<u32>()];
     let size = prop_oneof![Just(40u32), Just(1500u32), 0u32..2000];
@@ -158,9 +174,17 @@ impl Waiting {
     }
 
     /// The entry that must leave before `entry`, if there is one.
-    fn before(&self, entry: Entry, keeps_order: bool) -> Option<Entry> {
+    fn before(&self, entry: Entry, spec: &DisciplineSpec) -> Option<Entry> {
         let urgent = self.0.iter().find(|waiting| waiting.urgent);
-        let first = self.0.iter().find(|waiting| keeps_order || waiting.flow == entry.flow);
+        let came = self.0.iter().find(|waiting| waiting.packet == entry.packet).expect("it waited");
+        // Flows that mix low-latency and classic packets are the only ones that it reorders.
+        let by_codepoint = spec.config::<DualPi2Config>().is_some();
+        let is_low_latency = |entry: &Entry| matches!(entry.ecn, Ecn::Ect1 | Ecn::Ce);
+        let first = self.0.iter().find(|waiting| {
+            let is_of_flow = waiting.flow == entry.flow
+                && (!by_codepoint || is_low_latency(waiting) == is_low_latency(came));
+            spec.keeps_order() || is_of_flow
+        });
         urgent.or(first).filter(|first| first.packet != entry.packet).copied()
     }
 }
@@ -195,7 +219,7 @@ proptest! {
                         prop_assert!(out.insert(drop.entry.packet));
                     }
                     if let Some(entry) = left {
-                        prop_assert_eq!(waiting.before(entry, spec.keeps_order()), None);
+                        prop_assert_eq!(waiting.before(entry, &spec), None);
                         prop_assert!(hint.is_none() || hint == left);
                         waiting.remove(entry);
                         prop_assert!(out.insert(entry.packet));

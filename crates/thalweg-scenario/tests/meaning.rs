@@ -14,8 +14,8 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{PauseConfig, Recovery};
 use thalweg_queue::{
-    CoDelConfig, DisciplineSpec, DrrConfig, FairQueueingConfig, FqCoDelConfig, Limit, LossSpec, Overflow,
-    PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
+    CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit,
+    LossSpec, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
 use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
@@ -160,6 +160,23 @@ fn disciplines_have_their_parameters() {
             max_burst: Duration::ZERO,
             ecn_threshold: 0.0,
             mean_packet: Bytes::new(1500),
+        })
+    );
+    let dualpi2 = |config| DisciplineSpec::new(limit, config);
+    assert_eq!(queue("discipline = \"dualpi2\""), dualpi2(DualPi2Config::default()));
+    assert_eq!(
+        queue(
+            "discipline = \"dualpi2\", target = \"20 ms\", max-rtt = \"300 ms\", update = \"30 ms\", coupling = 1.5, \
+             threshold = \"1 ms\", range = \"0 s\", classic-share = 0.5"
+        ),
+        dualpi2(DualPi2Config {
+            target: Duration::from_millis(20),
+            max_rtt: Duration::from_millis(300),
+            update: Duration::from_millis(30),
+            coupling: 1.5,
+            threshold: Duration::from_millis(1),
+            range: Duration::ZERO,
+            classic_share: 0.5,
         })
     );
     for (keys, push_out) in [("", true), (", push-out = false", false)] {

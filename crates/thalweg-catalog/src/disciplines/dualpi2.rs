@@ -1,0 +1,51 @@
+//! DualPI2.
+
+use crate::describe::key;
+use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind};
+use thalweg_queue::DualPi2Config;
+
+/// DualPI2 (RFC 9332).
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<DualPi2Config>(
+    "DualPI2 (RFC 9332): a queue of low latency for flows that send ECT(1), beside one for all others, coupled so that both \
+     kinds get about the same rate.",
+    Keys::own(KEYS),
+);
+
+const KEYS: &[Key] = &[
+    key("target", Kind::Time, "15 ms", "The wait in the classic queue that is aimed at."),
+    key(
+        "max-rtt",
+        Kind::Time,
+        "100 ms",
+        "The longest round trip that is expected; the controller answers the more slowly for it.",
+    )
+    .within(Range::POSITIVE, ""),
+    key("update", Kind::Time, "15 ms", "How often the probability is computed anew.")
+        .within(Range::POSITIVE, ""),
+    key(
+        "coupling",
+        Kind::Number,
+        "2",
+        "Packets with ECT(1) are marked with so many times the square root of the probability with which classic ones are \
+         dropped.",
+    )
+    .within(Range::POSITIVE, ""),
+    key("threshold", Kind::Time, "800 us", "Packets with ECT(1) that wait for longer than this may be marked."),
+    key("range", Kind::Time, "400 us", "Those that wait for so much longer still always are."),
+    key(
+        "classic-share",
+        Kind::Probability,
+        "0.1",
+        "The share of the line that is left to classic packets while others wait.",
+    ),
+];
+
+bind!(DualPi2Config {
+    target: "target",
+    max_rtt: "max-rtt",
+    update: "update",
+    coupling: "coupling",
+    threshold: "threshold",
+    range: "range",
+    classic_share: "classic-share",
+});
