@@ -538,9 +538,6 @@ impl<P: Payload> End for OwnEnd<P> {
     fn takes_batches(&self) -> bool {
         self.ask(false, |end| end.takes_batches())
     }
-    fn has_receive_window(&self) -> bool {
-        self.ask(true, |end| end.has_receive_window())
-    }
     fn follows_path(&self) -> bool {
         self.ask(false, |end| end.follows_path())
     }
@@ -552,6 +549,9 @@ impl<P: Payload> End for OwnEnd<P> {
     }
     fn set_window(&mut self, bytes: u64) {
         let _ = self.guard(|end| end.as_end_mut().set_window(bytes));
+    }
+    fn set_memory(&mut self, bytes: u64) {
+        let _ = self.guard(|end| end.as_end_mut().set_memory(bytes));
     }
     fn set_reading_share(&mut self, share: f64) {
         let _ = self.guard(|end| end.as_end_mut().set_reading_share(share));

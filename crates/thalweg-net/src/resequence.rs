@@ -75,6 +75,7 @@ pub struct ResequencerStats {
 #[derive(Clone, Debug)]
 pub struct Resequencer<T> {
     bounds: Tolerance,
+    capacity: usize,
     /// The number whose turn it is.
     next: u64,
     /// Items beyond `next`, in order.
@@ -122,12 +123,18 @@ impl<T> Resequencer<T> {
                 capacity: bounds.capacity.max(1),
                 ..bounds
             },
+            capacity: bounds.capacity.max(1),
             next: first,
             held: VecDeque::new(),
             given_up: VecDeque::new(),
             lateness: Lateness::default(),
             stats: ResequencerStats::default(),
         }
+    }
+
+    /// From now on so many items are held at most, at least 1, or what was said at first if that is less.
+    pub fn set_capacity(&mut self, items: usize) {
+        self.capacity = items.clamp(1, self.bounds.capacity);
     }
 
     /// Counters.
@@ -189,7 +196,7 @@ impl<T> Resequencer<T> {
             return Some(Release::Item(held.item));
         }
         let is_due = now.since(since) >= self.tolerance(now);
-        if !is_due && self.held.len() <= self.bounds.capacity {
+        if !is_due && self.held.len() <= self.capacity {
             return None;
         }
         let lost = number - self.next;

@@ -1,38 +1,14 @@
 //! A long transfer over real sockets allocates nothing for its packets and keeps nothing of them. A process of its own, so
 //! that nothing else is counted.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+mod counted;
+
+use counted::{CALLS, HELD};
+use std::sync::atomic::Ordering;
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, Offload, Socket, SocketConfig};
 use thalweg_proto::payload::{Payload as _, Slice};
-
-/// The system's allocator, with its calls and what is held counted.
-struct Counting;
-
-static CALLS: AtomicU64 = AtomicU64::new(0);
-static HELD: AtomicI64 = AtomicI64::new(0);
-
-#[expect(unsafe_code, reason = "there is no safe way to count allocations; all is passed on as it is")]
-// SAFETY: every call goes to the system's allocator with the arguments that came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    // The default of the trait calls `alloc` and `dealloc`, so that growing counts, too.
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// The bytes that are written at once.
 const PIECE: u64 = 256 << 10;

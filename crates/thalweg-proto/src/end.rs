@@ -1,7 +1,16 @@
 //! The questions that drivers ask of an end of a connection, beside feeding and draining it.
 
+use crate::payload::Payload;
 use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::Time;
+
+/// The least that a piece of data counts where it is kept, in bytes: what keeps it takes as much.
+const LEAST: u64 = 128;
+
+/// The memory that a piece of data counts for.
+pub fn cost(piece: &impl Payload) -> u64 {
+    u64::from(piece.len()).max(LEAST)
+}
 
 /// One end of a connection, of any family. Whatever a family does not have is left as it is here.
 pub trait End {
@@ -54,12 +63,6 @@ pub trait End {
         false
     }
 
-    /// True if the engine keeps its peer from sending more than the application takes. Of others what comes beyond that is
-    /// dropped.
-    fn has_receive_window(&self) -> bool {
-        true
-    }
-
     /// True if its packets may become as large as the path takes at any time ([`set_segment`](End::set_segment)).
     fn follows_path(&self) -> bool {
         false
@@ -77,6 +80,13 @@ pub trait End {
 
     /// Changes it.
     fn set_window(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
+
+    /// From now on a receiver keeps no more bytes than so many for want of what comes before them, with the room that is set
+    /// aside for that. What goes beyond counts as lost, but the next in order. For families whose [window](End::window) does not
+    /// say it.
+    fn set_memory(&mut self, bytes: u64) {
         let _ = bytes;
     }
 

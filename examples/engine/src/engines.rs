@@ -178,8 +178,4 @@ impl<P: Payload> End for Receiver<P> {
     fn duplicates(&self) -> u64 {
         self.duplicates
     }
-
-    fn has_receive_window(&self) -> bool {
-        false
-    }
 }

@@ -111,6 +111,21 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
+/// Datagrams that came together, as something to take slices of.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// All of them.
+    pub bytes: Slice,
+    /// There is no memory for many such buffers: what is kept is to be copied.
+    pub apart: bool,
+}
+
+impl From<Slice> for Shared {
+    fn from(bytes: Slice) -> Self {
+        Self { bytes, apart: false }
+    }
+}
+
 impl Endpoint {
     /// An endpoint without connections.
     pub fn new(now: Time, config: EndpointConfig, mut entropy: Box<dyn Entropy>) -> Self {
@@ -300,13 +315,13 @@ impl Endpoint {
 
     /// Takes datagrams of `stride` bytes each, the last of which may be shorter, from one sender. They are opened in place,
     /// and afterwards handed to `share`, which gives the same bytes as something to take slices of.
-    pub fn receive<T>(
+    pub fn receive<T, S: Into<Shared>>(
         &mut self,
         now: Time,
         arrival: Arrival,
         stride: usize,
         mut bytes: T,
-        share: impl FnOnce(T) -> Slice,
+        share: impl FnOnce(T) -> S,
     ) where
         T: AsMut<[u8]>,
     {
@@ -321,13 +336,18 @@ impl Endpoint {
             start += length;
         }
         if !opened.is_empty() {
-            let shared = share(bytes);
+            let Shared { bytes: shared, apart } = share(bytes).into();
+            // What is kept of one datagram must not hold on to many others, of which perhaps nothing is.
+            let apart = start > stride && (apart || opened.len() * stride < start / 2);
             for Opened { index, number, range } in opened.drain(..) {
                 let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
                 else {
                     continue;
                 };
-                session.receive(now, arrival.from, arrival.ecn, (number, &shared, range), &mut *self.entropy);
+                let copied = apart.then(|| (Slice::new(&shared.as_bytes()[range.clone()]), 0..range.len()));
+                let (packet, range) =
+                    copied.as_ref().map_or((&shared, range), |(copy, range)| (copy, range.clone()));
+                session.receive(now, arrival.from, arrival.ecn, (number, packet, range), &mut *self.entropy);
                 self.make_ready(index);
             }
         }

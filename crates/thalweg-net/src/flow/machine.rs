@@ -90,6 +90,13 @@ impl Machine {
         }
     }
 
+    /// Changes how much a receiver keeps for want of what comes before.
+    pub fn set_memory(&mut self, bytes: u64) {
+        if let Some(end) = self.engine.end_mut() {
+            end.set_memory(bytes);
+        }
+    }
+
     /// The peer is reached over another path.
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         self.engine.renew(now, &scheme.ends(&PathHints::default()));

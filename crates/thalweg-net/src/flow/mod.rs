@@ -39,6 +39,7 @@ use machine::Machine;
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
+use thalweg_proto::end::cost;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Command, Event, Limit, SenderStats};
 use thalweg_proto::units::Time;
@@ -126,7 +127,7 @@ pub struct FlowStats {
     pub mark_cuts: u64,
     /// Datagrams that were no PDU of the scheme.
     pub malformed: u64,
-    /// Datagrams dropped because the application does not read, of schemes that have no window for that.
+    /// Datagrams dropped for want of memory, of schemes whose windows both ends have settled for good.
     pub refused: u64,
 }
 
@@ -137,6 +138,10 @@ pub struct Flow {
     fin: Fin,
     /// Datagrams that the engine takes one by one, each when it has answered the one before.
     inbox: VecDeque<(Slice, Ecn)>,
+    /// The memory that those count for, in bytes.
+    waiting: u64,
+    /// It receives, and no window that it could change keeps the peer from sending too much.
+    is_bounded: bool,
     written: u64,
     delivered: u64,
     malformed: u64,
@@ -176,9 +181,11 @@ impl Flow {
         let machine = Machine::new(scheme, role, path);
         Self {
             window: machine.end().window().map(|_| scheme.receive_window(path)),
+            is_bounded: role == Role::Receiver && machine.end().window().is_none(),
             machine,
             fin,
             inbox: VecDeque::new(),
+            waiting: 0,
             written: 0,
             delivered: 0,
             malformed: 0,
@@ -268,8 +275,8 @@ impl Flow {
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &Slice, ecn: Ecn) {
-        if is_pdu(bytes.as_bytes()) && self.unread >= self.memory && !self.machine.end().has_receive_window()
-        {
+        let is_full = self.is_bounded && self.unread + self.waiting >= self.memory;
+        if is_full && is_pdu(bytes.as_bytes()) {
             self.refused += 1;
             return;
         }
@@ -278,6 +285,7 @@ impl Flow {
                 self.refused += 1;
                 return;
             }
+            self.waiting += cost(bytes);
             // A short one would hold on to all of the buffer in which it came.
             let is_short = bytes.len() < SHORT;
             let bytes = if is_short { Slice::new(bytes.as_bytes()) } else { bytes.clone() };
@@ -300,6 +308,9 @@ impl Flow {
     }
 
     fn receive(&mut self, now: Time, pdu: &Slice, ecn: Ecn) -> bool {
+        if self.is_bounded {
+            self.machine.set_memory(self.memory.saturating_sub(self.unread + self.waiting));
+        }
         let is_sound = self.machine.receive(now, pdu, ecn, self.recorder.as_ref());
         if let Some(recorder) = &self.recorder {
             recorder.on_handled(now, || self.machine.sender_stats(now));
@@ -317,6 +328,7 @@ impl Flow {
                 return output;
             }
             let Some((bytes, ecn)) = self.inbox.pop_front() else { return output };
+            self.waiting -= cost(&bytes);
             self.take(now, &bytes, ecn);
         }
     }

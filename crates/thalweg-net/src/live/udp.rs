@@ -4,7 +4,7 @@ use super::coalescing::Sleep;
 use super::examine::timespec;
 use super::pool::{Buffer, Pool};
 use crate::batch::{Batch, Purpose, Run};
-use crate::endpoint::Arrival;
+use crate::endpoint::{Arrival, Shared};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::addr::SocketAddrArg as _;
@@ -70,6 +70,11 @@ const MOST_SMALL: usize = 8192;
 const MOST_LARGE: usize = 512;
 const MOST_BETWEEN: usize = 64;
 
+/// The bytes of the buffers of each size that hold many datagrams and may be lent at a time; of the largest so many times that. A
+/// peer may send many that are of no use beside one that is kept.
+const MOST_LENT: usize = 16 << 20;
+const LARGE_SHARE: usize = 4;
+
 /// A UDP socket.
 #[derive(Debug)]
 pub struct Udp {
@@ -129,7 +134,14 @@ impl Udp {
                 LARGE => MOST_LARGE,
                 _ => MOST_BETWEEN,
             };
-            Pool::new(SMALL << index, most)
+            let size = SMALL << index;
+            let pool = Pool::new(size, most);
+            match size {
+                // One of these holds one datagram.
+                SMALL => pool,
+                LARGE => pool.lending(LARGE_SHARE * MOST_LENT / size),
+                _ => pool.lending(MOST_LENT / size),
+            }
         });
         let buffers = (0..BUFFERS).map(|_| pools[SIZES - 1].take()).collect();
         Ok(Self {
@@ -349,17 +361,21 @@ impl AsMut<[u8]> for Received<'_> {
 
 impl Received<'_> {
     /// The bytes, as something to take slices of.
-    pub fn share(self) -> Slice {
+    pub fn share(self) -> Shared {
         let size = self.length.next_power_of_two().clamp(SMALL, LARGE);
         // Both are powers of two.
         let pool = &mut self.pools[(size / SMALL).ilog2() as usize];
+        if pool.is_exhausted() {
+            let bytes = Slice::new(&self.buffer.bytes()[..self.length]);
+            return Shared { bytes, apart: true };
+        }
         let mut buffer = pool.take();
         if size == LARGE {
             std::mem::swap(self.buffer, &mut buffer);
         } else {
             buffer.bytes()[..self.length].copy_from_slice(&self.buffer.bytes()[..self.length]);
         }
-        pool.lend(buffer)
+        pool.lend(buffer).into()
     }
 }
 

@@ -53,6 +53,10 @@ const MOST_PDUS: usize = 4;
 /// The least that a PDU counts as where it is kept, in bytes.
 const LEAST_HELD: u64 = 1024;
 
+/// The part of the memory that packets may take that wait for their turn, and what each counts for, in bytes.
+const ORDER_SHARE: u64 = 4;
+const IN_ORDER: u64 = 2048;
+
 /// The least that every confirm has, in bytes: a sealed key, and parameters with their tag.
 const SAFE_CONFIRM: u64 = 96;
 
@@ -239,6 +243,9 @@ impl Session {
         };
         if is_stranger {
             session.set_memory(config.memory.min(STRANGER_MEMORY));
+        } else if session.order.is_some() {
+            session.set_memory(config.memory);
+            session.strange = None;
         }
         if session.agreed.side == Side::Server {
             // The client sends its confirm until it hears something.
@@ -279,6 +286,12 @@ impl Session {
 
     fn set_memory(&mut self, bytes: u64) {
         self.memory = bytes;
+        let mut bytes = bytes;
+        if let Some(order) = &mut self.order {
+            let share = bytes / ORDER_SHARE;
+            order.set_capacity(usize::try_from(share / IN_ORDER).unwrap_or(usize::MAX));
+            bytes -= share;
+        }
         if let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends)
             && !slot.flow.set_memory(bytes)
         {

@@ -1,19 +1,14 @@
 //! Budgets of an endpoint: the most that a peer can make it send and keep, whatever scheme and options it chooses.
 //! Bytes out for bytes in, and bytes kept, by count.
 
+use crate::hostile::{Hostile, accepted, drain, server, wait};
 use crate::pair::{Channel, Pair, Seeded, identity, server_config};
-use crate::server;
 use proptest::prelude::*;
 use std::net::SocketAddr;
-use thalweg_net::batch::Batch;
-use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle, Listen, Trust};
+use thalweg_net::endpoint::{Endpoint, EndpointConfig, EndpointEvent, Listen, Trust};
 use thalweg_net::flow::Scheme;
-use thalweg_net::handshake::{ClientParameters, Initiator};
-use thalweg_net::keys::{Opener, Sealer};
-use thalweg_net::session::{Next, SessionEvent};
-use thalweg_net::wire::frame::{Frame, Frames, begin_pdu};
-use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
-use thalweg_proto::Ecn;
+use thalweg_net::session::SessionEvent;
+use thalweg_net::wire::frame::Frame;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -23,149 +18,6 @@ const EACH_SECOND: u64 = 64 << 10;
 
 /// Searches for the path's size, which are not part of that: at most 40 probes of what an ordinary path takes at first.
 const PROBES: u64 = 40 * 1500;
-
-/// A client that does the handshake right and then says what it likes.
-pub struct Hostile {
-    pub address: SocketAddr,
-    source: ConnectionId,
-    server: ConnectionId,
-    sealer: Sealer,
-    opener: Opener,
-    /// Bytes after the handshake, each way, and datagrams from the server.
-    pub sent: u64,
-    pub heard: u64,
-    pub datagrams: u64,
-    /// Answers to pings.
-    pub pongs: u64,
-    /// The reason for which the server closed the connection, with its code, if it has.
-    pub closed: Option<(u16, String)>,
-    /// The number of times that the endpoint was polled for it.
-    pub polls: u64,
-}
-
-/// Polls until there is nothing more to do at `now`, which takes few polls for what is sent; what is sent, and when to come back.
-fn drain(endpoint: &mut Endpoint, now: Time) -> (Vec<(SocketAddr, Vec<u8>)>, Time, u64) {
-    let mut batch = Batch::new();
-    let mut sent = Vec::new();
-    for polls in 1.. {
-        batch.clear();
-        let next = endpoint.poll(now, &mut batch);
-        sent.extend(batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())));
-        assert!(sent.len() < 2_000_000 && polls < 1_000_000, "it never ends");
-        if let (true, Next::At(at)) = (batch.is_empty(), next) {
-            return (sent, at, polls);
-        }
-    }
-    unreachable!("it has ended or failed")
-}
-
-impl Hostile {
-    /// Connects as `number`, asking for `scheme` as these bytes.
-    pub fn connect(endpoint: &mut Endpoint, now: Time, number: u32, scheme: &[u8]) -> Self {
-        let address = SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7));
-        let mut secret = [3; 32];
-        secret[..4].copy_from_slice(&number.to_be_bytes());
-        let who = thalweg_net::identity::Identity::from_secret(secret);
-        let source = ConnectionId(u64::from(number).to_be_bytes());
-        let mut initiator = Initiator::new(&who, source, secret).unwrap();
-        let mut hello = Vec::new();
-        write_hello(&mut hello, source, &[], initiator.first());
-        let cookie = crate::answers(endpoint, now, address, &hello).remove(0).1[9..].to_vec();
-        hello.clear();
-        write_hello(&mut hello, source, &cookie, initiator.first());
-        let response = crate::answers(endpoint, now, address, &hello).remove(0).1;
-        let (parameters, _) = initiator.read(&response[9..]).unwrap();
-        let ours = ClientParameters {
-            token: [1; 16],
-            largest: 65_507,
-            service: "test".into(),
-            scheme: scheme.to_vec(),
-        };
-        let (message, secrets) = initiator.confirm(&ours).unwrap();
-        let mut confirm = Vec::new();
-        write_confirm(&mut confirm, parameters.id, &message);
-        let mut hostile = Self {
-            address,
-            source,
-            server: parameters.id,
-            sealer: Sealer::new(secrets.client),
-            opener: Opener::new(secrets.server),
-            sent: 0,
-            heard: 0,
-            datagrams: 0,
-            pongs: 0,
-            closed: None,
-            polls: 0,
-        };
-        hostile.deliver(endpoint, now, confirm);
-        hostile
-    }
-
-    fn deliver(&mut self, endpoint: &mut Endpoint, now: Time, bytes: Vec<u8>) {
-        let stride = bytes.len();
-        endpoint.receive(now, Arrival { from: self.address, ecn: Ecn::NotEct }, stride, bytes, Slice::new);
-        self.hear(endpoint, now);
-    }
-
-    /// Takes what the endpoint has to say at `now`, and when it wants to say more.
-    pub fn hear(&mut self, endpoint: &mut Endpoint, now: Time) -> Time {
-        let (sent, next, polls) = drain(endpoint, now);
-        self.polls += polls;
-        for (_, mut bytes) in sent.into_iter().filter(|(to, _)| *to == self.address) {
-            self.heard += bytes.len() as u64;
-            self.datagrams += 1;
-            let is_ours = matches!(Packet::read(&bytes), Some(Packet::Protected { destination }) if destination == self.source);
-            if is_ours && let Ok((_, range)) = self.opener.open(&mut bytes) {
-                for frame in Frames::new(&bytes[range]).flatten() {
-                    match frame {
-                        Frame::Close { code, reason, .. } => self.closed = Some((code, reason.to_owned())),
-                        Frame::Pong(_) => self.pongs += 1,
-                        _ => {}
-                    }
-                }
-            }
-        }
-        next
-    }
-
-    /// Says these frames.
-    pub fn say(&mut self, endpoint: &mut Endpoint, now: Time, frames: &[u8]) {
-        let mut packet = Vec::new();
-        write_header(&mut packet, self.server, self.sealer.next_number());
-        packet.extend_from_slice(frames);
-        self.sealer.seal(&mut packet, 0).unwrap();
-        self.sent += packet.len() as u64;
-        self.deliver(endpoint, now, packet);
-    }
-
-    /// Says a PDU of its own stream.
-    pub fn pdu(&mut self, endpoint: &mut Endpoint, now: Time, pdu: &[u8]) {
-        let mut frames = Vec::new();
-        begin_pdu(&mut frames, 0);
-        frames.push(0);
-        frames.extend_from_slice(pdu);
-        self.say(endpoint, now, &frames);
-    }
-}
-
-/// Lets time pass up to `end`; what the endpoint does meanwhile is heard.
-fn wait(hostile: &mut Hostile, endpoint: &mut Endpoint, mut now: Time, end: Time) {
-    loop {
-        let next = hostile.hear(endpoint, now);
-        assert!(next > now, "it spins");
-        if next >= end {
-            return;
-        }
-        now = next;
-    }
-}
-
-fn accepted(endpoint: &mut Endpoint) -> Option<(Handle, bool)> {
-    std::iter::from_fn(|| endpoint.event()).find_map(|(handle, event)| match event {
-        EndpointEvent::Accepted { known, .. } => Some((handle, known)),
-        _ => None,
-    })
-}
 
 const START: Time = Time::from_picos(1_000_000_000_000);
 const SECOND: Duration = Duration::from_secs(1);

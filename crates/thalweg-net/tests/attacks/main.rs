@@ -3,15 +3,17 @@
 
 mod budgets;
 mod doors;
+mod hostile;
 #[path = "../pair/mod.rs"]
 mod pair;
 mod paths;
 
-use pair::{Channel, Pair, SERVER, Seeded, client_config, connect, identity, pattern, server_config, short};
+use hostile::{answers, server};
+use pair::{Channel, Pair, SERVER, client_config, connect, identity, pattern, server_config, short};
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use thalweg_net::batch::Batch;
-use thalweg_net::endpoint::{Arrival, ConnectError, Endpoint, EndpointConfig, EndpointEvent, Listen, Trust};
+use thalweg_net::endpoint::{Arrival, ConnectError, EndpointConfig, EndpointEvent, Listen, Trust};
 use thalweg_net::session::{Closed, SessionEvent, code};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
@@ -19,10 +21,6 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-fn server(config: EndpointConfig) -> Endpoint {
-    Endpoint::new(Time::ZERO, config, Box::new(Seeded(Stream::new(1, "server", 0))))
-}
 
 /// Hands one of two ends a datagram now. What it says to that goes its way.
 fn deliver(pair: &mut Pair, end: usize, from: SocketAddr, datagram: &[u8]) {
@@ -34,27 +32,6 @@ fn deliver(pair: &mut Pair, end: usize, from: SocketAddr, datagram: &[u8]) {
         bytes,
         Slice::new,
     );
-}
-
-/// Hands the endpoint a datagram; what it answers.
-fn answers(
-    endpoint: &mut Endpoint,
-    now: Time,
-    from: SocketAddr,
-    datagram: &[u8],
-) -> Vec<(SocketAddr, Vec<u8>)> {
-    let bytes = datagram.to_vec();
-    endpoint.receive(now, Arrival { from, ecn: Ecn::NotEct }, bytes.len().max(1), bytes, Slice::new);
-    let mut batch = Batch::new();
-    let mut sent = Vec::new();
-    loop {
-        batch.clear();
-        let _ = endpoint.poll(now, &mut batch);
-        if batch.is_empty() {
-            return sent;
-        }
-        sent.extend(batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())));
-    }
 }
 
 /// The datagrams of a handshake and a little data, as a client and a server sent them.

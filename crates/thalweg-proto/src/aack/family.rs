@@ -121,7 +121,7 @@ impl<P: Payload> End for Receiver<P> {
         self.stats().duplicates
     }
 
-    fn has_receive_window(&self) -> bool {
-        false
+    fn set_memory(&mut self, bytes: u64) {
+        self.set_memory(bytes);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Config, Data, Pdu, Report};
 use crate::digest::{Digest, feed, until};
+use crate::end::cost;
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input, ReceiverCounts};
@@ -28,7 +29,7 @@ pub struct ReceiverStats {
     pub new_bytes: u64,
     /// Packets that had arrived before.
     pub duplicates: u64,
-    /// Packets beyond the window, or without number or payload.
+    /// Packets beyond the window or what there is memory for, or without number or payload.
     pub refused: u64,
     /// Reports sent.
     pub reports: u64,
@@ -48,6 +49,9 @@ pub struct Receiver<P: Payload> {
     expected: u64,
     /// Packets from `deliver` on that have arrived.
     held: VecDeque<Option<P>>,
+    /// The memory that those count for, in bytes, and how much that may be.
+    kept: u64,
+    memory: u64,
     /// Runs of missing packets, ascending: first, and the one after the last.
     gaps: VecDeque<(u64, u64)>,
     /// Reports to send now, by the gaps that they ask for.
@@ -67,6 +71,8 @@ impl<P: Payload> Receiver<P> {
             deliver: 1,
             expected: 1,
             held: VecDeque::new(),
+            kept: 0,
+            memory: u64::MAX,
             gaps: VecDeque::new(),
             due: VecDeque::new(),
             timer: Time::MAX,
@@ -78,6 +84,24 @@ impl<P: Payload> Receiver<P> {
     /// Counters.
     pub fn stats(&self) -> ReceiverStats {
         self.stats
+    }
+
+    /// The bytes that it keeps, with a place for each packet up to the highest.
+    fn held(&self) -> u64 {
+        self.kept + self.held.len() as u64 * Self::PLACE
+    }
+
+    /// From now on it keeps no more than so many bytes, and what is expected next in any case.
+    pub fn set_memory(&mut self, bytes: u64) {
+        self.memory = bytes;
+    }
+
+    const PLACE: u64 = size_of::<Option<P>>() as u64;
+
+    /// True if there is no memory for a packet within the window.
+    fn is_too_much(&self, sequence: u64, payload: &P) -> bool {
+        let places = (sequence + 1).saturating_sub(self.deliver + self.held.len() as u64);
+        sequence != self.expected && self.held() + places * Self::PLACE + cost(payload) > self.memory
     }
 
     /// The data that has been taken in order.
@@ -108,7 +132,8 @@ impl<P: Payload> Receiver<P> {
         let refused = sequence == 0
             || payload.is_empty()
             || sequence.saturating_sub(self.deliver) >= self.config.window()
-            || sequence == u64::MAX;
+            || sequence == u64::MAX
+            || self.is_too_much(sequence, &payload);
         if refused {
             self.stats.refused += 1;
             return;
@@ -117,7 +142,7 @@ impl<P: Payload> Receiver<P> {
             self.timer = now + self.config.interval(false);
         }
         let next = self.deliver + self.held.len() as u64;
-        let bytes = u64::from(payload.len());
+        let (bytes, kept) = (u64::from(payload.len()), cost(&payload));
         if sequence >= next {
             if sequence > next {
                 self.on_loss(now, next, sequence);
@@ -133,6 +158,7 @@ impl<P: Payload> Receiver<P> {
         }
         self.stats.new_packets += 1;
         self.stats.new_bytes += bytes;
+        self.kept += kept;
         self.expected = self.gaps.front().map_or(self.deliver + self.held.len() as u64, |&(first, _)| first);
     }
 
@@ -200,6 +226,7 @@ impl<P: Payload> Receiver<P> {
         }
         let payload = self.held.pop_front()??;
         self.deliver += 1;
+        self.kept -= cost(&payload);
         Some(payload)
     }
 }

@@ -74,8 +74,4 @@ impl<P: Payload> End for Sink<P> {
     fn receiver_counts(&self) -> ReceiverCounts {
         self.counts()
     }
-
-    fn has_receive_window(&self) -> bool {
-        false
-    }
 }

@@ -1,9 +1,11 @@
-//! The buffers of a sender: SDs kept until they are acknowledged, and those of them that are to be sent again.
+//! The buffers of a sender: SDs kept until they are acknowledged, and those of them that are to be sent again; and of a receiver.
 
 use super::Number;
 use crate::digest::feed;
+use crate::end::cost;
+use crate::payload::Payload;
 use core::hash::{Hash, Hasher};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// An SD that was sent.
 #[derive(Clone, Debug)]
@@ -125,6 +127,68 @@ impl<P: Hash> TransmissionBuffer<P> {
         }
         for place in again {
             feed(into, place - first);
+        }
+    }
+}
+
+/// The receiver buffer: messages that came before others that are missing, by their places.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiverBuffer<P> {
+    messages: BTreeMap<u64, P>,
+    /// The memory that they count for, in bytes, and how much that may be.
+    held: u64,
+    pub memory: u64,
+}
+
+impl<P: Payload> ReceiverBuffer<P> {
+    /// Without a bound.
+    pub fn new() -> Self {
+        Self { messages: BTreeMap::new(), held: 0, memory: u64::MAX }
+    }
+
+    pub fn has_room_for(&self, mu: &P) -> bool {
+        self.held.saturating_add(cost(mu)) <= self.memory
+    }
+
+    pub fn contains(&self, place: u64) -> bool {
+        self.messages.contains_key(&place)
+    }
+
+    pub fn insert(&mut self, place: u64, mu: P) {
+        self.held += cost(&mu);
+        if let Some(before) = self.messages.insert(place, mu) {
+            self.held -= cost(&before);
+        }
+    }
+
+    pub fn remove(&mut self, place: u64) -> Option<P> {
+        let mu = self.messages.remove(&place)?;
+        self.held -= cost(&mu);
+        Some(mu)
+    }
+
+    pub fn places(&self) -> impl Iterator<Item = u64> {
+        self.messages.keys().copied()
+    }
+
+    pub fn clear(&mut self) {
+        self.messages.clear();
+        self.held = 0;
+    }
+
+    /// All of them, lowest first.
+    pub fn take(&mut self) -> BTreeMap<u64, P> {
+        self.held = 0;
+        core::mem::take(&mut self.messages)
+    }
+}
+
+impl<P: Hash> ReceiverBuffer<P> {
+    /// Feeds `into` with the messages, their places counted from `first`.
+    pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
+        feed(into, self.messages.len());
+        for (place, mu) in &self.messages {
+            feed(into, (place - first, mu));
         }
     }
 }

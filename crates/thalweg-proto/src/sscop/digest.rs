@@ -37,10 +37,7 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
         feed(into, (state, clear_buffers, vt_s, vt_a, vt_ps.after(*vt_pa), vt_ms, vt_pd, vt_cc, vt_sq));
         feed(into, (vr_r, vr_h, vr_mr, vr_sq, credit, queue));
         sent.digest(*vt_ps, into);
-        feed(into, received.len());
-        for (place, mu) in received {
-            feed(into, (place - delivered, mu));
-        }
+        received.digest(*delivered, into);
         timers.digest(now, into);
         feed(into, (repeats, busy, waiting, unnumbered));
         // Round trips decide nothing but a rate. A rate is fed as it stands, at its time: right, if not as short as it

@@ -110,6 +110,11 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
+    /// From now on so many bytes of messages wait for others that are missing, at most.
+    pub fn set_memory(&mut self, bytes: u64) {
+        self.sscop.received.memory = bytes;
+    }
+
     /// The data that the receiver has taken so far.
     pub fn counts(&self) -> ReceiverCounts {
         let stats = self.sscop.stats();

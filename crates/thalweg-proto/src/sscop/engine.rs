@@ -1,6 +1,6 @@
 //! One end of a connection: its variables, what it is told and what it answers.
 
-use super::buffer::TransmissionBuffer;
+use super::buffer::{ReceiverBuffer, TransmissionBuffer};
 use super::rate::RateControl;
 use super::timers::Timers;
 use super::{Config, Credit, ErrorCode, Input, Number, Pdu, Refusal, Request, Signal, Source, Timer};
@@ -8,7 +8,7 @@ use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::units::{Rate, Time};
 use crate::window::{RttConfig, RttEstimator};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// PDUs and signals that wait for the driver at most before further PDUs of the peer are dropped, as if the layer below
@@ -134,7 +134,7 @@ pub struct Sscop<P: Payload> {
     pub(super) queue: VecDeque<P>,
     pub(super) sent: TransmissionBuffer<P>,
     /// The receiver buffer. Places do not wrap: `delivered` is the place of VR(R).
-    pub(super) received: BTreeMap<u64, P>,
+    pub(super) received: ReceiverBuffer<P>,
     pub(super) delivered: u64,
     pub(super) timers: Timers,
     pub(super) repeats: Repeats<P>,
@@ -170,7 +170,7 @@ impl<P: Payload> Sscop<P> {
             credit: true,
             queue: VecDeque::new(),
             sent: TransmissionBuffer::new(),
-            received: BTreeMap::new(),
+            received: ReceiverBuffer::new(),
             delivered: 0,
             timers: Timers::default(),
             repeats: Repeats { uu: None, source: Source::User, bgak_uu: None },

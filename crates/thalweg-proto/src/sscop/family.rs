@@ -161,6 +161,10 @@ impl<P: Payload> End for Endpoint<P> {
         self.held_by()
     }
 
+    fn set_memory(&mut self, bytes: u64) {
+        self.set_memory(bytes);
+    }
+
     fn renew(&mut self, _now: Time) {
         self.renew();
     }

@@ -4,7 +4,6 @@ use super::engine::Sscop;
 use super::{Credit, ErrorCode, Number, Pdu, Signal, Stat, Ustat};
 use crate::payload::Payload;
 use crate::units::Time;
-use std::collections::btree_map::Entry;
 
 /// Octets of an SD behind its message and the padding.
 const SD_TRAILER: u64 = 4;
@@ -28,6 +27,10 @@ impl<P: Payload> Sscop<P> {
             }
         } else if offset == 0 {
             self.deliver_from(s, mu, highest == 0);
+        } else if self.received.contains(self.delivered + u64::from(offset)) {
+            self.recover(now, ErrorCode::SendNumber);
+        } else if !self.received.has_room_for(&mu) {
+            // As if it had been lost: there is always room for the next one.
         } else if offset >= highest {
             self.received.insert(self.delivered + u64::from(offset), mu);
             if gap {
@@ -35,12 +38,7 @@ impl<P: Payload> Sscop<P> {
             }
             self.v.vr_h = s.next();
         } else {
-            match self.received.entry(self.delivered + u64::from(offset)) {
-                Entry::Vacant(place) => {
-                    place.insert(mu);
-                }
-                Entry::Occupied(_) => self.recover(now, ErrorCode::SendNumber),
-            }
+            self.received.insert(self.delivered + u64::from(offset), mu);
         }
     }
 
@@ -50,7 +48,7 @@ impl<P: Payload> Sscop<P> {
         if is_highest {
             self.v.vr_h = self.v.vr_r;
         }
-        while let Some(mu) = self.received.remove(&self.delivered) {
+        while let Some(mu) = self.received.remove(self.delivered) {
             self.deliver(self.v.vr_r, mu);
         }
     }
@@ -125,7 +123,7 @@ impl<P: Payload> Sscop<P> {
         let end = self.delivered + u64::from(self.v.vr_h.after(self.v.vr_r));
         // VR(R) itself is missing, unless it is VR(H).
         let mut at = self.delivered;
-        for &place in self.received.keys() {
+        for place in self.received.places() {
             if place > at {
                 tell(number(at), true);
                 tell(number(place), false);

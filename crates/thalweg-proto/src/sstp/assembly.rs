@@ -3,6 +3,7 @@
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
 use crate::digest::feed;
+use crate::end::cost;
 use crate::payload::Payload;
 use crate::transport::ReceiverCounts;
 use core::hash::{Hash, Hasher};
@@ -102,6 +103,10 @@ pub(super) struct Assembly<P> {
     pub is_calm: bool,
     pub ready: VecDeque<Ready<P>>,
     spare: Vec<Vec<Option<P>>>,
+    /// The memory that packets and the slots of segments not yet delivered count for, in bytes; with what tracks take it is at
+    /// most `memory`.
+    kept: u64,
+    pub memory: u64,
     pub counts: Counts,
 }
 
@@ -122,6 +127,8 @@ impl<P: Payload> Assembly<P> {
             is_calm: false,
             ready: VecDeque::new(),
             spare: Vec::new(),
+            kept: 0,
+            memory: u64::MAX,
             counts: Counts::default(),
             config,
         }
@@ -133,6 +140,33 @@ impl<P: Payload> Assembly<P> {
 
     pub fn high(&self) -> u64 {
         self.high
+    }
+
+    /// The highest segment of which notice may be taken: half of the memory is for that.
+    pub fn reach(&self) -> u64 {
+        self.high.min(self.expected.saturating_add(self.memory / 2 / self.track_cost()))
+    }
+
+    /// A track has a bitmap, and may have one more in a request.
+    fn track_cost(&self) -> u64 {
+        size_of::<Track<P>>() as u64 + u64::from(self.config.segment) / 4
+    }
+
+    fn slot_cost(&self) -> u64 {
+        u64::from(self.config.segment.max(1)) * size_of::<Option<P>>() as u64
+    }
+
+    /// The bytes that are kept of segments that are not delivered, with the room for them.
+    fn held(&self) -> u64 {
+        self.kept + self.tracks.len() as u64 * self.track_cost()
+    }
+
+    /// True if there is memory for a packet. The segment that is delivered next may use all of it, and others leave room for that.
+    fn has_memory(&self, segment: u64, payload: &P) -> bool {
+        let slot = self.slot_cost();
+        let whole = u64::from(self.config.segment.max(1)) * u64::from(self.config.packet) + slot;
+        let most = if segment == self.expected { self.memory } else { self.memory.saturating_sub(whole) };
+        self.held().saturating_add(slot + cost(payload)) <= most
     }
 
     /// The first segment of which nothing is known.
@@ -156,7 +190,7 @@ impl<P: Payload> Assembly<P> {
     /// Takes notice of all segments up to `segment`, which lies within the window.
     pub fn begin(&mut self, segment: u64) {
         let size = self.config.segment.max(1);
-        while self.front() <= segment.min(self.high) {
+        while self.front() <= segment.min(self.reach()) {
             self.tracks.push_back(Track {
                 have: Bitmap::missing(size),
                 stored: 0,
@@ -252,7 +286,12 @@ impl<P: Payload> Assembly<P> {
         if track.accepted || track.have.has(u32::from(packet)) || packet >= track.length {
             return Stored::Duplicate;
         }
-        if track.packets.is_empty() {
+        let has_slot = !track.packets.is_empty();
+        if !self.has_memory(segment, &payload) {
+            // As if it had been lost.
+            return Stored::Refused;
+        }
+        if !has_slot {
             let has_room = self.has_room(segment) || is_soft && self.evict_above(segment);
             if !has_room {
                 self.refuse(segment);
@@ -261,6 +300,7 @@ impl<P: Payload> Assembly<P> {
             self.take_slot(segment);
         }
         let bytes = u64::from(payload.len());
+        self.kept += cost(&payload);
         if let Some(track) = self.track_mut(segment) {
             track.have.set(u32::from(packet));
             track.stored += 1;
@@ -277,6 +317,7 @@ impl<P: Payload> Assembly<P> {
         let size = usize::from(self.config.segment.max(1));
         let mut packets = self.spare.pop().unwrap_or_default();
         packets.resize(size, None);
+        self.kept += self.slot_cost();
         if let Some(track) = self.track_mut(segment) {
             track.packets = packets;
         }
@@ -288,6 +329,7 @@ impl<P: Payload> Assembly<P> {
     }
 
     fn free_slot(&mut self, segment: u64, mut packets: Vec<Option<P>>) {
+        self.kept -= self.slot_cost() + packets.iter().flatten().map(cost).sum::<u64>();
         self.slots.remove(&segment);
         self.counts.buffered -= 1;
         packets.clear();
@@ -368,6 +410,7 @@ impl<P: Payload> Assembly<P> {
     fn deliver(&mut self) {
         let Some(mut track) = self.tracks.pop_front() else { return };
         let mut packets = core::mem::take(&mut track.packets);
+        self.kept -= packets.iter().flatten().map(cost).sum::<u64>();
         let mut bytes = 0;
         let mut hole = 0;
         for packet in packets.iter_mut().take(usize::from(track.length)) {
@@ -387,6 +430,7 @@ impl<P: Payload> Assembly<P> {
             hole = u32::from(track.length);
         } else {
             self.slots.remove(&self.expected);
+            self.kept -= self.slot_cost();
             packets.clear();
             self.spare.push(packets);
             self.counts.buffered -= 1;
@@ -464,6 +508,8 @@ impl<P: Payload + Hash> Assembly<P> {
             is_calm,
             ready,
             spare: _,
+            kept: _,
+            memory: _,
             counts: _,
         } = self;
         let from_first = |segment: &u64| segment.wrapping_sub(first);

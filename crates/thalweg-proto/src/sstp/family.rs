@@ -236,6 +236,10 @@ impl<P: Payload> End for Receiver<P> {
         self.stats().duplicates
     }
 
+    fn set_memory(&mut self, bytes: u64) {
+        self.set_memory(bytes);
+    }
+
     fn set_reading_share(&mut self, share: f64) {
         self.set_reading_share(share);
     }

@@ -159,6 +159,19 @@ impl<P: Payload> Receiver<P> {
         self.assembly.high()
     }
 
+    /// From now on so many bytes are kept of segments that are not delivered, at most; room for the one that is delivered next is
+    /// left by all others.
+    pub fn set_memory(&mut self, bytes: u64) {
+        self.assembly.memory = bytes;
+    }
+
+    /// Packets that may wait for others that they have overtaken.
+    fn most_waiting(&self) -> usize {
+        let memory = self.assembly.memory / 4 / u64::from(self.config.packet.max(128));
+        usize::from(self.config.reordering.min(MOST_REORDERING))
+            .min(usize::try_from(memory).unwrap_or(usize::MAX))
+    }
+
     /// The control number of the next report.
     pub fn next_control(&self) -> u32 {
         self.next_control
@@ -205,7 +218,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Takes what waits in order, and gives up what so many have overtaken.
     fn take_waiting(&mut self, now: Time) {
-        let most = usize::from(self.config.reordering.min(MOST_REORDERING));
+        let most = self.most_waiting();
         while let Some(first) = self.waiting.front() {
             if first.shipment != self.next_shipment && self.waiting.len() + self.strikes <= most {
                 return;
@@ -272,7 +285,7 @@ impl<P: Payload> Receiver<P> {
         self.strikes = 0;
         self.stats.gaps += u64::from(gap);
         let found = expand(data.segment, self.assembly.expected());
-        let Some(segment) = found.filter(|&segment| segment <= self.assembly.high()) else {
+        let Some(segment) = found.filter(|&segment| segment <= self.assembly.reach()) else {
             self.stats.malformed += 1;
             return;
         };
@@ -473,7 +486,7 @@ impl<P: Payload> Receiver<P> {
         if distance >= 0 {
             if distance > 0 || !self.waiting.is_empty() {
                 self.strikes += 1;
-                if self.waiting.len() + self.strikes <= usize::from(self.config.reordering) {
+                if self.waiting.len() + self.strikes <= self.most_waiting() {
                     return;
                 }
                 self.take_waiting(now);

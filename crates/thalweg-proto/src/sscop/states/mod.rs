@@ -94,7 +94,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Before recovery the user gets what is there, gaps or not, if it wants to keep data.
     fn deliver_all(&mut self) {
-        let received = core::mem::take(&mut self.received);
+        let received = self.received.take();
         if !self.clear_buffers {
             for (place, mu) in received {
                 let s = self.v.vr_r.plus((place - self.delivered) as u32);

@@ -1,0 +1,36 @@
+//! The memory that a process has allocated, counted: for tests that are processes of their own.
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// The system's allocator, with its calls and what is held counted.
+struct Counting;
+
+pub static CALLS: AtomicU64 = AtomicU64::new(0);
+pub static HELD: AtomicI64 = AtomicI64::new(0);
+
+#[expect(unsafe_code, reason = "there is no safe way to count allocations; all is passed on as it is")]
+// SAFETY: every call goes to the system's allocator with the arguments that came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        HELD.fetch_add(layout.size() as i64, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() as i64, Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    // The default of the trait calls `alloc` and `dealloc`, so that growing counts, too.
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The bytes that are allocated now.
+pub fn held() -> i64 {
+    HELD.load(Ordering::Relaxed)
+}

@@ -1,0 +1,204 @@
+//! Memory that hostile peers make an endpoint keep, whatever scheme and options they choose: as it was allocated. A process of its
+//! own, so that nothing else is counted, with its tests one after the other.
+
+mod counted;
+#[path = "attacks/hostile.rs"]
+mod hostile;
+mod pair;
+
+use counted::held;
+use hostile::{Hostile, accepted, server};
+use pair::{Channel, Pair, client_config, server_config};
+use std::sync::{Mutex, PoisonError};
+use thalweg_net::endpoint::{Arrival, Limits, Shared};
+use thalweg_net::wire::{HEADER, TAG};
+use thalweg_proto::Ecn;
+use thalweg_proto::payload::Slice;
+use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::{aack, sscop, sstp, window};
+
+const START: Time = Time::from_picos(1_000_000_000_000);
+
+/// Of all connections of a socket together.
+const SOCKET: i64 = 256 << 20;
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn segment_bytes(segment: window::Segment<Slice>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    window::wire::encode(&window::Pdu::Segment(segment), &mut bytes);
+    bytes
+}
+
+/// A scheme, the PDU that its sender begins with, if any, and the one of a given number, none of which can be delivered.
+struct Family {
+    scheme: &'static str,
+    first: Option<fn() -> Vec<u8>>,
+    pdu: fn(u32) -> Vec<u8>,
+    /// PDUs on each connection, and connections.
+    counts: [u32; 2],
+}
+
+fn aack_data(sequence: u32, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let data = aack::Data { sequence: sequence.into(), payload: Slice::new(vec![b'x'; length]) };
+    aack::wire::encode(&aack::Pdu::Data(data), &mut bytes);
+    bytes
+}
+
+fn sscop_data(number: u32, length: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mu = Slice::new(vec![b'x'; length]);
+    sscop::Pdu::Sd { s: sscop::Number::new(number), mu }.encode(&mut bytes);
+    bytes
+}
+
+fn sscop_begin() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    sscop::Pdu::<Slice>::Bgn { sq: 1, mr: sscop::Number::new(1000), uu: None }.encode(&mut bytes);
+    bytes
+}
+
+/// A packet of a segment, and the number of packets that were sent before.
+fn sstp_data(segment: u32, packet: u16, shipment: u32, length: usize) -> Vec<u8> {
+    let payload = Slice::new(vec![b'x'; length]);
+    let (segment, last) = (segment as u16, packet == 3);
+    let data = sstp::Data { shipment, segment, packet, last, full: true, resent: false, payload };
+    let mut bytes = Vec::new();
+    sstp::wire::encode(0, &sstp::Pdu::Data(data), &mut bytes);
+    bytes
+}
+
+const FAMILIES: [Family; 7] = [
+    // Much in a packet, whatever was agreed on.
+    Family {
+        scheme: "adaptive-ack:window=1048576pkt,segment=256B",
+        first: None,
+        pdu: |number| aack_data(number + 2, 50_000),
+        counts: [60, 150],
+    },
+    // A byte far ahead, and places for all before it.
+    Family {
+        scheme: "adaptive-ack:window=1048576pkt,segment=256B",
+        first: None,
+        pdu: |number| aack_data(60_000 - number, 1),
+        counts: [3, 400],
+    },
+    Family {
+        scheme: "sscop:window=65536pkt,segment=1000B",
+        first: Some(sscop_begin),
+        pdu: |number| sscop_data(number + 1, 1000),
+        counts: [2000, 200],
+    },
+    Family {
+        scheme: "sscop-rate:window=65536pkt,segment=1000B",
+        first: Some(sscop_begin),
+        pdu: |number| sscop_data(number + 1, 1000),
+        counts: [2000, 200],
+    },
+    // All of the second segment and those behind it.
+    Family {
+        scheme: "sstp:segment-packets=4pkt,window=32767,buffer=32767,segment=1000B,rate=1Gbit/s",
+        first: None,
+        pdu: |number| sstp_data(1 + number / 4, (number % 4) as u16, number + 4, 1000),
+        counts: [1600, 200],
+    },
+    // A byte of each segment, and places for all others of it.
+    Family {
+        scheme: "sstp:segment-packets=4096pkt,window=32767,buffer=32767,segment=1000B,rate=1Gbit/s",
+        first: None,
+        pdu: |number| sstp_data(number, 1, number * 4096, 1),
+        counts: [150, 200],
+    },
+    // A byte far ahead, and notes of all segments before it.
+    Family {
+        scheme: "sstp:segment-packets=1pkt,window=32767,buffer=32767,segment=1000B,rate=1Gbit/s",
+        first: None,
+        pdu: |number| sstp_data(16_000 - number, 0, 16_000 + number, 1),
+        counts: [2, 200],
+    },
+];
+
+/// Data that cannot be delivered comes out of the same purse as what waits for the application.
+#[test]
+fn what_comes_out_of_order_is_bounded_for_a_socket_whatever_the_scheme() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for Family { scheme, first, pdu, counts: [pdus, connections] } in FAMILIES {
+        let mut endpoint = server(server_config());
+        let before = held();
+        let mut most = 0;
+        let mut hostiles = Vec::new();
+        for number in 0..connections {
+            let now = START + Duration::from_millis(u64::from(number));
+            let mut hostile = Hostile::connect(&mut endpoint, now, number, scheme.as_bytes());
+            let (handle, _) = accepted(&mut endpoint).unwrap_or_else(|| panic!("{:?}", hostile.closed));
+            endpoint.admit(handle);
+            if let Some(first) = first {
+                hostile.pdu(&mut endpoint, now, &first());
+            }
+            for number in 0..pdus {
+                hostile.pdu(&mut endpoint, now, &pdu(number));
+            }
+            most = most.max(held() - before);
+            assert!(most <= SOCKET, "{scheme}: {most} bytes of {number} connections");
+            assert!(hostile.closed.is_none(), "{scheme}: {:?}", hostile.closed);
+            hostiles.push(hostile);
+        }
+        println!("{scheme}: {} KiB of {connections} connections", most >> 10);
+        assert!(most > 1 << 20, "{scheme}: the attack is none: {most} bytes");
+    }
+}
+
+/// A packet that is kept does not keep the others that came with it, where those are no use or there are many such.
+#[test]
+fn what_is_kept_of_datagrams_that_came_together_holds_on_to_little_else() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Garbage, which needs no key; and what is authentic, where the driver says that there is no memory for whole buffers.
+    for is_garbage in [true, false] {
+        let mut endpoint = server(server_config());
+        let mut hostile = Hostile::connect(&mut endpoint, START, 1, b"cubic");
+        let (handle, _) = accepted(&mut endpoint).unwrap();
+        endpoint.admit(handle);
+        let before = held();
+        for number in 0..500 {
+            let segment = window::Segment {
+                sequence: 1 + 2000 * number,
+                payload: Slice::new(vec![b'x'; 1300]),
+                retransmission: false,
+            };
+            let mut together = hostile.sealed_pdu(&segment_bytes(segment));
+            let stride = together.len();
+            for _ in 0..39 {
+                let other = hostile.sealed(&vec![0; stride - HEADER - TAG]);
+                together.extend(if is_garbage { vec![9; stride] } else { other });
+            }
+            let share = |bytes| Shared { bytes: Slice::new(bytes), apart: !is_garbage };
+            let arrival = Arrival { from: hostile.address, ecn: Ecn::NotEct };
+            endpoint.receive(START, arrival, stride, together, share);
+            hostile.hear(&mut endpoint, START);
+        }
+        assert!(hostile.closed.is_none(), "{:?}", hostile.closed);
+        let kept = held() - before;
+        assert!((600_000..1_500_000).contains(&kept), "{kept} bytes for 650 000");
+    }
+}
+
+/// Packets without memory for them are lost, and sent again.
+#[test]
+fn every_scheme_arrives_with_little_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let schemes =
+        ["cubic", "adaptive-ack", "sscop", "sscop-rate", "sstp:rate=4Mbit/s", "sstp:acknowledgement=soft"];
+    for (scheme, seed) in schemes.into_iter().zip(1..) {
+        let channel = Channel { loss: 0.05, jitter: Duration::from_millis(3), ..Channel::default() };
+        // Each connection has the least that there is.
+        let limits = Limits { memory: 100 << 10, ..Limits::default() };
+        let mut config = server_config();
+        config.limits = limits;
+        let mut pair = Pair::with(seed, channel, client_config(), config);
+        pair.transfer(scheme, seed, [400_000, 1000], Duration::from_secs(600));
+        let server = &mut pair.ends[1];
+        let memory = server.handle.and_then(|handle| server.endpoint.session(handle)).unwrap().memory();
+        assert_eq!(memory, 64 << 10, "{scheme}");
+    }
+}
