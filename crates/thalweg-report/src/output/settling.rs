@@ -27,21 +27,23 @@ fn words(drifts: &[&Drift], scheme: Option<&str>, document: &Document, style: St
         (Some(scheme), _) => format!("{} ({})", style.clean(scheme), listed(&groups)),
         (None, _) => listed(&groups),
     };
-    let worst = drifts
-        .iter()
-        .map(|drift| drift.relative)
-        .fold(0.0, |worst: f64, of| if of.abs() > worst.abs() { of } else { worst });
+    let worst = drifts.iter().max_by(|a, b| a.relative.abs().total_cmp(&b.relative.abs()));
+    let whose = match worst {
+        Some(drift) if drifts.len() > 1 => format!("the mean of `{}`", style.clean(&drift.group)),
+        _ => "its mean".to_owned(),
+    };
+    let worst = worst.map_or(0.0, |drift| drift.relative);
     let (size, way) = (Scale::PERCENT.fixed(worst.abs(), 1), if worst < 0.0 { "below" } else { "above" });
     let last = drifts.iter().map(|drift| drift.settled_s).reduce(|a, b| a.zip(b).map(|(a, b)| a.max(b)));
     match last.flatten().map(round_up).filter(|&warmup| warmup <= MOST_WARMUP * document.duration_s) {
         Some(warmup) => {
             let warmup = plain_seconds(warmup);
             format!(
-                "Goodput of {of} still drifts: its mean is {size} {way} that of the time after {warmup}; set `warmup = \"{warmup}\"`."
+                "Goodput of {of} still drifts: {whose} is {size} {way} that of the time after {warmup}; set `warmup = \"{warmup}\"`."
             )
         }
         None => format!(
-            "Goodput of {of} drifts to the end: its mean is {size} {way} that of the second half; set a longer `duration`."
+            "Goodput of {of} drifts to the end: {whose} is {size} {way} that of the second half; set a longer `duration`."
         ),
     }
 }
@@ -80,9 +82,11 @@ mod tests {
 
     #[test]
     fn the_longest_warm_up_is_named_in_round_numbers() {
-        let expected = "Goodput of `a` and `b` still drifts: its mean is 8.0 % below that of the time after 12 s; \
+        let expected = "Goodput of `a` and `b` still drifts: the mean of `b` is 8.0 % below that of the time after 12 s; \
                         set `warmup = \"12 s\"`.";
         assert_eq!(told(&[("a", Some(3.5), 0.02), ("b", Some(11.5), -0.08)]), [expected]);
+        let one = told(&[("a", Some(3.5), 0.02)]).concat();
+        assert!(one.contains("`a` still drifts: its mean is 2.0 % above"), "{one}");
         assert!(told(&[]).is_empty());
     }
 
