@@ -31,6 +31,7 @@ const reports = {
   replications: made("replications", "run", "dumbbell", "--reps", "3", "--set", "duration=20 s"),
   comparison: made("comparison", "compare", "dumbbell", "--schemes", "newreno,vegas,cubic,slow-start", "--reps", "5", "--set", "duration=30 s"),
   network: made("network", "run", "parking-lot"),
+  transfers: made("transfers", "compare", "web", "--schemes", "newreno,cubic", "--reps", "3", "--set", "duration=20 s"),
   paper: made("paper", "paper", "liang91", "--quick", "--experiment", "table-5.7", "--experiment", "table-4.1"),
 };
 
@@ -77,6 +78,54 @@ for (const [name, url] of Object.entries(reports)) {
     }
   }
 }
+
+// On a desk: columns do not touch, and none is cut but where its table scrolls.
+for (const [name, url] of Object.entries(reports)) {
+  await page.open(url, 1400, 900, "light");
+  const { touching, cut, tables } = await page.run(`(() => {
+    const found = { touching: [], cut: [], tables: 0 };
+    const inner = (cell) => {
+      const range = document.createRange();
+      range.selectNodeContents(cell);
+      return range.getBoundingClientRect();
+    };
+    for (const table of document.querySelectorAll('table:not(.u-legend)')) {
+      if (!table.checkVisibility()) continue;
+      found.tables += 1;
+      const box = table.parentNode;
+      const scrolls = ['auto', 'scroll'].includes(getComputedStyle(box).overflowX);
+      if (!scrolls && table.getBoundingClientRect().right > box.getBoundingClientRect().right + 1) found.cut.push(table.className);
+      for (const row of [...table.rows].slice(0, 40)) {
+        const cells = [...row.cells].filter((cell) => cell.textContent.trim());
+        for (let i = 1; i < cells.length; i++) {
+          if (inner(cells[i]).left - inner(cells[i - 1]).right < 6) found.touching.push(cells[i - 1].textContent + '|' + cells[i].textContent);
+        }
+      }
+    }
+    return found;
+  })()`);
+  check(`${name}, desk: tables are there, and columns do not touch`, tables > 0 && touching.length === 0, touching.slice(0, 4));
+  check(`${name}, desk: no column is cut`, cut.length === 0, cut);
+}
+
+// Where transfers end, their times are told.
+await page.open(reports.transfers, 1400, 900, "light");
+const headings = await page.run("[...document.querySelectorAll('th')].map((of) => of.textContent.trim())");
+check("completion times have columns", ["Time mean", "Completed"].some((of) => headings.some((heading) => heading.includes(of))), headings);
+check("completion times come first in the answer", /complet/i.test(await page.run("document.querySelector('#answer').textContent")));
+
+// Printed as browsers do by default, without backgrounds: what shows a share by its colour keeps it.
+await page.open(reports.comparison, 1400, 900, "light");
+await page.send("Emulation.setEmulatedMedia", { media: "print" });
+const paint = await page.run(`[...document.querySelectorAll('.stack, .limit, .bar, .swatch, .sure')].map((of) => {
+  const style = getComputedStyle(of);
+  return [of.className.baseVal ?? of.className, style.printColorAdjust];
+})`);
+check("printed reports keep their bars", paint.some(([name]) => name.includes("limit")) && paint.every(([, adjust]) => adjust === "exact"), paint.filter(([, adjust]) => adjust !== "exact").slice(0, 4));
+const printed = Buffer.from((await page.send("Page.printToPDF", { printBackground: false })).data, "base64");
+writeFileSync(join(pictures, "printed.pdf"), printed);
+check("a report can be printed", printed.subarray(0, 5).toString() === "%PDF-" && printed.length > 20_000, printed.length);
+await page.send("Emulation.setEmulatedMedia", { media: "" });
 
 // Zoom: by dragging, by keys, by buttons, and back.
 await page.open(reports.run, 1280, 800, "light");
