@@ -8,8 +8,10 @@ use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};
 
-const ABOUT: &str = "SSCOP with rate-based flow control (Chen and Chen 1999): `sscop-rate` with the amendments that make the \
-                     rules work, `sscop-rate-literal` with the rules as printed.";
+const ABOUT: &str =
+    "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work.";
+const ABOUT_LITERAL: &str =
+    "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed.";
 
 /// The rules with the amendments that make them work.
 pub const SCHEME: SchemeDescription = SchemeDescription {
@@ -34,6 +36,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
 /// The rules as printed.
 pub const LITERAL: SchemeDescription = SchemeDescription {
     name: "sscop-rate-literal",
+    about: ABOUT_LITERAL,
     settle: sscop::settle_rate,
     ends: |values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))
