@@ -1,7 +1,7 @@
 //! The arguments of commands that simulate: what is run, and how it is run and shown. Other commands have theirs beside what
 //! they do.
 
-use crate::values::{Span, plot, positive, seed, share, span, time};
+use crate::values::{Span, plot, positive, seconds, seed, share, span};
 use clap::{Args, ValueEnum};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -122,10 +122,10 @@ pub struct Options {
     #[arg(long, value_name = "FLOW", requires = "trace")]
     pub trace_flow: Option<String>,
     /// From this time on
-    #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = seconds)]
     pub trace_from: Option<Duration>,
     /// Until this time
-    #[arg(long, value_name = "TIME", requires = "trace", value_parser = time)]
+    #[arg(long, value_name = "TIME", requires = "trace", value_parser = seconds)]
     pub trace_until: Option<Duration>,
     /// So many packets at most
     #[arg(long, value_name = "N", requires = "trace", default_value = "200", value_parser = positive::<NonZeroU32>)]

@@ -6,7 +6,7 @@
 use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::record::Record;
-use crate::values::{bytes, resolve, time};
+use crate::values::{bytes, place, resolve, seconds};
 use clap::{Args, Subcommand};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -42,13 +42,13 @@ pub enum Bench {
 #[derive(Debug, Args)]
 pub struct BenchServerArguments {
     /// Where to listen
-    #[arg(value_name = "ADDRESS:PORT", default_value = "[::]:4747")]
+    #[arg(value_name = "[ADDRESS:]PORT", default_value = "[::]:4747", value_parser = place)]
     pub bind: SocketAddr,
     /// Stop after one client
     #[arg(long)]
     pub once: bool,
     /// Send to a client for no longer than this, whatever it asks for
-    #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = seconds)]
     pub longest: units::Duration,
     /// Serve so many connections at a time; more are refused
     #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -68,13 +68,13 @@ pub struct BenchServerArguments {
 #[derive(Debug, Args)]
 pub struct BenchClientArguments {
     /// The server
-    #[arg(value_name = "HOST:PORT")]
+    #[arg(value_name = "HOST[:PORT]")]
     pub server: String,
     /// How bytes are moved: a scheme, and options of it ("cubic:initial-window=20pkt")
     #[arg(long, value_name = "SCHEME", default_value = "cubic")]
     pub scheme: String,
     /// For how long
-    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = seconds)]
     pub time: units::Duration,
     /// Receive from the server in place of sending to it
     #[arg(long)]

@@ -12,7 +12,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     /// Examine the interface towards this host, to which nothing is sent; without, the loopback
-    #[arg(value_name = "HOST:PORT")]
+    #[arg(value_name = "HOST[:PORT]")]
     pub target: Option<String>,
     /// Print one JSON document in place of text
     #[arg(long)]

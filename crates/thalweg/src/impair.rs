@@ -2,7 +2,7 @@
 
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
-use crate::values::{resolve, time};
+use crate::values::{place, resolve, seconds};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ use thalweg_proto::units::Duration;
 #[derive(Debug, Args)]
 pub struct ImpairArguments {
     /// Where clients send to
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = place)]
     pub listen: SocketAddr,
     /// Where the server is
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST[:PORT]")]
     pub to: String,
     /// The rate of the line, headers of IP and UDP counted ("20Mbit/s"); as fast as the host without
     #[arg(long, value_name = "RATE")]
@@ -67,13 +67,13 @@ pub struct ImpairArguments {
     #[arg(long, value_name = "KEY=VALUE,..")]
     pub down: Option<String>,
     /// Give clients other addresses at that time, counted from the first datagram; may be repeated
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub rebind: Vec<Duration>,
     /// The seed of all that is random
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// End after this time; without, at Ctrl-C
-    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Duration>,
     /// Print what was counted as JSON
     #[arg(long)]

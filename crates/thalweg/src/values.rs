@@ -1,7 +1,8 @@
 //! Values on the command line, and what is said of those that cannot be.
 
 use crate::console::Error;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use crate::transfer::arguments::PORT;
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
@@ -64,9 +65,19 @@ pub fn span(text: &str) -> Result<Span, String> {
     if until <= from { Err(format!("{until} is not after {from}")) } else { Ok(Span { from, until }) }
 }
 
-/// A time with its unit.
-pub fn time(text: &str) -> Result<Duration, UnitError> {
-    text.parse()
+/// A time with its unit, of an option that takes seconds rather than less.
+pub fn seconds(text: &str) -> Result<Duration, UnitError> {
+    text.parse().map_err(|error| match error {
+        UnitError::NoUnit { number, .. } => UnitError::NoUnit { suggestion: format!("{number} s"), number },
+        error => error,
+    })
+}
+
+/// An address with a port, or a port of all addresses.
+pub fn place(text: &str) -> Result<SocketAddr, String> {
+    let port = text.trim_start_matches(':').parse::<u16>();
+    let address = port.map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
+    address.or_else(|_| text.parse()).map_err(|_| "expected a port, or an address with a port".to_owned())
 }
 
 /// A size with its unit.
@@ -74,19 +85,74 @@ pub fn bytes(text: &str) -> Result<Bytes, UnitError> {
     text.parse()
 }
 
-/// The first address of `HOST:PORT`.
-pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    if !has_port {
-        return Err(Error::Usage(format!("`{host}` has no port; expected HOST:PORT")));
+/// `HOST:PORT`, also where no port is said.
+pub fn with_port(host: &str) -> Result<String, Error> {
+    let is_v6 = |host: &str| host.parse::<Ipv6Addr>().is_ok();
+    if is_v6(host) {
+        return Ok(format!("[{host}]:{PORT}"));
     }
-    let found = host.to_socket_addrs().map_err(|error| Error::Usage(format!("{host}: {error}")))?;
+    let named = match host.rsplit_once(':') {
+        Some((name, port)) if !name.is_empty() && port.parse::<u16>().is_ok() => {
+            if port.parse() == Ok(0) {
+                return Err(Error::Usage(format!("`{host}`: nobody can listen at port 0")));
+            }
+            return Ok(host.to_owned());
+        }
+        Some((name, "")) => name,
+        Some(_) if !host.ends_with(']') => {
+            return Err(Error::Usage(format!("`{host}` is not HOST:PORT")));
+        }
+        _ => host,
+    };
+    if named.is_empty() || named.contains(char::is_whitespace) || named.contains('/') {
+        return Err(Error::Usage(format!("`{host}` is not HOST:PORT")));
+    }
+    Ok(format!("{named}:{PORT}"))
+}
+
+/// The first address of `HOST:PORT`, or of a host without a port.
+pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
+    let found =
+        with_port(host)?.to_socket_addrs().map_err(|error| Error::Usage(format!("{host}: {error}")))?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{host} has no address")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn receivers_have_ports() {
+        for (given, meant) in [
+            ("host", "host:4747"),
+            ("host:", "host:4747"),
+            ("host:99", "host:99"),
+            ("192.0.2.1", "192.0.2.1:4747"),
+            ("2001:db8::1", "[2001:db8::1]:4747"),
+            ("[2001:db8::1]", "[2001:db8::1]:4747"),
+            ("[2001:db8::1]:99", "[2001:db8::1]:99"),
+        ] {
+            assert_eq!(with_port(given).unwrap(), meant, "{given}");
+        }
+        for given in ["", ":99", "host:port", "a file", "folder/file", "host:0", "[2001:db8::1]:00"] {
+            assert!(with_port(given).is_err(), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_place_to_listen_is_a_port_or_an_address_with_one() {
+        for (given, meant) in [("5356", "[::]:5356"), (":5356", "[::]:5356"), ("127.0.0.1:9", "127.0.0.1:9")]
+        {
+            assert_eq!(place(given).unwrap(), meant.parse().unwrap(), "{given}");
+        }
+        assert!(place("127.0.0.1").is_err() && place("65536").is_err());
+    }
+
+    #[test]
+    fn a_time_in_seconds_without_a_unit_is_taken_for_seconds() {
+        assert!(seconds("2").unwrap_err().to_string().contains("\"2 s\""));
+        assert_eq!(seconds("2 ms").unwrap(), Duration::from_millis(2));
+    }
 
     #[test]
     fn a_seed_is_a_whole_number() {

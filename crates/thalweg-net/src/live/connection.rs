@@ -48,7 +48,7 @@ impl fmt::Display for NetError {
                 "the other end speaks version {theirs} of the protocol, this one version {VERSION}: use the same release at both"
             ),
             Self::Connect(ConnectError::Unspeakable) => f.write_str("a name is too long to be sent"),
-            Self::Closed(Closed::Here) => f.write_str("the connection was closed"),
+            Self::Closed(Closed::Here) => f.write_str("it was closed at this end"),
             Self::Closed(Closed::Peer { code, reason }) if reason.is_empty() => {
                 write!(f, "the peer closed the connection (code {code})")
             }

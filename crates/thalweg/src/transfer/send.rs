@@ -1,6 +1,6 @@
 //! `thalweg send`.
 
-use super::arguments::{PORT, SendArguments, Trusted};
+use super::arguments::{SendArguments, Trusted};
 use super::meter::{Meter, Watched};
 use super::metrics::Metrics;
 use super::pairing::{self, PAIRING};
@@ -14,6 +14,7 @@ use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
 use crate::record::Record;
+use crate::values::with_port;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
@@ -56,7 +57,10 @@ pub fn send(arguments: &SendArguments, console: &Console) -> Done {
 
 fn run(arguments: &SendArguments, console: &Console, recorder: Option<Recorder>) -> Result<Facts, Stopped> {
     let (host, paths) = words(arguments)?;
-    let name = with_port(host)?;
+    let name = with_port(host).map_err(|error| match error {
+        Error::Usage(why) => Error::Usage(format!("{why}; the receiver comes last")),
+        other => other,
+    })?;
     let what = what(&paths, arguments)?;
     let scheme = arguments.scheme(&console.registry)?.at_rate(arguments.rate);
     let scheme = scheme.map_err(|error| Error::Usage(format!("--scheme: {error}, or with --rate")))?;
@@ -168,31 +172,6 @@ fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
     }
     let roots = Roots::new(paths);
     roots.map(What::Paths).map_err(|(path, why)| Error::Usage(format!("{}: {why}", path.display())))
-}
-
-/// `HOST:PORT`, also where no port is said.
-fn with_port(host: &str) -> Result<String, Error> {
-    let is_v6 = |host: &str| host.parse::<Ipv6Addr>().is_ok();
-    if is_v6(host) {
-        return Ok(format!("[{host}]:{PORT}"));
-    }
-    let named = match host.rsplit_once(':') {
-        Some((name, port)) if !name.is_empty() && port.parse::<u16>().is_ok() => {
-            if port.parse() == Ok(0) {
-                return Err(Error::Usage(format!("`{host}`: nobody can listen at port 0")));
-            }
-            return Ok(host.to_owned());
-        }
-        Some((name, "")) => name,
-        Some(_) if !host.ends_with(']') => {
-            return Err(Error::Usage(format!("`{host}` is not HOST:PORT")));
-        }
-        _ => host,
-    };
-    if named.is_empty() || named.contains(char::is_whitespace) || named.contains('/') {
-        return Err(Error::Usage(format!("`{host}` is not HOST:PORT; the receiver comes last")));
-    }
-    Ok(format!("{named}:{PORT}"))
 }
 
 struct Sender<'a> {
@@ -399,29 +378,6 @@ impl Sender<'_> {
             )),
             NetError::Connect(ConnectError::Unspeakable) => Error::Failed(format!("{name}: {error}")).into(),
             _ => Stopped::unreachable(format!("{name}: {error}")),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn receivers_have_ports() {
-        for (given, meant) in [
-            ("host", "host:4747"),
-            ("host:", "host:4747"),
-            ("host:99", "host:99"),
-            ("192.0.2.1", "192.0.2.1:4747"),
-            ("2001:db8::1", "[2001:db8::1]:4747"),
-            ("[2001:db8::1]", "[2001:db8::1]:4747"),
-            ("[2001:db8::1]:99", "[2001:db8::1]:99"),
-        ] {
-            assert_eq!(with_port(given).unwrap(), meant, "{given}");
-        }
-        for given in ["", ":99", "host:port", "a file", "folder/file", "host:0", "[2001:db8::1]:00"] {
-            assert!(with_port(given).is_err(), "{given}");
         }
     }
 }
