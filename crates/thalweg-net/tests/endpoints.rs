@@ -59,6 +59,21 @@ fn largest_sent(pair: &Pair) -> usize {
     pair.log.iter().map(|(_, _, size)| *size).max().unwrap_or(0)
 }
 
+/// Timestamps take room in datagrams, which become no larger for them, whatever the path takes; both directions have them, and
+/// the peer was told.
+#[test]
+fn timestamps_fit_into_datagrams() {
+    let largest = |scheme: &str| {
+        let mut pair = Pair::new(12, Channel::default());
+        pair.transfer(scheme, 12, [300_000, 200_000], MINUTE);
+        (largest_sent(&pair), pair.log.len())
+    };
+    let (plain, stamped) = (largest("cubic"), largest("cubic:timestamps=true"));
+    assert_eq!(plain.0, stamped.0);
+    // Four bytes in each of about 350 segments.
+    assert!(stamped.1 > plain.1, "{} datagrams for {}", stamped.1, plain.1);
+}
+
 /// Holds RFC 9000, section 14.4.
 #[test]
 fn the_size_of_the_path_is_found_and_used() {

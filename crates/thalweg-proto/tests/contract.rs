@@ -25,7 +25,7 @@ use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
     Ack, Arrival, Counting, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver, ReceiverConfig, Recovery,
-    RttConfig, SackBlock, Segment, Sender, SenderConfig,
+    RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp,
 };
 use thalweg_proto::{Engine, Output};
 
@@ -175,6 +175,7 @@ fn ack() -> impl Strategy<Value = Ack> {
             ce,
             arrival,
             arrival_at,
+            delay: (ce % 3 == 0).then(|| RelativeDelay::from_bits(u32::from(ce) << 16)),
         },
     )
 }
@@ -185,6 +186,7 @@ fn segment<P: Payload>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value =
         sequence,
         payload: make(length),
         retransmission,
+        sent_at: (sequence % 3 == 0).then(|| Timestamp::from_bits(sequence as u32)),
     })
 }
 
@@ -229,7 +231,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
         },
     );
     let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 9]>(), most)
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 10]>(), most)
         .prop_map(
             |(
                 recovery,
@@ -239,7 +241,18 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 duplicate_threshold,
                 rtt,
                 idle_restart,
-                [nagle, fine_timer, ecn, freezes_timer, waits_for_timer, rack, undo, tail_probe, prr],
+                [
+                    nagle,
+                    fine_timer,
+                    ecn,
+                    timestamps,
+                    freezes_timer,
+                    waits_for_timer,
+                    rack,
+                    undo,
+                    tail_probe,
+                    prr,
+                ],
                 max_retransmissions,
             )| {
                 SenderConfig {
@@ -256,6 +269,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     nagle,
                     fine_timer,
                     ecn,
+                    timestamps,
                     max_retransmissions,
                     pause: PauseConfig { freezes_timer, waits_for_timer },
                 }

@@ -72,6 +72,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 nagle,
                 fine_timer,
                 ecn,
+                timestamps: fine_timer,
                 max_retransmissions: None,
                 pause: PauseConfig::default(),
             }

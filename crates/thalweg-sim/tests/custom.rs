@@ -3,13 +3,15 @@
 mod net;
 
 use net::{direction, group, millis, pipe, run, window};
+use std::sync::{Arc, Mutex};
+use thalweg_catalog::Ends;
 use thalweg_proto::congestion::delivery::{Sampler, Stamp};
 use thalweg_proto::congestion::{
     AckSample, ConfigureController, Controller, ControllerConfig, Cubic, CubicConfig, Decision, LossSample,
     LostSample, NewReno, NewRenoConfig, Path, SentSample,
 };
-use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::CustomController;
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::window::{CustomController, RelativeDelay};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 use thalweg_sim::trace::NoTrace;
@@ -205,4 +207,71 @@ fn a_controller_that_cannot_be_made_ends_the_run_when_its_flow_begins() {
     let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     assert_eq!(simulation.error().unwrap().to_string(), "`flow` at 0 s: the controller `never` panicked");
+}
+
+/// A fixed window that keeps the shortest one-way delay and the longest above it.
+#[derive(Clone, Debug)]
+struct Watching {
+    window: f64,
+    base: Option<RelativeDelay>,
+    longest: Arc<Mutex<Duration>>,
+}
+
+#[derive(Clone, Debug)]
+struct WatchingConfig(f64, Arc<Mutex<Duration>>);
+
+impl PartialEq for WatchingConfig {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl ConfigureController for WatchingConfig {
+    type Controller = Watching;
+    const NAME: &'static str = "watching";
+    fn make(&self) -> Watching {
+        Watching { window: self.0, base: None, longest: Arc::clone(&self.1) }
+    }
+}
+
+impl Controller for Watching {
+    type PacketInfo = ();
+
+    fn on_ack(&mut self, sample: &AckSample, _info: ()) {
+        let delay = sample.one_way_delay.expect("each segment says when it left");
+        let base = self.base.map_or(delay, |base| base.min(delay));
+        self.base = Some(base);
+        let mut longest = self.longest.lock().unwrap();
+        *longest = longest.max(delay.above(base));
+    }
+
+    fn on_loss(&mut self, _sample: &LossSample) {}
+
+    fn decision(&self) -> Decision {
+        Decision::window(self.window)
+    }
+}
+
+/// RFC 6817, section 3.4.2: what a packet takes longer than the quickest is what it waits for in the queue, here behind all that
+/// a window has beyond what is on its way.
+#[test]
+fn one_way_delays_tell_the_queue() {
+    let longest = Arc::new(Mutex::new(Duration::ZERO));
+    let config = WatchingConfig(40.0, Arc::clone(&longest));
+    let mut transport = window(ControllerConfig::Custom(CustomController::new(config)));
+    if let Ends::Window(ends) = &mut transport.ends {
+        Arc::make_mut(&mut ends.sender).timestamps = true;
+    }
+    let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)));
+    let groups = vec![group("flow", 1, transport, WorkloadSpec::Bulk)];
+    let result = run(&Spec { groups, duration: Duration::from_secs(20), ..spec });
+    let most = result.links[0].queue.max_packets;
+    let packet = Rate::from_mbits_per_sec(10).transmission_time(Bytes::new(1000));
+    let waited = *longest.lock().unwrap();
+    assert!(most > 10, "{most} packets waited");
+    // The first burst's last packet waited behind all others of the window, one of which was on the line.
+    assert!(
+        waited >= packet * most && waited <= packet * (most + 1),
+        "{waited} for {most} packets of {packet}"
+    );
 }

@@ -14,7 +14,7 @@ use thalweg_proto::congestion::{
 };
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Bytes, Duration, Time};
-use thalweg_proto::window::wire::SEGMENT_HEADER;
+use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
     Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
     SenderConfig,
@@ -91,6 +91,13 @@ pub const WINDOW_KEYS: &[Key] = &[
          cubic and bbr; those of other schemes are never marked by a queue, but for dec-bit's, which always may be.",
     )
     .usual_live("true", "a real path may mark where it would drop (for the schemes that can)"),
+    key(
+        "timestamps",
+        Kind::Switch,
+        "",
+        "Packets say when they leave, and acknowledgements how long that took by clocks that need not agree, so that controllers \
+         see one-way delays (RFC 6817, section 3.4.2). Four bytes in each on real paths; `header` has room for them.",
+    ),
     key(
         "max-retransmissions",
         Kind::Count,
@@ -321,8 +328,10 @@ fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Re
     let is_live = values.place() == Place::Live;
     let controller = ControllerConfig::new(C::of(values));
     let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
+    let timestamps = values.take("timestamps").unwrap_or(false);
+    let framing = SEGMENT_HEADER + if timestamps { TIMESTAMP_LENGTH } else { 0 };
     let sender = SenderConfig {
-        segment: if is_live { path.segment(SEGMENT_HEADER as u32) } else { values.need("segment") },
+        segment: if is_live { path.segment(framing as u32) } else { values.need("segment") },
         max_window: values.need("max-window"),
         counting: values.take("counting").unwrap_or(Counting::Packets),
         recovery,
@@ -334,6 +343,7 @@ fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Re
         fine_timer: values.take("fine-timer").unwrap_or(false),
         // What holds for all schemes is for those that can.
         ecn: values.need::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
+        timestamps,
         max_retransmissions: values.need("max-retransmissions"),
         rack: rack(values),
         // What holds for all schemes is for those that can.
@@ -373,6 +383,9 @@ fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> boo
     sender.rtt.tell(values);
     values.give("idle-restart", &sender.idle_restart);
     values.give("nagle", &sender.nagle);
+    if sender.timestamps {
+        values.say("timestamps", Value::Switch(true));
+    }
     values.give("max-retransmissions", &sender.max_retransmissions);
     if let Some(rack) = &sender.rack {
         values.say("rack", Value::Switch(true));

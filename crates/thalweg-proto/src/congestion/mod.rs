@@ -33,6 +33,7 @@ pub use feedback::FeedbackKind;
 
 use crate::transport::Feedback;
 use crate::units::{Duration, Rate, Time};
+use crate::window::RelativeDelay;
 
 /// The permission that a controller gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,6 +109,9 @@ pub struct AckSample {
     /// Segments that arrived with CE and of which no sample has told yet. They need not be among `acked`, and may be more: the
     /// acknowledgements that told of others may be lost, and copies count.
     pub ce: u32,
+    /// The one-way delay of a segment that came not long before the acknowledgement left, where segments are sent with
+    /// [timestamps](crate::window::SenderConfig::timestamps). Only differences of such delays mean something.
+    pub one_way_delay: Option<RelativeDelay>,
     /// Losses are being repaired, or suspected (a duplicate acknowledgement): no time to grow.
     pub recovering: bool,
     /// The window was not the limit when the sender sent last, so that this says nothing about the path's capacity.

@@ -118,6 +118,9 @@ pub struct SenderConfig {
     /// React to CE as RFC 3168 asks: a mark that the receiver echoes counts as a loss of which nothing goes again, at most
     /// once for each window of data. Whoever puts the packets into the network sends those of new data as ECT(0).
     pub ecn: bool,
+    /// Segments say when they leave, and acknowledgements how long they took, so that controllers see
+    /// [one-way delays](crate::congestion::AckSample::one_way_delay) (RFC 6817, section 3.4.2).
+    pub timestamps: bool,
     /// Give up after the same segment was sent this many times more; `None` never does.
     pub max_retransmissions: Option<u32>,
     /// The effect of a pause on the retransmission timer.
@@ -151,6 +154,7 @@ impl Default for SenderConfig {
             nagle: false,
             fine_timer: false,
             ecn: false,
+            timestamps: false,
             max_retransmissions: None,
             pause: PauseConfig::default(),
         }

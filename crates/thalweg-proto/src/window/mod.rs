@@ -15,6 +15,7 @@ mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod timestamp;
 pub mod wire;
 
 pub use config::{
@@ -26,3 +27,4 @@ pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;
 pub use sender::{Sender, SenderReason, WindowStats};
+pub use timestamp::{RelativeDelay, Timestamp};

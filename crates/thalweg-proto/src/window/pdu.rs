@@ -1,6 +1,7 @@
 //! The messages between a window sender and its receiver.
 
 use crate::payload::Payload;
+use crate::window::{RelativeDelay, Timestamp};
 
 /// A PDU of the window transport.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +21,8 @@ pub struct Segment<P> {
     pub payload: P,
     /// It was sent before.
     pub retransmission: bool,
+    /// The time at which it left by the sender's clock, where the sender [says it](super::SenderConfig::timestamps).
+    pub sent_at: Option<Timestamp>,
 }
 
 impl<P: Payload> Segment<P> {
@@ -47,6 +50,8 @@ pub struct Ack {
     pub arrival: Arrival,
     /// The start of that segment in the stream, counted from `cumulative`.
     pub arrival_at: i32,
+    /// The one-way delay of the newest segment that came since the last acknowledgement, if it said when it left.
+    pub delay: Option<RelativeDelay>,
 }
 
 impl Ack {

@@ -1,7 +1,7 @@
 //! The receiving end.
 
 use super::ranges::Ranges;
-use super::{Ack, Arrival, Pdu, ReceiverConfig, SackBlock, Segment};
+use super::{Ack, Arrival, Pdu, ReceiverConfig, RelativeDelay, SackBlock, Segment};
 use crate::Ecn;
 use crate::digest::{Digest, feed, until};
 use crate::engine::{Engine, Output};
@@ -63,6 +63,8 @@ pub struct Receiver<P: Payload> {
     /// The arrival that the next acknowledgement tells of, and the lower half of where that segment starts.
     arrival: Arrival,
     arrival_at: u32,
+    /// The one-way delay of the newest segment, until an acknowledgement tells of it.
+    delay: Option<RelativeDelay>,
     /// The first byte beyond the window last advertised.
     advertised: u64,
     // What [`ReceiverStats`] tells, here so that small fields share a word.
@@ -91,6 +93,7 @@ impl<P: Payload> Receiver<P> {
             ce: 0,
             arrival: Arrival::Plain,
             arrival_at: 0,
+            delay: None,
             new_segments: 0,
             duplicates: 0,
             refused: 0,
@@ -149,6 +152,9 @@ impl<P: Payload> Receiver<P> {
     #[inline(always)]
     fn on_segment(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
         self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
+        if let Some(sent_at) = segment.sent_at {
+            self.delay = Some(sent_at.until(now));
+        }
         let (start, whole) = (segment.sequence, segment.end());
         // What lies beyond the window is cut off and the rest taken (RFC 9293, section 3.10.7.4), or a window smaller
         // than a segment would never let it in.
@@ -280,6 +286,7 @@ impl<P: Payload> Receiver<P> {
             ce: self.ce,
             arrival: core::mem::take(&mut self.arrival),
             arrival_at: 0,
+            delay: self.delay.take(),
         };
         if ack.arrival != Arrival::Plain {
             ack.arrival_at = self.arrival_at.wrapping_sub(self.expected as u32).cast_signed();
@@ -314,7 +321,7 @@ impl<P: Payload<Store: Hash> + Hash> Digest for Receiver<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, (self.expected, self.delivered, self.consumed, &self.ready, &self.held, &self.store));
         feed(into, (self.recent, self.owed, self.delayed, until(self.ack_deadline, now)));
-        feed(into, (self.ce, self.advertised, self.arrival, self.arrival_at));
+        feed(into, (self.ce, self.advertised, self.arrival, self.arrival_at, self.delay));
     }
 }
 
@@ -377,7 +384,7 @@ mod tests {
     }
 
     fn take<P: Payload>(receiver: &mut Receiver<P>, sequence: u64, payload: P) {
-        let pdu = Pdu::Segment(Segment { sequence, payload, retransmission: false });
+        let pdu = Pdu::Segment(Segment { sequence, payload, retransmission: false, sent_at: None });
         receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
 

@@ -18,7 +18,8 @@ use timed::Extensions;
 
 use super::pause::Pause;
 use super::scoreboard::{AckOutcome, Record, Repair, Scoreboard, SegmentState};
-use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig};
+use super::wire::TIMESTAMP_LENGTH;
+use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp};
 use crate::Ecn;
 use crate::congestion::{AckSample, Controller, Path, SentSample};
 use crate::engine::{Engine, Output};
@@ -211,9 +212,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.limits.current()
     }
 
-    /// Segments are at most so many bytes long from now on (at least 1): the path takes more than it was known to, or less.
+    /// Segments, with the timestamp of those that have one, are at most so many bytes long from now on (at least 1): the path
+    /// takes more than it was known to, or less.
     /// Longer ones that were sent before are cut when they are sent again.
     pub fn set_segment(&mut self, bytes: u32) {
+        let timestamp = if self.config.timestamps { TIMESTAMP_LENGTH as u32 } else { 0 };
+        let bytes = bytes.saturating_sub(timestamp);
         if self.config.segment != bytes.max(1) {
             Arc::make_mut(&mut self.config).segment = bytes.max(1);
             // What is cut in two is not known by its beginning any more.
@@ -305,6 +309,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 in_flight_bytes: self.scoreboard.in_flight_bytes(),
                 rtt,
                 ce,
+                one_way_delay: ack.delay,
                 recovering: matches!(self.phase, Phase::Recovery { .. })
                     || !advanced && !self.tolerates_disorder()
                     || marked && self.config.ecn,
@@ -451,7 +456,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.retransmissions += 1;
         self.checks = 2;
-        Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
+        Some(Segment {
+            sequence: record.start,
+            payload: record.payload.clone(),
+            retransmission: true,
+            sent_at: None,
+        })
     }
 
     /// The last segment, once more.
@@ -461,7 +471,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let bytes = record.payload.len();
         record.info = self.controller.on_sent(&SentSample { path, bytes, retransmission: true });
         self.retransmissions += 1;
-        Some(Segment { sequence: record.start, payload: record.payload.clone(), retransmission: true })
+        Some(Segment {
+            sequence: record.start,
+            payload: record.payload.clone(),
+            retransmission: true,
+            sent_at: None,
+        })
     }
 
     // Also for probes, which are rare: without a hint it would not be part of polling any more.
@@ -497,11 +512,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.probe_now = false;
         self.limited += u32::from(self.phase == Phase::Open && self.duplicates > 0);
         self.writable |= self.queue.is_empty() && !self.finishing;
-        Some(Segment { sequence: start, payload, retransmission: false })
+        Some(Segment { sequence: start, payload, retransmission: false, sent_at: None })
     }
 
     #[inline(always)]
-    fn transmit(&mut self, now: Time, segment: Segment<P>) -> Pdu<P> {
+    fn transmit(&mut self, now: Time, mut segment: Segment<P>) -> Pdu<P> {
+        if self.config.timestamps {
+            segment.sent_at = Some(Timestamp::of(now));
+        }
         self.sent += 1;
         self.last_sent = now;
         if self.timer == Time::MAX {

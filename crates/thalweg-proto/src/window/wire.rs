@@ -5,17 +5,18 @@
 //!
 //! | bytes | segment | acknowledgement |
 //! | --- | --- | --- |
-//! | 0, upper half | 1 | 2 |
-//! | 0, lower half | 1 for a retransmission, else 0 | 1 where CE is counted, plus 2 for each SACK block, plus 8 where an arrival is told of |
+//! | 0, upper half | 1 | 2, or 3 where it ends with a delay |
+//! | 0, lower half | 1 for a retransmission, plus 2 with a timestamp | 1 where CE is counted, plus 2 for each SACK block, plus 8 where an arrival is told of |
 //! | 1-8 | sequence number | cumulative |
-//! | 9-16 | payload from here | window |
+//! | 9-16 | payload from here, behind a timestamp (4) where there is one | window |
 //! | 17-40 | | up to three SACK blocks: start (4), end (4), counted from `cumulative` |
 //! | 5 more | | the arrival: 1 late, 2 repair, 3 needless (1); where the segment starts, counted from `cumulative`, in two's complement (4) |
 //! | 2 more | | segments that have arrived with CE, modulo 65536, where that is not 0 |
+//! | 4 more | | the delay |
 //!
 //! There is neither a length nor a checksum: the layer below knows where a PDU ends and drops what was damaged.
 
-use super::{Ack, Arrival, Pdu, SackBlock, Segment};
+use super::{Ack, Arrival, Pdu, RelativeDelay, SackBlock, Segment, Timestamp};
 use crate::payload::{Payload, Slice};
 use core::fmt;
 
@@ -28,12 +29,16 @@ pub const SACK_BLOCK: usize = 8;
 
 const SEGMENT: u8 = 1;
 const ACK: u8 = 2;
+const ACK_WITH_DELAY: u8 = 3;
 const RETRANSMISSION: u8 = 1;
+const TIMESTAMP: u8 = 2;
 const CE: u8 = 1;
 const ARRIVAL: u8 = 8;
 
 /// Bytes of what an acknowledgement tells of an arrival.
 pub const ARRIVAL_LENGTH: usize = 5;
+/// Bytes of a timestamp and of a delay.
+pub const TIMESTAMP_LENGTH: usize = 4;
 /// Bytes of the count of segments with CE.
 pub const CE_LENGTH: usize = 2;
 
@@ -62,7 +67,10 @@ impl fmt::Display for DecodeError {
             Self::TooShort => f.write_str("fewer bytes than the PDU has"),
             Self::TooLong => f.write_str("more bytes than the PDU has"),
             Self::Kind(kind) => {
-                write!(f, "kind {kind}; there are {SEGMENT} (segment) and {ACK} (acknowledgement)")
+                write!(
+                    f,
+                    "kind {kind}; there are {SEGMENT} (segment), {ACK} and {ACK_WITH_DELAY} (acknowledgement)"
+                )
             }
             Self::Flags(flags) => write!(f, "flags {flags:#x}, some of which mean nothing"),
             Self::Arrival(kind) => write!(f, "an arrival of kind {kind}; there are 1 to 3"),
@@ -78,8 +86,13 @@ impl core::error::Error for DecodeError {}
 pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     match pdu {
         Pdu::Segment(segment) => {
-            bytes.push((SEGMENT << 4) | if segment.retransmission { RETRANSMISSION } else { 0 });
+            let again = if segment.retransmission { RETRANSMISSION } else { 0 };
+            let stamped = if segment.sent_at.is_some() { TIMESTAMP } else { 0 };
+            bytes.push((SEGMENT << 4) | again | stamped);
             bytes.extend_from_slice(&segment.sequence.to_be_bytes());
+            if let Some(sent_at) = segment.sent_at {
+                bytes.extend_from_slice(&sent_at.bits().to_be_bytes());
+            }
             bytes.extend_from_slice(segment.payload.as_bytes());
         }
         Pdu::Ack(ack) => encode_ack(ack, bytes),
@@ -98,7 +111,8 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
     };
     let ce = if ack.ce > 0 { CE } else { 0 };
     let told = if arrival > 0 { ARRIVAL } else { 0 };
-    bytes.push((ACK << 4) | (count << 1) | ce | told);
+    let kind = if ack.delay.is_some() { ACK_WITH_DELAY } else { ACK };
+    bytes.push((kind << 4) | (count << 1) | ce | told);
     bytes.extend_from_slice(&ack.cumulative.to_be_bytes());
     bytes.extend_from_slice(&ack.window.to_be_bytes());
     for block in blocks {
@@ -112,6 +126,9 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
     if ack.ce > 0 {
         bytes.extend_from_slice(&ack.ce.to_be_bytes());
     }
+    if let Some(delay) = ack.delay {
+        bytes.extend_from_slice(&delay.bits().to_be_bytes());
+    }
 }
 
 /// Reads a PDU, which must be all of `bytes`. The payload of a segment shares their memory.
@@ -123,20 +140,32 @@ pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
     let (&first, rest) = bytes.as_bytes().split_first().ok_or(DecodeError::TooShort)?;
     let (kind, flags) = (first >> 4, first & 0xf);
     match kind {
-        SEGMENT if flags & !RETRANSMISSION != 0 => Err(DecodeError::Flags(flags)),
+        SEGMENT if flags & !(RETRANSMISSION | TIMESTAMP) != 0 => Err(DecodeError::Flags(flags)),
         SEGMENT => {
             let (sequence, payload) = rest.split_first_chunk().ok_or(DecodeError::TooShort)?;
             let sequence = u64::from_be_bytes(*sequence);
+            let (sent_at, payload) = if flags & TIMESTAMP != 0 {
+                let (bits, payload) = payload.split_first_chunk().ok_or(DecodeError::TooShort)?;
+                (Some(Timestamp::from_bits(u32::from_be_bytes(*bits))), payload)
+            } else {
+                (None, payload)
+            };
             if payload.is_empty() {
                 return Err(DecodeError::Empty);
             }
-            let payload = bytes.slice(SEGMENT_HEADER as u32, bytes.len());
+            let payload = bytes.slice(bytes.len() - payload.len() as u32, bytes.len());
             if sequence.checked_add(u64::from(payload.len())).is_none() {
                 return Err(DecodeError::Range);
             }
-            Ok(Pdu::Segment(Segment { sequence, payload, retransmission: flags == RETRANSMISSION }))
+            let retransmission = flags & RETRANSMISSION != 0;
+            Ok(Pdu::Segment(Segment { sequence, payload, retransmission, sent_at }))
         }
         ACK => decode_ack(flags, rest).map(Pdu::Ack),
+        ACK_WITH_DELAY => {
+            let (rest, bits) = rest.split_last_chunk().ok_or(DecodeError::TooShort)?;
+            let delay = Some(RelativeDelay::from_bits(u32::from_be_bytes(*bits)));
+            decode_ack(flags, rest).map(|ack| Pdu::Ack(Ack { delay, ..ack }))
+        }
         kind => Err(DecodeError::Kind(kind)),
     }
 }
@@ -206,7 +235,7 @@ mod tests {
     }
 
     fn segment(sequence: u64, bytes: Vec<u8>, retransmission: bool) -> Pdu<Slice> {
-        Pdu::Segment(Segment { sequence, payload: Slice::new(bytes), retransmission })
+        Pdu::Segment(Segment { sequence, payload: Slice::new(bytes), retransmission, sent_at: None })
     }
 
     fn number(number: u8) -> [u8; 8] {
@@ -221,6 +250,10 @@ mod tests {
         let pdu = segment(7, b"a".to_vec(), false);
         assert_eq!(encoded(&pdu), [0x10, 0, 0, 0, 0, 0, 0, 0, 7, b'a']);
         assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + 1);
+        let Pdu::Segment(stamped) = segment(7, b"a".to_vec(), true) else { panic!("a segment") };
+        let pdu = Pdu::Segment(Segment { sent_at: Some(Timestamp::from_bits(0x0102_0304)), ..stamped });
+        assert_eq!(encoded(&pdu), [0x13, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3, 4, b'a']);
+        assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + TIMESTAMP_LENGTH + 1);
         let mut ack = Ack { cumulative: 5, window: 9, ..Ack::default() };
         assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x20][..], &number(5), &number(9)].concat());
         assert_eq!(encoded(&Pdu::Ack(ack)).len(), ACK_LENGTH);
@@ -239,6 +272,11 @@ mod tests {
         assert_eq!(
             encoded(&Pdu::Ack(ack)),
             [&[0x2d][..], &number(5), &number(9), &blocks, &arrival, &ce].concat()
+        );
+        ack.delay = Some(RelativeDelay::from_bits(0x0506_0708));
+        assert_eq!(
+            encoded(&Pdu::Ack(ack)),
+            [&[0x3d][..], &number(5), &number(9), &blocks, &arrival, &ce, &[5, 6, 7, 8]].concat()
         );
     }
 
@@ -263,8 +301,9 @@ mod tests {
         assert_eq!(data(Vec::clear), Err(DecodeError::TooShort));
         assert_eq!(data(|bytes| bytes.truncate(8)), Err(DecodeError::TooShort));
         assert_eq!(data(|bytes| bytes.truncate(9)), Err(DecodeError::Empty));
-        assert_eq!(data(|bytes| bytes[0] = 0x12), Err(DecodeError::Flags(2)));
-        assert_eq!(data(|bytes| bytes[0] = 0x30), Err(DecodeError::Kind(3)));
+        assert_eq!(data(|bytes| bytes[0] = 0x12), Err(DecodeError::TooShort));
+        assert_eq!(data(|bytes| bytes[0] = 0x14), Err(DecodeError::Flags(4)));
+        assert_eq!(data(|bytes| bytes[0] = 0x40), Err(DecodeError::Kind(4)));
         assert_eq!(data(|bytes| bytes[1..9].fill(0xff)), Err(DecodeError::Range));
         assert_eq!(ack(|_| ()), Ok(()));
         assert_eq!(ack(|bytes| bytes.truncate(16)), Err(DecodeError::TooShort));
@@ -290,20 +329,31 @@ mod tests {
     }
 
     fn pdu() -> impl Strategy<Value = Pdu<Slice>> {
-        let data = (0u64..u64::MAX - 40, prop::collection::vec(any::<u8>(), 1..40), any::<bool>())
-            .prop_map(|(sequence, bytes, again)| segment(sequence, bytes, again));
+        let data = (
+            0u64..u64::MAX - 40,
+            prop::collection::vec(any::<u8>(), 1..40),
+            any::<bool>(),
+            any::<Option<u32>>(),
+        )
+            .prop_map(|(sequence, bytes, retransmission, stamp)| {
+                let sent_at = stamp.map(Timestamp::from_bits);
+                Pdu::Segment(Segment { sequence, payload: Slice::new(bytes), retransmission, sent_at })
+            });
         let block = (any::<u32>(), any::<u32>()).prop_map(|(start, end)| SackBlock { start, end });
         let arrival = (1u8..4, -1000i32..i32::MAX);
         let ack = (1000..=u64::MAX / 2, 0..=u64::MAX / 2, prop::collection::vec(block, 0..=3), any::<u16>());
-        let ack = (ack, prop::option::of(arrival)).prop_map(|((cumulative, window, blocks, ce), arrival)| {
-            let mut ack = Ack { cumulative, window, ce, ..Ack::default() };
-            ack.sack.iter_mut().zip(blocks).for_each(|(place, block)| *place = block);
-            if let Some((kind, at)) = arrival {
-                let kinds = [Arrival::Late, Arrival::Repair, Arrival::Needless];
-                (ack.arrival, ack.arrival_at) = (kinds[usize::from(kind) - 1], at);
-            }
-            Pdu::Ack(ack)
-        });
+        let ack = (ack, prop::option::of(arrival), any::<Option<u32>>()).prop_map(
+            |((cumulative, window, blocks, ce), arrival, delay)| {
+                let delay = delay.map(RelativeDelay::from_bits);
+                let mut ack = Ack { cumulative, window, ce, delay, ..Ack::default() };
+                ack.sack.iter_mut().zip(blocks).for_each(|(place, block)| *place = block);
+                if let Some((kind, at)) = arrival {
+                    let kinds = [Arrival::Late, Arrival::Repair, Arrival::Needless];
+                    (ack.arrival, ack.arrival_at) = (kinds[usize::from(kind) - 1], at);
+                }
+                Pdu::Ack(ack)
+            },
+        );
         prop_oneof![data, ack]
     }
 

@@ -27,6 +27,7 @@ pub fn ack(millis: u64) -> AckSample {
         in_flight_bytes: 9000,
         rtt: Some(Duration::from_millis(100)),
         ce: 0,
+        one_way_delay: None,
         recovering: false,
         app_limited: false,
     }

@@ -168,6 +168,7 @@ impl Packets {
                 sequence,
                 payload: Length(length),
                 retransmission,
+                sent_at: None,
             })) => Cargo::Segment { sequence, length, retransmission },
             Pdu::Window(window::Pdu::Ack(Ack {
                 cumulative,
@@ -175,6 +176,7 @@ impl Packets {
                 ref sack,
                 ce,
                 arrival: Arrival::Plain,
+                delay: None,
                 ..
             })) if sack[0].is_empty() && window <= u64::from(u32::MAX) => {
                 Cargo::Ack { cumulative, window: window as u32, ce }
@@ -214,6 +216,7 @@ impl Packets {
                     sequence,
                     payload: Length(length),
                     retransmission,
+                    sent_at: None,
                 }))
             }
             Cargo::Ack { cumulative, window, ce } => Pdu::Window(window::Pdu::Ack(Ack {
@@ -223,6 +226,7 @@ impl Packets {
                 ce,
                 arrival: Arrival::Plain,
                 arrival_at: 0,
+                delay: None,
             })),
             Cargo::Packed(packed) => Pdu::unpack(packed),
             Cargo::Large(index) => self.large(index),
@@ -316,6 +320,7 @@ mod tests {
     use thalweg_proto::sscop::rate::RateField;
     use thalweg_proto::sscop::{self, Number, Stat};
     use thalweg_proto::transport::Feedback;
+    use thalweg_proto::window::{RelativeDelay, Timestamp};
     use thalweg_proto::{datagram, sstp};
 
     /// The size of a packet is what a simulation of many costs in memory and time; growing it is a decision.
@@ -340,6 +345,7 @@ mod tests {
             ce: u16::MAX,
             arrival: Arrival::Plain,
             arrival_at: 0,
+            delay: None,
         };
         let late = Ack { arrival: Arrival::Late, arrival_at: -1000, ..ack(7, 0) };
         let pdus = [
@@ -347,11 +353,19 @@ mod tests {
                 sequence: u64::MAX,
                 payload: Length(u32::MAX),
                 retransmission: true,
+                sent_at: None,
+            })),
+            Pdu::Window(window::Pdu::Segment(Segment {
+                sequence: 7,
+                payload: Length(9),
+                retransmission: false,
+                sent_at: Some(Timestamp::from_bits(u32::MAX)),
             })),
             Pdu::Window(window::Pdu::Ack(ack(7, 0))),
             Pdu::Window(window::Pdu::Ack(ack(u64::MAX, 0))),
             Pdu::Window(window::Pdu::Ack(ack(7, 9))),
             Pdu::Window(window::Pdu::Ack(late)),
+            Pdu::Window(window::Pdu::Ack(Ack { delay: Some(RelativeDelay::from_bits(0)), ..ack(7, 0) })),
             Pdu::Datagram(datagram::Pdu(Length(3))),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
             Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
@@ -392,7 +406,7 @@ mod tests {
                     (pdu.clone(), pdu.payload_len().is_some())
                 );
             }
-            assert_eq!((packets.live(), packets.large.len()), (0, 8));
+            assert_eq!((packets.live(), packets.large.len()), (0, 10));
         }
     }
 }

@@ -13,7 +13,7 @@ use thalweg_sim::Pdu;
 use thalweg_sim::trace::PacketId;
 
 fn segment(sequence: u64) -> Pdu {
-    let segment = Segment { sequence, payload: Length(1000), retransmission: false };
+    let segment = Segment { sequence, payload: Length(1000), retransmission: false, sent_at: None };
     Pdu::Window(window::Pdu::Segment(segment))
 }
 

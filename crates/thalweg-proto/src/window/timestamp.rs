@@ -1,0 +1,86 @@
+//! One-way delays between clocks that nobody has set by each other (RFC 6817, section 3.4.2).
+
+use crate::units::{Duration, Time};
+
+const PICOS_PER_MICRO: u64 = 1_000_000;
+
+/// A time in microseconds by its owner's clock, modulo 2^32: a wrap takes 71 minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Timestamp(u32);
+
+impl Timestamp {
+    /// The timestamp at `now`.
+    pub const fn of(now: Time) -> Self {
+        Self((now.as_picos() / PICOS_PER_MICRO) as u32)
+    }
+
+    /// The timestamp of these bits.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Its bits.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The delay of what left at this time of another's clock and arrived at `now` of one's own.
+    pub const fn until(self, now: Time) -> RelativeDelay {
+        RelativeDelay(Self::of(now).0.wrapping_sub(self.0))
+    }
+}
+
+/// A one-way delay and the unknown difference between the receiver's clock and the sender's, in microseconds modulo 2^32.
+///
+/// The value by itself means nothing. The difference of two is that of the delays, apart from what the clocks have drifted
+/// meanwhile: base delays should be forgotten after minutes (RFC 6817, section 3.4.2, and appendix A).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RelativeDelay(u32);
+
+impl RelativeDelay {
+    /// The delay of these bits.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Its bits.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The span by which this delay is longer than `base`, zero where it is not; less than 36 minutes.
+    pub const fn above(self, base: Self) -> Duration {
+        let micros = self.0.wrapping_sub(base.0).cast_signed();
+        Duration::from_micros(if micros > 0 { micros as u64 } else { 0 })
+    }
+
+    /// The shorter of two delays.
+    #[must_use]
+    pub const fn min(self, other: Self) -> Self {
+        if self.0.wrapping_sub(other.0).cast_signed() < 0 { self } else { other }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Duration::from_micros(micros)
+    }
+
+    /// RFC 6817, section 3.4.2: differences of delays do not depend on how the clocks are set, nor on their wraps.
+    #[test]
+    fn differences_need_no_common_clock() {
+        for offset in [0u64, 5, 1 << 31, (1 << 32) - 10_020, (1 << 32) - 1, 1 << 40] {
+            for start in [0u64, (1 << 32) - 700, 3 << 33] {
+                let delay =
+                    |sent, micros| Timestamp::of(at(start + sent)).until(at(start + offset + sent + micros));
+                let (base, later) = (delay(0, 10_000), delay(500, 10_025));
+                assert_eq!(later.above(base), Duration::from_micros(25));
+                assert_eq!(base.above(later), Duration::ZERO);
+                assert_eq!((base.min(later), later.min(base)), (base, base));
+            }
+        }
+    }
+}
