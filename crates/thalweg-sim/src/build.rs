@@ -29,7 +29,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
 pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
-    crate::error::check(spec)?;
+    crate::check::check(spec)?;
     let mut builder = Builder::new(spec)?;
     for (index, group) in spec.groups.iter().enumerate() {
         builder.add_group(index as u32, group)?;

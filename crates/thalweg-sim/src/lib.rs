@@ -5,6 +5,7 @@
 //! release build, however it is advanced.
 
 mod build;
+mod check;
 pub mod delay;
 mod error;
 mod event;

@@ -79,6 +79,13 @@ pub struct Processing {
     pub per_byte: Duration,
 }
 
+impl Processing {
+    /// True when no time is needed.
+    pub fn is_free(&self) -> bool {
+        self.per_packet.is_zero() && self.per_byte.is_zero()
+    }
+}
+
 /// A full-duplex link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
@@ -197,6 +204,23 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
+    /// The reason for which the applications of this group cannot read as they are said to, if they cannot.
+    pub fn reading_fault(&self) -> Option<&'static str> {
+        let reading = self.reading.as_deref()?;
+        if let Some(why) = self.transport.properties().no_slow_reader() {
+            return Some(why);
+        }
+        if matches!(self.workload, WorkloadSpec::Poisson { .. }) {
+            return Some("each of its transfers has a connection, but one application reads one connection");
+        }
+        let announces = reading.changes.iter().any(|change| change.announced);
+        if announces && self.transport.properties().agreed_rate().is_none() {
+            return Some("only two-level flow control hears an announced change of the reading rate");
+        }
+        let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
+        (!is_ordered).then_some("the changes of the reading rate must be in order of time")
+    }
+
     /// The number of ends of a flow that send data: the sink answers requests.
     fn senders(&self) -> u32 {
         1 + u32::from(matches!(self.workload, WorkloadSpec::RequestResponse { .. }))

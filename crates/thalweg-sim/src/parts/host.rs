@@ -44,10 +44,3 @@ impl Host {
         self.processing.per_packet + self.processing.per_byte * u64::from(size)
     }
 }
-
-impl Processing {
-    /// True when no time is needed.
-    pub fn is_free(&self) -> bool {
-        self.per_packet.is_zero() && self.per_byte.is_zero()
-    }
-}
