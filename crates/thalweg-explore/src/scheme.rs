@@ -23,11 +23,6 @@ pub trait Scheme {
     /// The two ends, for packets of one byte.
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver);
 
-    /// A PDU in words, for a trace.
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        pdu.words()
-    }
-
     /// True if a sender that waits for this waits for its rate. It may go on at any time then, since packets take any
     /// time: before those on their way arrive, or after.
     fn is_pacing(&self, reason: &<Self::Sender as Engine>::Reason) -> bool {

@@ -1,7 +1,8 @@
 //! A counter-example as a trace of packets.
 
 use super::channel::{End, Said, State, Step};
-use super::{Bounds, Scheme};
+use super::{Bounds, Scheme, Tag};
+use thalweg_proto::pdu::DataUnit;
 
 /// A calm continuation is shown up to so many steps.
 const MOST_LINES: usize = 60;
@@ -12,7 +13,7 @@ pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Optio
     let mut said = Vec::new();
     let Ok(mut state) = State::first(scheme, bounds, &mut |what| said.push(what)) else { return lines };
     lines.push(format!("{} packets are written", bounds.messages));
-    add(scheme, &mut lines, &mut said);
+    add(&mut lines, &mut said);
     let mut wrong = false;
     for &step in steps {
         wrong |= !take(scheme, &mut state, step, &mut lines);
@@ -34,7 +35,7 @@ pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Optio
 
 /// False if it goes wrong.
 fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec<String>) -> bool {
-    let subject = state.subject(step).map(|pdu| scheme.say(pdu)).unwrap_or_default();
+    let subject = state.subject(step).map(DataUnit::words).unwrap_or_default();
     lines.push(match step {
         Step::Arrive(end) => format!("{subject} arrives at the {}", end.name()),
         Step::Lose(end) => format!("{subject} to the {} is lost", end.name()),
@@ -50,14 +51,14 @@ fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec
     });
     let mut said = Vec::new();
     let went_well = state.take(scheme, step, &mut |what| said.push(what)).is_ok();
-    add(scheme, lines, &mut said);
+    add(lines, &mut said);
     went_well
 }
 
-fn add<S: Scheme>(scheme: &S, lines: &mut Vec<String>, said: &mut Vec<Said<S::Pdu>>) {
+fn add<U: DataUnit<Tag>>(lines: &mut Vec<String>, said: &mut Vec<Said<U>>) {
     lines.extend(said.drain(..).map(|said| match said {
-        Said::Pdu(End::Sender, pdu) => format!("    sender -> {}", scheme.say(&pdu)),
-        Said::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", scheme.say(&pdu)),
+        Said::Pdu(End::Sender, pdu) => format!("    sender -> {}", pdu.words()),
+        Said::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", pdu.words()),
         Said::Delivered(tag) if tag.length == 1 => format!("    delivered: packet {}", tag.start + 1),
         Said::Delivered(tag) => {
             format!("    delivered: packets {} to {}", tag.start + 1, tag.start + tag.length)

@@ -33,22 +33,4 @@ impl Scheme for Window {
         let controller = Fixed::new(&FixedConfig { window: f64::from(bounds.window) });
         (window::Sender::new(Arc::new(sender), controller), window::Receiver::new(Arc::new(receiver)))
     }
-
-    /// Bytes are packets here, and counted from 1 as in what is delivered.
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        match pdu {
-            window::Pdu::Segment(segment) => format!("segment {}", segment.sequence + 1),
-            window::Pdu::Ack(ack) => {
-                let held = ack.sack.iter().filter(|block| !block.is_empty());
-                let held: String = held
-                    .map(|block| {
-                        let at = |offset: u32| ack.cumulative + u64::from(offset);
-                        format!(", holds {} to {}", at(block.start) + 1, at(block.end))
-                    })
-                    .collect();
-                let shut = if ack.window == 0 { ", window shut" } else { "" };
-                format!("ack of all before {}{held}{shut}", ack.cumulative + 1)
-            }
-        }
-    }
 }

@@ -191,10 +191,6 @@ impl Scheme for Broken {
         )
     }
 
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        AdaptiveAck::default().say(pdu)
-    }
-
     fn asked(&self, receiver: &Self::Receiver) -> Option<u64> {
         AdaptiveAck::default().asked(&receiver.inner)
     }

@@ -38,10 +38,6 @@ impl Scheme for Broken {
     ) {
         Sscop::default().digest_pdu(pdu, to, &sender.inner, &receiver.inner, into);
     }
-
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        Sscop::default().say(pdu)
-    }
 }
 
 fn small() -> Bounds {

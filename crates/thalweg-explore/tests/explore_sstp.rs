@@ -50,10 +50,6 @@ impl Scheme for Broken {
     ) {
         Origin::of(&sender.inner, &receiver.inner).pdu(pdu.clone()).hash(into);
     }
-
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        self.inner.say(pdu)
-    }
 }
 
 fn sstp(acknowledgement: Acknowledgement) -> Sstp {
@@ -286,9 +282,5 @@ impl Scheme for Lax {
         into: &mut H,
     ) {
         Origin::of(sender, receiver).pdu(pdu.clone()).hash(into);
-    }
-
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        self.0.say(pdu)
     }
 }

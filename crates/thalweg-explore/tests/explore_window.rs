@@ -27,10 +27,6 @@ impl Scheme for Broken {
         let (sender, receiver) = SACK.ends(bounds);
         (Bent::new(sender, self.hear, self.send), Bent::new(receiver, straight, self.say))
     }
-
-    fn say(&self, pdu: &Self::Pdu) -> String {
-        SACK.say(pdu)
-    }
 }
 
 fn small() -> Bounds {

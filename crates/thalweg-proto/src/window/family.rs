@@ -46,6 +46,13 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
             }
         }
     }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Segment(_) => self.label(),
+            Self::Ack(ack) => format!("{}, window {}", self.label(), ack.window),
+        }
+    }
 }
 
 impl Wire for Pdu<Slice> {
