@@ -94,6 +94,11 @@ pub trait Properties: Debug + Send + Sync {
         None
     }
 
+    /// The key of the rate that holds the sender back, where it follows one that it is given.
+    fn rate_key(&self) -> Option<&'static str> {
+        None
+    }
+
     /// True if neither a window nor a rate of its own holds the sender back: it sends all that is written at once.
     fn is_unbounded(&self) -> bool {
         self.window().is_none() && self.rate().is_none()

@@ -99,6 +99,10 @@ impl Properties for SourceConfig {
         self.rate
     }
 
+    fn rate_key(&self) -> Option<&'static str> {
+        Some("rate")
+    }
+
     fn no_slow_reader(&self) -> Option<&'static str> {
         Some("datagrams have no receive window: the sender never hears of a slow application")
     }

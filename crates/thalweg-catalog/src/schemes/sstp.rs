@@ -404,6 +404,10 @@ impl Properties for EndsConfig {
         Some(self.sender.rate.average())
     }
 
+    fn rate_key(&self) -> Option<&'static str> {
+        Some("average-rate")
+    }
+
     fn wait_for_reading(&mut self) {
         Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
     }

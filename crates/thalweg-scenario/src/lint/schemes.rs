@@ -7,6 +7,7 @@ use super::Checked;
 use std::collections::BTreeMap;
 use thalweg_catalog::family::OnPath;
 use thalweg_proto::units::{Bytes, Rate};
+use thalweg_sim::spec::TransportSpec;
 
 /// All checks of schemes.
 pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
@@ -36,11 +37,11 @@ pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
     agreed_rates(checked, report);
 }
 
-/// Rates of two-level flow control, which does not react to congestion, above that of the line that they share.
+/// Rates that ends agreed upon, whatever the network does, above that of the line that they share.
 fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
     // What is agreed upon over each direction of a link, and who was the last to agree.
-    let mut agreed: BTreeMap<u32, (u64, Span, &GroupPath)> = BTreeMap::new();
-    let mut above = |sum: u64, span: Span, path: &GroupPath| {
+    let mut agreed: BTreeMap<u32, (u64, Span, &GroupPath, &TransportSpec)> = BTreeMap::new();
+    let mut above = |sum: u64, span: Span, path: &GroupPath, transport: &TransportSpec| {
         let most = path.rate.as_bits_per_sec();
         if sum > most.saturating_add(most / 1000) {
             let sum = Rate::from_bits_per_sec(sum);
@@ -48,9 +49,12 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
                 "the rates agreed upon over `{}` add up to {sum}, above its {}",
                 path.bottleneck, path.rate
             );
-            report.warn("scenario.rate", span, message).help(
-                "two-level flow control does not slow down when packets are dropped: lower `average-rate`",
-            );
+            let lower =
+                transport.properties().rate_key().map_or("its rate".to_owned(), |key| format!("`{key}`"));
+            let scheme = &transport.scheme;
+            report
+                .warn("scenario.rate", span, message)
+                .help(format!("{scheme} does not slow down when packets are dropped: lower {lower}"));
         }
     };
     for ((group, origin), path) in
@@ -62,15 +66,15 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
         let average = average.as_bits_per_sec();
         match path.bottleneck_hop() {
             // Each flow has a line of its own.
-            None => above(average, origin.scheme, path),
+            None => above(average, origin.scheme, path, &group.transport),
             Some(hop) => {
                 let sum = average.saturating_mul(u64::from(group.count));
-                let entry = agreed.entry(hop).or_insert((0, origin.scheme, path));
-                *entry = (entry.0.saturating_add(sum), origin.scheme, path);
+                let entry = agreed.entry(hop).or_insert((0, origin.scheme, path, &group.transport));
+                *entry = (entry.0.saturating_add(sum), origin.scheme, path, &group.transport);
             }
         }
     }
-    for (sum, span, path) in agreed.into_values() {
-        above(sum, span, path);
+    for (sum, span, path, transport) in agreed.into_values() {
+        above(sum, span, path, transport);
     }
 }

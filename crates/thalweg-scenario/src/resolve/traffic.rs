@@ -163,8 +163,16 @@ impl Resolver<'_> {
             WorkloadSpec::Bulk | WorkloadSpec::Deliver(_) | WorkloadSpec::OnOff { rate: None, .. }
         );
         if greedy && transport.properties().is_unbounded() {
-            let help = "give the workload or the scheme a `rate`, such as scheme = { base = \"udp\", rate = \"1 Mbit/s\" }";
-            let message = format!("{} has no window: this workload would send without end", transport.scheme);
+            let scheme = &transport.scheme;
+            let mut help = "give the workload a `rate`".to_owned();
+            if let Some(key) = transport.properties().rate_key() {
+                help += &format!(", or the scheme its `{key}`");
+                // One with a name of its own is a table already.
+                if self.report.registry().scheme(scheme).is_some() {
+                    help += &format!(", such as scheme = {{ base = \"{scheme}\", {key} = \"1 Mbit/s\" }}");
+                }
+            }
+            let message = format!("{scheme} has no window: this workload would send without end");
             self.report.error("scenario.endless", span, message).help(help);
         }
     }
