@@ -24,6 +24,16 @@ macro_rules! any_of {
             }
         }
 
+        /// Calls a method with a controller and what it was before; `$else` where that was another.
+        macro_rules! each_before {
+            ($any:expr, $before:expr, ($now:ident, $was:ident) => $body:expr, $else:expr) => {
+                match ($any, $before) {
+                    $((Any::$Name($now), Any::$Name($was)) => $body,)+
+                    _ => $else,
+                }
+            };
+        }
+
         macro_rules! each {
             ($any:expr, $controller:ident => $body:expr) => {
                 match $any { $(Any::$Name($controller) => $body),+ }
@@ -64,6 +74,15 @@ impl Controller for Any {
         each!(self, controller => controller.on_recovered(path));
     }
 
+    fn undoes(&self, before: &Self) -> bool {
+        each_before!(self, before, (now, was) => now.undoes(was), false)
+    }
+
+    #[expect(clippy::useless_conversion, reason = "some are in a box already, others are not")]
+    fn on_undo(&mut self, before: Self, path: &Path) {
+        each_before!(self, before, (now, was) => now.on_undo(*Box::from(was), path), ());
+    }
+
     fn on_feedback(&mut self, sample: &FeedbackSample) {
         each!(self, controller => controller.on_feedback(sample));
     }
@@ -83,5 +102,52 @@ impl Controller for Any {
 
     fn threshold(&self) -> Option<f64> {
         each!(self, controller => controller.threshold())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves that the common type asks the controller that it holds.
+    use super::*;
+    use crate::units::{Duration, Time};
+
+    #[test]
+    fn a_cut_is_taken_back_by_the_controller_itself() {
+        let path = Path {
+            now: Time::ZERO,
+            outstanding: 40,
+            in_flight: 40,
+            in_flight_bytes: 40_000,
+            smoothed_rtt: Duration::from_millis(10),
+            min_rtt: Duration::from_millis(10),
+            segment: 1000,
+            next_sequence: 40_000,
+        };
+        let loss = LossSample { path, kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false };
+        // In the value itself, and in a box.
+        let new_reno = NewRenoConfig { initial_window: 40.0, initial_threshold: 20.0 };
+        let cubic = CubicConfig {
+            initial_window: 40.0,
+            initial_threshold: 20.0,
+            c: 0.4,
+            beta: 0.7,
+            fast_convergence: true,
+        };
+        let configs = [ControllerConfig::NewReno(new_reno), ControllerConfig::Cubic(cubic)];
+        let [mut one, mut other] = configs.map(|config| Any::new(&config).expect("it is listed"));
+        for any in [&mut one, &mut other] {
+            let before = any.clone();
+            any.on_loss(&loss);
+            assert!(any.decision().window < 40.0 && any.undoes(&before));
+            any.on_undo(before, &path);
+            assert!((any.decision().window - 40.0).abs() < 1e-9);
+        }
+        // Nobody becomes another.
+        let before = other.clone();
+        one.on_loss(&loss);
+        let after = one.decision().window;
+        assert!(!one.undoes(&before));
+        one.on_undo(before, &path);
+        assert!((one.decision().window - after).abs() < 1e-9);
     }
 }

@@ -4,8 +4,7 @@
 /// configurations here, their descriptions in the catalogue. A line names the file, in both places; the order is that of
 /// references.
 ///
-/// - `shared`: controllers that keep nothing with a packet, and take a cut back by becoming what they were. Their senders
-///   have one type, with [`Any`](crate::congestion::Any) of them. A line also names the controller, what holds it there (a box
+/// - `shared`: controllers that keep nothing with a packet. Their senders have one type, with [`Any`](crate::congestion::Any) of them. A line also names the controller, what holds it there (a box
 ///   where it is large, so that senders with small ones stay small) and its configuration.
 /// - `apart`: controllers each of which has a type of sender of its own, as a
 ///   [`CustomController`](crate::window::CustomController). They may keep what they need with every packet, and cost the
