@@ -228,8 +228,9 @@ impl Queue {
 
 /// The discipline whose name, or another's for it, stands where a capacity is expected.
 fn discipline_meant(text: &str, registry: &Registry) -> Option<&'static str> {
+    // What has a digit is an amount, as nearly every capacity is: there is nothing to compare.
     let is_name = !text.contains(|c: char| c.is_ascii_digit());
-    nearest(text, registry.disciplines().iter().map(|of| of.name)).filter(|_| is_name)
+    is_name.then(|| nearest(text, registry.disciplines().iter().map(|of| of.name))).flatten()
 }
 
 impl Decode for Queue {
