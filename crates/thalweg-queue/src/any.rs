@@ -45,7 +45,7 @@ impl Any {
 }
 
 impl Discipline for Any {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         each!(&mut self.0, queue => queue.enqueue(now, entry, dropped));
     }

@@ -47,7 +47,8 @@ controllers!(any_of);
 impl Controller for Any {
     type PacketInfo = ();
 
-    #[inline]
+    // Most do nothing with it: then what it tells is not put together either.
+    #[inline(always)]
     fn on_sent(&mut self, sample: &SentSample) {
         each!(self, controller => controller.on_sent(sample));
     }

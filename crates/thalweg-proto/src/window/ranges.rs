@@ -29,11 +29,21 @@ impl Ranges {
     }
 
     /// The range that contains `position`.
-    #[inline]
+    #[inline(always)]
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
-        let after = self.0.partition_point(|&(start, _)| start <= position);
-        let range = *self.0.get(after.checked_sub(1)?)?;
+        // Mostly it is before all or in the highest, so that nothing is to be searched.
+        let (first, last) = (self.0.first()?, *self.0.last()?);
+        if position < first.0 {
+            return None;
+        }
+        let range = if position < last.0 { self.begun_by(position) } else { last };
         (position < range.1).then_some(range)
+    }
+
+    /// The last range that starts at or before `position`, which the first does.
+    fn begun_by(&self, position: u64) -> (u64, u64) {
+        let after = self.0.partition_point(|&(start, _)| start <= position);
+        after.checked_sub(1).and_then(|at| self.0.get(at)).copied().unwrap_or_default()
     }
 
     /// Adds `start..end` and calls `new` for each part of it that was not in the set.
@@ -71,11 +81,15 @@ impl Ranges {
     }
 
     /// Removes everything below `position`.
-    #[inline]
+    #[inline(always)]
     pub fn remove_below(&mut self, position: u64) {
-        if self.0.first().is_none_or(|&(start, _)| start >= position) {
-            return;
+        // Mostly there is nothing, so that a call is spared.
+        if self.0.first().is_some_and(|&(start, _)| start < position) {
+            self.cut_below(position);
         }
+    }
+
+    fn cut_below(&mut self, position: u64) {
         let gone = self.0.partition_point(|&(_, end)| end <= position);
         if gone > 0 {
             self.0.drain(..gone);

@@ -339,6 +339,12 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         0
     }
 
+    /// True if anything above the first hole was selectively acknowledged.
+    #[inline]
+    pub fn has_sacked(&self) -> bool {
+        !self.sacked.is_empty()
+    }
+
     /// True if everything below `edge` has been looked at by [`Scoreboard::mark_lost_below`].
     pub fn is_judged(&self, edge: u64) -> bool {
         edge <= self.judged

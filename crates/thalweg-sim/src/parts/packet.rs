@@ -188,16 +188,18 @@ impl Packets {
     // Out of the way of the window transport, which most packets are of.
     #[inline(never)]
     fn pack_other(&mut self, pdu: &Pdu) -> Cargo {
-        pdu.pack().map_or_else(|| self.pack_large(pdu), Cargo::Packed)
+        // Of the window transport's none fits that comes here.
+        let packed = if matches!(pdu, Pdu::Window(_)) { None } else { pdu.pack() };
+        packed.map_or_else(|| self.pack_large(pdu), Cargo::Packed)
     }
 
     #[cold]
     fn pack_large(&mut self, pdu: &Pdu) -> Cargo {
         if let Some(index) = self.free_large.pop() {
-            self.large[index as usize].clone_from(pdu);
+            self.large[index as usize] = copy(pdu);
             return Cargo::Large(index);
         }
-        self.large.push(pdu.clone());
+        self.large.push(copy(pdu));
         Cargo::Large(self.large.len() as u32 - 1)
     }
 
@@ -250,7 +252,7 @@ impl Packets {
 
     #[cold]
     fn large(&self, index: u32) -> Pdu {
-        self.large[index as usize].clone()
+        copy(&self.large[index as usize])
     }
 
     #[inline]
@@ -311,6 +313,15 @@ impl Packet {
         flags: Flags(0),
         cargo: Cargo::Large(NONE),
     };
+}
+
+/// The same once more: acknowledgements with selective ones, which most are that are copied, without asking each family.
+#[inline]
+fn copy(pdu: &Pdu) -> Pdu {
+    match pdu {
+        Pdu::Window(pdu) => Pdu::Window(pdu.clone()),
+        other => other.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -65,7 +65,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if self.phase == Phase::Open && !self.scoreboard.is_empty() {
             let overdue = (duplicate || advanced && self.checks > 0) && self.is_overdue(now);
-            self.detect_loss(now, overdue);
+            // Nearly always there is nothing to look at, so that a call is spared.
+            if overdue || self.duplicates > 0 || self.scoreboard.has_sacked() {
+                self.detect_loss(now, overdue);
+            }
         }
         self.checks = self.checks.saturating_sub(u8::from(advanced));
     }
