@@ -167,6 +167,28 @@ fn delays_of_groups_are_not_pooled() {
     assert_eq!(verdict.certainty, Certainty::Equal, "{}", verdict.sentence);
 }
 
+/// A scheme under which late datagrams are dropped has short delays of those that arrive.
+#[test]
+fn delays_of_datagrams_say_what_did_not_arrive() {
+    let run = |lost: u64, millis: u64| {
+        let mut result = result(1, 75);
+        let datagrams = result.groups[0].name.clone();
+        result.groups[0].delay.mean = Duration::from_millis(millis);
+        for flow in result.flows.iter_mut().filter(|flow| flow.name.starts_with(&datagrams)) {
+            (flow.jitter, flow.sent_packets) = (Some(Duration::from_millis(1)), 1000);
+            flow.counts.lost_data = lost;
+        }
+        result
+    };
+    let found = judged(&[("keeps", vec![run(0, 80)]), ("drops", vec![run(223, 20)])], MARGIN);
+    let sentence = &about(&found, "mean delay").sentence;
+    assert!(sentence.starts_with("drops had the shortest mean delay"), "{sentence}");
+    let expected = " Delays are of those datagrams that arrived; lost were: keeps 0.0 %, drops 22.3 %.";
+    assert!(sentence.ends_with(expected), "{sentence}");
+    let found = judged(&[("keeps", vec![run(0, 80)]), ("too", vec![run(2, 20)])], MARGIN);
+    assert!(!about(&found, "mean delay").sentence.contains("arrived"), "{found:?}");
+}
+
 /// Of 9 comparisons one is below 5 % more often than not by chance alone; the corrected ones are told with their number.
 #[test]
 fn many_comparisons_are_corrected_for() {
