@@ -18,7 +18,7 @@
 //! before the server knows.
 
 use crate::cookie::constant_time_eq;
-use crate::identity::{Entropy, PublicKey};
+use crate::identity::{Entropy, PublicKey, SystemEntropy};
 use core::fmt;
 use core::str::FromStr;
 use spake2::{Ed25519Group, Identity, Password, Spake2};
@@ -129,9 +129,23 @@ impl std::error::Error for PairingError {}
 /// # Errors
 /// The server does not know the code, or the connection ended.
 pub fn ask(code: &Code, ends: &Ends, from: &mut impl Read, to: &mut impl Write) -> Result<(), PairingError> {
+    ask_with(&mut SystemEntropy::new(), code, ends, from, to)
+}
+
+/// The same with random bytes that are handed in.
+///
+/// # Errors
+/// Those of [`ask`].
+pub fn ask_with(
+    entropy: &mut dyn Entropy,
+    code: &Code,
+    ends: &Ends,
+    from: &mut impl Read,
+    to: &mut impl Write,
+) -> Result<(), PairingError> {
     let stream = |error| PairingError::Stream { error, guessed: true };
     let (password, [client, server]) = (Password::new(code.0), ends.identities());
-    let (state, half) = Spake2::<Ed25519Group>::start_a(&password, &client, &server);
+    let (state, half) = Spake2::<Ed25519Group>::start_a_with_rng(&password, &client, &server, Draws(entropy));
     to.write_all(&half).map_err(stream)?;
     let theirs: [u8; HALF] = read(from).map_err(stream)?;
     let proofs = Proofs::new(&state.finish(&theirs).map_err(|_| PairingError::Wrong)?);
@@ -150,10 +164,24 @@ pub fn serve(
     from: &mut impl Read,
     to: &mut impl Write,
 ) -> Result<(), PairingError> {
+    serve_with(&mut SystemEntropy::new(), code, ends, from, to)
+}
+
+/// The same with random bytes that are handed in.
+///
+/// # Errors
+/// Those of [`serve`].
+pub fn serve_with(
+    entropy: &mut dyn Entropy,
+    code: &Code,
+    ends: &Ends,
+    from: &mut impl Read,
+    to: &mut impl Write,
+) -> Result<(), PairingError> {
     let theirs: [u8; HALF] = read(from).map_err(|error| PairingError::Stream { error, guessed: false })?;
     let stream = |error| PairingError::Stream { error, guessed: true };
     let (password, [client, server]) = (Password::new(code.0), ends.identities());
-    let (state, half) = Spake2::<Ed25519Group>::start_b(&password, &client, &server);
+    let (state, half) = Spake2::<Ed25519Group>::start_b_with_rng(&password, &client, &server, Draws(entropy));
     let proofs = Proofs::new(&state.finish(&theirs).map_err(|_| PairingError::Wrong)?);
     to.write_all(&half).map_err(stream)?;
     let proof = read(from).map_err(stream)?;
@@ -162,6 +190,70 @@ pub fn serve(
     }
     to.write_all(&proofs.server).map_err(stream)
 }
+
+/// Wrong guesses after which a code is worthless.
+const GUESSES: u32 = 3;
+
+/// The wrong guesses that a code can still take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Guesses(u32);
+
+/// The meaning of an attempt for its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The peer knows it, which uses it up.
+    Paired,
+    /// It was no guess.
+    Nothing,
+    /// It was a wrong guess, and so many may follow.
+    Wrong(u32),
+    /// It was the last wrong guess: the code is worthless.
+    Over,
+}
+
+impl Default for Guesses {
+    fn default() -> Self {
+        Self(GUESSES)
+    }
+}
+
+impl Guesses {
+    /// An attempt has ended so, at the end that [serves](serve).
+    pub fn after(&mut self, attempt: &Result<(), PairingError>) -> Verdict {
+        match attempt {
+            Ok(()) => Verdict::Paired,
+            Err(PairingError::Stream { guessed: false, .. }) => Verdict::Nothing,
+            Err(_) => {
+                self.0 = self.0.saturating_sub(1);
+                if self.0 == 0 { Verdict::Over } else { Verdict::Wrong(self.0) }
+            }
+        }
+    }
+}
+
+/// Random bytes as `spake2` wants them.
+struct Draws<'a>(&'a mut dyn Entropy);
+
+impl rand_core_06::RngCore for Draws<'_> {
+    fn next_u32(&mut self) -> u32 {
+        rand_core_06::impls::next_u32_via_fill(self)
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        rand_core_06::impls::next_u64_via_fill(self)
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        self.0.fill(bytes);
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), rand_core_06::Error> {
+        self.0.fill(bytes);
+        Ok(())
+    }
+}
+
+impl rand_core_06::CryptoRng for Draws<'_> {}
 
 impl Ends {
     /// Both, as SPAKE2 knows them.
@@ -194,7 +286,6 @@ fn read<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
 mod tests {
     //! Proves that the right code pairs, and that neither a wrong one nor somebody in between does.
     use super::*;
-    use crate::identity::SystemEntropy;
     use std::net::{TcpListener, TcpStream};
 
     fn ends() -> Ends {
@@ -264,6 +355,18 @@ mod tests {
             assert!(here.is_err());
             assert!(matches!(there, Err(PairingError::Wrong)), "{there:?}");
         }
+    }
+
+    #[test]
+    fn three_wrong_guesses_are_the_last() {
+        let stream = |guessed| PairingError::Stream { error: io::ErrorKind::UnexpectedEof.into(), guessed };
+        let mut guesses = Guesses::default();
+        assert_eq!(guesses.after(&Err(stream(false))), Verdict::Nothing);
+        assert_eq!(guesses.after(&Err(PairingError::Wrong)), Verdict::Wrong(2));
+        assert_eq!(guesses.after(&Err(stream(true))), Verdict::Wrong(1));
+        assert_eq!(guesses.after(&Err(stream(false))), Verdict::Nothing);
+        assert_eq!(guesses.after(&Ok(())), Verdict::Paired);
+        assert_eq!(guesses.after(&Err(PairingError::Wrong)), Verdict::Over);
     }
 
     #[test]

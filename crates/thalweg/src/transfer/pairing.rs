@@ -7,14 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 use thalweg_net::identity::{PublicKey, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, RecvStream, SendStream};
-use thalweg_net::pairing::{self, Code, Ends, PairingError};
+use thalweg_net::pairing::{self, Code, Ends, Guesses, PairingError, Verdict};
 use thalweg_net::session::{Closed, code};
 
 /// The service that a sender that knows a code asks for.
 pub const PAIRING: &str = "pair";
-
-/// Wrong guesses after which a code is worthless.
-const GUESSES: u32 = 3;
 
 /// The time for which a code is good.
 const LIFE: Duration = Duration::from_secs(600);
@@ -26,7 +23,7 @@ const ATTEMPT: Duration = Duration::from_secs(15);
 pub struct Invitation {
     code: Code,
     own: PublicKey,
-    guesses: u32,
+    guesses: Guesses,
     until: Instant,
     attempt: Option<Attempt>,
 }
@@ -53,7 +50,7 @@ impl Invitation {
     /// With a new code, to the end with this key.
     pub fn new(now: Instant, own: PublicKey) -> Self {
         let code = Code::generate(&mut SystemEntropy::new());
-        Self { code, own, guesses: GUESSES, until: now + LIFE, attempt: None }
+        Self { code, own, guesses: Guesses::default(), until: now + LIFE, attempt: None }
     }
 
     /// The code.
@@ -107,20 +104,20 @@ impl Invitation {
         };
         let Some(Attempt { connection, .. }) = self.attempt.take() else { return News::None };
         let remote = connection.remote().to_string();
-        match result {
-            Some(Ok(())) => {
+        let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after(&result));
+        match verdict {
+            Verdict::Paired => {
                 close(&connection, code::DONE, "");
                 News::Paired(connection.peer(), remote)
             }
-            None | Some(Err(PairingError::Stream { guessed: false, .. })) => News::None,
-            Some(Err(_)) => {
+            Verdict::Nothing => News::None,
+            Verdict::Wrong(left) => {
                 close(&connection, code::UNAUTHORIZED, "the code is wrong");
-                self.guesses -= 1;
-                if self.guesses == 0 {
-                    News::Over("the code was guessed wrong three times")
-                } else {
-                    News::Wrong(remote, self.guesses)
-                }
+                News::Wrong(remote, left)
+            }
+            Verdict::Over => {
+                close(&connection, code::UNAUTHORIZED, "the code is wrong");
+                News::Over("the code was guessed wrong three times")
             }
         }
     }
