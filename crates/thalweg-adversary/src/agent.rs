@@ -187,3 +187,11 @@ impl Agent {
         });
     }
 }
+
+/// The other side of a connection.
+pub const fn opposite(side: Side) -> Side {
+    match side {
+        Side::Client => Side::Server,
+        Side::Server => Side::Client,
+    }
+}

@@ -19,6 +19,12 @@
 //! - **When the attacker stops, the client gets in**: from each state, a connection that was asked for is there at both ends
 //!   soon, or over at both for a reason that was checked.
 //!
+//! # Pairing
+//!
+//! [`search_pairing`] does the same to a pairing by a code over such connections: a sender and a receiver that know it, and an
+//! attacker who does not, and who may answer in the receiver's place and come to the receiver as often as he likes. Neither end
+//! takes him for the other, the code answers three guesses at most, and an honest sender is paired once he stops.
+//!
 //! # States
 //!
 //! Endpoints are no values that could be copied, so a state is kept as the way to it, and come to by taking the same steps
@@ -33,12 +39,14 @@
 
 mod agent;
 mod knowledge;
+mod pairing;
 mod rules;
 mod search;
 mod steps;
+mod system;
 mod world;
 
-pub use search::search;
+pub use search::{search, search_pairing};
 
 use thalweg_proto::units::Bytes;
 
@@ -79,6 +87,21 @@ impl Default for Bounds {
     }
 }
 
+/// The bounds of a search through pairings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairingBounds {
+    /// Connections that the attacker makes to the receiver.
+    pub attempts: u8,
+    /// Stop when the states take more memory than that.
+    pub memory: Bytes,
+}
+
+impl Default for PairingBounds {
+    fn default() -> Self {
+        Self { attempts: 5, memory: Bytes::new(1_000_000_000) }
+    }
+}
+
 /// A rule that is broken on purpose, for the search to find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fault {
@@ -91,4 +114,8 @@ pub enum Fault {
     CookieAgain,
     /// A cookie is good for any first message.
     CookieUnbound,
+    /// Neither keys nor the connection are part of what a pairing's keys are made of.
+    PairingUnbound,
+    /// An attempt that is left before anything is proved is no guess.
+    GuessUncounted,
 }

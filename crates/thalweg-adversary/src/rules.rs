@@ -1,6 +1,6 @@
 //! The rules that must hold in every state.
 
-use crate::agent::Talk;
+use crate::agent::{Talk, opposite};
 use crate::world::World;
 use std::net::SocketAddr;
 use thalweg_net::identity::PublicKey;
@@ -111,13 +111,6 @@ impl World {
                 Err(format!("a connection failed: {why:?}"))
             }
         }
-    }
-}
-
-pub const fn opposite(side: Side) -> Side {
-    match side {
-        Side::Client => Side::Server,
-        Side::Server => Side::Client,
     }
 }
 

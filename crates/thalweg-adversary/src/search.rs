@@ -1,9 +1,12 @@
 //! The search through all that the attacker can bring about.
 
+use crate::pairing::{Memo, Pairing};
 use crate::steps::Step;
+use crate::system::System;
 use crate::world::{Left, World};
-use crate::{Bounds, Fault};
+use crate::{Bounds, Fault, PairingBounds};
 use thalweg_explore::{Counterexample, Outcome, Visited};
+use thalweg_proto::units::Bytes;
 
 /// The memory that a state takes: the way to it is kept, and not the state.
 const STATE_BYTES: u64 = 200;
@@ -11,10 +14,25 @@ const STATE_BYTES: u64 = 200;
 /// Datagrams that came to nothing, after which a state is come to anew: they may have used up rates that are in no digest.
 const MOST_IN_VAIN: u32 = 64;
 
-/// Visits every state that an attacker can bring about within `bounds`, where the rules are today's or have a fault. `show` is
+/// Visits every state that an attacker can bring connections to within `bounds`, where the rules are today's or have a fault. `show` is
 /// called every hundred states with how many there are, and how many of them wait to be visited; it answers whether to go on.
-pub fn search(bounds: &Bounds, fault: Fault, mut show: impl FnMut(u64, u64) -> bool) -> Outcome {
-    let mut visited: Visited<(u128, Left), Step, ()> = Visited::default();
+pub fn search(bounds: &Bounds, fault: Fault, show: impl FnMut(u64, u64) -> bool) -> Outcome {
+    visit(&|log| World::new(bounds, fault, log), bounds.depth, bounds.memory, show)
+}
+
+/// The same of a pairing.
+pub fn search_pairing(bounds: &PairingBounds, fault: Fault, show: impl FnMut(u64, u64) -> bool) -> Outcome {
+    let memo = Memo::default();
+    visit(&|log| Pairing::new(bounds, fault, &memo, log), u32::MAX, bounds.memory, show)
+}
+
+fn visit<W: System>(
+    make: &impl Fn(bool) -> W,
+    most_steps: u32,
+    memory: Bytes,
+    mut show: impl FnMut(u64, u64) -> bool,
+) -> Outcome {
+    let mut visited: Visited<(u128, W::Left), W::Step, ()> = Visited::default();
     let (mut steps, mut calm) = (0, 0);
     let outcome = |visited: &Visited<_, _, _>, steps, calm, complete, counterexample| Outcome {
         states: visited.states(),
@@ -24,32 +42,32 @@ pub fn search(bounds: &Bounds, fault: Fault, mut show: impl FnMut(u64, u64) -> b
         complete,
         counterexample,
     };
-    let first = World::new(bounds, fault, false);
-    if let Some(number) = visited.add((first.digest(), first.left), None) {
+    let first = make(false);
+    if let Some(number) = visited.add((first.digest(), first.left()), None) {
         visited.push(number, ());
     }
     let mut popped = 0u64;
     while let Some((number, ())) = visited.pop() {
         popped += 1;
         let goes_on = !popped.is_multiple_of(100) || show(visited.states(), visited.waiting());
-        if !goes_on || visited.states() * STATE_BYTES > bounds.memory.get() {
+        if !goes_on || visited.states() * STATE_BYTES > memory.get() {
             return outcome(&visited, steps, calm, false, None);
         }
-        if visited.depth_of(number) >= bounds.depth {
+        if visited.depth_of(number) >= most_steps {
             continue;
         }
         let way = visited.way(number);
-        let mut world = World::after(bounds, fault, &way);
-        let (base, left) = (world.digest(), world.left);
+        let mut world = after(make, &way);
+        let (base, left) = (world.digest(), world.left());
         let mut in_vain = 0;
         for step in world.steps() {
             if in_vain >= MOST_IN_VAIN {
-                world = World::after(bounds, fault, &way);
+                world = after(make, &way);
                 in_vain = 0;
             }
             steps += 1;
             let wrong = |what, is_calm| {
-                let trace = trail(bounds, fault, &[&way[..], &[step]].concat(), is_calm);
+                let trace = trail(make, &[&way[..], &[step]].concat(), is_calm);
                 Some(Counterexample { what, trace })
             };
             if let Err(what) = world.take(step) {
@@ -57,13 +75,13 @@ pub fn search(bounds: &Bounds, fault: Fault, mut show: impl FnMut(u64, u64) -> b
             }
             let digest = world.digest();
             if digest == base {
-                world.left = left;
+                world.restore(left);
                 in_vain += 1;
                 continue;
             }
             // It is another state now, from which nothing leads back.
             in_vain = MOST_IN_VAIN;
-            if let Some(next) = visited.add((digest, world.left), Some((number, step))) {
+            if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
                 visited.push(next, ());
                 calm += 1;
                 if let Err(what) = world.calm() {
@@ -75,33 +93,63 @@ pub fn search(bounds: &Bounds, fault: Fault, mut show: impl FnMut(u64, u64) -> b
     outcome(&visited, steps, calm, true, None)
 }
 
-impl World {
-    /// The world after these steps, which break no rule.
-    fn after(bounds: &Bounds, fault: Fault, way: &[Step]) -> Self {
-        let mut world = Self::new(bounds, fault, false);
-        for &step in way {
-            // What is wrong after a step was found when it was taken first.
-            let _ = world.take(step);
-        }
-        world
+/// The system after these steps, which break no rule.
+fn after<W: System>(make: &impl Fn(bool) -> W, way: &[W::Step]) -> W {
+    let mut world = make(false);
+    for &step in way {
+        // What is wrong after a step was found when it was taken first.
+        let _ = world.take(step);
     }
+    world
 }
 
 /// Takes the steps again, and writes down what happens.
-fn trail(bounds: &Bounds, fault: Fault, way: &[Step], is_calm: bool) -> Vec<String> {
-    let mut world = World::new(bounds, fault, true);
+fn trail<W: System>(make: &impl Fn(bool) -> W, way: &[W::Step], is_calm: bool) -> Vec<String> {
+    let mut world = make(true);
     let mut result = way.iter().try_for_each(|&step| world.take(step));
     if is_calm && result.is_ok() {
         result = world.calm();
     }
-    let mut lines: Vec<_> =
-        world.log.unwrap_or_default().iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
+    let mut lines: Vec<_> = world.lines().iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
     if result.is_ok() {
         lines.push(
             "and this comes about only after others of the attacker's datagrams were refused".to_owned(),
         );
     }
     lines
+}
+
+impl System for World {
+    type Step = Step;
+    type Left = Left;
+
+    fn digest(&self) -> u128 {
+        self.digest()
+    }
+
+    fn left(&self) -> Left {
+        self.left
+    }
+
+    fn restore(&mut self, left: Left) {
+        self.left = left;
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        self.steps()
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), String> {
+        self.take(step)
+    }
+
+    fn calm(&mut self) -> Result<(), String> {
+        self.calm()
+    }
+
+    fn lines(self) -> Vec<String> {
+        self.log.unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -111,9 +159,9 @@ mod tests {
 
     /// The digests that one step leads to.
     fn after_a_step(bounds: &Bounds, way: &[Step]) -> BTreeSet<(u128, String)> {
-        let steps = World::after(bounds, Fault::None, way).steps();
+        let steps = after(&|log| World::new(bounds, Fault::None, log), way).steps();
         let lead = |step| {
-            let mut world = World::after(bounds, Fault::None, way);
+            let mut world = after(&|log| World::new(bounds, Fault::None, log), way);
             let result = world.take(step);
             (world.digest(), format!("{:?} {result:?}", world.left))
         };
@@ -129,10 +177,10 @@ mod tests {
         let mut compared = 0;
         for depth in 0..5 {
             for way in core::mem::take(&mut line) {
-                let world = World::after(&bounds, Fault::None, &way);
+                let world = after(&|log| World::new(&bounds, Fault::None, log), &way);
                 for (number, step) in world.steps().into_iter().enumerate() {
                     let way = [&way[..], &[step]].concat();
-                    let next = World::after(&bounds, Fault::None, &way);
+                    let next = after(&|log| World::new(&bounds, Fault::None, log), &way);
                     let key = (next.digest(), next.left);
                     let Some(first) = states.get(&key) else {
                         states.insert(key, way.clone());

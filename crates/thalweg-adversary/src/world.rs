@@ -1,8 +1,7 @@
 //! A client, a server, another socket of the server's, and the attacker, with the rules that must hold between them.
 
-use crate::agent::Agent;
+use crate::agent::{Agent, opposite};
 use crate::knowledge::{Knowledge, Known};
-use crate::rules::opposite;
 use crate::{Bounds, Fault};
 use core::hash::{Hash as _, Hasher as _};
 use std::net::SocketAddr;
@@ -210,7 +209,7 @@ impl World {
                     && match self.fault {
                         Fault::CookieAgain => first == message,
                         Fault::CookieUnbound => first != message,
-                        Fault::None | Fault::Tokens => false,
+                        _ => false,
                     }
             });
         if is_bent {

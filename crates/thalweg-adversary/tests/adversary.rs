@@ -1,6 +1,6 @@
 //! The search finds rules that are broken on purpose, and nothing in those of today.
 
-use thalweg_adversary::{Bounds, Fault, search};
+use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
 use thalweg_explore::{Counterexample, Outcome};
 
 fn all(fault: Fault, bounds: &Bounds) -> Outcome {
@@ -59,4 +59,36 @@ fn nothing_is_found_in_the_rules_of_today() {
     nothing(&Bounds { connections: 2, depth: 8, ..none }, 200);
     nothing(&Bounds { intrusions: 1, forgeries: 1, depth: 5, ..none }, 200);
     nothing(&Bounds { expiries: 1, depth: 7, ..none }, 200);
+}
+
+fn all_pairings(fault: Fault) -> Outcome {
+    let begun = std::time::Instant::now();
+    let outcome = search_pairing(&PairingBounds::default(), fault, |_, _| true);
+    let Outcome { states, steps, depth, .. } = outcome;
+    println!("{fault:?}: {states} states, {steps} steps, {depth} deep, {:?}", begun.elapsed());
+    if let Some(found) = &outcome.counterexample {
+        found.trace.iter().for_each(|line| println!("    {line}"));
+    }
+    outcome
+}
+
+#[test]
+fn nothing_is_found_in_pairings() {
+    let outcome = all_pairings(Fault::None);
+    assert_eq!(outcome.counterexample, None);
+    assert!(outcome.complete && outcome.states > 1000, "{} states", outcome.states);
+}
+
+#[test]
+fn who_is_between_two_that_do_not_bind_their_keys_is_paired() {
+    let found = all_pairings(Fault::PairingUnbound).counterexample.expect("the fault is found");
+    assert_eq!(found.what, "the receiver took the attacker for the sender");
+    let passed = found.trace.iter().filter(|line| line.contains("what the other one said to him"));
+    assert_eq!(passed.count(), 3, "both halves and the sender's proof: {:?}", found.trace);
+}
+
+#[test]
+fn who_leaves_before_he_proves_guesses_for_ever_where_that_does_not_count() {
+    let found = all_pairings(Fault::GuessUncounted).counterexample.expect("the fault is found");
+    assert_eq!(found.what, "the code answered 4 guesses");
 }

@@ -1,28 +1,31 @@
 //! `thalweg explore adversary`.
 
 use crate::console::{Console, Done, Error};
-use crate::explore::{report, text};
 use crate::interrupt::interruptible;
+use crate::searches::{report, text, watched};
 use crate::values::bytes;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
-use thalweg_adversary::{Bounds, Fault, search};
+use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
 use thalweg_explore::Outcome;
 use thalweg_proto::units::Bytes;
 
 /// `thalweg explore adversary`.
 #[derive(Debug, Args)]
 pub struct AdversaryArguments {
+    /// Of a pairing by a code, in place of connections: only with --intrusions, --fault and --memory
+    #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "depth"])]
+    pub pairing: bool,
     /// Connections that the client asks for
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub connections: u8,
     /// Datagrams at most that the attacker puts together himself, or sends on to another socket or from another address
     #[arg(long, value_name = "N", default_value = "1")]
     pub forgeries: u8,
-    /// Connections at most that the attacker asks for as himself, with a key that the server trusts
-    #[arg(long, value_name = "N", default_value = "0")]
-    pub intrusions: u8,
+    /// Connections at most that the attacker asks for as himself, with a key that the server trusts [default: 0; with --pairing 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=80))]
+    pub intrusions: Option<u8>,
     /// Times at most that time moves on to what is due next
     #[arg(long, value_name = "N", default_value = "0")]
     pub expiries: u8,
@@ -58,37 +61,72 @@ pub enum BrokenRule {
     CookieAgain,
     /// A cookie is good for any first message
     CookieUnbound,
+    /// Of pairings: keys and connection are no part of what is proved
+    PairingUnbound,
+    /// Of pairings: who leaves before he proves anything has not guessed
+    GuessUncounted,
+}
+
+impl AdversaryArguments {
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            connections: self.connections,
+            forgeries: self.forgeries,
+            intrusions: self.intrusions.unwrap_or(0),
+            expiries: self.expiries,
+            restarts: self.restarts,
+            closes: self.closes,
+            depth: self.depth,
+            memory: self.memory,
+        }
+    }
+
+    fn pairing_bounds(&self) -> PairingBounds {
+        let attempts = self.intrusions.unwrap_or(PairingBounds::default().attempts);
+        PairingBounds { attempts, memory: self.memory }
+    }
+
+    fn fault(&self) -> Result<Fault, Error> {
+        let (fault, is_of_pairings) = match self.fault {
+            None => return Ok(Fault::None),
+            Some(BrokenRule::ResetTokens) => (Fault::Tokens, false),
+            Some(BrokenRule::CookieAgain) => (Fault::CookieAgain, false),
+            Some(BrokenRule::CookieUnbound) => (Fault::CookieUnbound, false),
+            Some(BrokenRule::PairingUnbound) => (Fault::PairingUnbound, true),
+            Some(BrokenRule::GuessUncounted) => (Fault::GuessUncounted, true),
+        };
+        match (is_of_pairings, self.pairing) {
+            (true, false) => {
+                Err(Error::Usage("--fault: this rule is one of pairings; add --pairing".to_owned()))
+            }
+            (false, true) => {
+                Err(Error::Usage("--fault: this rule is none of pairings; leave out --pairing".to_owned()))
+            }
+            _ => Ok(fault),
+        }
+    }
 }
 
 /// Visits every state that an attacker can bring about, and tells what is wrong in any.
 pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
-    let bounds = Bounds {
-        connections: arguments.connections,
-        forgeries: arguments.forgeries,
-        intrusions: arguments.intrusions,
-        expiries: arguments.expiries,
-        restarts: arguments.restarts,
-        closes: arguments.closes,
-        depth: arguments.depth,
-        memory: arguments.memory,
-    };
-    let fault = match arguments.fault {
-        None => Fault::None,
-        Some(BrokenRule::ResetTokens) => Fault::Tokens,
-        Some(BrokenRule::CookieAgain) => Fault::CookieAgain,
-        Some(BrokenRule::CookieUnbound) => Fault::CookieUnbound,
-    };
+    let fault = arguments.fault()?;
     let stop = interruptible()?;
-    let outcome = crate::explore::watched(console, |show| {
-        search(&bounds, fault, |states, waiting| {
-            show(states, waiting);
+    let outcome = watched(console, |tell| {
+        let show = |states, waiting| {
+            tell(states, waiting);
             !stop.load(Ordering::Relaxed)
-        })
+        };
+        if arguments.pairing {
+            search_pairing(&arguments.pairing_bounds(), fault, show)
+        } else {
+            search(&arguments.bounds(), fault, show)
+        }
     });
     if arguments.json {
         console.print(&format!("{:#}\n", document(arguments, &outcome)))?;
     } else {
-        console.print(&text(&format!("adversary: {}", header(arguments)), PROMISE, &outcome))?;
+        let promise = if arguments.pairing { PAIRING_PROMISE } else { PROMISE };
+        console.print(&text(&format!("adversary: {}", header(arguments)), promise, &outcome))?;
     }
     let deeper = (arguments.memory, "allow the attacker less");
     report("adversary", &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
@@ -97,11 +135,16 @@ pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
 fn header(arguments: &AdversaryArguments) -> String {
     let fault = arguments.fault.and_then(|rule| rule.to_possible_value());
     let fault = fault.map_or_else(String::new, |rule| format!("; with the fault {}", rule.get_name()));
+    if arguments.pairing {
+        let attempts = arguments.pairing_bounds().attempts;
+        return format!("a pairing; at most {attempts} connections of the attacker{fault}");
+    }
+    let intrusions = arguments.intrusions.unwrap_or(0);
     format!(
         "{} connections of the client; at most {} forgeries, {} intrusions, {} closes, {} restarts, {} expiries, {} steps{fault}",
         arguments.connections,
         arguments.forgeries,
-        arguments.intrusions,
+        intrusions,
         arguments.closes,
         arguments.restarts,
         arguments.expiries,
@@ -114,21 +157,33 @@ const PROMISE: &str = "All states were visited. In each, connections were ended 
      handshake, both ends agreed, nothing was taken twice, and three bytes went out for one at most where nothing was proved;\n\
      from each, the client gets in once the attacker stops.\n";
 
+const PAIRING_PROMISE: &str = "All states were visited. In each, neither end took the attacker for the other, and the code answered three\n\
+     guesses at most; from each, an honest sender that can still come is paired once the attacker stops.\n";
+
 fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
     let fault = arguments.fault.and_then(|rule| rule.to_possible_value());
+    let memory = arguments.memory.get();
+    let bounds = if arguments.pairing {
+        json!({ "attempts": arguments.pairing_bounds().attempts, "memory_bytes": memory })
+    } else {
+        let Bounds { connections, forgeries, intrusions, expiries, restarts, closes, depth, .. } =
+            arguments.bounds();
+        json!({
+            "connections": connections,
+            "forgeries": forgeries,
+            "intrusions": intrusions,
+            "expiries": expiries,
+            "restarts": restarts,
+            "closes": closes,
+            "depth": depth,
+            "memory_bytes": memory,
+        })
+    };
     json!({
         "protocol": "adversary",
+        "pairing": arguments.pairing,
         "fault": fault.map(|rule| rule.get_name().to_owned()),
-        "bounds": {
-            "connections": arguments.connections,
-            "forgeries": arguments.forgeries,
-            "intrusions": arguments.intrusions,
-            "expiries": arguments.expiries,
-            "restarts": arguments.restarts,
-            "closes": arguments.closes,
-            "depth": arguments.depth,
-            "memory_bytes": arguments.memory.get(),
-        },
+        "bounds": bounds,
         "complete": outcome.complete,
         "states": outcome.states,
         "steps": outcome.steps,

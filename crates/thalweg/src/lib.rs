@@ -41,6 +41,7 @@ mod replays;
 mod report;
 mod rerun;
 mod run;
+mod searches;
 mod sequences;
 mod transfer;
 mod values;

@@ -363,6 +363,20 @@ fn the_search_over_adversaries_ends_well_or_with_a_trace() {
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("allow the attacker less"), "{error}");
+    let pairing = ["explore", "adversary", "--pairing", "--quiet"];
+    let text = prints(&place, &[&pairing[..], &["--intrusions", "2"]].concat());
+    assert!(text.contains("at most 2 connections of the attacker"), "{text}");
+    let output = thalweg(&place, &[&pairing[..], &["--fault", "pairing-unbound"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Wrong: the receiver took the attacker for the sender"), "{text}");
+    for (arguments, expected) in [
+        (["--fault", "cookie-again"], "leave out --pairing"),
+        (["--forgeries", "1"], "cannot be used with '--forgeries"),
+    ] {
+        let error = fails(&place, &[&pairing[..], &arguments].concat(), 2);
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]

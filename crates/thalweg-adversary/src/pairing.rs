@@ -1,0 +1,465 @@
+//! Pairing by a code, between a sender, a receiver that shows it, and somebody who does not know it.
+//!
+//! Connections are taken for what the search over them shows: what is said on one is heard by its other end alone, in order, or not at all.
+//! The sender makes one, and reaches the receiver or the attacker. The attacker makes several to the receiver, one after the
+//! other as the receiver takes them. On his own he says what a guess at the code makes him say, what he hears on the other, what he
+//! just heard, or nonsense; and he leaves when he likes.
+
+use crate::system::System;
+use crate::{Fault, PairingBounds};
+use core::hash::{Hash as _, Hasher as _};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Cursor;
+use std::rc::Rc;
+use thalweg_explore::Fnv;
+use thalweg_net::identity::{Entropy, PublicKey};
+use thalweg_net::pairing::{Ends, Guesses, PairingError, Verdict, ask_with, serve_with};
+
+/// The length of the first thing that each end says.
+const HALF: usize = 33;
+
+/// The length of the second.
+const PROOF: usize = 32;
+
+/// The guesses that a code may answer.
+const GUESSES: u8 = 3;
+
+/// An end of a connection that runs the pairing.
+#[derive(Clone, Debug)]
+struct Run {
+    is_server: bool,
+    ends: Ends,
+    /// Tells its random bytes from those of others.
+    seed: u8,
+    heard: Vec<u8>,
+    said: Vec<u8>,
+    is_cut: bool,
+    result: Option<Result<(), Reason>>,
+}
+
+/// The reason for which a run failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    Wrong,
+    Left { guessed: bool },
+}
+
+/// The words of a run, and how it ends if nothing more is heard.
+type Said = (Vec<u8>, Result<(), Reason>);
+
+/// The words of runs before, by all that decides them: each takes several multiplications on a curve.
+pub type Memo = Rc<RefCell<HashMap<(bool, u8, PublicKey, [u8; 32], Vec<u8>, String), Said>>>;
+
+/// The two honest ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Sender,
+    Receiver,
+}
+
+/// A thing that the attacker can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// The words of who knows another code.
+    Guess,
+    /// The words of the other honest end at that place.
+    Theirs,
+    /// The words that were just heard from this end.
+    Echo,
+    Nonsense,
+}
+
+/// A thing that can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    SenderMeetsReceiver,
+    SenderMeetsAttacker,
+    AttackerMeetsReceiver,
+    /// The words of the other end arrive, on the connection of the two.
+    Carry(Who),
+    /// The connection of this end is cut.
+    Cut(Who),
+    /// The attacker says something to this end.
+    Say(Who, Words),
+}
+
+pub struct Pairing {
+    memo: Memo,
+    fault: Fault,
+    /// Connections that the attacker may still make.
+    left: u8,
+    guesses: Guesses,
+    /// Nobody has used the code, and it is not worthless.
+    is_good: bool,
+    answered: u8,
+    sender: Option<Run>,
+    receiver: Option<Run>,
+    /// The sender has reached the receiver, which said this to it.
+    joined: Option<Vec<u8>>,
+    paired: Option<PublicKey>,
+    log: Option<Vec<String>>,
+}
+
+struct Seeded(u8, u8);
+
+impl Entropy for Seeded {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        self.1 += 1;
+        blake3::Hasher::new().update(&[self.0, self.1]).finalize_xof().fill(bytes);
+    }
+}
+
+/// To a pairing keys are names.
+const fn key(number: u8) -> PublicKey {
+    PublicKey([number; 32])
+}
+
+/// The code that both ends know, and the one that the attacker tries.
+const CODE: &str = "1234-5678";
+const GUESS: &str = "8765-4321";
+
+impl Run {
+    /// Says all that there is to say after what was heard.
+    fn go(&mut self, memo: &Memo, code: &str) {
+        let Ends { client, binding, .. } = self.ends;
+        let key = (self.is_server, self.seed, client, binding, self.heard.clone(), code.to_owned());
+        let mut memo = memo.borrow_mut();
+        let (said, result) = memo.entry(key).or_insert_with(|| self.run(code));
+        self.said.clone_from(said);
+        self.result = match *result {
+            // It waits for more.
+            Err(Reason::Left { .. }) if !self.is_cut => None,
+            result => Some(result),
+        };
+    }
+
+    fn run(&self, code: &str) -> Said {
+        let (mut entropy, mut from, mut said) = (Seeded(self.seed, 0), Cursor::new(&self.heard), Vec::new());
+        let code = code.parse().expect("eight digits are a code");
+        let result = if self.is_server {
+            serve_with(&mut entropy, &code, &self.ends, &mut from, &mut said)
+        } else {
+            ask_with(&mut entropy, &code, &self.ends, &mut from, &mut said)
+        };
+        let result = result.map_err(|error| match error {
+            PairingError::Wrong => Reason::Wrong,
+            PairingError::Stream { guessed, .. } => Reason::Left { guessed },
+        });
+        (said, result)
+    }
+
+    /// True for the receiver's with the attacker.
+    const fn is_by_attacker(&self) -> bool {
+        self.seed >= FIRST_ATTEMPT
+    }
+
+    fn digest(&self, hash: &mut Fnv) {
+        (self.seed, &self.heard, &self.said, self.is_cut, &self.result).hash(hash);
+    }
+}
+
+/// The part of what was said at the place of the next words of who has heard or said so much.
+fn part(said: &[u8], before: usize) -> Option<Vec<u8>> {
+    let length = if before == 0 { HALF } else { PROOF };
+    said.get(before..before + length).map(<[u8]>::to_vec)
+}
+
+impl Pairing {
+    pub fn new(bounds: &PairingBounds, fault: Fault, memo: &Memo, log: bool) -> Self {
+        Self {
+            memo: memo.clone(),
+            fault,
+            left: bounds.attempts,
+            guesses: Guesses::default(),
+            is_good: true,
+            answered: 0,
+            sender: None,
+            receiver: None,
+            joined: None,
+            paired: None,
+            log: log.then(Vec::new),
+        }
+    }
+
+    fn say(&mut self, line: impl Into<String>) {
+        if let Some(log) = &mut self.log {
+            log.push(line.into());
+        }
+    }
+
+    fn begin(&self, is_server: bool, client: u8, server: u8, binding: u8, seed: u8) -> Run {
+        let mut ends = Ends { client: key(client), server: key(server), binding: [binding; 32] };
+        if self.fault == Fault::PairingUnbound {
+            ends = Ends { client: key(1), server: key(2), binding: [0; 32] };
+        }
+        let (heard, said) = (Vec::new(), Vec::new());
+        Run { is_server, ends, seed, heard, said, is_cut: false, result: None }
+    }
+
+    fn end(&self, who: Who) -> Option<&Run> {
+        match who {
+            Who::Sender => self.sender.as_ref(),
+            Who::Receiver => self.receiver.as_ref(),
+        }
+    }
+
+    /// True if this end talks to the attacker.
+    fn is_met(&self, who: Who) -> bool {
+        let joined = self.joined.is_some();
+        match who {
+            Who::Sender => self.sender.as_ref().is_some_and(|run| !joined && run.result.is_none()),
+            Who::Receiver => self.receiver.as_ref().is_some_and(Run::is_by_attacker),
+        }
+    }
+
+    /// The words, if the attacker has them.
+    fn words(&self, who: Who, words: Words) -> Option<Vec<u8>> {
+        let run = self.end(who)?;
+        let before = run.heard.len();
+        match words {
+            Words::Nonsense => Some(vec![7; if before == 0 { HALF } else { PROOF }]),
+            Words::Echo => part(&run.said, before),
+            Words::Theirs => {
+                let other = if who == Who::Sender { Who::Receiver } else { Who::Sender };
+                part(&self.end(other).filter(|_| self.is_met(other))?.said, before)
+            }
+            Words::Guess => {
+                let mut own = Run { is_server: !run.is_server, heard: run.said.clone(), ..run.clone() };
+                own.seed = run.seed + ATTACKERS;
+                own.is_cut = true;
+                own.go(&self.memo, GUESS);
+                part(&own.said, before)
+            }
+        }
+    }
+
+    /// Looks at what has come of runs.
+    fn settle(&mut self) -> Result<(), String> {
+        let by_attacker = self.receiver.as_ref().is_some_and(Run::is_by_attacker);
+        if let Some(run) = self.receiver.clone()
+            && let Some(result) = run.result
+        {
+            self.receiver = None;
+            let result = result.map_err(|reason| match reason {
+                Reason::Wrong => PairingError::Wrong,
+                Reason::Left { guessed } => PairingError::Stream {
+                    error: std::io::ErrorKind::UnexpectedEof.into(),
+                    guessed: guessed && self.fault != Fault::GuessUncounted,
+                },
+            });
+            let verdict = self.guesses.after(&result);
+            self.say(format!("    receiver: {verdict:?}"));
+            match verdict {
+                Verdict::Paired => {
+                    self.is_good = false;
+                    self.paired = Some(if by_attacker { key(3) } else { key(1) });
+                    if by_attacker {
+                        return Err("the receiver took the attacker for the sender".to_owned());
+                    }
+                }
+                Verdict::Over => self.is_good = false,
+                Verdict::Nothing | Verdict::Wrong(_) => {}
+            }
+        }
+        if self.answered > GUESSES {
+            return Err(format!("the code answered {} guesses", self.answered));
+        }
+        if let Some(Run { result: Some(result), .. }) = &self.sender
+            && self.joined.is_none()
+            && result.is_ok()
+        {
+            return Err("the sender took the attacker for the receiver".to_owned());
+        }
+        Ok(())
+    }
+
+    /// An end hears something.
+    fn hear(&mut self, who: Who, words: &[u8]) -> Result<(), String> {
+        let run = match who {
+            Who::Sender => self.sender.as_mut(),
+            Who::Receiver => self.receiver.as_mut(),
+        };
+        let Some(run) = run else { return Ok(()) };
+        let before = run.said.len();
+        run.heard.extend_from_slice(words);
+        run.go(&self.memo, CODE);
+        let (after, said) = (run.said.len(), run.said.clone());
+        let by_attacker = run.is_by_attacker();
+        if after > before {
+            let what = if before == 0 && who == Who::Receiver { "its half" } else { "its proof" };
+            let name = if who == Who::Sender { "sender" } else { "receiver" };
+            self.say(format!("    {name} -> {what}"));
+        }
+        if who == Who::Receiver {
+            self.answered += u8::from(by_attacker && before == 0 && after > 0);
+            if let Some(joined) = self.joined.as_mut().filter(|_| !by_attacker) {
+                *joined = said;
+            }
+        }
+        self.settle()
+    }
+
+    fn cut(&mut self, who: Who) -> Result<(), String> {
+        // A connection has two ends.
+        let both = self.joined.is_some() && self.receiver.as_ref().is_none_or(|run| !run.is_by_attacker());
+        for run in [
+            self.sender.as_mut().filter(|_| who == Who::Sender || both),
+            self.receiver.as_mut().filter(|_| who == Who::Receiver || both),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            run.is_cut = true;
+            run.go(&self.memo, CODE);
+        }
+        self.settle()
+    }
+
+    fn carry(&mut self, to: Who) -> Result<(), String> {
+        let words = self.waiting(to).unwrap_or_default();
+        self.hear(to, &words)
+    }
+
+    /// The words that are on their way to an end on the connection of the two.
+    fn waiting(&self, to: Who) -> Option<Vec<u8>> {
+        let said = self.joined.as_ref()?;
+        let run = self.end(to).filter(|run| !run.is_cut && run.result.is_none() && !run.is_by_attacker())?;
+        let said = match to {
+            Who::Sender => said,
+            Who::Receiver => &self.sender.as_ref()?.said,
+        };
+        said.get(run.heard.len()..).filter(|rest| !rest.is_empty()).map(<[u8]>::to_vec)
+    }
+}
+
+/// Seeds of the receiver's runs with the attacker begin here, and those of his own are so much higher.
+const FIRST_ATTEMPT: u8 = 10;
+const ATTACKERS: u8 = 100;
+
+impl System for Pairing {
+    type Step = Step;
+    type Left = ();
+
+    fn digest(&self) -> u128 {
+        let mut hash = Fnv::new();
+        (self.left, self.guesses, self.is_good, self.answered, &self.joined, self.paired).hash(&mut hash);
+        for run in [&self.sender, &self.receiver] {
+            hash.write_u8(u8::from(run.is_some()));
+            run.iter().for_each(|run| run.digest(&mut hash));
+        }
+        hash.write_u8(0);
+        hash.value()
+    }
+
+    fn left(&self) {}
+
+    fn restore(&mut self, (): ()) {}
+
+    fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let is_free = self.is_good && self.receiver.is_none();
+        if self.sender.is_none() {
+            steps.extend(is_free.then_some(Step::SenderMeetsReceiver));
+            steps.push(Step::SenderMeetsAttacker);
+        }
+        if is_free && self.left > 0 {
+            steps.push(Step::AttackerMeetsReceiver);
+        }
+        for who in [Who::Sender, Who::Receiver] {
+            if self.waiting(who).is_some() {
+                steps.push(Step::Carry(who));
+            }
+            if self.end(who).is_some_and(|run| run.result.is_none()) {
+                steps.push(Step::Cut(who));
+            }
+            if self.is_met(who) {
+                let words = [Words::Guess, Words::Theirs, Words::Echo, Words::Nonsense];
+                let has = |words: &Words| self.words(who, *words).is_some();
+                steps.extend(words.into_iter().filter(has).map(|words| Step::Say(who, words)));
+            }
+        }
+        steps
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), String> {
+        let name = |who| if who == Who::Sender { "sender" } else { "receiver" };
+        match step {
+            Step::SenderMeetsReceiver | Step::SenderMeetsAttacker => {
+                let is_joined = step == Step::SenderMeetsReceiver;
+                let whom =
+                    if is_joined { "receiver" } else { "attacker, who answers in the receiver's place" };
+                self.say(format!("the sender reaches the {whom}\n    sender -> its half"));
+                let (server, binding) = if is_joined { (2, 1) } else { (3, 2) };
+                let mut sender = self.begin(false, 1, server, binding, 1);
+                sender.go(&self.memo, CODE);
+                self.sender = Some(sender);
+                if is_joined {
+                    self.receiver = Some(self.begin(true, 1, 2, 1, 2));
+                    self.joined = Some(Vec::new());
+                }
+                Ok(())
+            }
+            Step::AttackerMeetsReceiver => {
+                self.say("the attacker reaches the receiver");
+                let seed = FIRST_ATTEMPT + self.left;
+                self.receiver = Some(self.begin(true, 3, 2, seed, seed));
+                self.left -= 1;
+                Ok(())
+            }
+            Step::Carry(to) => {
+                self.say(format!("what the other end said arrives at the {}", name(to)));
+                self.carry(to)
+            }
+            Step::Cut(who) => {
+                self.say(format!("the connection of the {} is cut", name(who)));
+                self.cut(who)
+            }
+            Step::Say(who, words) => {
+                let what = match words {
+                    Words::Guess => "what a guess at the code makes him say",
+                    Words::Theirs => "what the other one said to him",
+                    Words::Echo => "what it has just said itself",
+                    Words::Nonsense => "nonsense",
+                };
+                self.say(format!("the attacker says to the {} {what}", name(who)));
+                let words = self.words(who, words).unwrap_or_default();
+                self.hear(who, &words)
+            }
+        }
+    }
+
+    /// The attacker's connections end by themselves. A sender that has met nobody yet reaches the receiver, and is paired,
+    /// and so is one that has reached it and is not cut off.
+    fn calm(&mut self) -> Result<(), String> {
+        self.say("from here on the attacker does nothing, and is closed when his time is over");
+        for who in [Who::Receiver, Who::Sender] {
+            if self.is_met(who) {
+                self.cut(who)?;
+            }
+        }
+        let is_cut = self.sender.as_ref().is_some_and(|run| run.is_cut);
+        if !self.is_good && self.paired.is_none() || is_cut || self.sender.is_some() && self.joined.is_none()
+        {
+            return Ok(());
+        }
+        if self.sender.is_none() {
+            self.take(Step::SenderMeetsReceiver)?;
+        }
+        while let Some(who) =
+            [Who::Sender, Who::Receiver].into_iter().find(|who| self.waiting(*who).is_some())
+        {
+            self.take(Step::Carry(who))?;
+        }
+        let is_paired = self.sender.as_ref().is_some_and(|run| run.result == Some(Ok(())));
+        if is_paired && self.paired == Some(key(1)) {
+            Ok(())
+        } else {
+            Err("an honest sender is not paired, although nobody interferes any more".to_owned())
+        }
+    }
+
+    fn lines(self) -> Vec<String> {
+        self.log.unwrap_or_default()
+    }
+}

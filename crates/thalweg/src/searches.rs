@@ -1,0 +1,63 @@
+//! The progress and the outcome of searches through states.
+
+use crate::console::Console;
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget};
+use std::fmt::Write as _;
+use thalweg_explore::Outcome;
+use thalweg_proto::units::Bytes;
+
+/// Searches, and shows how far it is.
+pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T) -> T {
+    let target = if console.is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    let result = search(&mut |states, waiting| {
+        bar.set_message(format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting)));
+        bar.tick();
+    });
+    bar.finish_and_clear();
+    result
+}
+
+/// An error, in words, unless all states were visited and nothing was wrong.
+pub fn report(
+    name: &str,
+    outcome: &Outcome,
+    is_interrupted: bool,
+    (memory, advice): (Bytes, &str),
+) -> Result<(), String> {
+    match &outcome.counterexample {
+        Some(found) => Err(format!("{name}: {}", found.what)),
+        None if outcome.complete => Ok(()),
+        None if is_interrupted => Err("interrupted: not all states were visited".to_owned()),
+        None => Err(format!(
+            "not all states were visited: they take more than {memory}; {advice}, or more --memory"
+        )),
+    }
+}
+
+/// The outcome of a search in words.
+pub fn text(header: &str, promise: &str, outcome: &Outcome) -> String {
+    let mut text = format!("{header}\n\n");
+    let rows = [
+        ("States", outcome.states),
+        ("Steps between them", outcome.steps),
+        ("States on the ways to the end", outcome.calm),
+        ("Most steps to a state", u64::from(outcome.depth)),
+    ];
+    // Writing to a string cannot fail.
+    for (what, count) in rows {
+        let _ = writeln!(text, "{what:30}{:>12}", HumanCount(count).to_string());
+    }
+    text.push('\n');
+    match &outcome.counterexample {
+        None if outcome.complete => text.push_str(promise),
+        None => text.push_str("Nothing is wrong in the states visited, but these are not all.\n"),
+        Some(found) => {
+            let _ = writeln!(text, "Wrong: {}.\n", found.what);
+            for line in &found.trace {
+                let _ = writeln!(text, "  {line}");
+            }
+        }
+    }
+    text
+}
