@@ -132,9 +132,10 @@ impl<T> Resequencer<T> {
         }
     }
 
-    /// From now on so many items are held at most, at least 1, or what was said at first if that is less.
-    pub fn set_capacity(&mut self, items: usize) {
-        self.capacity = items.clamp(1, self.bounds.capacity);
+    /// From now on no more items are held than packets of 2 KiB fit into so many bytes, at least 1, or what was said at first if
+    /// that is less.
+    pub fn set_memory(&mut self, bytes: u64) {
+        self.capacity = usize::try_from(bytes / 2048).unwrap_or(usize::MAX).clamp(1, self.bounds.capacity);
     }
 
     /// Counters.

@@ -53,9 +53,8 @@ const MOST_PDUS: usize = 4;
 /// The least that a PDU counts as where it is kept, in bytes.
 const LEAST_HELD: u64 = 1024;
 
-/// The part of the memory that packets may take that wait for their turn, and what each counts for, in bytes.
+/// The part of the memory that packets may take that wait for their turn.
 const ORDER_SHARE: u64 = 4;
-const IN_ORDER: u64 = 2048;
 
 /// The least that every confirm has, in bytes: a sealed key, and parameters with their tag.
 const SAFE_CONFIRM: u64 = 96;
@@ -289,7 +288,7 @@ impl Session {
         let mut bytes = bytes;
         if let Some(order) = &mut self.order {
             let share = bytes / ORDER_SHARE;
-            order.set_capacity(usize::try_from(share / IN_ORDER).unwrap_or(usize::MAX));
+            order.set_memory(share);
             bytes -= share;
         }
         if let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends)

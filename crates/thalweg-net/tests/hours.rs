@@ -1,0 +1,324 @@
+//! Hours of many connections in simulated time, which open, idle, move bytes, change their addresses and close: the memory that they
+//! take stays what it was. A process of its own, so that nothing else is counted.
+
+mod counted;
+mod pair;
+
+use counted::held;
+use pair::{SERVER, Seeded, client_config, connect, server_config};
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use thalweg_net::batch::Batch;
+use thalweg_net::endpoint::{Arrival, Endpoint, EndpointConfig, EndpointEvent, Handle, Limits};
+use thalweg_net::session::{Next, SessionConfig, SessionEvent, code};
+use thalweg_proto::Ecn;
+use thalweg_proto::payload::{Payload as _, Slice};
+use thalweg_proto::random::Stream;
+use thalweg_proto::units::{Duration, Time};
+
+const DELAY: Duration = Duration::from_millis(20);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// One packet of a hundred is lost.
+const LOSS: f64 = 0.01;
+
+/// The bytes that wait for the application of a connection at most.
+const EACH_MEMORY: u64 = 128 << 10;
+
+/// Connections of a host.
+const EACH: usize = 100;
+
+/// The time between two acts of a client is up to this, and one of six is its last.
+const PAUSE: Duration = Duration::from_secs(1200);
+
+/// Another connection takes the place of one that was closed within this time.
+const SOON: Duration = Duration::from_secs(30);
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Open,
+    Write(Handle),
+    /// The host has another address from now on.
+    Move,
+}
+
+struct Host {
+    endpoint: Endpoint,
+    address: SocketAddr,
+    /// The number under which it is to be woken; earlier ones are void.
+    wake: (Time, u64),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    opened: u64,
+    refused: u64,
+    closed: u64,
+    moves: u64,
+    written: u64,
+    delivered: u64,
+    datagrams: u64,
+}
+
+enum Event {
+    Arrives { to: SocketAddr, from: SocketAddr, bytes: Vec<u8> },
+    Wakes(usize),
+    Acts(usize, Act),
+}
+
+/// The server, which is the first host, and its clients.
+struct World {
+    now: Time,
+    hosts: Vec<Host>,
+    by_address: HashMap<SocketAddr, usize>,
+    events: BTreeMap<(Time, u64), Event>,
+    count: u64,
+    draw: Stream,
+    tally: Tally,
+    /// No connection is opened after that.
+    end: Time,
+    batch: Batch,
+}
+
+impl World {
+    fn new(connections: usize, end: Time, seed: u64) -> Self {
+        let session = SessionConfig {
+            idle: Duration::from_secs(1200),
+            keep_alive: Duration::from_secs(300),
+            memory: EACH_MEMORY,
+            most_memory: EACH_MEMORY,
+            ..SessionConfig::default()
+        };
+        let host = |number: usize, config: EndpointConfig| Host {
+            endpoint: Endpoint::new(
+                Time::ZERO,
+                EndpointConfig { session, largest: 1472, ..config },
+                Box::new(Seeded(Stream::new(seed, "host", number as u64))),
+            ),
+            address: SERVER.parse().unwrap(),
+            wake: (Time::MAX, 0),
+        };
+        let server = server_config();
+        // All have room, and those that were closed lately.
+        let limits = Limits { memory: 2 * EACH_MEMORY * (connections as u64 + 100), ..server.limits };
+        let mut world = Self {
+            now: Time::ZERO + Duration::from_secs(1),
+            hosts: vec![host(0, EndpointConfig { limits, ..server })],
+            by_address: HashMap::new(),
+            events: BTreeMap::new(),
+            count: 0,
+            draw: Stream::new(seed, "world", 0),
+            tally: Tally::default(),
+            end,
+            batch: Batch::new(),
+        };
+        world.by_address.insert(SERVER.parse().unwrap(), 0);
+        for number in 1..=connections.div_ceil(EACH) {
+            world.hosts.push(host(number, client_config()));
+            world.moves(number);
+            for _ in 0..EACH.min(connections - (number - 1) * EACH) {
+                let after = world.draw.uniform_duration(Duration::from_secs(600));
+                world.plan(after, Event::Acts(number, Act::Open));
+            }
+        }
+        world
+    }
+
+    fn plan(&mut self, after: Duration, event: Event) -> (Time, u64) {
+        self.count += 1;
+        let key = (self.now + after, self.count);
+        self.events.insert(key, event);
+        key
+    }
+
+    fn pause(&mut self, host: usize, act: Act) {
+        let after = self.draw.uniform_duration(PAUSE);
+        self.plan(after, Event::Acts(host, act));
+    }
+
+    /// Gives a host an address that none had.
+    fn moves(&mut self, host: usize) {
+        let old = self.hosts[host].address;
+        if self.by_address.get(&old) == Some(&host) {
+            self.by_address.remove(&old);
+        }
+        let address = SocketAddr::from((
+            (0x0a00_0000 + host as u32).to_be_bytes(),
+            1024 + self.draw.below(60_000) as u16,
+        ));
+        self.hosts[host].address = address;
+        self.by_address.insert(address, host);
+        if self.now < self.end {
+            self.pause(host, Act::Move);
+        }
+    }
+
+    /// The next thing that happens; false when nothing ever will.
+    fn step(&mut self) -> bool {
+        let Some((key, event)) = self.events.pop_first() else { return false };
+        self.now = key.0;
+        let host = match event {
+            Event::Arrives { to, from, bytes } => {
+                let Some(&host) = self.by_address.get(&to) else { return true };
+                let stride = bytes.len();
+                let arrival = Arrival { from, ecn: Ecn::NotEct };
+                self.hosts[host].endpoint.receive(self.now, arrival, stride, bytes, Slice::new);
+                host
+            }
+            Event::Wakes(host) if self.hosts[host].wake == key => host,
+            Event::Wakes(_) => return true,
+            Event::Acts(host, act) => {
+                self.act(host, act);
+                host
+            }
+        };
+        self.poll(host);
+        true
+    }
+
+    fn act(&mut self, host: usize, act: Act) {
+        let endpoint = &mut self.hosts[host].endpoint;
+        match act {
+            Act::Open if self.now < self.end => {
+                endpoint.connect(self.now, connect("cubic"));
+            }
+            Act::Open => {}
+            Act::Move => {
+                self.tally.moves += 1;
+                self.moves(host);
+            }
+            Act::Write(handle) => {
+                let is_last = self.draw.chance(1.0 / 6.0) || self.now >= self.end;
+                let length = 1 + self.draw.below(20_000);
+                let Some(session) = endpoint.session(handle) else { return };
+                self.tally.written += length;
+                session.write(self.now, Slice::new(vec![7; length as usize]));
+                if is_last {
+                    session.finish(self.now);
+                }
+                endpoint.touch(handle);
+                if !is_last {
+                    self.pause(host, act);
+                }
+            }
+        }
+    }
+
+    /// Does what a host has to do now.
+    fn poll(&mut self, host: usize) {
+        loop {
+            self.batch.clear();
+            let next = self.hosts[host].endpoint.poll(self.now, &mut self.batch);
+            let from = self.hosts[host].address;
+            let sent: Vec<_> =
+                self.batch.datagrams().map(|(run, bytes)| (run.destination, bytes.to_vec())).collect();
+            let mut is_quiet = sent.is_empty();
+            for (to, bytes) in sent {
+                self.tally.datagrams += 1;
+                if !self.draw.chance(LOSS) {
+                    self.plan(DELAY, Event::Arrives { to, from, bytes });
+                }
+            }
+            while let Some((handle, event)) = self.hosts[host].endpoint.event() {
+                is_quiet = false;
+                self.hear(host, handle, &event);
+            }
+            if let (true, Next::At(at)) = (is_quiet, next) {
+                let old = self.hosts[host].wake;
+                self.events.remove(&old);
+                self.count += 1;
+                self.hosts[host].wake = (at.max(self.now), self.count);
+                if at < Time::MAX {
+                    self.events.insert(self.hosts[host].wake, Event::Wakes(host));
+                }
+                return;
+            }
+        }
+    }
+
+    fn hear(&mut self, host: usize, handle: Handle, event: &EndpointEvent) {
+        let endpoint = &mut self.hosts[host].endpoint;
+        let now = self.now;
+        match event {
+            EndpointEvent::Accepted { .. } => endpoint.admit(handle),
+            EndpointEvent::Connected { .. } => {
+                self.tally.opened += 1;
+                self.pause(host, Act::Write(handle));
+            }
+            EndpointEvent::NotConnected(_) => {
+                self.tally.refused += 1;
+                self.pause(host, Act::Open);
+            }
+            EndpointEvent::Session(SessionEvent::Delivered(data)) => {
+                self.tally.delivered += u64::from(data.len());
+                endpoint.session(handle).unwrap().consumed(now, u64::from(data.len()));
+                endpoint.touch(handle);
+            }
+            EndpointEvent::Session(SessionEvent::Finished) if host > 0 => {
+                endpoint.abandon(now, handle, code::DONE, "");
+            }
+            EndpointEvent::Session(SessionEvent::Closed(_)) if host > 0 => {
+                self.tally.closed += 1;
+                let after = self.draw.uniform_duration(SOON);
+                self.plan(after, Event::Acts(host, Act::Open));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Plays so many hours of so many connections.
+fn play(hours: u64, connections: usize, seed: u64) {
+    let empty = held();
+    let begun = Time::ZERO + Duration::from_secs(1);
+    let mut world = World::new(connections, begun + HOUR * hours, seed);
+    // What is left of an endpoint without connections is what it had at first.
+    let mut samples = Vec::new();
+    let mut most_connections = 0;
+    // In quarters of an hour.
+    for quarter in 1..=4 * hours {
+        while world.now < begun + (HOUR / 4) * quarter && world.step() {}
+        most_connections = most_connections.max(world.hosts[0].endpoint.connections());
+        samples.push(held() - empty);
+        if quarter % 4 == 0 {
+            let kept = samples[samples.len() - 1] >> 10;
+            println!(
+                "hour {}: {kept} KiB, {} connections, {:?}",
+                quarter / 4,
+                world.hosts[0].endpoint.connections(),
+                world.tally
+            );
+        }
+    }
+    let Tally { opened, closed, written, .. } = world.tally;
+    assert!(opened > connections as u64 && closed > 0 && written > 0, "{:?}", world.tally);
+    assert!(connections.abs_diff(most_connections) <= connections / 20, "{most_connections}");
+    // All are open after a quarter of an hour; from then on it is flat.
+    let (first, last) = samples.split_at(samples.len() / 2);
+    let (before, after) = (first.iter().max().unwrap(), last.iter().max().unwrap());
+    assert!(*after <= before + before / 20, "{after} bytes after {before}: {samples:?}");
+    while world.step() {}
+    let tally = world.tally;
+    assert_eq!((tally.opened, tally.written), (tally.closed, tally.delivered), "{tally:?}");
+    for host in &world.hosts {
+        assert!(host.endpoint.connections() == 0 && host.endpoint.is_idle());
+    }
+    let left = held() - empty;
+    println!("left: {} KiB, {tally:?}", left >> 10);
+    // Tables keep the room that they had.
+    assert!(left < before / 5, "{left} bytes are left of {before}");
+}
+
+#[test]
+fn an_hour_of_two_hundred_connections_leaves_nothing_behind() {
+    play(1, 200, 1);
+}
+
+/// `scripts/soak hours` runs this one.
+#[test]
+#[ignore = "takes minutes"]
+fn long() {
+    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let hours = number("THALWEG_HOURS", 24);
+    play(hours, number("THALWEG_CONNECTIONS", 10_000) as usize, number("THALWEG_SEED", 1));
+}
