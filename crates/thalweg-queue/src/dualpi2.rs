@@ -75,7 +75,7 @@ pub struct DualPi2 {
     /// `prevq`.
     last_wait: Duration,
     next_update: Time,
-    /// What has accumulated of the low-latency queue's marks, its drops, and the classic queue's signals.
+    /// The sums so far of the low-latency queue's marks, its drops, and the classic queue's signals.
     marks: Recur,
     drops: Recur,
     signals: Recur,

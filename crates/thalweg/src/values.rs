@@ -1,12 +1,14 @@
 //! Values on the command line, and what is said of those that cannot be.
 
 use crate::console::Error;
-use crate::transfer::arguments::PORT;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
 use thalweg_scenario::nearest;
+
+/// The port that is meant where none is said.
+pub const PORT: u16 = 4747;
 
 /// A number that is not zero.
 pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {

@@ -21,6 +21,9 @@ pub const EACH_SECOND: u64 = 64 << 10;
 /// Bytes that may be sent to a stranger before anything came: that the confirm has arrived.
 pub const GREETING: u64 = 64;
 
+/// The most that is kept of what a stranger sends, in bytes.
+pub const STRANGER_MEMORY: u64 = 64 << 10;
+
 /// No more than this is saved up, in bytes: twice the largest window that there usually is.
 const MOST: u64 = 32 << 20;
 

@@ -16,6 +16,7 @@ mod narrow;
 mod output;
 
 use budget::Budget;
+pub use budget::STRANGER_MEMORY;
 use growth::Growth;
 pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
 use narrow::Progress;
@@ -43,9 +44,6 @@ pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
 
 /// Statements that wait for a packet. A peer that asks for more answers than that is not answered.
 const MOST_STATEMENTS: usize = 16;
-
-/// The most that is kept of what a stranger sends, in bytes.
-pub const STRANGER_MEMORY: u64 = 64 << 10;
 
 /// PDUs that are taken of one packet. This end puts one into each; more of them are worth more answers than packets.
 const MOST_PDUS: usize = 4;

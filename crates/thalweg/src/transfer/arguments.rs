@@ -1,7 +1,7 @@
 //! The arguments of the commands about transfers.
 
 use crate::console::Error;
-use crate::values::{bytes, positive};
+use crate::values::{PORT, bytes, positive};
 use clap::Args;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -18,9 +18,6 @@ use thalweg_proto::units::{Bytes, Duration as Span, Rate};
 
 /// The scheme that files are sent by where none is said.
 pub const SCHEME: &str = "cubic";
-
-/// The port that is meant where none is said.
-pub const PORT: u16 = 4747;
 
 /// `thalweg send`.
 #[derive(Debug, Args)]

@@ -31,18 +31,18 @@ pub(super) struct Prr {
     out: u64,
     /// cwnd: what may be in flight until the next acknowledgement.
     cwnd: u64,
-    /// When recovery began.
+    /// The time at which recovery began.
     since: Time,
     /// The scoreboard's count of losses as of the last acknowledgement.
     losses: u32,
 }
 
-/// What an acknowledgement in recovery says.
+/// The account that an acknowledgement in recovery gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     /// DeliveredData, in bytes.
     pub bytes: u64,
-    /// What is in flight after it (`inflight`), in bytes.
+    /// The bytes in flight after it (`inflight`).
     pub in_flight: u64,
     /// SafeACK: it acknowledges new data cumulatively and no further loss was found.
     pub is_safe: bool,
