@@ -59,13 +59,17 @@ fn a_path_too_narrow_for_a_handshake_is_told_of() {
 /// Holds RFC 9000, section 21.12.
 #[test]
 fn ends_of_different_versions_say_so() {
+    [VERSION - 1, VERSION + 1].into_iter().for_each(two_versions);
+}
+
+fn two_versions(other: u8) {
     // A client of another version asks this server.
     let mut pair = Pair::new(74, Channel::default());
     pair.record = Some(Vec::new());
     pair.connect("cubic");
     pair.step();
     let mut hello = pair.record.as_ref().unwrap()[0].2.clone();
-    hello[1] = VERSION + 1;
+    hello[1] = other;
     let from = CLIENT.parse().unwrap();
     let server = &mut pair.ends[1].endpoint;
     server.receive(Time::ZERO, Arrival { from, ecn: Ecn::NotEct }, 1200, hello.clone(), Slice::new);
@@ -88,20 +92,23 @@ fn ends_of_different_versions_say_so() {
         let Some(Packet::Hello { source, .. }) = Packet::read(&hello) else { panic!("{hello:?}") };
         let mut answer = Vec::new();
         write_version(&mut answer, source);
-        answer[9] = VERSION + 1;
+        answer[9] = other;
         let (now, from) = (pair.now, SERVER.parse().unwrap());
         pair.ends[0].endpoint.receive(now, Arrival { from, ecn: Ecn::NotEct }, 10, answer, Slice::new);
         pair.run(MINUTE, |pair| !pair.ends[0].events.is_empty());
         if loss > 0.0 {
-            let error = ConnectError::Version(VERSION + 1);
+            let error = ConnectError::Version(other);
             assert_eq!(pair.ends[0].events, [EndpointEvent::NotConnected(error)]);
         } else {
             // Somebody had made it up.
             assert!(matches!(pair.ends[0].events[0], EndpointEvent::Connected { .. }));
         }
     }
-    let text = thalweg_net::live::NetError::Connect(ConnectError::Version(9)).to_string();
-    assert!(text.contains("version 9") && text.contains(&format!("version {VERSION}")), "{text}");
+    let text = thalweg_net::live::NetError::Connect(ConnectError::Version(other)).to_string();
+    assert!(
+        text.contains(&format!("version {other}")) && text.contains(&format!("version {VERSION}")),
+        "{text}"
+    );
 }
 
 /// A path that becomes narrower than it may: small packets go on, so that no silence ends the connection.

@@ -12,6 +12,7 @@ mod newcomer;
 mod pairing;
 mod peers;
 mod questions;
+mod quotas;
 mod reach;
 mod receive;
 mod send;

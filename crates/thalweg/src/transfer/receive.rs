@@ -7,18 +7,18 @@ use super::guest::Guest;
 use super::meter::{Meter, Watched};
 use super::metrics::{Counted, Metrics};
 use super::newcomer::{Newcomer, Turn};
+use super::quotas::Quotas;
 use super::stopped::Stopped;
 use super::summary::{Facts, Summary};
 use super::{ENDED, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Weak};
 use std::time::Instant;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
@@ -154,7 +154,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let (claims, turns) = (Claims::default(), Turns::default());
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
-    let mut quotas: HashMap<PathBuf, Weak<Quota>> = HashMap::new();
+    let mut quotas = Quotas::default();
     let total = total_quota(arguments)?;
     let mut crowd = Crowd::new(arguments);
     loop {
@@ -173,8 +173,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             let key = guest.key;
             let name = door.folder_name(&key);
             let folder = arguments.folder.join(&name);
-            let quota = quotas.get(&folder).and_then(Weak::upgrade);
-            let target = sender_folder(&folder, limits, quota, total.as_ref(), || {
+            let target = sender_folder(&folder, limits, &mut quotas, total.as_ref(), || {
                 destination(&folder, &arguments.common, &claims, &key)
             });
             let (target, quota) = match target {
@@ -185,8 +184,6 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
                     continue;
                 }
             };
-            quotas.retain(|_, quota| quota.strong_count() > 0);
-            quotas.insert(folder, Arc::downgrade(&quota));
             let peer = door.name(&key, &guest.connection);
             console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
             let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
@@ -233,7 +230,7 @@ fn total_quota(arguments: &ServeArguments) -> Result<Option<Arc<Quota>>, Error> 
 fn sender_folder(
     folder: &Path,
     limits: Limits,
-    quota: Option<Arc<Quota>>,
+    quotas: &mut Quotas,
     total: Option<&Arc<Quota>>,
     destination: impl FnOnce() -> io::Result<Destination>,
 ) -> io::Result<(Target, Arc<Quota>)> {
@@ -242,16 +239,13 @@ fn sender_folder(
         Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
         Err(_) => fs::create_dir(folder)?,
     }
-    let quota = match quota {
-        Some(quota) => quota,
-        None => {
-            let quota = Quota::of(folder, limits)?;
-            Arc::new(match total {
-                Some(total) => quota.within(Arc::clone(total)),
-                None => quota,
-            })
-        }
-    };
+    let quota = quotas.of(Instant::now(), folder, || {
+        let quota = Quota::of(folder, limits)?;
+        Ok(match total {
+            Some(total) => quota.within(Arc::clone(total)),
+            None => quota,
+        })
+    })?;
     // Nothing else is in it.
     let target = destination()?.with_hidden().with_quota(Arc::clone(&quota));
     Ok((Target::Folder(target), quota))
