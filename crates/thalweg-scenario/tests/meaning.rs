@@ -3,8 +3,8 @@
 use std::path::Path;
 use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig,
-    VegasConfig,
+    ControllerConfig, CubicConfig, DctcpConfig, FixedConfig, NewRenoConfig, SlowStartConfig,
+    SourceQuenchConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
@@ -342,6 +342,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("newreno", 10.0, Recovery::Sack),
         ("vegas", 2.0, Recovery::Sack),
         ("cubic", 10.0, Recovery::Sack),
+        ("dctcp", 10.0, Recovery::Sack),
         ("fixed", 32.0, Recovery::GoBackN),
         ("seif", 1.0, Recovery::FastRetransmit),
         ("dec-bit", 1.0, Recovery::GoBackN),
@@ -372,6 +373,9 @@ fn built_in_schemes_have_their_textbook_parameters() {
             }
             ControllerConfig::Cubic(CubicConfig { initial_window, c, beta, .. }) => {
                 assert_eq!((initial_window, c, beta), (window, 0.4, 0.7));
+            }
+            ControllerConfig::Dctcp(DctcpConfig { initial_window, gain, .. }) => {
+                assert_eq!((initial_window, gain), (window, 1.0 / 16.0));
             }
             ControllerConfig::DecBit(dec_bit) => {
                 assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));

@@ -6,7 +6,7 @@ use net::{direction, group, pipe, run, window};
 use std::sync::Arc;
 use thalweg_catalog::Ends;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, DecBitConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
+    ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::EndsConfig;
@@ -108,6 +108,34 @@ fn a_mark_does_what_a_loss_does() {
     assert!(
         share(unlimited, transport(controller.clone(), true)).links[0].queue.mean_packets > 10.0 * marked
     );
+}
+
+/// RFC 8257, and Alizadeh et al. 2010, section 3.3: at a queue that marks all above K packets, four windows of DCTCP swing by a
+/// small part of themselves below what the path and K hold, where halving takes most of K away.
+#[test]
+fn dctcp_keeps_a_step_marked_queue_where_the_step_is() {
+    let step = RedConfig {
+        weight: 1.0,
+        min_threshold: 99.0,
+        max_threshold: 100.0,
+        max_probability: 1.0,
+        gentle: true,
+        ecn: true,
+        ..RedConfig::default()
+    };
+    let queue = DisciplineSpec::new(LIMIT, step);
+    let (initial_window, initial_threshold) = (4.0, 16.0);
+    let dctcp = DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 };
+    let dctcp = share(queue.clone(), window(ControllerConfig::Dctcp(dctcp)));
+    let reno = ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold });
+    let reno = share(queue, transport(reno, true));
+    for result in [&dctcp, &reno] {
+        let link = &result.links[0];
+        assert!(link.marks > 100 && link.drops_early + link.drops_full == 0, "{} marks", link.marks);
+    }
+    let mean = |result: &RunResult| result.links[0].queue.mean_packets;
+    assert!((85.0..105.0).contains(&mean(&dctcp)), "{} packets", mean(&dctcp));
+    assert!(mean(&reno) < 0.9 * mean(&dctcp), "{} and {} packets", mean(&reno), mean(&dctcp));
 }
 
 #[test]

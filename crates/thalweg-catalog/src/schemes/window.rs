@@ -88,7 +88,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "false",
         "Packets that are sent for the first time may be marked by a queue in place of being dropped, and the sender takes a \
          mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For slow-start, newreno, vegas, \
-         cubic and bbr; those of other schemes are never marked by a queue, but for dec-bit's, which always may be.",
+         cubic and bbr; those of other schemes are never marked by a queue, but for those of dec-bit and dctcp, which always may be.",
     )
     .usual_live("true", "a real path may mark where it would drop (for the schemes that can)"),
     key(
@@ -261,6 +261,14 @@ fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
         };
         let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
         faults.push(Fault { is_of_own: true, ..fault });
+    }
+    if values.said_for("ecn") == Some(Value::Switch(false)) && matches!(response, CeResponse::Own(_)) {
+        let fault = Fault::new(
+            "ecn",
+            "the scheme has no other sense of congestion than marks and losses, and always uses ECN",
+        )
+        .help("leave `ecn` out; newreno and cubic are told by losses alone");
+        faults.push(Fault { is_doubt: true, is_of_own: true, ..fault });
     }
     let (window, segment): (Option<Bytes>, Option<Bytes>) =
         (values.take("receive-window"), values.take("segment"));

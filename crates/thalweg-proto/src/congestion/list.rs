@@ -19,6 +19,7 @@ macro_rules! controllers {
                 new_reno: NewReno(NewReno), NewRenoConfig;
                 vegas: Vegas(Box<Vegas>), VegasConfig;
                 cubic: Cubic(Box<Cubic>), CubicConfig;
+                dctcp: Dctcp(Box<Dctcp>), DctcpConfig;
                 seif: Seif(Box<Seif>), SeifConfig;
                 dec_bit: DecBit(Box<DecBit>), DecBitConfig;
                 tri_s: TriS(Box<TriS>), TriSConfig;

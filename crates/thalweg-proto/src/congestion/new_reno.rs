@@ -45,6 +45,12 @@ impl NewReno {
         let threshold = config.initial_threshold.max(MIN_THRESHOLD);
         Self { window: initial_window, threshold, initial_window }
     }
+
+    /// Goes on in congestion avoidance with a smaller window.
+    pub(super) fn reduce_to(&mut self, window: f64) {
+        self.threshold = window.max(MIN_THRESHOLD);
+        self.window = self.threshold;
+    }
 }
 
 impl Controller for NewReno {

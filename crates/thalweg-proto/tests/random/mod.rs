@@ -3,8 +3,8 @@
 use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    BbnConfig, ControllerConfig, CubicConfig, DecBitConfig, FixedConfig, Follow, Growth, NewRenoConfig,
-    SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
+    BbnConfig, ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig, Follow, Growth,
+    NewRenoConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 
@@ -44,6 +44,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             growth: if counted { Growth::Counted { max_window: 30.0 } } else { Growth::Fractional },
         })
     };
+    let dctcp = ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 });
     let share = || prop_oneof![Just(0.5), 0.0..=1.0f64];
     let dec_bit = (share(), share()).prop_map(|(decrease, share)| {
         ControllerConfig::DecBit(DecBitConfig {
@@ -68,6 +69,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         Just(ControllerConfig::NewReno(NewRenoConfig { initial_window, initial_threshold })),
         Just(vegas),
         any::<bool>().prop_map(cubic),
+        Just(dctcp),
         seif,
         dec_bit,
         tri_s,
