@@ -16,6 +16,7 @@ macro_rules! disciplines {
             fq_codel,
             pie,
             dualpi2,
+            step,
             priority,
         }
     };

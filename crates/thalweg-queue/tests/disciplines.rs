@@ -9,7 +9,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
     Any, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
     FairQueueingConfig, FqCoDelConfig, Limit, Overflow, PieConfig, PriorityConfig, RandomDropConfig,
-    RedConfig, RedUnit, SfqConfig,
+    RedConfig, RedUnit, SfqConfig, StepConfig, Threshold,
 };
 
 #[derive(Clone, Debug)]
@@ -41,6 +41,7 @@ fn specs() -> impl Strategy<Value = DisciplineSpec> {
         (limits(), codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), fq_codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), pie()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), step()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), dualpi2()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), any::<bool>())
             .prop_map(|(limit, push_out)| { DisciplineSpec::new(limit, PriorityConfig { push_out }) }),
@@ -115,6 +116,12 @@ fn pie() -> impl Strategy<Value = PieConfig> {
             mean_packet: Bytes::new(100),
         },
     )
+}
+
+fn step() -> impl Strategy<Value = StepConfig> {
+    let threshold =
+        prop_oneof![(0u64..10).prop_map(Threshold::Packets), (0u64..5000).prop_map(Threshold::Bytes)];
+    threshold.prop_map(|threshold| StepConfig { threshold })
 }
 
 fn dualpi2() -> impl Strategy<Value = DualPi2Config> {

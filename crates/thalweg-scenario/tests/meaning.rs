@@ -15,7 +15,7 @@ use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{PauseConfig, Recovery};
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit,
-    LossSpec, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig,
+    LossSpec, Overflow, PieConfig, PriorityConfig, RedConfig, RedUnit, SfqConfig, StepConfig, Threshold,
 };
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
 use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
@@ -179,6 +179,16 @@ fn disciplines_have_their_parameters() {
             classic_share: 0.5,
         })
     );
+    for (keys, threshold) in [
+        ("", Threshold::Packets(65)),
+        (", threshold = \"20 pkt\"", Threshold::Packets(20)),
+        (", threshold = \"30 kB\"", Threshold::Bytes(30_000)),
+    ] {
+        assert_eq!(
+            queue(&format!("discipline = \"step\"{keys}")),
+            DisciplineSpec::new(limit, StepConfig { threshold })
+        );
+    }
     for (keys, push_out) in [("", true), (", push-out = false", false)] {
         assert_eq!(
             queue(&format!("discipline = \"priority\"{keys}")),

@@ -11,7 +11,8 @@ use thalweg_proto::congestion::{
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::EndsConfig;
 use thalweg_queue::{
-    CoDelConfig, DisciplineSpec, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig, RedConfig,
+    CoDelConfig, DisciplineSpec, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig,
+    RedConfig, StepConfig, Threshold,
 };
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;
@@ -19,7 +20,7 @@ use thalweg_sim::spec::*;
 const LIMIT: Limit = Limit::Packets(1000);
 
 /// Every discipline that marks, set so that it does before it is full.
-fn marking() -> [DisciplineSpec; 5] {
+fn marking() -> [DisciplineSpec; 7] {
     let red = RedConfig { ecn: true, gentle: true, max_threshold: 100.0, ..RedConfig::default() };
     let fair = FairQueueingConfig { mark_above: Some(0.1), ..FairQueueingConfig::default() };
     [
@@ -28,6 +29,8 @@ fn marking() -> [DisciplineSpec; 5] {
         DisciplineSpec::new(LIMIT, FqCoDelConfig::default()),
         DisciplineSpec::new(LIMIT, PieConfig::default()),
         DisciplineSpec::new(LIMIT, fair),
+        DisciplineSpec::new(LIMIT, DualPi2Config::default()),
+        DisciplineSpec::new(LIMIT, StepConfig { threshold: Threshold::Packets(20) }),
     ]
 }
 

@@ -1,0 +1,37 @@
+//! Step marking.
+
+use crate::describe::key;
+use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Value, Values};
+use thalweg_proto::units::Bytes;
+use thalweg_queue::{StepConfig, Threshold};
+
+/// Step marking (RFC 8257).
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<StepConfig>(
+    "First come, first served, which marks what arrives above a threshold: the marking that DCTCP is made for (RFC 8257).",
+    Keys::own(KEYS),
+);
+
+const KEYS: &[Key] = &[key(
+    "threshold",
+    Kind::Length,
+    "65 pkt",
+    "An arrival that finds more than this waiting is marked, if it may be; in packets or bytes.",
+)];
+
+impl Bound for StepConfig {
+    fn of(values: &Values) -> Self {
+        let threshold = match values.get("threshold") {
+            Some(Value::Packets(packets)) => Threshold::Packets(packets as u64),
+            Some(Value::Size(size)) => Threshold::Bytes(size.get()),
+            _ => return Self::default(),
+        };
+        Self { threshold }
+    }
+
+    fn tell(&self, values: &mut Values) {
+        match self.threshold {
+            Threshold::Packets(packets) => values.say("threshold", Value::Packets(packets as f64)),
+            Threshold::Bytes(bytes) => values.say("threshold", Value::Size(Bytes::new(bytes))),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Step marking.
+
+use crate::{Configure, Discipline, Dropped, Entry, Fcfs, Limit, Streams, Traits};
+use thalweg_proto::units::Time;
+
+/// The length of a queue above which arrivals are marked, in the unit that it is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// Packets.
+    Packets(u64),
+    /// Bytes.
+    Bytes(u64),
+}
+
+/// The parameters of [`Step`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepConfig {
+    /// An arrival that finds more than this waiting is marked (`K`).
+    pub threshold: Threshold,
+}
+
+impl Default for StepConfig {
+    /// The 65 packets that Alizadeh et al. (2010), section 3.5, had at 10 Gbit/s.
+    fn default() -> Self {
+        Self { threshold: Threshold::Packets(65) }
+    }
+}
+
+/// First come, first served, with the marking that DCTCP is made for: an arrival that finds more than a threshold waiting is
+/// marked with CE, by the length at that moment and no average (RFC 8257, section 3.1).
+///
+/// What is Not-ECT is dropped only where there is no room, as drop-tail does. Urgent packets leave before all others and are
+/// not marked.
+#[derive(Clone, Debug)]
+pub struct Step {
+    config: StepConfig,
+    queue: Fcfs,
+}
+
+impl Step {
+    /// An empty queue that holds no more than `limit`.
+    pub const fn new(limit: Limit, config: StepConfig) -> Self {
+        Self { config, queue: Fcfs::new(limit) }
+    }
+
+    fn is_above(&self) -> bool {
+        match self.config.threshold {
+            Threshold::Packets(threshold) => self.queue.packets() > threshold,
+            Threshold::Bytes(threshold) => self.queue.bytes() > threshold,
+        }
+    }
+}
+
+impl Discipline for Step {
+    fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<Dropped>) {
+        if !entry.urgent && self.is_above() {
+            entry.mark();
+        }
+        self.queue.enqueue(now, entry, dropped);
+    }
+
+    fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        self.queue.dequeue(now, dropped)
+    }
+
+    fn peek(&self) -> Option<&Entry> {
+        self.queue.peek()
+    }
+
+    fn packets(&self) -> u64 {
+        self.queue.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.queue.bytes()
+    }
+}
+
+impl Configure for StepConfig {
+    type Queue = Step;
+    const NAME: &'static str = "step";
+
+    fn make(&self, limit: Limit, _streams: Streams<'_>) -> Step {
+        Step::new(limit, *self)
+    }
+
+    fn traits(&self) -> Traits {
+        // What finds the line free finds nothing waiting, and is not marked.
+        Traits { drops_early: false, is_random: false, sees_all: false, ..Traits::RANDOM_EARLY_DETECTION }
+    }
+
+    fn words(&self) -> String {
+        match self.threshold {
+            Threshold::Packets(packets) => format!("queue that marks above {packets} packets"),
+            Threshold::Bytes(bytes) => format!("queue that marks above {bytes} B"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Proves RFC 8257, section 3.1: by the length of the moment, above the threshold, and only what may be marked.
+    use super::*;
+    use crate::testing::ordinary;
+    use thalweg_proto::Ecn;
+
+    fn marks(config: StepConfig, ecn: Ecn, count: u32) -> Vec<bool> {
+        let mut queue = Step::new(Limit::Packets(100), config);
+        for packet in 0..count {
+            queue.enqueue(Time::ZERO, Entry { ecn, ..ordinary(packet) }, &mut Vec::new());
+        }
+        std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut Vec::new()))
+            .map(|entry| entry.ecn.is_ce())
+            .collect()
+    }
+
+    /// RFC 8257, section 3.1: more than K packets, or bytes, were there when it came.
+    #[test]
+    fn arrivals_above_the_threshold_are_marked() {
+        let expected = [false, false, false, false, true, true];
+        assert_eq!(marks(StepConfig { threshold: Threshold::Packets(3) }, Ecn::Ect0, 6), expected);
+        assert_eq!(marks(StepConfig { threshold: Threshold::Bytes(3_000) }, Ecn::Ect1, 6), expected);
+    }
+
+    #[test]
+    fn what_may_not_be_marked_passes() {
+        assert_eq!(marks(StepConfig { threshold: Threshold::Packets(3) }, Ecn::NotEct, 6), [false; 6]);
+    }
+
+    /// RFC 8257, section 3.1: the length of the moment, not an average.
+    #[test]
+    fn marking_ends_with_the_queue() {
+        let mut queue = Step::new(Limit::Packets(100), StepConfig { threshold: Threshold::Packets(0) });
+        let ect = |packet| Entry { ecn: Ecn::Ect0, ..ordinary(packet) };
+        queue.enqueue(Time::ZERO, ect(0), &mut Vec::new());
+        queue.enqueue(Time::ZERO, ect(1), &mut Vec::new());
+        queue.dequeue(Time::ZERO, &mut Vec::new());
+        assert!(queue.dequeue(Time::ZERO, &mut Vec::new()).is_some_and(|entry| entry.marked));
+        queue.enqueue(Time::ZERO, ect(2), &mut Vec::new());
+        assert!(queue.dequeue(Time::ZERO, &mut Vec::new()).is_some_and(|entry| !entry.marked));
+    }
+}
