@@ -18,7 +18,7 @@ pub(super) struct Account {
     pub gone: u64,
     /// Packets of any kind, messages of routers apart, that queues dropped.
     pub drops: u64,
-    /// Some data was sent a second time, or arrived after data that was sent later.
+    /// Some data was sent a second time, or something of the sender arrived after what it sent later.
     is_uneven: bool,
 }
 
@@ -28,7 +28,7 @@ struct Progress {
     incarnation: u16,
     /// The first number, of a byte or packet, above all that has been sent.
     sent: u64,
-    /// The last packet that was delivered, by its serial number.
+    /// The last packet of the sender that was delivered, by its serial number.
     delivered: Option<u32>,
 }
 
@@ -97,16 +97,20 @@ impl Accounts {
     }
 
     pub fn deliver(&mut self, record: &Record<'_>) {
-        if !is_data(record) {
+        if record.packet.backward || record.packet.router {
             return;
         }
+        // Of whatever a sender of data sends: what asks about data before it comes can make a receiver begin anew.
         let serial = record.packet.serial;
         let progress = self.progress(record.packet);
         let overtaken = progress.delivered.replace(serial).is_some_and(|last| last >= serial);
         let account = self.account(record.flow);
+        account.is_uneven |= overtaken;
+        if !is_data(record) {
+            return;
+        }
         account.delivered += 1;
         account.delivered_bytes += u64::from(record.size);
-        account.is_uneven |= overtaken;
     }
 
     /// The differences between what the run and the replay say of a flow: name, value by the run, value by the replay.
@@ -131,7 +135,7 @@ impl Accounts {
         }
         // Each packet of a flow that has no trouble brings something new; of others some do not, or wait for what does. A
         // receiver may refuse what is new, as it does that of a sender that asks whether its window is still closed.
-        let is_calm = !now.is_uneven && now.gone + now.copied == 0;
+        let is_calm = !now.is_uneven && now.gone + now.copied + now.drops == 0;
         let (bytes, arrived) = (said.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
         let is_whole = base.sent == 0;
         if is_calm && has_room && bytes != arrived || (is_calm || is_whole) && bytes > arrived {
