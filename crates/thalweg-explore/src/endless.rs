@@ -287,7 +287,7 @@ struct Search {
 pub fn search_endless(
     endless: &Endless,
     memory: Bytes,
-    mut show: impl FnMut(u64, u64) -> bool,
+    show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Outcome, RateError> {
     let mut search = Search { visited: Visited::default(), good: HashSet::new(), steps: 0 };
     let first = Pair::new(endless)?;

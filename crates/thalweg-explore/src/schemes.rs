@@ -33,7 +33,7 @@ pub fn has_flow_control(name: &str) -> bool {
 }
 
 /// Explores the scheme of that name; `None` if there is none. See [`search`].
-pub fn explore(name: &str, bounds: &Bounds, show: impl FnMut(u64, u64) -> bool) -> Option<Outcome> {
+pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bool) -> Option<Outcome> {
     let window = |recovery| Window { recovery };
     match name {
         "adaptive-ack" => Some(search(&AdaptiveAck::default(), bounds, show)),

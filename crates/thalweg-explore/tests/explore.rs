@@ -217,12 +217,12 @@ fn nothing_is_wrong_with_the_engines() {
         let disorderly = Bounds { delays: 1, expiries: 0, ..orderly };
         let of_scheme = if name == "sscop" { [orderly, orderly] } else { [small(), disorderly] };
         for bounds in of_scheme {
-            let outcome = explore(name, &bounds, |_, _| true).unwrap();
+            let outcome = explore(name, &bounds, &mut |_, _| true).unwrap();
             assert_eq!(outcome.counterexample, None, "{name} {bounds:?}");
             assert!(outcome.complete && outcome.states > 200, "{name}: {outcome:?}");
         }
     }
-    assert_eq!(explore("pigeons", &small(), |_, _| true), None);
+    assert_eq!(explore("pigeons", &small(), &mut |_, _| true), None);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn limits_are_kept() {
 #[test]
 fn exploration_is_deterministic() {
     for (name, _) in SCHEMES {
-        assert_eq!(explore(name, &small(), |_, _| true), explore(name, &small(), |_, _| true));
+        assert_eq!(explore(name, &small(), &mut |_, _| true), explore(name, &small(), &mut |_, _| true));
     }
 }
 
@@ -326,7 +326,7 @@ fn exploration_is_deterministic() {
 fn without_faults_there_is_little_to_see() {
     let bounds = Bounds { losses: 0, duplicates: 0, delays: 0, expiries: 0, ..small() };
     for (name, _) in SCHEMES {
-        let outcome = explore(name, &bounds, |_, _| true).unwrap();
+        let outcome = explore(name, &bounds, &mut |_, _| true).unwrap();
         assert!(outcome.states < 40 && outcome.counterexample.is_none(), "{name}: {outcome:?}");
     }
 }

@@ -12,7 +12,7 @@ const SOFT: [Acknowledgement; 3] = [
 ];
 
 fn run(endless: &Endless) -> Outcome {
-    search_endless(endless, Bytes::new(1_000_000_000), |_, _| true).unwrap()
+    search_endless(endless, Bytes::new(1_000_000_000), &mut |_, _| true).unwrap()
 }
 
 /// Packets of a segment, window and room in segments, packets on their way, losses. Windows of 2.5 round trips, the last
@@ -98,8 +98,8 @@ fn without_losses_there_is_one_course_of_events() {
 fn limits_are_kept_and_outcomes_repeat() {
     let endless = Endless::new(Acknowledgement::Firm, 20, 3);
     assert_eq!(run(&endless), run(&endless));
-    let outcome = search_endless(&endless, Bytes::new(1_000_000), |_, _| true).unwrap();
+    let outcome = search_endless(&endless, Bytes::new(1_000_000), &mut |_, _| true).unwrap();
     assert!(!outcome.complete && outcome.states < 10_000, "{outcome:?}");
-    let outcome = search_endless(&endless, Bytes::new(1_000_000_000), |_, _| false).unwrap();
+    let outcome = search_endless(&endless, Bytes::new(1_000_000_000), &mut |_, _| false).unwrap();
     assert!(!outcome.complete && outcome.counterexample.is_none(), "{outcome:?}");
 }

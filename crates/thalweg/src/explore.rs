@@ -100,13 +100,13 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     let task = task(arguments)?;
     let stop = interruptible()?;
     let outcome = watched(console, |tell| {
-        let show = |states, waiting| {
+        let mut show = |states, waiting| {
             tell(states, waiting);
             !stop.load(Ordering::Relaxed)
         };
         match &task {
-            Task::Packets(bounds) => search(name, bounds, show),
-            Task::Stream(endless) => search_endless(endless, arguments.memory, show).ok(),
+            Task::Packets(bounds) => search(name, bounds, &mut show),
+            Task::Stream(endless) => search_endless(endless, arguments.memory, &mut show).ok(),
         }
     });
     let outcome = outcome.ok_or_else(|| Error::Usage(unknown(name)))?;
