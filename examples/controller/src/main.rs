@@ -50,7 +50,7 @@ const KEYS: &[Key] = &[
 bind!(Aimd { increase: "increase", decrease: "decrease" });
 
 static AIMD: SchemeDescription =
-    window::scheme::<Aimd>("Additive increase, multiplicative decrease.", window::keys(KEYS, window::SACK));
+    window::custom_scheme::<Aimd>("Additive increase, multiplicative decrease.", window::keys(KEYS, window::SACK));
 
 fn main() -> ExitCode {
     let mut registry = Registry::default();

@@ -2,7 +2,7 @@
 
 /// Declares the module of each scheme, and lists its descriptions in the order of references: those of controllers first.
 macro_rules! schemes {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident;)* }) => {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
         $(pub mod $file;)+
         $(pub mod $apart;)*
 

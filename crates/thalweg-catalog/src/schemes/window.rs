@@ -16,8 +16,8 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
-    SenderConfig,
+    Counting, CustomController, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery,
+    RttConfig, SenderConfig,
 };
 
 /// The keys of every window scheme.
@@ -213,8 +213,31 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
     ("header", "52 B"),
 ];
 
-/// A window scheme with the controller that `C` configures, under its name.
-pub const fn scheme<C: ConfigureController + Bound>(about: &'static str, keys: Keys) -> SchemeDescription {
+/// A window scheme with the controller that `C` configures, under its name; one that `thalweg-proto` lists, where its sender is
+/// compiled.
+pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
+where
+    C: ConfigureController + Bound + Into<ControllerConfig>,
+{
+    described::<C>(about, keys, |values, path| ends(values, path, C::of(values).into()))
+}
+
+/// A window scheme with a controller of another crate, under its name.
+pub const fn custom_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
+where
+    C: ConfigureController + Bound,
+{
+    described::<C>(about, keys, |values, path| {
+        ends(values, path, ControllerConfig::Custom(CustomController::new(C::of(values))))
+    })
+}
+
+type MakeEnds = fn(&Values, &PathHints) -> Result<Ends, Fault>;
+
+const fn described<C>(about: &'static str, keys: Keys, ends: MakeEnds) -> SchemeDescription
+where
+    C: ConfigureController + Bound,
+{
     SchemeDescription {
         name: C::NAME,
         keys_of: C::NAME,
@@ -233,12 +256,16 @@ pub const fn scheme<C: ConfigureController + Bound>(about: &'static str, keys: K
         own_check: |_| Vec::new(),
         doubts: |_, _| Vec::new(),
         settle,
-        ends: ends::<C>,
+        ends,
         tell: tell::<C>,
     }
 }
 
 fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
+    check_shared(values, C::of(values).ce_response())
+}
+
+fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
     let mut faults = Vec::new();
     let rtt = RttConfig::of(values);
     if rtt.ceiling < rtt.floor {
@@ -251,8 +278,6 @@ fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
         faults.push(Fault { is_doubt: true, ..Fault::new("rto.floor", what).help(help) });
     }
     check_rack(values, &mut faults);
-    let controller = ControllerConfig::new(C::of(values));
-    let response = controller.ce_response();
     if values.said_for("ecn") == Some(Value::Switch(true)) && response != CeResponse::AsToLoss {
         let help = if response == CeResponse::None {
             "slow-start, newreno, vegas, cubic and bbr do; packets of others are never marked by a queue"
@@ -332,9 +357,8 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
     }
 }
 
-fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Result<Ends, Fault> {
     let is_live = values.place() == Place::Live;
-    let controller = ControllerConfig::new(C::of(values));
     let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
     let timestamps = values.take("timestamps").unwrap_or(false);
     let framing = SEGMENT_HEADER + if timestamps { TIMESTAMP_LENGTH } else { 0 };
@@ -372,9 +396,15 @@ fn ends<C: ConfigureController + Bound>(values: &Values, path: &PathHints) -> Re
 }
 
 fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Window(EndsConfig { sender, receiver, controller }) = ends else { return false };
-    let Some(own) = controller.config::<C>() else { return false };
+    let Ends::Window(config) = ends else { return false };
+    let Some(own) = config.controller.config::<C>() else { return false };
     own.tell(values);
+    tell_shared(config, values);
+    true
+}
+
+fn tell_shared(config: &EndsConfig, values: &mut Values) {
+    let EndsConfig { sender, receiver, controller } = config;
     values.give("fine-timer", &sender.fine_timer);
     if controller.ce_response() == CeResponse::AsToLoss {
         values.give("ecn", &sender.ecn);
@@ -406,7 +436,6 @@ fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> boo
         delayed.tell(values);
     }
     values.give("keep-out-of-order", &receiver.keep_out_of_order);
-    true
 }
 
 impl Properties for EndsConfig {

@@ -4,7 +4,7 @@ use super::*;
 use crate::window::CustomController;
 
 macro_rules! any_of {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident;)* }) => {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
         /// Any of the controllers that share a type of sender.
         #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each variant holds the controller of its name")]

@@ -15,7 +15,7 @@ pub enum MadeSender<P: Payload> {
 }
 
 macro_rules! configurations {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident;)* }) => {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
         /// A controller with its configuration: one that [`Any`] has, or one with a sender of its own.
         #[derive(Clone, Debug, PartialEq)]
         pub enum ControllerConfig {
@@ -28,15 +28,6 @@ macro_rules! configurations {
         }
 
         impl ControllerConfig {
-            /// The controller that `config` is for.
-            pub fn new<C: ConfigureController>(config: C) -> Self {
-                let of_any_type: &dyn core::any::Any = &config;
-                $(if let Some(config) = of_any_type.downcast_ref() {
-                    return Self::$Name(Clone::clone(config));
-                })+
-                Self::Custom(CustomController::new(config))
-            }
-
             /// The configuration, if it is one of type `C`.
             pub fn config<C: ConfigureController>(&self) -> Option<&C> {
                 let config: &dyn core::any::Any = match self {
@@ -46,6 +37,19 @@ macro_rules! configurations {
                 config.downcast_ref()
             }
         }
+
+        $(impl From<$Config> for ControllerConfig {
+            fn from(config: $Config) -> Self {
+                Self::$Name(config)
+            }
+        })+
+
+        // Their senders are compiled here, and not where descriptions are.
+        $(impl From<$Apart> for ControllerConfig {
+            fn from(config: $Apart) -> Self {
+                Self::Custom(CustomController::new(config))
+            }
+        })*
 
         /// Asks the configuration, whichever it is.
         macro_rules! ask {

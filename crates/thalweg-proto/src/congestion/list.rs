@@ -8,7 +8,7 @@
 ///   where it is large, so that senders with small ones stay small) and its configuration.
 /// - `apart`: controllers each of which has a type of sender of its own, as a
 ///   [`CustomController`](crate::window::CustomController). They may keep what they need with every packet, and cost the
-///   others nothing.
+///   others nothing. A line also names the configuration.
 #[macro_export]
 macro_rules! controllers {
     ($hand_to:ident) => {
@@ -27,7 +27,7 @@ macro_rules! controllers {
                 bbn: Bbn(Box<Bbn>), BbnConfig;
             }
             apart {
-                bbr;
+                bbr: BbrConfig;
             }
         }
     };

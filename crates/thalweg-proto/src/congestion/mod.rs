@@ -17,7 +17,7 @@ pub mod delivery;
 mod feedback;
 
 macro_rules! declare {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident;)* }) => {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
         $(mod $file;
         pub use $file::*;)+
         $(mod $apart;
