@@ -259,12 +259,12 @@ impl Ending for Traces {
 pub struct TableFiles<'a> {
     folder: &'a Folder,
     csv: CsvSeries<BufWriter<File>>,
-    parquet: ParquetSeries<BufWriter<File>>,
+    parquet: ParquetSeries,
     transfers: Option<TransferFiles>,
 }
 
 /// The files of transfers.
-type TransferFiles = (CsvTransfers<BufWriter<File>>, ParquetTransfers<BufWriter<File>>);
+type TransferFiles = (CsvTransfers<BufWriter<File>>, ParquetTransfers);
 
 impl<'a> TableFiles<'a> {
     /// Begins them in `folder`.
@@ -296,9 +296,9 @@ impl<'a> TableFiles<'a> {
 
     /// Ends them.
     pub fn finish(self) -> Result<(), Error> {
-        let finished = self.csv.finish().map(drop).and_then(|()| self.parquet.finish().map(drop));
+        let finished = self.csv.finish().map(drop).and_then(|()| self.parquet.finish());
         let finished = finished.and_then(|()| match self.transfers {
-            Some((csv, parquet)) => csv.finish().map(drop).and_then(|()| parquet.finish().map(drop)),
+            Some((csv, parquet)) => csv.finish().map(drop).and_then(|()| parquet.finish()),
             None => Ok(()),
         });
         finished.map_err(|error| cannot_write(&error))

@@ -25,14 +25,21 @@ const SCHEMA: &str = "message series {
     REQUIRED DOUBLE value;
 }";
 
+/// The library's writers are generic over it: with one type they are compiled here, and once.
+pub(super) type Sink = Box<dyn Write + Send>;
+
 /// Writes series as a Parquet file with a row group for each run.
-pub struct ParquetSeries<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+pub struct ParquetSeries {
+    writer: SerializedFileWriter<Sink>,
 }
 
-impl<W: Write + Send> ParquetSeries<W> {
+impl ParquetSeries {
     /// Begins a file.
-    pub fn new(to: W) -> io::Result<Self> {
+    pub fn new(to: impl Write + Send + 'static) -> io::Result<Self> {
+        Self::begin(Box::new(to))
+    }
+
+    fn begin(to: Sink) -> io::Result<Self> {
         let numbers = ["time_s", "value"].map(ColumnPath::from);
         let properties = numbers.into_iter().fold(WriterProperties::builder(), |properties, column| {
             // Distinct numbers gain nothing from a dictionary.
@@ -77,13 +84,13 @@ impl<W: Write + Send> ParquetSeries<W> {
     }
 
     /// Ends the file.
-    pub fn finish(self) -> io::Result<W> {
-        self.writer.into_inner().map_err(other)
+    pub fn finish(self) -> io::Result<()> {
+        self.writer.into_inner().map_err(other)?.flush()
     }
 }
 
-fn texts<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
+fn texts(
+    group: &mut SerializedRowGroupWriter<'_, Sink>,
     all: &[Series],
     text: impl Fn(&Series) -> String,
 ) -> Result<()> {
@@ -96,11 +103,7 @@ fn texts<W: Write + Send>(
     })
 }
 
-fn integers<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    all: &[Series],
-    value: i64,
-) -> Result<()> {
+fn integers(group: &mut SerializedRowGroupWriter<'_, Sink>, all: &[Series], value: i64) -> Result<()> {
     column(group, |writer| {
         let ColumnWriter::Int64ColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         all.iter().try_for_each(|series| {
@@ -109,8 +112,8 @@ fn integers<W: Write + Send>(
     })
 }
 
-fn doubles<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
+fn doubles(
+    group: &mut SerializedRowGroupWriter<'_, Sink>,
     all: &[Series],
     values: impl Fn(&Series) -> Vec<f64>,
 ) -> Result<()> {
@@ -121,8 +124,8 @@ fn doubles<W: Write + Send>(
 }
 
 /// Writes the group's next column.
-pub(super) fn column<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
+pub(super) fn column(
+    group: &mut SerializedRowGroupWriter<'_, Sink>,
     write: impl FnOnce(&mut ColumnWriter<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut column = group.next_column()?.ok_or_else(unexpected_type)?;

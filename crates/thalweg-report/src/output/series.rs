@@ -38,28 +38,7 @@ impl<W: Write> CsvSeries<W> {
 
     /// Adds the series of a run.
     pub fn add(&mut self, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
-        for series in &result.series {
-            let prefix = format!(
-                "{},{},{},{},{}",
-                field(key.scheme),
-                key.seed,
-                series.quantity.name(),
-                series.quantity.unit(),
-                field(&subject(result, series)),
-            );
-            let mut line = prefix.into_bytes();
-            line.push(b',');
-            let prefix = line.len();
-            for (time, value) in &series.points {
-                line.truncate(prefix);
-                seconds(&mut line, *time);
-                line.push(b',');
-                number(&mut line, *value);
-                line.push(b'\n');
-                self.to.write_all(&line)?;
-            }
-        }
-        Ok(())
+        add_points(&mut self.to, key, result)
     }
 
     /// Ends the table.
@@ -67,6 +46,32 @@ impl<W: Write> CsvSeries<W> {
         self.to.flush()?;
         Ok(self.to)
     }
+}
+
+// Compiled here, wherever it is written to.
+fn add_points(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
+    for series in &result.series {
+        let prefix = format!(
+            "{},{},{},{},{}",
+            field(key.scheme),
+            key.seed,
+            series.quantity.name(),
+            series.quantity.unit(),
+            field(&subject(result, series)),
+        );
+        let mut line = prefix.into_bytes();
+        line.push(b',');
+        let prefix = line.len();
+        for (time, value) in &series.points {
+            line.truncate(prefix);
+            seconds(&mut line, *time);
+            line.push(b',');
+            number(&mut line, *value);
+            line.push(b'\n');
+            to.write_all(&line)?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds a time in seconds, exactly. Series are long, and this is several times faster than formatting a float.

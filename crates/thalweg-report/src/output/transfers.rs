@@ -1,6 +1,6 @@
 //! Transfers as a table of one row each: in comma-separated values (RFC 4180) and in the Parquet format.
 
-use super::parquet::{column, other, unexpected_type};
+use super::parquet::{Sink, column, other, unexpected_type};
 use super::series::{RunKey, field, seconds};
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::ByteArray;
@@ -47,26 +47,7 @@ impl<W: Write> CsvTransfers<W> {
     ///
     /// The I/O errors of the writer.
     pub fn add(&mut self, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
-        let prefix = format!("{},{},", field(key.scheme), key.seed);
-        let mut line = Vec::new();
-        for transfer in &result.transfer_list {
-            line.clear();
-            line.extend_from_slice(prefix.as_bytes());
-            line.extend_from_slice(field(flow(result, transfer)).as_bytes());
-            write!(line, ",{},", transfer.size.get())?;
-            seconds(&mut line, transfer.start);
-            line.push(b',');
-            if let Some(end) = transfer.end {
-                seconds(&mut line, end);
-            }
-            line.push(b',');
-            if let Some(ideal) = transfer.ideal {
-                seconds(&mut line, Time::ZERO + ideal);
-            }
-            line.push(b'\n');
-            self.to.write_all(&line)?;
-        }
-        Ok(())
+        add_lines(&mut self.to, key, result)
     }
 
     /// Ends the table.
@@ -80,22 +61,49 @@ impl<W: Write> CsvTransfers<W> {
     }
 }
 
+fn add_lines(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
+    let prefix = format!("{},{},", field(key.scheme), key.seed);
+    let mut line = Vec::new();
+    for transfer in &result.transfer_list {
+        line.clear();
+        line.extend_from_slice(prefix.as_bytes());
+        line.extend_from_slice(field(flow(result, transfer)).as_bytes());
+        write!(line, ",{},", transfer.size.get())?;
+        seconds(&mut line, transfer.start);
+        line.push(b',');
+        if let Some(end) = transfer.end {
+            seconds(&mut line, end);
+        }
+        line.push(b',');
+        if let Some(ideal) = transfer.ideal {
+            seconds(&mut line, Time::ZERO + ideal);
+        }
+        line.push(b'\n');
+        to.write_all(&line)?;
+    }
+    Ok(())
+}
+
 fn flow<'a>(result: &'a RunResult, transfer: &Transfer) -> &'a str {
     result.flows.get(transfer.flow as usize).map_or("", |flow| &flow.name)
 }
 
 /// Writes transfers as a Parquet file with a row group for each run.
-pub struct ParquetTransfers<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
+pub struct ParquetTransfers {
+    writer: SerializedFileWriter<Sink>,
 }
 
-impl<W: Write + Send> ParquetTransfers<W> {
+impl ParquetTransfers {
     /// Begins a file.
     ///
     /// # Errors
     ///
     /// The I/O errors of `to`.
-    pub fn new(to: W) -> io::Result<Self> {
+    pub fn new(to: impl Write + Send + 'static) -> io::Result<Self> {
+        Self::begin(Box::new(to))
+    }
+
+    fn begin(to: Sink) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_created_by("thalweg".to_owned()).build();
         let schema = parse_message_type(SCHEMA).map_err(other)?;
         let writer = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties));
@@ -135,19 +143,19 @@ impl<W: Write + Send> ParquetTransfers<W> {
     /// # Errors
     ///
     /// The I/O errors of the writer.
-    pub fn finish(self) -> io::Result<W> {
-        self.writer.into_inner().map_err(other)
+    pub fn finish(self) -> io::Result<()> {
+        self.writer.into_inner().map_err(other)?.flush()
     }
 }
 
-fn texts<W: Write + Send>(group: &mut SerializedRowGroupWriter<'_, W>, values: &[ByteArray]) -> Result<()> {
+fn texts(group: &mut SerializedRowGroupWriter<'_, Sink>, values: &[ByteArray]) -> Result<()> {
     column(group, |writer| {
         let ColumnWriter::ByteArrayColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         writer.write_batch(values, None, None).map(|_| ())
     })
 }
 
-fn integers<W: Write + Send>(group: &mut SerializedRowGroupWriter<'_, W>, values: &[i64]) -> Result<()> {
+fn integers(group: &mut SerializedRowGroupWriter<'_, Sink>, values: &[i64]) -> Result<()> {
     column(group, |writer| {
         let ColumnWriter::Int64ColumnWriter(writer) = writer else { return Err(unexpected_type()) };
         writer.write_batch(values, None, None).map(|_| ())
@@ -155,8 +163,8 @@ fn integers<W: Write + Send>(group: &mut SerializedRowGroupWriter<'_, W>, values
 }
 
 /// Writes numbers, of which some may be missing in an `optional` column.
-fn doubles<W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
+fn doubles(
+    group: &mut SerializedRowGroupWriter<'_, Sink>,
     values: impl Iterator<Item = Option<f64>>,
     optional: bool,
 ) -> Result<()> {

@@ -109,40 +109,37 @@ impl<W: Write> Capture<W> {
         }
         is_news
     }
+}
 
-    fn write(&mut self, record: &Record<'_>) -> io::Result<()> {
-        let headers = packet::headers(record, self.echoes(record));
-        let original = record.size.max(headers.total);
-        let (trailer, trailer_at) = (headers.trailer, headers.trailer_at);
-        let header_bytes = (headers.bytes().len() + headers.body.len()) as u32;
-        let captured = self.snapshot.min(original).max(header_bytes);
-        let nanos = record.time.as_picos() / 1000;
-        let (second, nano) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-        for word in [second as u32, nano as u32, captured, original] {
-            self.to.write_all(&word.to_le_bytes())?;
-        }
-        self.to.write_all(headers.bytes())?;
-        self.to.write_all(&headers.body)?;
-        let zeros = |count: u32| io::Read::take(io::repeat(0), u64::from(count));
-        match trailer_at.filter(|at| at + 2 <= captured) {
-            Some(at) => {
-                io::copy(&mut zeros(at - header_bytes), &mut self.to)?;
-                self.to.write_all(&trailer)?;
-                io::copy(&mut zeros(captured - at - 2), &mut self.to)?;
-            }
-            None => {
-                io::copy(&mut zeros(captured - header_bytes), &mut self.to)?;
-            }
-        }
-        self.packets += 1;
-        Ok(())
+/// The bytes of a packet in a capture that stores payloads up to so many bytes of each.
+fn captured(record: &Record<'_>, headers: &packet::Headers, snapshot: u32) -> Vec<u8> {
+    let original = record.size.max(headers.total);
+    let header_bytes = (headers.bytes().len() + headers.body.len()) as u32;
+    let captured = snapshot.min(original).max(header_bytes);
+    let nanos = record.time.as_picos() / 1000;
+    let (second, nano) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let mut bytes = Vec::with_capacity(16 + captured as usize);
+    for word in [second as u32, nano as u32, captured, original] {
+        bytes.extend(word.to_le_bytes());
     }
+    bytes.extend_from_slice(headers.bytes());
+    bytes.extend_from_slice(&headers.body);
+    if let Some(at) = headers.trailer_at.filter(|at| at + 2 <= captured) {
+        bytes.resize(16 + at as usize, 0);
+        bytes.extend_from_slice(&headers.trailer);
+    }
+    bytes.resize(16 + captured as usize, 0);
+    bytes
 }
 
 impl<W: Write + 'static> Tracer for Capture<W> {
     fn record(&mut self, record: &Record<'_>) {
         if self.failed.is_none() && self.point.sees(record) {
-            self.failed = self.write(record).err();
+            let headers = packet::headers(record, self.echoes(record));
+            match self.to.write_all(&captured(record, &headers, self.snapshot)) {
+                Ok(()) => self.packets += 1,
+                Err(error) => self.failed = Some(error),
+            }
         }
     }
 }

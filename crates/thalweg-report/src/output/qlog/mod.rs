@@ -69,7 +69,7 @@ fn senders(result: &RunResult, packets: &QlogPackets) -> BTreeSet<(u32, bool)> {
     of_flows.map(|series| (series.subject, false)).chain(packets.senders()).collect()
 }
 
-fn begin_trace(mut to: impl Write, flow: &str, scheme: &str, answers: bool) -> io::Result<()> {
+fn begin_trace(to: &mut dyn Write, flow: &str, scheme: &str, answers: bool) -> io::Result<()> {
     let (title, name, kind) = match answers {
         false => (flow.to_owned(), "sender", "client"),
         true => (format!("{flow}, answers"), "sender of answers", "server"),
@@ -84,7 +84,7 @@ fn begin_trace(mut to: impl Write, flow: &str, scheme: &str, answers: bool) -> i
 }
 
 /// Writes both in order of time; what was measured at a time comes after the packets of that time.
-fn write_events(mut to: impl Write, packets: &[Event], metrics: &[(Time, String)]) -> io::Result<()> {
+fn write_events(to: &mut dyn Write, packets: &[Event], metrics: &[(Time, String)]) -> io::Result<()> {
     let mut packets = packets.iter().peekable();
     let mut metrics = metrics.iter().peekable();
     let mut separator = "\n";
