@@ -16,12 +16,16 @@ const MOST_IN_VAIN: u32 = 64;
 
 /// Visits every state that an attacker can bring connections to within `bounds`, where the rules are today's or have a fault. `show` is
 /// called every hundred states with how many there are, and how many of them wait to be visited; it answers whether to go on.
-pub fn search(bounds: &Bounds, fault: Fault, show: impl FnMut(u64, u64) -> bool) -> Outcome {
+pub fn search(bounds: &Bounds, fault: Fault, show: &mut dyn FnMut(u64, u64) -> bool) -> Outcome {
     visit(&|log| World::new(bounds, fault, log), bounds.depth, bounds.memory, show)
 }
 
 /// The same of a pairing.
-pub fn search_pairing(bounds: &PairingBounds, fault: Fault, show: impl FnMut(u64, u64) -> bool) -> Outcome {
+pub fn search_pairing(
+    bounds: &PairingBounds,
+    fault: Fault,
+    show: &mut dyn FnMut(u64, u64) -> bool,
+) -> Outcome {
     let memo = Memo::default();
     visit(&|log| Pairing::new(bounds, fault, &memo, log), u32::MAX, bounds.memory, show)
 }
@@ -30,7 +34,7 @@ fn visit<W: System>(
     make: &impl Fn(bool) -> W,
     most_steps: u32,
     memory: Bytes,
-    mut show: impl FnMut(u64, u64) -> bool,
+    show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Outcome {
     let mut visited: Visited<(u128, W::Left), W::Step, ()> = Visited::default();
     let (mut steps, mut calm) = (0, 0);

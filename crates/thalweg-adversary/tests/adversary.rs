@@ -5,7 +5,7 @@ use thalweg_explore::{Counterexample, Outcome};
 
 fn all(fault: Fault, bounds: &Bounds) -> Outcome {
     let begun = std::time::Instant::now();
-    let outcome = search(bounds, fault, |_, _| true);
+    let outcome = search(bounds, fault, &mut |_, _| true);
     let Outcome { states, steps, depth, .. } = outcome;
     println!("{fault:?}, {bounds:?}: {states} states, {steps} steps, {depth} deep, {:?}", begun.elapsed());
     outcome
@@ -63,7 +63,7 @@ fn nothing_is_found_in_the_rules_of_today() {
 
 fn all_pairings(fault: Fault) -> Outcome {
     let begun = std::time::Instant::now();
-    let outcome = search_pairing(&PairingBounds::default(), fault, |_, _| true);
+    let outcome = search_pairing(&PairingBounds::default(), fault, &mut |_, _| true);
     let Outcome { states, steps, depth, .. } = outcome;
     println!("{fault:?}: {states} states, {steps} steps, {depth} deep, {:?}", begun.elapsed());
     if let Some(found) = &outcome.counterexample {

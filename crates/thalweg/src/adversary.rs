@@ -112,14 +112,14 @@ pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
     let fault = arguments.fault()?;
     let stop = interruptible()?;
     let outcome = watched(console, |tell| {
-        let show = |states, waiting| {
+        let mut show = |states, waiting| {
             tell(states, waiting);
             !stop.load(Ordering::Relaxed)
         };
         if arguments.pairing {
-            search_pairing(&arguments.pairing_bounds(), fault, show)
+            search_pairing(&arguments.pairing_bounds(), fault, &mut show)
         } else {
-            search(&arguments.bounds(), fault, show)
+            search(&arguments.bounds(), fault, &mut show)
         }
     });
     if arguments.json {
