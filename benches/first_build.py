@@ -15,6 +15,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -44,7 +45,7 @@ def compile_one(log, command):
 
 def build(target, cores):
     """Runs the README's command: wall seconds, CPU seconds, and a line for each compiler."""
-    command = COMMAND.search((ROOT / "README.md").read_text())[1].split()
+    command = shlex.split(COMMAND.search((ROOT / "README.md").read_text())[1])
     log = target / "compilers.jsonl"
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("CARGO_BUILD_") and not name.startswith("CARGO_PROFILE_")}
