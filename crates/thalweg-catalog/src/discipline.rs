@@ -21,7 +21,7 @@ pub struct DisciplineDescription {
     /// A check of that which must hold between values.
     pub check: fn(&Values) -> Result<(), Fault>,
     make: fn(&Values, Limit) -> DisciplineSpec,
-    tell: fn(&DisciplineSpec, &mut Values) -> bool,
+    write: fn(&DisciplineSpec, &mut Values) -> bool,
 }
 
 impl fmt::Debug for DisciplineDescription {
@@ -40,7 +40,7 @@ impl DisciplineDescription {
             capacity: "How much it holds, without the packet in service.",
             check: |_| Ok(()),
             make: |values, limit| DisciplineSpec::new(limit, C::of(values)),
-            tell: |spec, values| spec.config::<C>().map(|config| config.tell(values)).is_some(),
+            write: |spec, values| spec.config::<C>().map(|config| config.write(values)).is_some(),
         }
     }
 
@@ -74,6 +74,6 @@ impl DisciplineDescription {
     /// The values of `spec`, if it is this discipline.
     pub fn values_of(&self, spec: &DisciplineSpec) -> Option<Values> {
         let mut values = Values::new(self.keys, Place::Simulated);
-        (self.tell)(spec, &mut values).then_some(values)
+        (self.write)(spec, &mut values).then_some(values)
     }
 }

@@ -196,7 +196,7 @@ macro_rules! engines {
                         Wire::decode(bytes).map(AnyPdu::Window)
                     }
                     $(
-                        Self::$Sender(engine) if !engine.hears() => None,
+                        Self::$Sender(engine) if !engine.wants_pdus() => None,
                         Self::$Sender(_) | Self::$Receiver(_) => {
                             Wire::decode(bytes).map(AnyPdu::$Family)
                         }

@@ -532,8 +532,8 @@ impl<P: Payload> End for OwnEnd<P> {
     fn duplicates(&self) -> u64 {
         self.ask(0, |end| end.duplicates())
     }
-    fn hears(&self) -> bool {
-        self.ask(true, |end| end.hears())
+    fn wants_pdus(&self) -> bool {
+        self.ask(true, |end| end.wants_pdus())
     }
     fn takes_batches(&self) -> bool {
         self.ask(false, |end| end.takes_batches())

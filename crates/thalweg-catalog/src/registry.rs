@@ -67,7 +67,7 @@ impl Registry {
     pub fn scheme_of(&self, ends: &Ends) -> Option<(&'static SchemeDescription, Values)> {
         self.schemes.iter().find_map(|&description| {
             let mut values = description.values(Place::Simulated);
-            (description.tell)(ends, &mut values).then_some((description, values))
+            (description.write)(ends, &mut values).then_some((description, values))
         })
     }
 

@@ -64,7 +64,7 @@ pub struct SchemeDescription {
     /// Both ends. In simulations the path is what is known of the flow's, or nothing before that is known.
     pub ends: fn(&Values, &PathHints) -> Result<Ends, Fault>,
     /// Says the values of both ends; false where they are another scheme's.
-    pub tell: fn(&Ends, &mut Values) -> bool,
+    pub write: fn(&Ends, &mut Values) -> bool,
 }
 
 impl fmt::Debug for SchemeDescription {
@@ -102,10 +102,10 @@ impl SchemeDescription {
                 }
                 Ok(OwnFamily::new(F::of(&values)).into())
             },
-            tell: |ends, values| {
+            write: |ends, values| {
                 let Ends::Own(family) = ends else { return false };
                 let Some(config) = family.config::<F>() else { return false };
-                config.tell(values);
+                config.write(values);
                 true
             },
         }
@@ -134,7 +134,7 @@ impl SchemeDescription {
     pub fn simulated(&self, live: &Values) -> Values {
         let path = PathHints { maximum: 65_535, memory: u64::MAX, ..PathHints::default() };
         let mut made = self.values(Place::Simulated);
-        let is_made = (self.ends)(live, &path).is_ok_and(|ends| (self.tell)(&ends, &mut made));
+        let is_made = (self.ends)(live, &path).is_ok_and(|ends| (self.write)(&ends, &mut made));
         let mut values = self.values(Place::Simulated);
         for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
             let known = live.get(key.name);

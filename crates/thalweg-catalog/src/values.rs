@@ -209,7 +209,7 @@ pub trait Bound: Sized {
     fn of(values: &Values) -> Self;
 
     /// Says the values of the configuration.
-    fn tell(&self, values: &mut Values);
+    fn write(&self, values: &mut Values);
 }
 
 /// Binds the fields of a configuration to keys, both ways: `Config { field: "key", ... }`.
@@ -221,7 +221,7 @@ macro_rules! bind {
                 let _ = values;
                 Self { $($field: values.need($key)),* }
             }
-            fn tell(&self, values: &mut $crate::Values) {
+            fn write(&self, values: &mut $crate::Values) {
                 $(values.give($key, &self.$field);)*
                 let _ = values;
             }

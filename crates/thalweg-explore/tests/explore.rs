@@ -29,7 +29,7 @@ enum Fault {
     /// The transmitter has no timer.
     NoTimer,
     /// The transmitter takes any report for a sign that all goes well, also one that brings no news.
-    AnyReportIsNews,
+    AnyReportIsProgress,
     /// The receiver delivers a packet again that comes again.
     DeliversCopies,
     /// The receiver delivers what comes as it comes.
@@ -48,7 +48,7 @@ struct BrokenTransmitter {
 impl BrokenTransmitter {
     /// The engine's time: it stands still before its timer while a report has come lately.
     fn time(&self, now: Time) -> Time {
-        let still = self.fault == Fault::AnyReportIsNews && now < self.patient_until && now >= self.due;
+        let still = self.fault == Fault::AnyReportIsProgress && now < self.patient_until && now >= self.due;
         if still { self.due - Duration::from_picos(1) } else { now }
     }
 }
@@ -74,7 +74,7 @@ impl Engine for BrokenTransmitter {
         let output = self.inner.poll(self.time(now));
         match output {
             Output::Timeout { .. } if self.fault == Fault::NoTimer => Output::Idle,
-            Output::Timeout { at, reason } if self.fault == Fault::AnyReportIsNews => {
+            Output::Timeout { at, reason } if self.fault == Fault::AnyReportIsProgress => {
                 self.due = at;
                 Output::Timeout { at: at.max(self.patient_until), reason }
             }
@@ -90,7 +90,7 @@ impl Digest for BrokenTransmitter {
         if self.fault == Fault::DropsRepeatedRequests {
             self.heard.hash(into);
         }
-        if self.fault == Fault::AnyReportIsNews {
+        if self.fault == Fault::AnyReportIsProgress {
             self.patient_until.since(now).hash(into);
         }
     }
@@ -274,7 +274,7 @@ fn a_transmitter_that_trusts_in_requests_alone_is_caught() {
     assert!(what.contains("circles") || what.contains("wait for ever"), "{what}");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
     // Reports go on and on, so this needs the times of both timers to be found.
-    let (what, _) = caught(Fault::AnyReportIsNews);
+    let (what, _) = caught(Fault::AnyReportIsProgress);
     assert!(what.contains("circles"), "{what}");
 }
 

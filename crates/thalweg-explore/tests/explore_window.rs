@@ -66,7 +66,7 @@ fn unannounced(_: &Receiver<Tag>, said: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Opt
 }
 
 /// The sender keeps in mind how far the receiver's window reaches.
-fn heed(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
+fn take_window(_: &Sender<Tag, Fixed>, limit: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
     if let Pdu::Ack(ack) = &pdu {
         *limit = vec![ack.cumulative + ack.window];
     }
@@ -89,7 +89,7 @@ fn probes_do_without_announcements() {
 
 #[test]
 fn a_sender_that_waits_for_the_announcement_is_caught() {
-    let without_probes = Broken { hear: heed, send: within, ..WHOLE };
+    let without_probes = Broken { hear: take_window, send: within, ..WHOLE };
     // The announcement is lost, or there is none.
     is_right(&without_probes, &Bounds { losses: 0, expiries: 0, ..small() });
     let silent = Broken { say: unannounced, ..without_probes };

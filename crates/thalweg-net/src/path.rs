@@ -256,7 +256,7 @@ mod tests {
 
     /// Holds RFC 9000, section 13.4.2.
     #[test]
-    fn three_expiries_without_news_end_ecn_and_so_does_one_before_any() {
+    fn three_silent_expiries_end_ecn_and_so_does_one_before_any() {
         // `a` for an answer, `t` for an expiry of the timer.
         for (what, ecn_capable) in
             [("t", false), ("at", true), ("attat", true), ("attatt", true), ("attt", false), ("attta", true)]

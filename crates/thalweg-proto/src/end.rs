@@ -53,7 +53,7 @@ pub trait End {
     }
 
     /// True if its peer has something to tell it. What comes for others is no PDU of theirs.
-    fn hears(&self) -> bool {
+    fn wants_pdus(&self) -> bool {
         true
     }
 

@@ -203,7 +203,7 @@ impl Configure for CoDelConfig {
             drops_early: true,
             is_random: false,
             sees_all: true,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

@@ -49,13 +49,18 @@ pub struct Traits {
     /// It must be shown the packets that find the line free too, as its state depends on them.
     pub sees_all: bool,
     /// The priority of a flow decides which of its packets leave first.
-    pub heeds_priority: bool,
+    pub serves_by_priority: bool,
 }
 
 impl Traits {
     /// Those of one queue whose arrivals are dropped or marked at random, the more the longer it gets: RED, PIE.
-    pub const RANDOM_EARLY_DETECTION: Self =
-        Self { keeps_order: true, drops_early: true, is_random: true, sees_all: true, heeds_priority: false };
+    pub const RANDOM_EARLY_DETECTION: Self = Self {
+        keeps_order: true,
+        drops_early: true,
+        is_random: true,
+        sees_all: true,
+        serves_by_priority: false,
+    };
 }
 
 /// [`Configure`] without its types.
@@ -182,8 +187,8 @@ impl DisciplineSpec {
     }
 
     /// True if the priority of a flow decides which of its packets leave first.
-    pub const fn heeds_priority(&self) -> bool {
-        self.traits.heeds_priority
+    pub const fn serves_by_priority(&self) -> bool {
+        self.traits.serves_by_priority
     }
 
     /// The queue, empty. First come, first served has no state but its packets, and so needs no configuration.

@@ -187,7 +187,7 @@ impl Configure for DrrConfig {
             drops_early: false,
             is_random: self.buckets.is_some(),
             sees_all: true,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

@@ -214,7 +214,7 @@ impl Configure for FairQueueingConfig {
             drops_early: false,
             is_random: false,
             sees_all: true,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

@@ -129,7 +129,7 @@ impl Configure for FcfsConfig {
             drops_early: false,
             is_random: false,
             sees_all: false,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

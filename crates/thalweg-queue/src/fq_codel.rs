@@ -226,7 +226,7 @@ impl Configure for FqCoDelConfig {
             drops_early: true,
             is_random: true,
             sees_all: true,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

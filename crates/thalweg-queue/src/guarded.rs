@@ -40,7 +40,7 @@ pub enum BreachKind {
         held: u64,
     },
     /// It let go or dropped a packet that it does not hold: one that never came, or went before.
-    Stranger,
+    NotHeld,
     /// It let go or dropped a packet with another size than that with which it came.
     Resized,
     /// It gave no packet to a line that was free, although some wait.
@@ -57,7 +57,7 @@ impl fmt::Display for Breach {
             BreachKind::Panicked => f.write_str("panicked"),
             BreachKind::Packets { told, held } => write!(f, "tells of {told} packets where {held} wait"),
             BreachKind::Bytes { told, held } => write!(f, "tells of {told} bytes where {held} wait"),
-            BreachKind::Stranger => f.write_str("gave out a packet that it does not hold"),
+            BreachKind::NotHeld => f.write_str("gave out a packet that it does not hold"),
             BreachKind::Resized => f.write_str("gave out a packet with another size"),
             BreachKind::Withheld { held } => write!(f, "gave no packet to a free line although {held} wait"),
         }
@@ -109,7 +109,7 @@ impl Guarded {
     /// A packet is not held any more.
     fn release(&mut self, entry: &Entry) {
         match self.held.remove(&entry.packet) {
-            None => self.fail(BreachKind::Stranger),
+            None => self.fail(BreachKind::NotHeld),
             Some(size) if size != entry.size => self.fail(BreachKind::Resized),
             Some(size) => self.bytes -= u64::from(size),
         }
@@ -196,7 +196,7 @@ mod tests {
         Forged,
         Resized,
         Withheld,
-        DropsAStranger,
+        DropsWhatItLacks,
         Panics,
         CannotBeMade,
     }
@@ -218,7 +218,7 @@ mod tests {
         fn enqueue(&mut self, _: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
             self.taken += 1;
             self.queue.push_back(entry);
-            if self.is_wrong(Wrong::DropsAStranger) {
+            if self.is_wrong(Wrong::DropsWhatItLacks) {
                 dropped.push(Dropped { entry: Entry { packet: 77, ..entry }, reason: DropReason::Early });
             }
             assert!(!self.is_wrong(Wrong::Panics), "a test's discipline");
@@ -273,7 +273,7 @@ mod tests {
             (Wrong::Forged, 4, "gave out a packet that it does not hold"),
             (Wrong::Resized, 4, "gave out a packet with another size"),
             (Wrong::Withheld, 4, "gave no packet to a free line although 3 wait"),
-            (Wrong::DropsAStranger, 3, "gave out a packet that it does not hold"),
+            (Wrong::DropsWhatItLacks, 3, "gave out a packet that it does not hold"),
             (Wrong::Panics, 3, "panicked"),
             (Wrong::CannotBeMade, 0, "panicked"),
         ] {

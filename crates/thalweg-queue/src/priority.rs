@@ -109,7 +109,7 @@ impl Configure for PriorityConfig {
             drops_early: false,
             is_random: false,
             sees_all: false,
-            heeds_priority: true,
+            serves_by_priority: true,
         }
     }
 

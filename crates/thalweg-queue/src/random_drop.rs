@@ -92,7 +92,7 @@ impl Configure for RandomDropConfig {
             drops_early: false,
             is_random: true,
             sees_all: false,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

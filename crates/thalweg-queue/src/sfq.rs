@@ -178,7 +178,7 @@ impl Configure for SfqConfig {
             drops_early: false,
             is_random: true,
             sees_all: true,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

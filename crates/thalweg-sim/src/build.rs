@@ -283,7 +283,7 @@ impl<'a> Builder<'a> {
                     let is_forward = queue.is_multiple_of(2);
                     let (line, router) =
                         if is_forward { (&link.forward, link.a) } else { (&link.backward, link.b) };
-                    if line.feedback.as_ref().is_some_and(|feedback| group.transport.hears(feedback)) {
+                    if line.feedback.as_ref().is_some_and(|feedback| group.transport.understands(feedback)) {
                         wanted.push((router, home, group.access.is_some(), queue, number, reply));
                     }
                 }

@@ -272,7 +272,7 @@ impl<T: Tracing> EventLoop<T> {
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
         if gate != NO_GATE {
-            self.tell_gate_of_data(id);
+            self.notify_gate_of_data(id);
         }
         if way.first == NONE {
             self.forward(packet);

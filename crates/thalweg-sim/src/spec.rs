@@ -331,7 +331,7 @@ impl TransportSpec {
     }
 
     /// True if routers that give this feedback tell the scheme's sources.
-    pub fn hears(&self, feedback: &FeedbackSpec) -> bool {
+    pub fn understands(&self, feedback: &FeedbackSpec) -> bool {
         feedback.audience == Audience::All || self.properties().feedback() == Some(feedback.policy.kind())
     }
 

@@ -61,11 +61,16 @@ fn drops_are_told_to_their_owners() {
 #[test]
 fn those_who_do_not_listen_are_still_controlled() {
     let told = dumbbell(seif(SeifPolicy::Static), vec![greedy("a"), greedy("b"), greedy("c")]);
-    let mut untold = told.clone();
-    untold.links[1].forward.feedback = None;
-    let (told, untold) = (run(&told), run(&untold));
+    let mut unnotified = told.clone();
+    unnotified.links[1].forward.feedback = None;
+    let (told, unnotified) = (run(&told), run(&unnotified));
     let drops = |result: &RunResult| result.links[2].drops_full;
-    assert!(messages(&told) > 0 && drops(&told) < 2 * drops(&untold), "{} {}", drops(&told), drops(&untold));
+    assert!(
+        messages(&told) > 0 && drops(&told) < 2 * drops(&unnotified),
+        "{} {}",
+        drops(&told),
+        drops(&unnotified)
+    );
 }
 
 /// The queue's threshold is at 8000 bytes: nine packets. Each source is warned once before the queue has fallen below.

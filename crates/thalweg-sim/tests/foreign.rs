@@ -88,7 +88,7 @@ impl Configure for Broken {
             drops_early: false,
             is_random: false,
             sees_all: false,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
     fn words(&self) -> String {

@@ -186,9 +186,9 @@ fn an_announced_slow_down_makes_the_window_smaller() {
         assert!(of(5.1, 7.0) < 5760.0 && result.flows[0].goodput.as_f64() > 4e6);
         of(2.0, 5.0) / 5760.0
     };
-    let (told, untold) = (most(true), most(false));
+    let (told, unnotified) = (most(true), most(false));
     assert!((1.0..=2.0).contains(&told), "{told}");
-    assert!((8.0..=10.0).contains(&untold), "{untold}");
+    assert!((8.0..=10.0).contains(&unnotified), "{unnotified}");
 }
 
 #[test]

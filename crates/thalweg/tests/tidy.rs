@@ -143,6 +143,46 @@ fn documentation_stands_alone() {
     assert!(fragments.is_empty(), "say what it is, not which question it answers: {fragments:#?}");
 }
 
+/// Names are the field's, as the map lists them: words of our own for what has a name elsewhere do not come back.
+#[test]
+fn names_are_those_of_the_field() {
+    let mut found = Vec::new();
+    for text in
+        texts().into_iter().filter(|text| text.name.ends_with(".rs") && !text.name.ends_with("/tidy.rs"))
+    {
+        for (number, line) in text.content.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            // What is between quotes is said to users.
+            let names = code.split('"').step_by(2).flat_map(|code| {
+                code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty())
+            });
+            for name in names {
+                let words = words_of(name);
+                if let Some((_, better)) =
+                    PRIVATE.iter().find(|(word, _)| words.iter().any(|own| own == word))
+                {
+                    found.push(format!("{}:{}: `{name}`; say {better}", text.name, number + 1));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The words that a name is made of, in lower case.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for c in name.chars() {
+        if c == '_' || c.is_uppercase() {
+            words.push(String::new());
+        }
+        if c != '_' {
+            words.last_mut().expect("there is one").extend(c.to_lowercase());
+        }
+    }
+    words
+}
+
 #[test]
 fn every_crate_says_what_it_is() {
     for entry in fs::read_dir(root().join("crates")).unwrap() {
@@ -299,3 +339,15 @@ const MACHINE_PATHS: [[&str; 2]; 5] =
     [["/ho", "me/"], ["/ro", "ot/"], ["/wo", "rk/"], ["/Us", "ers/"], ["/tm", "p/"]];
 
 const QUESTIONS: [&str; 9] = ["What", "Whether", "How", "Who", "Whose", "When", "Where", "Which", "Why"];
+
+/// Words that were names here, and the field's.
+const PRIVATE: &[(&str, &str)] = &[
+    ("heed", "react to"),
+    ("heeds", "reacts to"),
+    ("markable", "ECT"),
+    ("embryo", "half-open"),
+    ("nap", "wake-up coalescing"),
+    ("naps", "wake-up coalescing"),
+    ("news", "event, or outcome"),
+    ("untold", "not notified"),
+];

@@ -82,7 +82,7 @@ impl Configure for NewestFirstConfig {
             drops_early: true,
             is_random: false,
             sees_all: false,
-            heeds_priority: false,
+            serves_by_priority: false,
         }
     }
 

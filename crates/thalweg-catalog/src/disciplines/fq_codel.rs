@@ -35,8 +35,8 @@ impl Bound for FqCoDelConfig {
         }
     }
 
-    fn tell(&self, values: &mut Values) {
-        self.codel.tell(values);
+    fn write(&self, values: &mut Values) {
+        self.codel.write(values);
         values.give("flows", &self.flows);
         values.give("quantum", &self.quantum);
         values.give("drop-batch", &self.drop_batch);

@@ -84,7 +84,7 @@ impl Bound for RedConfig {
         }
     }
 
-    fn tell(&self, values: &mut Values) {
+    fn write(&self, values: &mut Values) {
         for (key, length) in [("min-threshold", self.min_threshold), ("max-threshold", self.max_threshold)] {
             let length = match self.unit {
                 RedUnit::Packets => Value::Packets(length),

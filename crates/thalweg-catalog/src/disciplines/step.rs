@@ -28,7 +28,7 @@ impl Bound for StepConfig {
         Self { threshold }
     }
 
-    fn tell(&self, values: &mut Values) {
+    fn write(&self, values: &mut Values) {
         match self.threshold {
             Threshold::Packets(packets) => values.say("threshold", Value::Packets(packets as f64)),
             Threshold::Bytes(bytes) => values.say("threshold", Value::Size(Bytes::new(bytes))),

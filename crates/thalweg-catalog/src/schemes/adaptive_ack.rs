@@ -33,7 +33,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     doubts: |_, _| Vec::new(),
     settle,
     ends,
-    tell,
+    write,
 };
 
 const OVERHEAD: u32 = DATA_HEADER as u32;
@@ -89,7 +89,7 @@ fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
     Ok(Ends::AdaptiveAck(Config { segment, window, normal, error }))
 }
 
-fn tell(ends: &Ends, values: &mut Values) -> bool {
+fn write(ends: &Ends, values: &mut Values) -> bool {
     let Ends::AdaptiveAck(config) = ends else { return false };
     values.give("window", &config.window);
     values.give("t-normal", &config.normal);

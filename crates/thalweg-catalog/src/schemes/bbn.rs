@@ -31,7 +31,7 @@ impl Bound for BbnConfig {
         Self { window: values.need("window"), lifetime: values.need("lifetime"), header }
     }
 
-    fn tell(&self, values: &mut Values) {
+    fn write(&self, values: &mut Values) {
         values.give("window", &self.window);
         values.give("lifetime", &self.lifetime);
     }

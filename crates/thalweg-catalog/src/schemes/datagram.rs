@@ -31,7 +31,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     doubts: |_, _| Vec::new(),
     settle,
     ends,
-    tell,
+    write,
 };
 
 const KEYS: &[Key] =
@@ -54,7 +54,7 @@ fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
     Ok(Ends::Datagram(SourceConfig { segment, header, rate: values.need("rate") }))
 }
 
-fn tell(ends: &Ends, values: &mut Values) -> bool {
+fn write(ends: &Ends, values: &mut Values) -> bool {
     let Ends::Datagram(config) = ends else { return false };
     values.give("rate", &config.rate);
     values.give("segment", &config.segment);

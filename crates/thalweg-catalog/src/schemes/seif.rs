@@ -74,7 +74,7 @@ impl Bound for SeifConfig {
         }
     }
 
-    fn tell(&self, values: &mut Values) {
+    fn write(&self, values: &mut Values) {
         values.give("initial-window", &self.initial_window);
         values.give("initial-threshold", &self.initial_threshold);
         values.give("cut-back", &self.cut_back);

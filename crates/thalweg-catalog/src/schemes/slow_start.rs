@@ -49,7 +49,7 @@ impl Bound for SlowStartConfig {
         }
     }
 
-    fn tell(&self, values: &mut Values) {
+    fn write(&self, values: &mut Values) {
         values.give("initial-window", &self.initial_window);
         values.give("initial-threshold", &self.initial_threshold);
         values.say(

@@ -27,7 +27,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     doubts: |_, _| Vec::new(),
     settle: |values, path| settle(values, path, 1024.0),
     ends: |values, path| Ok(ends(values, path, |_, _| None)),
-    tell: |ends, values| tell(ends, values, |rate, _| rate.is_none()),
+    write: |ends, values| write(ends, values, |rate, _| rate.is_none()),
 };
 
 pub(super) const TRAITS: SchemeTraits = SchemeTraits {
@@ -220,7 +220,7 @@ pub(super) fn ends(
 }
 
 /// Says the values of both ends, if `rate` says those of its rate control.
-pub(super) fn tell(
+pub(super) fn write(
     ends: &Ends,
     values: &mut Values,
     rate: impl FnOnce(&Option<RateConfig>, &mut Values) -> bool,
@@ -236,7 +236,7 @@ pub(super) fn tell(
     values.give("max-cc", &sscop.max_cc);
     values.give("max-pd", &sscop.max_pd);
     values.give("max-stat", &sscop.max_stat);
-    sscop.timers.tell(values);
+    sscop.timers.write(values);
     values.give("poll-after-retransmission", &sscop.poll_after_retransmission);
     values.give("ignore-old-data", &sscop.ignore_old_data);
     values.give("segment", segment);

@@ -30,7 +30,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     ends: |values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::amended()))))
     },
-    tell: |ends, values| sscop::tell(ends, values, |rate, values| tell(rate.as_ref(), values, true)),
+    write: |ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, true)),
 };
 
 /// The rules as printed.
@@ -41,7 +41,7 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
     ends: |values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))
     },
-    tell: |ends, values| sscop::tell(ends, values, |rate, values| tell(rate.as_ref(), values, false)),
+    write: |ends, values| sscop::write(ends, values, |rate, values| write(rate.as_ref(), values, false)),
     ..SCHEME
 };
 
@@ -157,7 +157,7 @@ fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
 
 /// Says the values; false where they are the other rules'. Without a bound on growth the printed rules are meant, as only
 /// they have none.
-fn tell(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool {
+fn write(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool {
     let Some(rate) = rate.filter(|rate| rate.growth.is_some() == amended) else { return false };
     values.give("start-rate", &rate.start);
     if rate.most != Rate::MAX {

@@ -36,7 +36,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     doubts,
     settle,
     ends,
-    tell,
+    write,
 };
 
 const OVERHEAD: u32 = DATA_OVERHEAD as u32;
@@ -305,7 +305,7 @@ fn doubts(values: &Values, path: &PathHints) -> Vec<Fault> {
     vec![Fault { is_doubt: true, ..Fault::new("buffer", what).help("no more than the window is ever used") }]
 }
 
-fn tell(ends: &Ends, values: &mut Values) -> bool {
+fn write(ends: &Ends, values: &mut Values) -> bool {
     let Ends::Sstp(EndsConfig { sender, receiver }) = ends else { return false };
     values.give("segment-packets", &sender.segment);
     values.give("rate", &sender.rate.peak());

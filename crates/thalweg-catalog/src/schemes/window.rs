@@ -183,7 +183,7 @@ impl Bound for RttConfig {
         }
     }
 
-    fn tell(&self, values: &mut Values) {
+    fn write(&self, values: &mut Values) {
         values.give("rto.initial", &self.initial);
         values.give("rto.floor", &self.floor);
         values.give("rto.ceiling", &self.ceiling);
@@ -257,7 +257,7 @@ where
         doubts: |_, _| Vec::new(),
         settle,
         ends,
-        tell: tell::<C>,
+        write: write::<C>,
     }
 }
 
@@ -395,15 +395,15 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
     Ok(EndsConfig::new(sender, receiver, controller).into())
 }
 
-fn tell<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
+fn write<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
     let Ends::Window(config) = ends else { return false };
     let Some(own) = config.controller.config::<C>() else { return false };
-    own.tell(values);
-    tell_shared(config, values);
+    own.write(values);
+    write_shared(config, values);
     true
 }
 
-fn tell_shared(config: &EndsConfig, values: &mut Values) {
+fn write_shared(config: &EndsConfig, values: &mut Values) {
     let EndsConfig { sender, receiver, controller } = config;
     values.give("fine-timer", &sender.fine_timer);
     if controller.ce_response() == CeResponse::AsToLoss {
@@ -418,7 +418,7 @@ fn tell_shared(config: &EndsConfig, values: &mut Values) {
     if sender.recovery == Recovery::Sack {
         values.give("prr", &sender.prr);
     }
-    sender.rtt.tell(values);
+    sender.rtt.write(values);
     values.give("idle-restart", &sender.idle_restart);
     values.give("nagle", &sender.nagle);
     if sender.timestamps {
@@ -433,7 +433,7 @@ fn tell_shared(config: &EndsConfig, values: &mut Values) {
     values.give("receive-window", &receiver.window);
     values.give("delayed-ack", &receiver.delayed_ack.is_some());
     if let Some(delayed) = &receiver.delayed_ack {
-        delayed.tell(values);
+        delayed.write(values);
     }
     values.give("keep-out-of-order", &receiver.keep_out_of_order);
 }

@@ -262,7 +262,7 @@ impl Endpoint {
         let memory = self.to_promise();
         let Some(entry) = self.entries.get_mut(handle.index).and_then(Option::as_mut) else { return };
         let State::Open(session) = &mut entry.state else { return };
-        if entry.generation != handle.generation || !session.is_stranger() {
+        if entry.generation != handle.generation || !session.is_untrusted() {
             return;
         }
         if let Some(host) = entry.stranger.take() {
@@ -372,7 +372,7 @@ impl Endpoint {
                 let known = last.filter(|(id, _)| *id == destination).map(|(_, index)| index);
                 let Some(index) = known.or_else(|| self.ids.get(&destination).copied()) else {
                     self.stats.strangers += 1;
-                    return self.answer_stranger(now, from, destination, datagram.len());
+                    return self.answer_unknown(now, from, destination, datagram.len());
                 };
                 *last = Some((destination, index));
                 if let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index) {
@@ -426,7 +426,7 @@ impl Endpoint {
     /// A packet of a connection that is not known, perhaps from before a restart: a reset tells its sender. It is smaller
     /// than what it answers, so that two that know nothing of each other fall silent. There are few of them, and they leave
     /// room for answers to those who ask for a connection.
-    fn answer_stranger(&mut self, now: Time, from: SocketAddr, id: ConnectionId, length: usize) {
+    fn answer_unknown(&mut self, now: Time, from: SocketAddr, id: ConnectionId, length: usize) {
         if self.config.place.is_none() {
             // Nobody would believe it.
             return;

@@ -304,7 +304,7 @@ const MOST_BUFFER: u64 = 1_000_000_000;
 /// A discipline with its options: `codel`, `codel:target=20ms`.
 fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
     let spec = registry.read_discipline(text, limit).map_err(|error| error.to_string())?;
-    if spec.heeds_priority() {
+    if spec.serves_by_priority() {
         return Err("datagrams of strangers have no priorities".to_owned());
     }
     spec.check().map_err(|error| error.to_string()).map(|()| spec)

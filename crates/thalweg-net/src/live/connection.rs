@@ -217,11 +217,11 @@ impl Connection {
     /// The two streams, of a peer that is dealt with from now on ([`Connection::admit`]).
     pub fn split(self) -> (SendStream, RecvStream) {
         self.admit();
-        self.split_stranger()
+        self.split_untrusted()
     }
 
     /// The two streams, of a peer about which nothing is decided yet: enough to find out who it is.
-    pub fn split_stranger(self) -> (SendStream, RecvStream) {
+    pub fn split_untrusted(self) -> (SendStream, RecvStream) {
         let receive = RecvStream { inner: Arc::clone(&self.inner), rest: None };
         let pool = Pool::new(MOST_AT_ONCE, MOST_COPIES);
         (SendStream { inner: self.inner, is_over: false, pool }, receive)

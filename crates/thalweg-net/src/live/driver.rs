@@ -62,7 +62,7 @@ pub(super) struct Driver {
     delivering: Option<Handle>,
     coalescing: Coalescing,
     /// Connections to which something was handed over that their readers have not been told of.
-    untold: Vec<Arc<Pipe>>,
+    unnotified: Vec<Arc<Pipe>>,
 }
 
 impl Drop for Driver {
@@ -108,7 +108,7 @@ impl Driver {
             delivered: Vec::new(),
             delivering: None,
             coalescing: Coalescing::default(),
-            untold: Vec::new(),
+            unnotified: Vec::new(),
         }
     }
 
@@ -199,7 +199,7 @@ impl Driver {
     fn sleep(&mut self, wake: Option<Time>, full: bool) {
         let may_coalesce = !self.endpoint.times_datagrams();
         if self.coalescing.notifies_before_sleep(may_coalesce) {
-            self.tell();
+            self.notify_readers();
         }
         self.shared.asleep.store(true, Ordering::SeqCst);
         let idle = {
@@ -419,14 +419,14 @@ impl Driver {
         }
         self.deliver(now);
         if self.coalescing.notifies(now) {
-            self.tell();
+            self.notify_readers();
         }
     }
 
     /// Tells those who wait to read of what has been handed over.
-    fn tell(&mut self) {
-        for pipe in self.untold.drain(..) {
-            pipe.tell_readers();
+    fn notify_readers(&mut self) {
+        for pipe in self.unnotified.drain(..) {
+            pipe.notify_readers();
         }
     }
 
@@ -448,8 +448,8 @@ impl Driver {
         for piece in self.delivered.drain(..) {
             state.incoming.push(piece);
         }
-        if !std::mem::replace(&mut state.untold, true) {
-            self.untold.push(Arc::clone(&live.pipe));
+        if !std::mem::replace(&mut state.unnotified, true) {
+            self.unnotified.push(Arc::clone(&live.pipe));
         }
         let consumed = state.take_consumed();
         drop(state);

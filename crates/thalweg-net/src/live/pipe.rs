@@ -73,7 +73,7 @@ pub(super) struct State {
     /// The thread has been told that there is something to do.
     pub rung: bool,
     /// Something has come since readers were told of it.
-    pub untold: bool,
+    pub unnotified: bool,
     /// Blocked callers: the thread wakes nobody who does not wait.
     pub readers: u32,
     pub writers: u32,
@@ -185,7 +185,7 @@ impl Pipe {
                 stats: SessionStats::default(),
                 stats_wanted: false,
                 rung: false,
-                untold: false,
+                unnotified: false,
                 readers: 0,
                 writers: 0,
                 read_waker: None,
@@ -213,9 +213,9 @@ impl Pipe {
     }
 
     /// Tells whoever waits to read of what has come. The lock is free by then: those who wake up take it first of all.
-    pub fn tell_readers(&self) {
+    pub fn notify_readers(&self) {
         let mut state = self.lock();
-        state.untold = false;
+        state.unnotified = false;
         let (waits, waker) = (state.readers > 0 && !state.incoming.is_empty(), state.read_waker.take());
         drop(state);
         if waits {

@@ -6,7 +6,7 @@
 //! each byte that came, as many as there is new data, and [`EACH_SECOND`] a second. A flow that has used that up is not
 //! polled until there is more; it neither loses anything nor spins.
 //!
-//! To a [stranger](super::Standing::Stranger) go at most [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes for each that
+//! To a peer that is not trusted yet go at most [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes for each that
 //! came after the handshake, of whatever kind, and [`GREETING`].
 
 use crate::path::AMPLIFICATION;
@@ -53,7 +53,7 @@ impl Budget {
     }
 
     /// True if the peer is a stranger.
-    pub const fn is_stranger(&self) -> bool {
+    pub const fn is_untrusted(&self) -> bool {
         self.stranger.is_some()
     }
 

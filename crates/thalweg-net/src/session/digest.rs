@@ -11,7 +11,7 @@ impl Digest for Session {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let agreed = &self.agreed;
         (agreed.peer, agreed.local, agreed.remote, agreed.binding, agreed.token, agreed.known).hash(into);
-        (self.is_stranger(), self.ended, self.finished, self.newest, self.events.len()).hash(into);
+        (self.is_untrusted(), self.ended, self.finished, self.newest, self.events.len()).hash(into);
         self.sealer.next_number().hash(into);
         self.opener.digest(now, into);
         self.path.digest(now, into);

@@ -203,7 +203,7 @@ impl Session {
             Slot::new(ours, Flow::new(&agreed.scheme, Role::Sender, &hints), true),
         ];
         let ecn = agreed.scheme.ecn();
-        let is_stranger = !agreed.known;
+        let is_untrusted = !agreed.known;
         let mut session = Self {
             agreed,
             config,
@@ -232,13 +232,13 @@ impl Session {
             finished: false,
             ecn,
             progress: Progress::new(),
-            budget: Budget::new(now, SAFE_CONFIRM, is_stranger),
+            budget: Budget::new(now, SAFE_CONFIRM, is_untrusted),
             memory: config.memory,
             growth: Growth::default(),
             strange: None,
             stats: SessionStats::default(),
         };
-        if is_stranger {
+        if is_untrusted {
             session.set_memory(config.memory.min(STRANGER_MEMORY));
         } else if session.order.is_some() {
             session.set_memory(config.memory);
@@ -261,8 +261,8 @@ impl Session {
     }
 
     /// True if nobody has decided about this peer yet.
-    pub fn is_stranger(&self) -> bool {
-        self.budget.is_stranger()
+    pub fn is_untrusted(&self) -> bool {
+        self.budget.is_untrusted()
     }
 
     /// The bytes that may wait for the application at present: none once the connection is closed.
@@ -272,7 +272,7 @@ impl Session {
 
     /// The bytes that the path wants to have waiting for the application, as far as the session may have them.
     pub(crate) fn wants(&self) -> u64 {
-        if self.is_stranger() { 0 } else { self.growth.wants().min(self.config.most_memory) }
+        if self.is_untrusted() { 0 } else { self.growth.wants().min(self.config.most_memory) }
     }
 
     /// So many bytes may wait for the application from now on, which are more than before.
@@ -370,17 +370,17 @@ impl Session {
 
     /// Writes to this end's stream.
     pub fn write(&mut self, now: Time, data: Slice) {
-        self.tell_sending(now, FlowInput::Write(data));
+        self.notify_sender(now, FlowInput::Write(data));
     }
 
     /// Ends this end's stream; what was written still goes.
     pub fn finish(&mut self, now: Time) {
-        self.tell_sending(now, FlowInput::Finish);
+        self.notify_sender(now, FlowInput::Finish);
     }
 
     /// Ends this end's stream and takes back what has not been sent.
     pub fn stop(&mut self, now: Time) {
-        self.tell_sending(now, FlowInput::Stop);
+        self.notify_sender(now, FlowInput::Stop);
     }
 
     /// Sends a datagram, once: it arrives, or does not. Those that have waited for longest are dropped where more are given
@@ -424,7 +424,7 @@ impl Session {
         self.slots.iter_mut().find(|slot| slot.sends).map(|slot| &mut slot.flow)
     }
 
-    fn tell_sending(&mut self, now: Time, input: FlowInput) {
+    fn notify_sender(&mut self, now: Time, input: FlowInput) {
         if let Some(flow) = self.sending() {
             flow.handle(now, input);
         }

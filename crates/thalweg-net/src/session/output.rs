@@ -75,7 +75,7 @@ impl Session {
     /// After the keep-alive interval of silence, and then often: pings are lost like anything else.
     fn keep_alive_at(&self) -> Time {
         // It is for a stranger to show that it is there.
-        if self.config.keep_alive == Duration::MAX || self.is_stranger() {
+        if self.config.keep_alive == Duration::MAX || self.is_untrusted() {
             return Time::MAX;
         }
         let first = self.last_heard + self.config.keep_alive;
@@ -139,7 +139,7 @@ impl Session {
     /// Nothing is known of a server that has not answered yet, and nothing large may go to an address that is not proved, nor
     /// to a stranger.
     pub(super) fn may_probe(&self) -> bool {
-        self.confirm.is_none() && self.path.is_proved() && !self.is_stranger()
+        self.confirm.is_none() && self.path.is_proved() && !self.is_untrusted()
     }
 
     fn poll_statements(&mut self, now: Time, batch: &mut Batch) {

@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_brings_packets_again_and_only_news_ends_it() {
+    fn silence_brings_packets_again_and_only_progress_ends_it() {
         let mut transmitter = transmitter(4, 4);
         assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4], Some(160)));
         // The report on 3 takes 8 ms, so that 4 T_normal are more than 4 round trips.

@@ -65,7 +65,7 @@ impl<P: Payload> End for Source<P> {
     }
 
     /// A source has no use for anything.
-    fn hears(&self) -> bool {
+    fn wants_pdus(&self) -> bool {
         false
     }
 }

@@ -151,8 +151,8 @@ impl Gate {
     }
 
     /// True if the gate wants to hear of data sent.
-    pub fn hears_of_data(&self) -> bool {
-        matches!(self, Self::Slots(gate) if gate.hears_of_data())
+    pub fn follows_data(&self) -> bool {
+        matches!(self, Self::Slots(gate) if gate.follows_data())
     }
 
     /// True if this flow may send.

@@ -80,7 +80,7 @@ impl SlotGate {
         self.turn.map(|turn| turn.flow)
     }
 
-    pub(super) const fn hears_of_data(&self) -> bool {
+    pub(super) const fn follows_data(&self) -> bool {
         self.config.work_conserving
     }
 

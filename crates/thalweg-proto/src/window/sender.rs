@@ -289,13 +289,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rtt) = rtt {
             self.rtt.sample(&self.config.rtt, rtt);
         }
-        let ce = u32::from(ack.newly_ce(self.marks.told())) + u32::from(ecn.is_ce());
+        let ce = u32::from(ack.newly_ce(self.marks.reported())) + u32::from(ecn.is_ce());
         let marked = ce > 0;
         if marked {
             self.signal = Some(Signal::Mark);
             // A controller that counts hears of it with the next acknowledgement of something new.
             if outcome.newest.is_some() || self.config.ecn {
-                self.marks.tell(ack);
+                self.marks.report(ack);
             }
         }
         if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {

@@ -97,7 +97,7 @@ impl Seif {
     }
 
     /// Messages to the owners of dropped packets.
-    fn tell_owners(&self, dropped: &[Passing], messages: &mut Vec<Message>) {
+    fn notify_owners(&self, dropped: &[Passing], messages: &mut Vec<Message>) {
         for packet in dropped {
             if let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) {
                 messages.push(Message::new(source.flow, packet.sequence));
@@ -165,7 +165,7 @@ impl Policy for Seif {
             SeifPolicy::Static => stored && self.excess(view) > 0.0,
             SeifPolicy::Dynamic { .. } => stored && self.more_to_come(view),
         };
-        self.tell_owners(dropped, messages);
+        self.notify_owners(dropped, messages);
         if asks && self.may_warn() {
             self.warn(view.now, dropped, messages);
         }
@@ -187,7 +187,7 @@ impl Policy for Seif {
         }
         self.forget(dropped);
         self.recover(view);
-        self.tell_owners(dropped, messages);
+        self.notify_owners(dropped, messages);
         if self.spec.policy == SeifPolicy::Reacting && is_loss(dropped) && self.may_warn() {
             self.warn(view.now, dropped, messages);
         }

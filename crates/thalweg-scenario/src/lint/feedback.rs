@@ -48,7 +48,7 @@ pub(super) fn speakers(checked: &Checked<'_>, report: &mut Report) {
                 .map(|group| &spec.groups[group])
                 .collect();
             // What no data crosses has nothing to say; its other direction may have.
-            if !crossing.is_empty() && !crossing.iter().any(|group| group.transport.hears(feedback)) {
+            if !crossing.is_empty() && !crossing.iter().any(|group| group.transport.understands(feedback)) {
                 let message = format!(
                     "the queue of `{}` gives {} feedback, but no flow over it listens",
                     link.name,

@@ -66,7 +66,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
                 .help("a turn without an answer sends one window; usual is several round trips");
         }
     }
-    if !heeds_priority(spec) {
+    if !serves_by_priority(spec) {
         for (group, origin) in spec.groups.iter().zip(&checked.origins.groups) {
             let gated = spec.nodes[group.from.0 as usize].gate.is_some() && group.access.is_none();
             if group.priority != LOWEST_PRIORITY && !gated {
@@ -80,11 +80,11 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
 }
 
 /// True if some queue serves by priority.
-fn heeds_priority(spec: &Spec) -> bool {
+fn serves_by_priority(spec: &Spec) -> bool {
     let links = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref()).flat_map(|access| {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
     });
-    let is_priority = |line: &DirectionSpec| line.queue.heeds_priority();
+    let is_priority = |line: &DirectionSpec| line.queue.serves_by_priority();
     links.chain(access).any(is_priority)
 }

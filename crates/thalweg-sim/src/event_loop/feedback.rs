@@ -108,7 +108,7 @@ impl<T: Tracing> EventLoop<T> {
         if goes {
             self.transmit(link, packet, arrival.size);
         } else {
-            self.tell_change(link);
+            self.notify_change(link);
         }
         self.post(link, outbox, &spec);
     }
@@ -128,7 +128,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         self.discard_dropped(link);
         self.serve(link, entry, left);
-        self.tell_change(link);
+        self.notify_change(link);
         self.post(link, outbox, &spec);
     }
 

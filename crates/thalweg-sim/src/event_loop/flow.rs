@@ -214,7 +214,7 @@ impl<T: Tracing> EventLoop<T> {
                 }
                 self.on_failed(id / 2);
             }
-            Event::Congestion(signal) => self.tell_gate_of_congestion(id, *signal),
+            Event::Congestion(signal) => self.notify_gate_of_congestion(id, *signal),
             // What an application is told that it said it tolerates.
             Event::Hole { .. } => {}
         }

@@ -16,7 +16,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn join_gate(&mut self, connection: u32) {
         let endpoint = &self.endpoints[connection as usize * 2];
         let input = GateInput::Join { flow: connection, priority: endpoint.class.priority() };
-        self.tell_gate(endpoint.gate, input);
+        self.notify_gate(endpoint.gate, input);
     }
 
     /// A connection has ended, or has nothing more to send.
@@ -28,35 +28,35 @@ impl<T: Tracing> EventLoop<T> {
         if T::ENABLED {
             self.tracing.gate(self.now, connection, false);
         }
-        self.tell_gate(gate, GateInput::Leave { flow: connection });
+        self.notify_gate(gate, GateInput::Leave { flow: connection });
     }
 
     /// A sender met a sign of congestion.
-    pub(crate) fn tell_gate_of_congestion(&mut self, id: EndpointId, signal: Signal) {
+    pub(crate) fn notify_gate_of_congestion(&mut self, id: EndpointId, signal: Signal) {
         let gate = self.endpoints[id as usize].gate;
-        self.tell_gate(gate, GateInput::Congestion { flow: id / 2, signal });
+        self.notify_gate(gate, GateInput::Congestion { flow: id / 2, signal });
     }
 
     /// A queue dropped a packet; the gate of the node that the queue belongs to may want to know.
-    pub(crate) fn tell_gate_of_drop(&mut self, link: u32) {
+    pub(crate) fn notify_gate_of_drop(&mut self, link: u32) {
         if let Some(&gate) = self.link_gates.get(link as usize) {
-            self.tell_gate(gate, GateInput::LocalDrop);
+            self.notify_gate(gate, GateInput::LocalDrop);
         }
     }
 
     /// A sender behind a gate sent something.
     #[cold]
-    pub(crate) fn tell_gate_of_data(&mut self, id: EndpointId) {
+    pub(crate) fn notify_gate_of_data(&mut self, id: EndpointId) {
         let gate = self.endpoints[id as usize].gate;
         if let Some(node) = self.gates.get_mut(gate as usize)
-            && node.gate.hears_of_data()
+            && node.gate.follows_data()
         {
             // This changes nothing before the end of the slot.
             node.gate.handle(self.now, GateInput::Sent { flow: id / 2 });
         }
     }
 
-    fn tell_gate(&mut self, gate: u16, input: GateInput) {
+    fn notify_gate(&mut self, gate: u16, input: GateInput) {
         if let Some(node) = self.gates.get_mut(gate as usize) {
             node.gate.handle(self.now, input);
             self.drain_gate(gate);

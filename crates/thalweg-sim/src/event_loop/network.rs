@@ -116,12 +116,12 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn settle(&mut self, link: u32) {
         self.discard_dropped(link);
-        self.tell_change(link);
+        self.notify_change(link);
     }
 
     /// A link has changed: records it, where somebody looks.
     #[inline]
-    pub(crate) fn tell_change(&mut self, link: u32) {
+    pub(crate) fn notify_change(&mut self, link: u32) {
         if self.network.transmitters[link as usize].watched {
             self.record_link_change(link);
         }
@@ -150,7 +150,7 @@ impl<T: Tracing> EventLoop<T> {
                 // What was dropped on this occasion was before the one that goes.
                 self.discard_dropped(link);
                 self.serve(link, entry, left);
-                self.tell_change(link);
+                self.notify_change(link);
             }
             Wait::Line => self.serve_line(link),
             Wait::Watched => self.serve_watched(link),
@@ -228,7 +228,7 @@ impl<T: Tracing> EventLoop<T> {
             self.discard(victim.entry.packet, Step::Dropped, link);
         }
         self.network.dropped = dropped;
-        self.tell_gate_of_drop(link);
+        self.notify_gate_of_drop(link);
     }
 
     /// A packet enters service, and then the wire.

@@ -63,7 +63,7 @@ pub struct Denials {
     left: u32,
     since: Instant,
     /// The number that was not told, and when the last was.
-    untold: u64,
+    unreported: u64,
     told: Instant,
     all: u64,
 }
@@ -71,7 +71,7 @@ pub struct Denials {
 impl Denials {
     /// None yet.
     pub fn new(now: Instant) -> Self {
-        Self { list: Vec::new(), left: BURST, since: now, untold: 0, told: now, all: 0 }
+        Self { list: Vec::new(), left: BURST, since: now, unreported: 0, told: now, all: 0 }
     }
 
     /// One more.
@@ -85,7 +85,7 @@ impl Denials {
             self.since = now;
         }
         if self.left == 0 {
-            self.untold += 1;
+            self.unreported += 1;
             return;
         }
         self.left -= 1;
@@ -98,15 +98,15 @@ impl Denials {
     /// So many more of which nothing is known.
     pub fn count(&mut self, more: u64) {
         self.all += more;
-        self.untold += more;
+        self.unreported += more;
     }
 
     /// Tells the number of those that were not told, from time to time.
-    pub fn tell(&mut self, now: Instant, console: &Console) {
-        if self.untold > 0 && now.saturating_duration_since(self.told) >= REST {
+    pub fn report(&mut self, now: Instant, console: &Console) {
+        if self.unreported > 0 && now.saturating_duration_since(self.told) >= REST {
             self.told = now;
-            let untold = std::mem::take(&mut self.untold);
-            console.say(&format!("{untold} more were turned away"));
+            let unreported = std::mem::take(&mut self.unreported);
+            console.say(&format!("{unreported} more were turned away"));
         }
     }
 
@@ -136,10 +136,10 @@ mod tests {
             denials.add(begun, denial(), &console);
         }
         let told = denials.take();
-        assert_eq!((told.len(), denials.untold, denials.all()), (20, 980, 1000));
+        assert_eq!((told.len(), denials.unreported, denials.all()), (20, 980, 1000));
         assert!(!told[0].line().contains('\u{1b}') && told[0].sentence().contains("192.0.2.1:9"));
-        denials.tell(begun + REST, &console);
-        assert_eq!(denials.untold, 0);
+        denials.report(begun + REST, &console);
+        assert_eq!(denials.unreported, 0);
         // Five seconds are room for five.
         for _ in 0..10 {
             denials.add(begun + Duration::from_secs(5), denial(), &console);

@@ -7,7 +7,7 @@ use super::confine::confine;
 use super::denials::{Denial, Denials};
 use super::guest::Guest;
 use super::metrics::Metrics;
-use super::pairing::{Invitation, News, PAIRING};
+use super::pairing::{Invitation, PAIRING, PairingEvent};
 use super::peers::{self, Keys, Peers, name_for};
 use super::questions::{Answer, Questions};
 use crate::console::{Console, Done, Error};
@@ -156,7 +156,7 @@ impl<'a> Door<'a> {
             self.deny(now, refusal.remote, &refusal.peer, &refusal.reason);
         }
         self.denials.count(more);
-        self.denials.tell(now, self.console);
+        self.denials.report(now, self.console);
         if let Some(metrics) = &self.metrics {
             metrics.endpoint(self.socket.stats().0);
             metrics.denied(self.denials.all());
@@ -268,11 +268,11 @@ impl<'a> Door<'a> {
     fn look_at_invitation(&mut self) -> Done {
         let Some(invitation) = &mut self.invitation else { return Ok(()) };
         match invitation.look(Instant::now()) {
-            News::None => {}
-            News::Wrong(remote, left) => {
+            PairingEvent::None => {}
+            PairingEvent::Wrong(remote, left) => {
                 self.console.say(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
             }
-            News::Paired(key, remote) => {
+            PairingEvent::Paired(key, remote) => {
                 let name = name_for(&key);
                 self.invitation = None;
                 if self.senders.name_of(&key).is_none() {
@@ -282,7 +282,7 @@ impl<'a> Door<'a> {
                     "{name} at {remote} knows the code; from now on it is known by the key {key}"
                 ));
             }
-            News::Over(why) => {
+            PairingEvent::Over(why) => {
                 self.invitation = None;
                 self.closed_for = Some(why);
                 self.console.say(why);

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_news_has_room_in_eighty_columns() {
+    fn progress_has_room_in_eighty_columns() {
         for columns in [20, 40, 60, 77, 97, 120, 200] {
             assert!(line().fit(columns).chars().count() <= columns, "{columns}");
         }

@@ -34,8 +34,8 @@ struct Attempt {
     until: Instant,
 }
 
-/// The news of an invitation.
-pub enum News {
+/// An event of an invitation.
+pub enum PairingEvent {
     /// Nothing yet.
     None,
     /// Somebody guessed wrong, and so many guesses are left.
@@ -68,7 +68,7 @@ impl Invitation {
         let (told, result) = channel();
         let (watch, code) = (connection.another(), self.code.clone());
         let pair = move || {
-            let (mut to, mut from) = connection.split_stranger();
+            let (mut to, mut from) = connection.split_untrusted();
             let paired = pairing::serve(&code, &ends, &mut from, &mut to);
             if paired.is_ok() {
                 // The proof is to arrive before the connection is closed. If it does not, the peer tries again in vain.
@@ -86,38 +86,42 @@ impl Invitation {
         self.attempt.as_ref().is_some_and(|attempt| attempt.connection.peer() == *key)
     }
 
-    /// The news since the last look.
-    pub fn look(&mut self, now: Instant) -> News {
+    /// The event since the last look.
+    pub fn look(&mut self, now: Instant) -> PairingEvent {
         let Some(attempt) = &self.attempt else {
             let is_late = now >= self.until;
-            return if is_late { News::Over("nobody used the code within ten minutes") } else { News::None };
+            return if is_late {
+                PairingEvent::Over("nobody used the code within ten minutes")
+            } else {
+                PairingEvent::None
+            };
         };
         let result = match attempt.result.try_recv() {
             Err(TryRecvError::Empty) => {
                 if now >= attempt.until {
                     attempt.connection.close(code::UNAUTHORIZED, "pairing takes too long");
                 }
-                return News::None;
+                return PairingEvent::None;
             }
             Err(TryRecvError::Disconnected) => None,
             Ok(result) => Some(result),
         };
-        let Some(Attempt { connection, .. }) = self.attempt.take() else { return News::None };
+        let Some(Attempt { connection, .. }) = self.attempt.take() else { return PairingEvent::None };
         let remote = connection.remote().to_string();
         let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after(&result));
         match verdict {
             Verdict::Paired => {
                 close(&connection, code::DONE, "");
-                News::Paired(connection.peer(), remote)
+                PairingEvent::Paired(connection.peer(), remote)
             }
-            Verdict::Nothing => News::None,
+            Verdict::Nothing => PairingEvent::None,
             Verdict::Wrong(left) => {
                 close(&connection, code::UNAUTHORIZED, "the code is wrong");
-                News::Wrong(remote, left)
+                PairingEvent::Wrong(remote, left)
             }
             Verdict::Over => {
                 close(&connection, code::UNAUTHORIZED, "the code is wrong");
-                News::Over("the code was guessed wrong three times")
+                PairingEvent::Over("the code was guessed wrong three times")
             }
         }
     }
@@ -197,9 +201,11 @@ mod tests {
         let begun = Instant::now();
         let mut invitation = Invitation::new(begun, Identity::from_secret([1; 32]).public());
         for seconds in [0, 599] {
-            assert!(matches!(invitation.look(begun + Duration::from_secs(seconds)), News::None));
+            assert!(matches!(invitation.look(begun + Duration::from_secs(seconds)), PairingEvent::None));
         }
-        let News::Over(why) = invitation.look(begun + Duration::from_secs(600)) else { panic!("it is good") };
+        let PairingEvent::Over(why) = invitation.look(begun + Duration::from_secs(600)) else {
+            panic!("it is good")
+        };
         assert!(why.contains("ten minutes"), "{why}");
     }
 
@@ -225,10 +231,10 @@ mod tests {
         let mut invitation = Invitation::new(begun, Identity::from_secret([1; 32]).public());
         let last = begun + LIFE - Duration::from_secs(1);
         invitation.meet(last, server.accept().unwrap());
-        assert!(matches!(invitation.look(begun + LIFE), News::None), "the attempt may go on");
+        assert!(matches!(invitation.look(begun + LIFE), PairingEvent::None), "the attempt may go on");
         // The attempt is closed when its time is over. Then nobody is left who could use the code.
         let late = last + ATTEMPT;
-        while !matches!(invitation.look(late), News::Over(_)) {
+        while !matches!(invitation.look(late), PairingEvent::Over(_)) {
             std::thread::sleep(Duration::from_millis(5));
         }
         drop(quiet);

@@ -176,7 +176,7 @@ impl Question {
         let (shared, decided) = (Arc::clone(&seen), Arc::clone(&is_decided));
         let streams = connection.another();
         thread::Builder::new().name("transfer-asked".to_owned()).spawn(move || {
-            let (mut to_peer, mut from_peer) = streams.split_stranger();
+            let (mut to_peer, mut from_peer) = streams.split_untrusted();
             let mut kept = Vec::new();
             let patient = Patient { stream: &mut from_peer, is_decided: &decided };
             let result = preview(patient, &mut to_peer, &shared, &mut kept);

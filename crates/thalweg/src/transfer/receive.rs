@@ -31,8 +31,8 @@ use thalweg_net::transfer::{
 /// Receives from one sender.
 pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
     match receive(arguments, console) {
-        Ok(facts) => Summary::new(facts, arguments.accept_loss).tell(console, arguments.json),
-        Err(stopped) => stopped.tell("recv", console, arguments.json),
+        Ok(facts) => Summary::new(facts, arguments.accept_loss).report(console, arguments.json),
+        Err(stopped) => stopped.report("recv", console, arguments.json),
     }
 }
 

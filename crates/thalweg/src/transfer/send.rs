@@ -43,12 +43,12 @@ enum What {
 pub fn send(arguments: &SendArguments, console: &Console) -> Done {
     let record = match Record::new(arguments.record.as_deref()) {
         Ok(record) => record,
-        Err(error) => return Stopped::from(error).tell("send", console, arguments.json),
+        Err(error) => return Stopped::from(error).report("send", console, arguments.json),
     };
     let ended = run(arguments, console, record.as_ref().map(Record::recorder));
     let done = match ended {
-        Ok(facts) => Summary::new(facts, arguments.accept_loss).tell(console, arguments.json),
-        Err(stopped) => stopped.tell("send", console, arguments.json),
+        Ok(facts) => Summary::new(facts, arguments.accept_loss).report(console, arguments.json),
+        Err(stopped) => stopped.report("send", console, arguments.json),
     };
     // A transfer that failed was recorded, too.
     let written = record.map_or(Ok(()), |record| record.finish(console));

@@ -44,7 +44,7 @@ impl Stopped {
     }
 
     /// Prints a document on standard output if asked for; the command ends with the error.
-    pub fn tell(self, command: &str, console: &Console, json: bool) -> Done {
+    pub fn report(self, command: &str, console: &Console, json: bool) -> Done {
         if json {
             let Self { result, error } = &self;
             let document =

@@ -209,7 +209,7 @@ impl Summary {
     }
 
     /// Shows it, as JSON on standard output if asked for; the command ends as it says.
-    pub fn tell(&self, console: &Console, json: bool) -> Done {
+    pub fn report(&self, console: &Console, json: bool) -> Done {
         for failure in self.failures.iter().take(SHOWN) {
             console.complain(&format!("{}: {}", failure.name, failure.message));
         }

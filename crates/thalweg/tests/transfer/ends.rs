@@ -441,8 +441,8 @@ fn every_end_prints_its_document() {
     is(&send("sender", &[&address, "--trust", &key("stranger")]), "send", "untrusted", 1);
     is(&receiver.interrupt(), "recv", "interrupted", 3);
     let nobody = ["to", "--json", "--listen", "127.0.0.1:0"];
-    let untold = processes::end(thalweg(&place, "nobody", "recv", &nobody).spawn().unwrap());
-    is(&untold, "recv", "failed", 1);
+    let unnotified = processes::end(thalweg(&place, "nobody", "recv", &nobody).spawn().unwrap());
+    is(&unnotified, "recv", "failed", 1);
 }
 
 #[test]

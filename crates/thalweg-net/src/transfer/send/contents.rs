@@ -199,7 +199,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     fn data(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.tell_total()?;
+        self.send_total()?;
         let length = bytes.len() as u64;
         self.progress.add_moved(length);
         self.writer.data(&ToReceiver::Data { length }, bytes).map_err(Error::Interrupted)

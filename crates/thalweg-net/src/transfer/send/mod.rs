@@ -128,7 +128,7 @@ impl<W: Write> Sending<'_, W> {
         })?;
         let mut is_all = false;
         loop {
-            self.tell_total()?;
+            self.send_total()?;
             while !is_all && self.has_room() {
                 is_all = !self.offer_next(&mut offers)?;
             }
@@ -157,7 +157,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     /// Says how much there is as soon as somebody has counted it.
-    fn tell_total(&mut self) -> Result<(), Error> {
+    fn send_total(&mut self) -> Result<(), Error> {
         if !self.is_total_told
             && let Some(total) = self.progress.total()
         {

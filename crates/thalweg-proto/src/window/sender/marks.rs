@@ -22,7 +22,7 @@ pub(super) struct Marks {
     /// A mark was the reason of that cut.
     by_mark: bool,
     /// The count of segments with CE of which the controller knows.
-    told: u16,
+    reported: u16,
     cuts: u32,
 }
 
@@ -33,20 +33,20 @@ impl Marks {
 
     /// The count of segments with CE of which the controller knows.
     #[inline]
-    pub fn told(&self) -> u16 {
-        self.told
+    pub fn reported(&self) -> u16 {
+        self.reported
     }
 
     /// The controller is told of all that `ack` counts.
     #[cold]
     #[inline(never)]
-    pub fn tell(&mut self, ack: &Ack) {
-        self.told = self.told.wrapping_add(ack.newly_ce(self.told));
+    pub fn report(&mut self, ack: &Ack) {
+        self.reported = self.reported.wrapping_add(ack.newly_ce(self.reported));
     }
 
     /// The part of the state that decides the future.
     pub fn state(&self) -> (u64, bool, u16) {
-        (self.until, self.by_mark, self.told)
+        (self.until, self.by_mark, self.reported)
     }
 
     /// A mark, where all below `unacknowledged` has arrived and `next` is sent next: whether it is one of a new window.

@@ -103,11 +103,11 @@ impl<W: Write> Capture<W> {
         let Pdu::Window(window::Pdu::Ack(ack)) = record.pdu else { return false };
         let PacketId { connection, incarnation, .. } = record.packet;
         let told = self.told.get(&connection).filter(|(of, _)| *of == incarnation).map_or(0, |&(_, ce)| ce);
-        let is_news = ack.newly_ce(told) > 0;
-        if is_news {
+        let is_change = ack.newly_ce(told) > 0;
+        if is_change {
             self.told.insert(connection, (incarnation, ack.ce));
         }
-        is_news
+        is_change
     }
 }
 
