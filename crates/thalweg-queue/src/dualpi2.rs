@@ -299,7 +299,10 @@ impl Configure for DualPi2Config {
     }
 
     fn words(&self) -> String {
-        format!("DualPI2 queue, target {}, low latency from {}", self.target, self.threshold)
+        format!(
+            "DualPI2 queue, target {}, marks of low latency above {}, in all",
+            self.target, self.threshold
+        )
     }
 }
 

@@ -91,8 +91,8 @@ impl Configure for StepConfig {
 
     fn words(&self) -> String {
         match self.threshold {
-            Threshold::Packets(packets) => format!("queue that marks above {packets} packets"),
-            Threshold::Bytes(bytes) => format!("queue that marks above {bytes} B"),
+            Threshold::Packets(packets) => format!("queue that marks above {packets} packets, in all"),
+            Threshold::Bytes(bytes) => format!("queue that marks above {bytes} B, in all"),
         }
     }
 }

@@ -19,9 +19,9 @@ const KEYS: &[Key] = &[
         "100 ms",
         "The longest round trip that is expected; the controller answers the more slowly for it.",
     )
-    .within(Range::POSITIVE, ""),
+    .within(Range::between(1e-3, 100.0), "the RFC's is 100 ms"),
     key("update", Kind::Time, "15 ms", "How often the probability is computed anew.")
-        .within(Range::POSITIVE, ""),
+        .within(Range::between(1e-4, 10.0), "the RFC's is 15 ms"),
     key(
         "coupling",
         Kind::Number,
@@ -29,7 +29,7 @@ const KEYS: &[Key] = &[
         "Packets with ECT(1) are marked with so many times the square root of the probability with which classic ones are \
          dropped.",
     )
-    .within(Range::POSITIVE, ""),
+    .within(Range::between(0.01, 100.0), "the RFC's is 2"),
     key("threshold", Kind::Time, "800 us", "Packets with ECT(1) that wait for longer than this may be marked."),
     key("range", Kind::Time, "400 us", "Those that wait for so much longer still always are."),
     key(

@@ -13,7 +13,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PieCo
 const KEYS: &[Key] = &[
     key("target", Kind::Time, "15 ms", "The wait that is aimed at."),
     key("update", Kind::Time, "15 ms", "How often the probability is computed anew.")
-        .within(Range::POSITIVE, ""),
+        .within(Range::between(1e-4, 10.0), "the RFC's is 15 ms"),
     key(
         "alpha",
         Kind::Number,

@@ -278,12 +278,10 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
         faults.push(Fault { is_doubt: true, ..Fault::new("rto.floor", what).help(help) });
     }
     check_rack(values, &mut faults);
-    if values.said_for("ecn") == Some(Value::Switch(true)) && response != CeResponse::AsToLoss {
-        let help = if response == CeResponse::None {
-            "slow-start, newreno, vegas, cubic and bbr do; packets of others are never marked by a queue"
-        } else {
-            "it has its own answer to marks, and its packets may always be marked: leave `ecn` out"
-        };
+    // What has an answer of its own always uses ECN: to say so is right.
+    if values.said_for("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
+        let help =
+            "slow-start, newreno, vegas, cubic and bbr do; packets of others are never marked by a queue";
         let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
         faults.push(Fault { is_of_own: true, ..fault });
     }

@@ -28,21 +28,19 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Of a folder with all that is in it now.
+    /// Of a folder with all that is in it now. What cannot be read below it is passed over: nobody but the owner of the host can
+    /// have made it since, and it must not keep those who come from being served.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The folder itself cannot be read.
     pub fn of(folder: &Path, limits: Limits) -> io::Result<Self> {
         let (mut bytes, mut entries) = (0_u64, 0_u64);
-        let mut folders = vec![folder.to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(&folder)? {
-                let entry = entry?;
-                let metadata = match entry.metadata() {
-                    // Something else removed it.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    metadata => metadata?,
-                };
+        let mut folders = Vec::new();
+        let mut next = Some(fs::read_dir(folder)?);
+        while let Some(listed) = next {
+            for entry in listed.filter_map(Result::ok) {
+                // Something else may have removed it.
+                let Ok(metadata) = entry.metadata() else { continue };
                 entries += 1;
                 if metadata.is_dir() {
                     folders.push(entry.path());
@@ -50,6 +48,7 @@ impl Quota {
                     bytes = bytes.saturating_add(metadata.len());
                 }
             }
+            next = std::iter::from_fn(|| folders.pop()).find_map(|folder| fs::read_dir(folder).ok());
         }
         Ok(Self { limits, bytes: AtomicU64::new(bytes), entries: AtomicU64::new(entries), total: None })
     }
@@ -136,6 +135,28 @@ mod tests {
         assert_eq!(quota.take_entry().unwrap_err().kind, FaultKind::Quota);
         quota.give_back_entry();
         assert!(quota.take_entry().is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_read_keeps_nobody_out() {
+        let folder = std::env::temp_dir().join(format!("thalweg-quota-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("a/b")).unwrap();
+        fs::write(folder.join("a/file"), b"12345").unwrap();
+        // Deeper than a path can say: made as transfers do, from the folder above.
+        let name = "d".repeat(250);
+        let mut dir = super::super::dir::Dir::open(&folder.join("a/b")).unwrap();
+        for _ in 0..20 {
+            dir.make(name.as_ref(), 0o700).unwrap();
+            dir = dir.enter(name.as_ref()).unwrap();
+        }
+        let limits = Limits { bytes: Bytes::new(100), entries: 100 };
+        let quota = Quota::of(&folder, limits).unwrap();
+        assert_eq!(quota.used().get(), 5);
+        assert!((10..=23).contains(&quota.entries.load(Relaxed)), "{quota:?}");
+        assert!(Quota::of(&folder.join("none"), limits).is_err());
+        let removed = std::process::Command::new("rm").arg("-rf").arg(&folder).status().unwrap();
+        assert!(removed.success());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::places::{Place, noise};
 use crate::{Ends, Transfer, part};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write as _};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -193,6 +193,26 @@ fn a_quota_holds_for_all_that_a_sender_has() {
     failures(&ends, &[("d", FaultKind::Quota)]);
     assert_eq!(to.names(), ["a", "b", "c", "earlier"]);
     assert_eq!(Quota::of(to.path(), limits).unwrap().used(), quota.used());
+}
+
+/// What a sender has is counted by paths, by one who may read it: no tree that it makes can be in the way of that.
+#[test]
+fn folders_whose_contents_are_counted_can_be_read_and_have_a_path() {
+    let (from, to) = (Place::new("from"), Place::new("to"));
+    let deep: PathBuf = std::iter::repeat_n("d".repeat(250), 13).collect();
+    fs::create_dir_all(from.join("set").join(&deep)).unwrap();
+    fs::create_dir(from.join("set/locked")).unwrap();
+    fs::set_permissions(from.join("set/locked"), fs::Permissions::from_mode(0o500)).unwrap();
+    let limits = Limits { bytes: Bytes::new(1000), entries: 100 };
+    let quota = Arc::new(Quota::of(to.path(), limits).unwrap());
+    let destination = Destination::new(to.path(), Claims::default(), "anna").unwrap().with_quota(quota);
+    let source = Source::Paths(Roots::new(&[from.join("set")]).unwrap());
+    let ends = Transfer::default().run_to(source, Target::Folder(destination));
+    let refused = &ends.receiver.report.failures;
+    assert!(refused.iter().any(|failure| failure.fault.kind == FaultKind::Name), "{refused:?}");
+    let locked = fs::metadata(to.join("set/locked")).unwrap().permissions().mode();
+    assert_eq!(locked & 0o777, 0o700);
+    assert!(Quota::of(to.path(), limits).is_ok());
 }
 
 #[test]

@@ -166,7 +166,7 @@ impl Place {
     ) -> Result<Arc<Folder>, Fault> {
         let failed = |error: io::Error| Fault::of(&error);
         let above = self.folder.dir()?;
-        let wanted = destination.mode(mode);
+        let wanted = destination.folder_mode(mode);
         // Nobody but the owner writes while files arrive.
         let at_first = wanted & !0o022 | 0o700;
         let found = self.look(&above)?;

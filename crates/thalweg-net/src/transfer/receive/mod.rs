@@ -124,6 +124,11 @@ impl Destination {
         mode & !self.mask.unwrap_or(0)
     }
 
+    /// The same of a folder. Where what a sender has is counted, this end can read it.
+    fn folder_mode(&self, mode: u32) -> u32 {
+        self.mode(mode) | if self.quota.is_some() { 0o700 } else { 0 }
+    }
+
     fn keeps_modes(&self) -> bool {
         self.mask.is_none()
     }

@@ -45,6 +45,9 @@ pub struct Store {
     is_finished: bool,
 }
 
+/// The longest path of a folder below that of a sender, in bytes, where what it has is counted: by paths, which systems bound.
+const LONGEST_PATH: usize = 3072;
+
 struct Level {
     /// Nothing if it could not be made.
     folder: Option<Arc<Folder>>,
@@ -146,12 +149,12 @@ impl Store {
         level.last.clone_from(&offer.name);
         let folder = level.folder.clone();
         let name = self.shown(depth, &offer.name);
-        let path = self.levels[..=depth].iter().map(|level| level.last.len()).sum();
+        let path = self.levels[..=depth].iter().map(|level| level.last.len()).sum::<usize>();
         let weight = offer.weight(path);
         let result = if self.destination.is_none() {
             Ok(self.want(id, offer, (&name, weight), None, 0))
         } else if let OfferKind::Folder { modified } = offer.kind {
-            let made = self.make_folder(folder, offer, modified);
+            let made = self.make_folder(folder, offer, modified, path + depth);
             let result = made.as_ref().map(|_| ToSender::Stored { id }).map_err(Clone::clone);
             let shown = printable(&offer.name);
             self.levels.push(Level { folder: made.ok(), name: shown, last: Vec::new() });
@@ -234,10 +237,14 @@ impl Store {
         parent: Option<Arc<Folder>>,
         offer: &Offer,
         modified: Modified,
+        path: usize,
     ) -> Result<Arc<Folder>, Fault> {
         let (Some(parent), Some(destination)) = (parent, &self.destination) else {
             return Err(FaultKind::Folder.into());
         };
+        if destination.quota().is_some() && path > LONGEST_PATH {
+            return Err(Fault::new(FaultKind::Name, format!("its path is longer than {LONGEST_PATH} bytes")));
+        }
         let place = parent.place(&offer.name, offer.alike, destination)?;
         let folder = place.make_folder(offer.mode, modified, destination)?;
         self.results.note(|report| report.folders += 1);
