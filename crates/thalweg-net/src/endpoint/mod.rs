@@ -26,6 +26,7 @@ pub use interface::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
     Trust,
 };
+pub use shares::Host;
 use shares::Shares;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;

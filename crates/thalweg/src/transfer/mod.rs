@@ -19,6 +19,7 @@ mod send;
 mod stopped;
 mod summary;
 mod throttle;
+mod turns;
 
 use crate::console::{Console, Done, Error};
 use peers::Keys;

@@ -1,23 +1,23 @@
 //! Senders whom nobody knows: somebody at the terminal is asked about them, one after the other, while all else goes on.
 
 use super::guest::{Begun, Guest};
+use super::turns::{Full, Turns};
 use crate::console::Console;
 use indicatif::DecimalBytes;
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::io::{self, BufRead as _, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use thalweg_net::endpoint::Host;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, RecvStream};
 use thalweg_net::session::code;
 use thalweg_net::transfer::{Preview, ThingKind, preview};
 use thalweg_report::output::counted;
 
-/// Senders that wait to be decided about at a time.
-const MOST: usize = 4;
 /// Nobody waits longer for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// A sender that has not counted what it has by then is asked about without.
@@ -26,6 +26,9 @@ const COUNTING: Duration = Duration::from_secs(3);
 const READING: Duration = Duration::from_millis(400);
 /// The interval at which a thread that reads looks whether it was decided.
 const TICK: Duration = Duration::from_millis(20);
+
+/// Those hear it for whom there is no place.
+const OTHERS: &str = "others wait for approval; try again later";
 
 /// The decision about a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +42,7 @@ pub enum Answer {
 /// Those that wait, and the terminal.
 #[derive(Default)]
 pub struct Questions {
-    waiting: VecDeque<Question>,
-    /// Since when the first of them is shown.
-    shown: Option<Instant>,
+    turns: Turns<Question>,
     /// Lines that are typed, once somebody was asked; the end of the channel is that of the input.
     lines: Option<Receiver<String>>,
     /// Those that were turned away: nobody is asked twice.
@@ -65,14 +66,17 @@ impl Questions {
         if self.denied.contains(&key) {
             return deny(connection);
         }
-        if self.waiting.iter().any(|other| other.key == key) {
+        if self.turns.iter().any(|other| other.key == key) {
             return connection.close(code::BUSY, "the same sender waits for approval already");
         }
-        if self.waiting.len() >= MOST {
-            return connection.close(code::BUSY, "others wait for approval; try again later");
+        let host = Host::of(connection.remote());
+        match self.turns.make_room(host) {
+            Ok(None) => {}
+            Ok(Some(other)) => other.connection.close(code::BUSY, OTHERS),
+            Err(Full) => return connection.close(code::BUSY, OTHERS),
         }
         match Question::begin(now, connection) {
-            Ok(question) => self.waiting.push_back(question),
+            Ok(question) => self.turns.add(host, question),
             Err(_) => connection.close(code::BUSY, "it cannot ask about so many; try again later"),
         }
     }
@@ -80,7 +84,7 @@ impl Questions {
     /// Nobody else is let in.
     pub fn withdraw(&mut self, console: &Console, reason: &str) {
         self.hide(console, reason);
-        for question in self.waiting.drain(..) {
+        for question in self.turns.drain() {
             question.connection.close(code::BUSY, reason);
         }
     }
@@ -88,21 +92,25 @@ impl Questions {
     /// Asks about the next one, and gives one that was decided about.
     pub fn look(&mut self, now: Instant, console: &Console) -> Option<(Guest, Answer)> {
         self.tidy(now, console);
-        let first = self.waiting.front()?;
-        if self.shown.is_none() {
-            let seen = first.seen();
-            if !seen.is_complete && now.saturating_duration_since(first.since) < COUNTING {
+        let (at, next) = self.turns.next()?;
+        if self.turns.shown().is_none() {
+            let seen = next.seen();
+            if !seen.is_complete && now.saturating_duration_since(next.since) < COUNTING {
                 return None;
             }
             let lines = self.lines.get_or_insert_with(|| lines(io::stdin()));
             // Whoever typed them meant something else.
             while lines.try_recv().is_ok() {}
-            eprint!("{}", question(&first.connection, &seen));
-            self.shown = Some(now);
+            eprint!("{}", question(&next.connection, &seen));
+            self.turns.show(at, now);
         }
         let line = self.lines.as_ref()?.try_recv();
         let line = match line {
-            Ok(_) if self.shown.is_some_and(|shown| now.saturating_duration_since(shown) < READING) => None,
+            Ok(_)
+                if self.turns.shown().is_some_and(|shown| now.saturating_duration_since(shown) < READING) =>
+            {
+                None
+            }
             Ok(line) => Some(line),
             Err(TryRecvError::Empty) => None,
             // Nobody can answer any more.
@@ -113,20 +121,18 @@ impl Questions {
                 eprint!("Please answer yes, once or no: ");
                 None
             }
-            Some(decision) => {
-                self.shown = None;
-                self.decide(decision)
-            }
+            Some(decision) => self.decide(decision),
         }
     }
 
     fn decide(&mut self, decision: Option<Answer>) -> Option<(Guest, Answer)> {
-        let question = self.waiting.pop_front()?;
         let Some(answer) = decision else {
+            let question = self.turns.remove(0)?;
             self.denied.insert(question.key);
             deny(&question.connection);
             return None;
         };
+        let question = self.turns.take()?;
         question.is_decided.store(true, Ordering::Relaxed);
         // Who reads looks often.
         let begun = question.begun.recv().ok()?.ok()?;
@@ -136,7 +142,7 @@ impl Questions {
     /// Forgets those that have gone, or wait for too long.
     fn tidy(&mut self, now: Instant, console: &Console) {
         let mut at = 0;
-        while let Some(question) = self.waiting.get(at) {
+        while let Some(question) = self.turns.get(at) {
             let why = if question.connection.closed().is_some() {
                 Some("the sender has gone".to_owned())
             } else if let Ok(Err(why)) = question.begun.try_recv() {
@@ -156,12 +162,12 @@ impl Questions {
             if at == 0 {
                 self.hide(console, &why);
             }
-            self.waiting.remove(at);
+            self.turns.remove(at);
         }
     }
 
-    fn hide(&mut self, console: &Console, why: &str) {
-        if self.shown.take().is_some() {
+    fn hide(&self, console: &Console, why: &str) {
+        if self.turns.shown().is_some() {
             eprintln!();
             console.say(&format!("Not answered: {why}"));
         }

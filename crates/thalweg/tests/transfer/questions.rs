@@ -5,6 +5,9 @@ use crate::terminal::Terminal;
 use crate::{json, noise};
 use std::fs;
 use std::time::Duration;
+use thalweg_net::endpoint::{Connect, EndpointConfig, Trust};
+use thalweg_net::identity::Identity;
+use thalweg_net::live::{Connection, Socket, SocketConfig};
 
 const HERE: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
@@ -111,6 +114,45 @@ fn a_sender_that_goes_takes_its_question_along() {
     receiver.wait_for("wants to send a stream called notes");
     receiver.types("yes");
     assert_eq!(exit(&processes::end(second)), 0);
+    assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
+}
+
+/// Connections from another address, each with a key of its own, that say nothing.
+fn crowd(address: &str) -> Vec<(Socket, Connection)> {
+    let connect = |number| {
+        let identity = Identity::from_secret([number; 32]);
+        let config = SocketConfig::new("127.0.0.2:0".parse().unwrap(), EndpointConfig::client(identity));
+        let socket = Socket::bind(config).unwrap();
+        let connection = socket.connect(Connect {
+            remote: address.parse().unwrap(),
+            trust: Trust::Anyone,
+            service: "transfer".into(),
+            scheme: "cubic".parse().unwrap(),
+            recorder: None,
+        });
+        (socket, connection.unwrap())
+    };
+    (1..=8).map(connect).collect()
+}
+
+#[test]
+fn many_strangers_of_one_address_keep_no_other_from_being_asked_about() {
+    let place = Place::new("asked-crowd");
+    place.write("file", &noise(1, 1000));
+    let mut receiver = Terminal::begin(&place, "receiver", "recv", &[&["to"][..], &HERE].concat());
+    let address = receiver.address();
+    let crowd = crowd(&address);
+    receiver.wait_for("wants to send something");
+    let sender = thalweg(&place, "sender", "send", &["file", &address, "--trust", "new"]).spawn().unwrap();
+    wait_until("the last of those that wait has made room", || {
+        crowd.iter().filter(|(_, connection)| connection.closed().is_some()).count() == 5
+    });
+    assert!(crowd[0].1.closed().is_none(), "what is shown stays");
+    receiver.types("no");
+    receiver.wait_for("wants to send 1 file, 1.00 kB: file");
+    receiver.types("yes");
+    let sent = processes::end(sender);
+    assert_eq!(exit(&sent), 0, "{}", sent.stderr);
     assert!(receiver.child.wait().unwrap().success(), "{}", receiver.text());
 }
 

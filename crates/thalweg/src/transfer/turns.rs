@@ -1,0 +1,199 @@
+//! Those that wait until somebody has time for them, one after the other. Places and turns are shared out by address.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
+use thalweg_net::endpoint::Host;
+
+/// Those that wait at a time.
+const MOST: usize = 4;
+/// Addresses that are remembered at a time; of so many no order helps anybody.
+const MOST_REMEMBERED: usize = 1024;
+
+/// Those that wait, in the order in which they came, but for the one that is shown, which is the first.
+pub struct Turns<T> {
+    waiting: VecDeque<(Host, T)>,
+    shown: Option<Instant>,
+    /// The turns of an address that came to nothing.
+    in_vain: HashMap<Host, usize>,
+}
+
+/// Nobody who waits has more than whoever comes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl<T> Default for Turns<T> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), shown: None, in_vain: HashMap::new() }
+    }
+}
+
+impl<T> Turns<T> {
+    /// Makes a place for one of this address. If there is none, the newest of the address that has most goes, which is
+    /// given back; the turns that an address has had in vain count as if it had them still.
+    pub fn make_room(&mut self, host: Host) -> Result<Option<T>, Full> {
+        if self.waiting.len() < MOST {
+            return Ok(None);
+        }
+        let is_first_shown = usize::from(self.shown.is_some());
+        let others = (is_first_shown..self.waiting.len()).map(|at| (self.weight(self.waiting[at].0), at));
+        let (most, newest) = others.max().ok_or(Full)?;
+        // Equals do not drive each other out.
+        if most <= self.weight(host) + 1 {
+            return Err(Full);
+        }
+        Ok(self.waiting.remove(newest).map(|(_, item)| item))
+    }
+
+    /// Waits from now on, as the last.
+    pub fn add(&mut self, host: Host, item: T) {
+        self.waiting.push_back((host, item));
+    }
+
+    /// The one that is shown, or whose turn it is: the first that came of the address that had fewest in vain.
+    pub fn next(&self) -> Option<(usize, &T)> {
+        let mut candidates = self.waiting.iter().enumerate();
+        let (at, (_, item)) = match self.shown {
+            Some(_) => candidates.next(),
+            None => candidates.min_by_key(|(_, (host, _))| self.in_vain(*host)),
+        }?;
+        Some((at, item))
+    }
+
+    /// Shows this one from now on.
+    pub fn show(&mut self, at: usize, now: Instant) {
+        if let Some(item) = self.waiting.remove(at) {
+            self.waiting.push_front(item);
+            self.shown = Some(now);
+        }
+    }
+
+    /// Since when the first is shown, if it is.
+    pub fn shown(&self) -> Option<Instant> {
+        self.shown
+    }
+
+    /// This one waits no more. If it was shown its turn was in vain.
+    pub fn remove(&mut self, at: usize) -> Option<T> {
+        let (host, item) = self.waiting.remove(at)?;
+        if at == 0 && self.shown.take().is_some() {
+            if self.in_vain.len() >= MOST_REMEMBERED {
+                self.in_vain.clear();
+            }
+            *self.in_vain.entry(host).or_default() += 1;
+        }
+        Some(item)
+    }
+
+    /// The one that is shown has had what it waited for.
+    pub fn take(&mut self) -> Option<T> {
+        self.shown.take()?;
+        self.waiting.pop_front().map(|(_, item)| item)
+    }
+
+    /// Nobody waits any more.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.shown = None;
+        self.waiting.drain(..).map(|(_, item)| item)
+    }
+
+    /// Those that wait.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.waiting.iter().map(|(_, item)| item)
+    }
+
+    /// The one at this place.
+    pub fn get(&self, at: usize) -> Option<&T> {
+        self.waiting.get(at).map(|(_, item)| item)
+    }
+
+    fn in_vain(&self, host: Host) -> usize {
+        self.in_vain.get(&host).copied().unwrap_or(0)
+    }
+
+    fn weight(&self, host: Host) -> usize {
+        self.waiting.iter().filter(|(other, _)| *other == host).count() + self.in_vain(host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    fn host(number: u8) -> Host {
+        Host::of(SocketAddr::from(([192, 0, 2, number], 1)))
+    }
+
+    fn come(
+        turns: &mut Turns<&'static str>,
+        number: u8,
+        name: &'static str,
+    ) -> Result<Option<&'static str>, Full> {
+        let gone = turns.make_room(host(number))?;
+        turns.add(host(number), name);
+        Ok(gone)
+    }
+
+    /// Shows the next, and says which it is.
+    fn show(turns: &mut Turns<&'static str>) -> &'static str {
+        let (at, name) = turns.next().map(|(at, name)| (at, *name)).unwrap();
+        turns.show(at, Instant::now());
+        name
+    }
+
+    #[test]
+    fn whoever_has_most_makes_room_but_for_what_is_shown() {
+        let mut turns = Turns::default();
+        for name in ["a1", "a2", "a3", "a4"] {
+            assert_eq!(come(&mut turns, 1, name), Ok(None));
+        }
+        assert_eq!(come(&mut turns, 1, "a5"), Err(Full), "nobody makes room for himself");
+        assert_eq!(show(&mut turns), "a1");
+        assert_eq!(come(&mut turns, 2, "b1"), Ok(Some("a4")), "the newest");
+        assert_eq!(come(&mut turns, 3, "c1"), Ok(Some("a3")));
+        assert_eq!(come(&mut turns, 1, "a6"), Err(Full));
+        // One of the first two is shown, and the other is as many as each of the others have.
+        assert_eq!(come(&mut turns, 4, "d1"), Ok(Some("a2")));
+        assert_eq!(come(&mut turns, 5, "e1"), Err(Full), "one each, and one has it on the screen");
+        assert_eq!(turns.iter().copied().collect::<Vec<_>>(), ["a1", "b1", "c1", "d1"]);
+    }
+
+    #[test]
+    fn an_address_whose_turn_was_in_vain_comes_after_others() {
+        let mut turns = Turns::default();
+        for (number, name) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1")] {
+            assert_eq!(come(&mut turns, number, name), Ok(None));
+        }
+        assert_eq!(show(&mut turns), "a1");
+        assert_eq!(show(&mut turns), "a1", "it stays until it is decided");
+        assert_eq!(turns.remove(0), Some("a1"));
+        assert_eq!(come(&mut turns, 1, "a4"), Ok(None));
+        assert_eq!(show(&mut turns), "b1");
+        assert_eq!(turns.take(), Some("b1"));
+        assert_eq!(come(&mut turns, 2, "b2"), Ok(None));
+        assert_eq!(show(&mut turns), "b2", "it was let in, which does not count");
+        turns.remove(0);
+        // Both had one turn in vain: whoever came first.
+        assert_eq!(show(&mut turns), "a2");
+        // A turn in vain counts where places are scarce too.
+        turns.remove(0);
+        for (number, name) in [(3, "c1"), (4, "d1")] {
+            assert_eq!(come(&mut turns, number, name), Ok(None));
+        }
+        assert_eq!(come(&mut turns, 5, "e1"), Ok(Some("a4")));
+        assert_eq!(come(&mut turns, 6, "f1"), Ok(Some("a3")));
+        assert_eq!(come(&mut turns, 7, "g1"), Err(Full));
+    }
+
+    #[test]
+    fn addresses_that_had_a_turn_are_remembered_up_to_a_number() {
+        let mut turns = Turns::default();
+        for number in 0..5000_u32 {
+            let host = Host::of(SocketAddr::from((number.to_be_bytes(), 1)));
+            turns.add(host, ());
+            turns.show(0, Instant::now());
+            turns.remove(0);
+            assert!(turns.in_vain(host) == 1 && turns.in_vain.len() <= MOST_REMEMBERED);
+        }
+    }
+}
