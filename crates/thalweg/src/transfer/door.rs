@@ -180,7 +180,7 @@ impl<'a> Door<'a> {
         if connection.service() == PAIRING {
             match &mut self.invitation {
                 Some(invitation) => invitation.meet(Instant::now(), connection),
-                None => connection.close(code::UNAUTHORIZED, "the code is used up"),
+                None => connection.close(code::UNAUTHORIZED, WORTHLESS),
             }
             return Ok(None);
         }
@@ -313,6 +313,10 @@ impl<'a> Door<'a> {
 
 /// Whom a receiver hears that takes another one's files.
 const ANOTHER: &str = "it receives from another sender; `thalweg serve` takes several";
+
+/// Nobody is told which of them it was.
+const WORTHLESS: &str =
+    "its code is not valid any more: it was used, guessed wrong three times or is older than ten minutes";
 
 /// Those that are trusted by the command line and the list.
 fn known(trust: &[Trusted], senders: &Peers) -> Trust {

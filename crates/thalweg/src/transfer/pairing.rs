@@ -175,8 +175,8 @@ pub fn ask(name: &str, own: PublicKey, code: &Code, connection: Connection) -> R
         (Err(PairingError::Wrong), _) => Err(Error::Failed(format!(
             "the one who answers as {name} does not know the code: somebody may be in between. Nothing was sent"
         ))),
-        (Err(_), Some(Closed::Peer { code: code::UNAUTHORIZED, .. })) => {
-            Err(Error::Failed(format!("{name} says that the code is wrong")))
+        (Err(_), Some(Closed::Peer { code: code::UNAUTHORIZED, reason })) => {
+            Err(Error::Failed(format!("{name} says that {reason}")))
         }
         (Err(_), Some(Closed::Peer { code: code::SERVICE, .. })) => Err(Error::Failed(format!(
             "{name} waits for nobody to be paired: `thalweg recv --pair` and `thalweg serve --pair` do"

@@ -52,6 +52,25 @@ fn three_wrong_guesses_end_the_code_and_strangers_need_one() {
 }
 
 #[test]
+fn the_right_code_after_three_wrong_guesses_is_not_called_wrong() {
+    let place = Place::new("guessed-before");
+    place.write("file", b"secret");
+    let mut server = Receiver::begin(&place, "serve", &["to"], &["--pair"]);
+    let line = server.line();
+    let (_, code) = line.split_once("The code is ").unwrap_or_else(|| panic!("{line}"));
+    let code = code.split(',').next().unwrap().to_owned();
+    let wrong = if code == "0000-0000" { "0000-0001" } else { "0000-0000" };
+    let guess = |code: &str| sends(&place, &["file", &server.address, &format!("--pair={code}")]);
+    for _ in 0..3 {
+        assert_eq!(exit(&guess(wrong)), 1);
+    }
+    let late = guess(&code);
+    assert_eq!(exit(&late), 1, "{}", late.stderr);
+    assert!(late.stderr.contains("says that its code is not valid any more"), "{}", late.stderr);
+    assert_eq!(exit(&server.interrupt()), 0);
+}
+
+#[test]
 fn a_receiver_that_shows_no_code_pairs_with_nobody() {
     let place = Place::new("no-code");
     place.write("file", b"secret");
