@@ -14,6 +14,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let written: String = name.iter().collect();
     let other = OTHER_NAMES.iter().find(|(_, others)| others.contains(&written.as_str()));
     let meant = other.and_then(|(name, _)| candidates.iter().find(|candidate| *candidate == name));
+    let meant = candidates.iter().find(|candidate| **candidate == written).or(meant);
     if meant.is_some() || is_known_elsewhere(&written) {
         return meant.copied();
     }
@@ -48,8 +49,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
 
 /// Schemes and disciplines that are looked for where they are not.
 const ELSEWHERE: &[&str] = &[
-    "bbr1", "bbr2", "bbrv1", "bbrv2", "dctcp", "prague", "copa", "ledbat", "pcc", "westwood", "hybla",
-    "htcp", "illinois", "bic", "yeah", "cake", "dualpi2", "fq-pie", "choke", "blue", "ared",
+    "bbr1", "bbr2", "bbrv1", "bbrv2", "prague", "copa", "ledbat", "pcc", "westwood", "hybla", "htcp",
+    "illinois", "bic", "yeah", "cake", "fq-pie", "choke", "blue", "ared",
 ];
 
 /// Lower case, with every separator the same.
@@ -110,6 +111,8 @@ mod tests {
         }
         // It is none of those that are here.
         assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
+        // Unless it was added.
+        assert_eq!(nearest("copa", ["cubic", "copa"]), Some("copa"));
     }
 
     #[test]

@@ -228,8 +228,8 @@ impl Queue {
 
 /// The discipline whose name, or another's for it, stands where a capacity is expected.
 fn discipline_meant(text: &str, registry: &Registry) -> Option<&'static str> {
-    // What has a digit is an amount, as nearly every capacity is: there is nothing to compare.
-    let is_name = !text.contains(|c: char| c.is_ascii_digit());
+    // What begins with no letter is an amount, as nearly every capacity is: there is nothing to compare.
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic());
     is_name.then(|| nearest(text, registry.disciplines().iter().map(|of| of.name))).flatten()
 }
 
