@@ -201,6 +201,7 @@ impl Configure for CoDelConfig {
         Traits {
             keeps_order: true,
             drops_early: true,
+            marks: self.ecn,
             is_random: false,
             sees_all: true,
             serves_by_priority: false,

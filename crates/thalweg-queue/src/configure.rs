@@ -44,6 +44,8 @@ pub struct Traits {
     pub keeps_order: bool,
     /// It drops packets for which there is room, or marks them in place of that.
     pub drops_early: bool,
+    /// It marks packets that may be marked, with CE.
+    pub marks: bool,
     /// It draws random numbers.
     pub is_random: bool,
     /// It must be shown the packets that find the line free too, as its state depends on them.
@@ -57,6 +59,7 @@ impl Traits {
     pub const RANDOM_EARLY_DETECTION: Self = Self {
         keeps_order: true,
         drops_early: true,
+        marks: true,
         is_random: true,
         sees_all: true,
         serves_by_priority: false,
@@ -173,6 +176,11 @@ impl DisciplineSpec {
     /// True if the discipline drops packets for which there is room, or marks them in place of that.
     pub const fn drops_early(&self) -> bool {
         self.traits.drops_early
+    }
+
+    /// True if the discipline marks packets that may be marked, with CE.
+    pub const fn marks(&self) -> bool {
+        self.traits.marks
     }
 
     /// True if the discipline draws random numbers.

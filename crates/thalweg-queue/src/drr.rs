@@ -185,6 +185,7 @@ impl Configure for DrrConfig {
         Traits {
             keeps_order: false,
             drops_early: false,
+            marks: false,
             is_random: self.buckets.is_some(),
             sees_all: true,
             serves_by_priority: false,

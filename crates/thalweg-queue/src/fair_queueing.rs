@@ -212,6 +212,7 @@ impl Configure for FairQueueingConfig {
         Traits {
             keeps_order: false,
             drops_early: false,
+            marks: self.mark_above.is_some(),
             is_random: false,
             sees_all: true,
             serves_by_priority: false,

@@ -127,6 +127,7 @@ impl Configure for FcfsConfig {
         Traits {
             keeps_order: true,
             drops_early: false,
+            marks: false,
             is_random: false,
             sees_all: false,
             serves_by_priority: false,

@@ -224,6 +224,7 @@ impl Configure for FqCoDelConfig {
         Traits {
             keeps_order: false,
             drops_early: true,
+            marks: self.codel.ecn,
             is_random: true,
             sees_all: true,
             serves_by_priority: false,

@@ -215,7 +215,7 @@ impl Configure for PieConfig {
     }
 
     fn traits(&self) -> Traits {
-        Traits::RANDOM_EARLY_DETECTION
+        Traits { marks: self.ecn_threshold > 0.0, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn words(&self) -> String {

@@ -107,6 +107,7 @@ impl Configure for PriorityConfig {
         Traits {
             keeps_order: false,
             drops_early: false,
+            marks: false,
             is_random: false,
             sees_all: false,
             serves_by_priority: true,

@@ -90,6 +90,7 @@ impl Configure for RandomDropConfig {
         Traits {
             keeps_order: true,
             drops_early: false,
+            marks: false,
             is_random: true,
             sees_all: false,
             serves_by_priority: false,

@@ -224,7 +224,7 @@ impl Configure for RedConfig {
     }
 
     fn traits(&self) -> Traits {
-        Traits::RANDOM_EARLY_DETECTION
+        Traits { marks: self.ecn, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
     fn words(&self) -> String {

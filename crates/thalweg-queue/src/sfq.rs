@@ -176,6 +176,7 @@ impl Configure for SfqConfig {
         Traits {
             keeps_order: false,
             drops_early: false,
+            marks: false,
             is_random: true,
             sees_all: true,
             serves_by_priority: false,

@@ -4,7 +4,7 @@ mod net;
 
 use net::{direction, group, pipe, run, window};
 use std::sync::Arc;
-use thalweg_catalog::Ends;
+use thalweg_catalog::{DISCIPLINES, Ends};
 use thalweg_proto::congestion::{
     ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
 };
@@ -92,6 +92,23 @@ fn queues_mark_and_nothing_goes_again() {
             assert_eq!(not_ect.links[0].marks, 0, "{what}");
             assert_eq!(not_ect.links[0].drops_early > 0, queue.drops_early(), "{what}");
         }
+    }
+}
+
+#[test]
+fn a_discipline_says_whether_it_marks() {
+    let limit = Limit::Packets(100);
+    let [controller, ..] = controllers();
+    let silent = [
+        DisciplineSpec::new(limit, RedConfig { ecn: false, ..RedConfig::default() }),
+        DisciplineSpec::new(limit, CoDelConfig { ecn: false, ..CoDelConfig::default() }),
+        DisciplineSpec::new(limit, PieConfig { ecn_threshold: 0.0, ..PieConfig::default() }),
+    ];
+    let fair = FairQueueingConfig { mark_above: Some(1.0), ..FairQueueingConfig::default() };
+    let usual = DISCIPLINES.iter().map(|of| of.usual(limit));
+    for queue in usual.chain(silent).chain([DisciplineSpec::new(limit, fair)]) {
+        let marks = share(queue.clone(), transport(controller.clone(), true)).links[0].marks;
+        assert_eq!(marks > 0, queue.marks(), "{queue:?}: {marks} marks");
     }
 }
 

@@ -86,6 +86,7 @@ impl Configure for Broken {
         Traits {
             keeps_order: true,
             drops_early: false,
+            marks: false,
             is_random: false,
             sees_all: false,
             serves_by_priority: false,

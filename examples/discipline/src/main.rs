@@ -80,6 +80,7 @@ impl Configure for NewestFirstConfig {
         Traits {
             keeps_order: false,
             drops_early: true,
+            marks: false,
             is_random: false,
             sees_all: false,
             serves_by_priority: false,
