@@ -7,7 +7,7 @@ use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
 /// The directions that a group's data crosses: also those of answers.
-fn ways<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
+pub(super) fn ways<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
     let (group, path) = (&checked.spec.groups[number], &checked.paths.groups[number]);
     let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     path.iter()

@@ -4,6 +4,7 @@ mod feedback;
 mod gates;
 mod links;
 mod load;
+mod marks;
 mod memory;
 mod phase;
 mod random;
@@ -48,6 +49,8 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     schemes::schemes(&checked, report);
     feedback::speakers(&checked, report);
     feedback::listeners(&checked, report);
+    marks::queues(&checked, report);
+    marks::listeners(&checked, report);
     gates::gates(&checked, report);
     for (message, span) in &origins.unused {
         report.warn("scenario.unused", *span, message.clone());

@@ -1,0 +1,111 @@
+//! Queues that cannot mark, or not as they are meant to, and flows that wait for marks where no queue gives any.
+
+use super::super::diagnostic::Report;
+use super::super::path::direction;
+use super::Checked;
+use super::feedback::ways;
+use super::links::bytes;
+use std::collections::BTreeMap;
+use thalweg_proto::Ecn;
+use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::units::Bytes;
+use thalweg_queue::{DualPi2Config, Limit, StepConfig, Threshold};
+use thalweg_sim::route::DirectionId;
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, WorkloadSpec};
+
+/// Steps that are never reached, and low-latency queues that nothing enters.
+pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
+    let spec = checked.spec;
+    // By direction: whether data that may enter a low-latency queue crosses it. What only acknowledgements cross marks nothing.
+    let mut crossed: BTreeMap<DirectionId, bool> = BTreeMap::new();
+    for (number, group) in spec.groups.iter().enumerate() {
+        let is_ect1 = group.transport.properties().ecn() == Ecn::Ect1;
+        for &hop in ways(checked, number).into_iter().flatten() {
+            *crossed.entry(hop).or_default() |= is_ect1;
+        }
+    }
+    for (hop, has_ect1) in crossed {
+        let (number, back) = (hop as usize / 2, !hop.is_multiple_of(2));
+        let (line, name) = (direction(spec, hop), &spec.links[number].name);
+        let span = checked.origins.links[number].queue[usize::from(back)];
+        if let Some((holds, above)) = never_marks(line, checked.paths.largest_packet(number, back)) {
+            let message = format!(
+                "the queue of `{name}` holds {holds}: nothing that it takes finds more than {above} waiting"
+            );
+            report
+                .warn("scenario.threshold", span, message)
+                .help("it never marks: give a larger `capacity` or a lower `threshold`");
+        }
+        if line.queue.config::<DualPi2Config>().is_some() && !has_ect1 {
+            let message = format!("no flow over `{name}` sends ECT(1): all wait in the classic queue");
+            let help = "no scheme that comes with Thalweg does; a controller of another crate may";
+            report.warn("scenario.marks", span, message).help(help);
+        }
+    }
+}
+
+/// The capacity of a step queue and its threshold, if no arrival that finds room finds more than the threshold waiting. What is
+/// counted in unlike units is compared by the largest packet of the line.
+fn never_marks(line: &DirectionSpec, packet: u32) -> Option<(String, String)> {
+    let config = line.queue.config::<StepConfig>()?;
+    let room = bytes(&line.queue, packet).filter(|_| packet > 0)?.get();
+    match config.threshold {
+        Threshold::Packets(above) => {
+            let most = match line.queue.limit() {
+                Limit::Packets(packets) => packets,
+                _ => room / u64::from(packet),
+            };
+            let in_packets = |count| format!("{count} pkt");
+            // The arrival needs room beside those that it finds.
+            (above.saturating_add(1) >= most).then(|| (in_packets(most), in_packets(above)))
+        }
+        Threshold::Bytes(above) => {
+            let in_bytes = |size| Bytes::new(size).to_string();
+            (above >= room).then(|| (in_bytes(room), in_bytes(above)))
+        }
+    }
+}
+
+/// Flows whose packets may be marked where no queue on their way does.
+pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
+    for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
+        let properties = group.transport.properties();
+        // Those who listen to routers are told by the check of feedback.
+        let waits = properties.ecn() != Ecn::NotEct && properties.feedback().is_none();
+        if !waits || lines(checked, number).any(|line| marks(line, group)) {
+            continue;
+        }
+        let message =
+            format!("the packets of `{}` may be marked, but no queue on their way marks", group.name);
+        let usual = report.registry().disciplines().iter();
+        let names: Vec<String> = usual
+            .filter(|of| of.usual(Limit::Unlimited).marks())
+            .map(|of| format!("`{}`", of.name))
+            .collect();
+        let help = format!(
+            "`{}` hears of congestion by losses alone; queues that mark: {}",
+            group.transport.scheme,
+            names.join(", ")
+        );
+        report.warn("scenario.marks", origin.scheme, message).help(help);
+    }
+}
+
+/// The lines that a group's data crosses, its own too.
+fn lines<'a>(checked: &'a Checked<'a>, number: usize) -> impl Iterator<Item = &'a DirectionSpec> {
+    let group = &checked.spec.groups[number];
+    let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
+    let own = group.access.iter().flat_map(move |access| {
+        let back = [&access.source_backward, &access.sink_backward].into_iter().filter(move |_| answers);
+        [&access.source_forward, &access.sink_forward].into_iter().chain(back)
+    });
+    ways(checked, number).into_iter().flatten().map(|&hop| direction(checked.spec, hop)).chain(own)
+}
+
+/// The queue of a line marks packets of the group's flows, by its discipline or by DEC's congestion bit.
+fn marks(line: &DirectionSpec, group: &GroupSpec) -> bool {
+    let sets_bits = line.feedback.as_ref().is_some_and(|feedback| {
+        feedback.policy.kind() == FeedbackKind::DecBit && group.transport.understands(feedback)
+    });
+    line.queue.marks() || sets_bits
+}

@@ -1,0 +1,61 @@
+//! A controller of another crate whose data leaves with ECT(1), at a queue that has a low-latency side for it.
+
+use std::path::Path;
+use std::sync::Arc;
+use thalweg_catalog::schemes::window;
+use thalweg_catalog::{Registry, SchemeDescription, bind};
+use thalweg_proto::Ecn;
+use thalweg_proto::congestion::{
+    AckSample, CeResponse, ConfigureController, Controller, Decision, LossSample,
+};
+use thalweg_scenario::load_text_with;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scalable {}
+
+#[derive(Clone, Debug)]
+struct Still;
+
+impl Controller for Still {
+    type PacketInfo = ();
+    fn on_ack(&mut self, _sample: &AckSample, _info: ()) {}
+    fn on_loss(&mut self, _sample: &LossSample) {}
+    fn decision(&self) -> Decision {
+        Decision::window(2.0)
+    }
+}
+
+impl ConfigureController for Scalable {
+    type Controller = Still;
+    const NAME: &'static str = "scalable";
+    fn make(&self) -> Still {
+        Still
+    }
+    fn ce_response(&self) -> CeResponse {
+        CeResponse::Own(Ecn::Ect1)
+    }
+}
+
+bind!(Scalable {});
+
+static SCALABLE: SchemeDescription =
+    window::custom_scheme::<Scalable>("Marked, and still.", window::keys(&[], window::SACK));
+
+#[test]
+fn one_flow_with_ect1_is_enough_for_the_low_latency_queue() {
+    let mut registry = Registry::default();
+    registry.add_scheme(&SCALABLE);
+    let registry = Arc::new(registry);
+    let doubted = |second: &str| {
+        let text = format!(
+            "duration = \"10 s\"\nwarmup = \"1 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n\
+             delay = \"10 ms\"\nqueue = {{ discipline = \"dualpi2\", capacity = \"1 bdp\" }}\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"dctcp\"\n\
+             [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{second}\"\n"
+        );
+        let loaded = load_text_with("dual.toml", &text, Path::new(""), &[], &registry).unwrap();
+        loaded.warnings.iter().filter(|warning| warning.code == "scenario.marks").count()
+    };
+    assert_eq!(doubted("scalable"), 0);
+    assert_eq!(doubted("dctcp"), 1);
+}
