@@ -132,6 +132,40 @@ fn a_segment_more_is_equal_and_runs_without_chance_are_one() {
     assert!(found.iter().all(|verdict| verdict.certainty != Certainty::Significant), "{found:#?}");
 }
 
+/// Slow start's overshoot of a deep queue is being repaired when the warm-up ends: what waits for it is delivered, and counted,
+/// later, and makes for a goodput above the line's rate. Nobody wins by that, and a later warm-up tells who does.
+#[test]
+fn what_waits_for_a_repair_when_the_warm_up_ends_wins_nothing() {
+    let deep = |warmup: &str, duration: &str, scheme: &str| {
+        format!(
+            r#"
+            duration = "{duration}"
+            warmup = "{warmup}"
+            [[link]]
+            between = ["a", "b"]
+            rate = "40 Mbit/s"
+            delay = "10 ms"
+            queue = "1000 pkt"
+            [[flow]]
+            count = 2
+            from = "a"
+            to = "b"
+            scheme = "{scheme}"
+            overhead = "300 us"
+            "#
+        )
+    };
+    let goodput = |warmup, duration| {
+        let found = compared(&["newreno", "cubic"], 5, |scheme| deep(warmup, duration, scheme));
+        found.into_iter().find(|verdict| verdict.subject == "goodput").unwrap()
+    };
+    let early = goodput("2 s", "8 s");
+    assert_eq!((early.certainty, &early.leader), (Certainty::Unsettled, &None), "{early:#?}");
+    assert!(early.sentence.contains("cubic (") && early.sentence.contains("`warmup`"), "{}", early.sentence);
+    let later = goodput("10 s", "40 s");
+    assert_ne!(later.certainty, Certainty::Unsettled, "{later:#?}");
+}
+
 /// Eight schemes that are alike: one scheme under seeds of its own for each. Of a hundred comparisons of them no more than five
 /// may declare anything, as their level is 5 %.
 #[test]

@@ -135,7 +135,9 @@ pub struct FlowCounts {
     pub drops: u64,
     /// Data packets that queues dropped and that wires lost or damaged.
     pub lost_data: u64,
-    /// Data packets that arrived with CE.
+    /// Data packets that arrived.
+    pub arrived_data: u64,
+    /// Those of them that came with CE.
     pub marked_data: u64,
 }
 
@@ -143,6 +145,7 @@ impl FlowCounts {
     /// A data packet has arrived, with CE or without.
     #[inline]
     pub(crate) fn arrive(&mut self, is_ce: bool) {
+        self.arrived_data += 1;
         self.marked_data += u64::from(is_ce);
     }
 
@@ -173,6 +176,9 @@ pub struct FlowResult {
     /// Data packets whose payload was delivered, each once, with their headers: what the SEIF thesis counts. Of two-level
     /// flow control also those of segments that are not whole yet.
     pub delivered_wire: Bytes,
+    /// The part of `delivered` that is more than arrived in that time: it came during the warm-up, and waited for what was lost
+    /// before it. What waits at the end is taken off.
+    pub arrived_before: Bytes,
     /// Payload delivered over the whole run.
     pub delivered_total: Bytes,
     /// `delivered` over the counted time of the whole run (warm-up's end to the run's end).

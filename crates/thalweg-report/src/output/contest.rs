@@ -17,6 +17,8 @@ pub(super) struct Contest<'a> {
     pub of: String,
     /// A remark without which the values would be misunderstood; empty where there is none.
     pub note: String,
+    /// The schemes of which the values count what came before counting began, with the share of it.
+    pub from_before: Vec<(&'a str, f64)>,
     /// The schemes that have values; the best first.
     pub rivals: Vec<Rival<'a>>,
 }
@@ -56,6 +58,7 @@ fn completion(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: Scale::of_time,
         of: over(&groups),
         note: unfinished(schemes, &groups),
+        from_before: Vec::new(),
         rivals,
     })
 }
@@ -79,6 +82,7 @@ fn goodput(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: Scale::of_rate,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
+        from_before: from_before(schemes, &greedy),
         rivals: rivals(schemes, true, sum),
     })
 }
@@ -95,6 +99,7 @@ fn delay(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: Scale::of_time,
         of: over(&groups),
         note: never_came(schemes, &groups),
+        from_before: Vec::new(),
         rivals: rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::DelayMean))),
     })
 }
@@ -119,8 +124,24 @@ fn fairness(schemes: &[SchemeResults]) -> Option<Contest<'_>> {
         scale: |_| Scale::COUNT,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
+        from_before: Vec::new(),
         rivals: rivals(schemes, true, index),
     })
+}
+
+/// The schemes of which more than a few of the bytes that these flows delivered had come during the warm-up and waited for losses to
+/// be repaired, with their share. Such goodput can be more than the network carries.
+fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize]) -> Vec<(&'a str, f64)> {
+    let share = |of: &SchemeResults| {
+        let complete = of.runs.iter().filter(|run| run.complete);
+        let counted = complete.flat_map(|run| flows.iter().filter_map(|&flow| run.flows.get(flow)));
+        let (before, all) = counted.fold((0.0, 0.0), |(before, all), flow| {
+            (before + flow.arrived_before_bytes as f64, all + flow.or_zero(Metric::Delivered))
+        });
+        if all > 0.0 { before / all } else { 0.0 }
+    };
+    let shares = schemes.iter().map(|of| (of.scheme.as_str(), share(of)));
+    shares.filter(|(_, share)| *share > FEW).collect()
 }
 
 /// The schemes with a value in some complete run, the best first. Where all runs of every scheme are one run, it counts
@@ -242,5 +263,5 @@ fn never_came(schemes: &[SchemeResults], groups: &[usize]) -> String {
     format!(" Delays are of those datagrams that arrived; lost were: {}.", each.join(", "))
 }
 
-/// A share of transfers or datagrams that changes little.
+/// A share of transfers, datagrams or bytes that changes little.
 const FEW: f64 = 0.01;

@@ -10,7 +10,7 @@ use crate::statistics::{self, Estimate};
 pub struct Verdict {
     /// The thing that the schemes compete in.
     pub subject: &'static str,
-    /// The scheme that leads; none where the first ones are equal.
+    /// The scheme that leads; none where the first ones are equal or their values are not settled.
     pub leader: Option<String>,
     /// The certainty of the verdict.
     pub certainty: Certainty,
@@ -35,6 +35,8 @@ pub enum Certainty {
     Significant,
     /// It may be chance.
     Open,
+    /// Values of some scheme count what came before counting began: none is named.
+    Unsettled,
 }
 
 /// The verdict on each thing that can be decided. A difference is none that is below `margin`, a share of
@@ -101,6 +103,9 @@ impl Judge<'_> {
     /// The verdict: which scheme won, by how much over the next one, and whether that may be chance.
     fn verdict(&self) -> Option<Verdict> {
         let rivals = &self.contest.rivals;
+        if !self.contest.from_before.is_empty() {
+            return Some(self.unsettled());
+        }
         let leads: Vec<Lead> = (1..rivals.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
         let next = leads.first()?;
         let of = |accepts: fn(&Lead) -> bool| {
@@ -121,6 +126,27 @@ impl Judge<'_> {
             comparisons: self.tests.p.len(),
             sentence,
         })
+    }
+
+    /// No verdict, with what to do for one.
+    fn unsettled(&self) -> Verdict {
+        let Contest { subject, from_before, rivals, .. } = self.contest;
+        let share = |(scheme, share): &(&str, f64)| format!("{scheme} ({})", Scale::PERCENT.fixed(*share, 1));
+        let shares: Vec<String> = from_before.iter().map(share).collect();
+        let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+        Verdict {
+            subject,
+            leader: None,
+            certainty: Certainty::Unsettled,
+            first: rivals.iter().map(|rival| rival.scheme.to_owned()).collect(),
+            behind: Vec::new(),
+            comparisons: self.tests.p.len(),
+            sentence: format!(
+                "No verdict on {subject}: that of {} counts data that came during the warm-up and was held back by losses \
+                 being repaired; set a later `warmup`, or a longer `duration`.",
+                listed(&shares)
+            ),
+        }
     }
 
     /// The lead over the rival at a position; `None` where there is no seed under which both have a value.
@@ -176,7 +202,7 @@ impl Judge<'_> {
                 self.interval(lead),
                 self.corrected(lead, ", also")
             ),
-            Certainty::Open => {
+            Certainty::Open | Certainty::Unsettled => {
                 let interval = self.interval(lead);
                 let excludes = match lead.by.excludes_zero() {
                     Some(true) if lead.p.is_some_and(|p| p >= 0.05) => {

@@ -1,7 +1,7 @@
 use super::{Certainty, Verdict, verdicts};
 use crate::results::samples::{header, result};
 use crate::results::{Body, Document, MARGIN, Metric, Run};
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::{RunResult, Summary};
 
 /// The verdicts on schemes, each given with the result of each seed.
@@ -208,4 +208,26 @@ fn many_comparisons_are_corrected_for() {
         "{}",
         verdict.sentence
     );
+}
+
+/// Data that waits at the warm-up's end for a repair is counted later, which is no merit of the scheme.
+#[test]
+fn goodput_that_came_before_counting_began_wins_nothing() {
+    let late = |seed: u64, percent: u64| {
+        let mut result = result(seed, 90 + seed);
+        for flow in &mut result.flows {
+            flow.arrived_before = Bytes::new(flow.delivered.get() * percent / 100);
+        }
+        result
+    };
+    let judged = |percent| {
+        let late = (1..=3).map(|seed| late(seed, percent)).collect();
+        about(&judged(&[("calm", with_goodput(&[75, 76, 77])), ("late", late)], MARGIN), "goodput").clone()
+    };
+    let verdict = judged(9);
+    assert_eq!((verdict.certainty, verdict.leader), (Certainty::Unsettled, None));
+    let expected = "No verdict on goodput: that of late (9.0 %) counts data that came during the warm-up and was held back by \
+                    losses being repaired; set a later `warmup`, or a longer `duration`.";
+    assert_eq!(verdict.sentence, expected);
+    assert_eq!(judged(1).leader.as_deref(), Some("late"));
 }

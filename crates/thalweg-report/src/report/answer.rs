@@ -68,8 +68,10 @@ fn verdict_card(verdict: &Verdict) -> Card {
         ),
         Certainty::SingleRun => ("unknown", "One run each: chance unknown"),
         Certainty::Equal => ("yes", "Less than matters"),
+        Certainty::Unsettled => ("unknown", "Not settled: a later warm-up tells"),
     };
     let main = match (&verdict.leader, verdict.certainty) {
+        (_, Certainty::Unsettled) => "no verdict".to_owned(),
         (None, _) => "equal".to_owned(),
         // Those of whom any may be first, where others are out.
         (Some(_), Certainty::Open) if !verdict.behind.is_empty() && verdict.first.len() <= MOST_FIRST => {

@@ -124,6 +124,15 @@ pub struct Flow {
     /// It always had more to send: it is none of a group of transfers that end, and neither its source nor a slow reader held
     /// it back for more than a tenth of the time. What other flows carry is set by what they were given to carry.
     pub wanted_more: bool,
+    /// The bytes of `delivered_bytes` that are more than arrived in that time: they came during the warm-up and waited for losses
+    /// to be repaired. Left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub arrived_before_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 macro_rules! with_values {
@@ -218,6 +227,7 @@ impl Flow {
             group: group.map(|group| group.name.clone()).unwrap_or_default(),
             values: Values::of(|metric| metric.line().flow.and_then(|value| value(&view))),
             wanted_more: group.is_some_and(|group| group.wanted_more(flow)),
+            arrived_before_bytes: flow.arrived_before.get(),
         }
     }
 

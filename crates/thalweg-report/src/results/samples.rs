@@ -37,6 +37,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
         counted: seconds(25),
         delivered: Rate::from_mbits_per_sec(mbits).bytes_in(seconds(25)),
         delivered_wire: Bytes::new(0),
+        arrived_before: Bytes::ZERO,
         delivered_total: Bytes::new(0),
         goodput: Rate::from_mbits_per_sec(mbits),
         throughput: Rate::from_mbits_per_sec(mbits + 1),

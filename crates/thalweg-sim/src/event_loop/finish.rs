@@ -17,6 +17,7 @@ use crate::result::{
 use crate::spec::Ties;
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
+use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 impl<T: Tracing> EventLoop<T> {
@@ -169,6 +170,10 @@ impl<T: Tracing> EventLoop<T> {
         };
         let transport = &self.transports[group.transport as usize];
         let delivered_wire = transport.on_wire(&since.taken);
+        let arrived_before = match flow.before {
+            Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
+            None => 0,
+        };
         let warmup = Time::ZERO + self.warmup;
         let happened = |at: Time| (at < Time::MAX).then_some(at);
         let end = happened(flow.finished).unwrap_or(self.now);
@@ -188,6 +193,7 @@ impl<T: Tracing> EventLoop<T> {
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),
+            arrived_before: Bytes::new(arrived_before),
             delivered_total: Bytes::new(flow.delivered),
             goodput: per_time(delivered),
             throughput: per_time(delivered_wire),
@@ -339,3 +345,9 @@ impl<T: Tracing> EventLoop<T> {
 
 /// A link that is busy for a smaller share of the time is nobody's bottleneck.
 const BUSY: f64 = 0.5;
+
+/// The part of `delivered` bytes that so many packets cannot have brought, if they were as those that were `taken`.
+fn more_than_arrived(delivered: u64, packets: u64, taken: &ReceiverCounts) -> u64 {
+    let brought = u128::from(packets) * u128::from(taken.payload) / u128::from(taken.packets.max(1));
+    delivered.saturating_sub(u64::try_from(brought).unwrap_or(u64::MAX))
+}
