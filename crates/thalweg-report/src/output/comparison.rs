@@ -122,11 +122,11 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
         let mut rows: Vec<Row<'_>> = Vec::new();
         for (of, summary) in summaries() {
             if let Some(link) = summary.links.get(position) {
-                let name = shorten(&of.scheme, NAME_COLUMNS, style);
-                rows.push(mean_row(name, &link.metrics, Of::Link));
+                rows.push(mean_row(of.scheme.clone(), &link.metrics, Of::Link));
             }
         }
         columns::table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
+            .first_column(NAME_COLUMNS)
     };
     links.iter().take(most).enumerate().map(table).collect()
 }

@@ -3,7 +3,7 @@
 use super::columns::{self, Datum, Row};
 use super::comparison::{self, wrapped};
 use super::settling::settling;
-use super::table::{Align, Table, shorten};
+use super::table::{Align, Table, shorten, telling};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
     Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, Summary, Tables, Until,
@@ -152,8 +152,11 @@ fn flow_row(flow: &Flow, name: String, style: Style) -> Row<'_> {
 
 fn groups_table(groups: &[Group], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
-    for group in groups.iter().take(MOST_ROWS) {
-        let lead = vec![group.name.clone(), shorten(&group.scheme, 10, style), group.flows.to_string()];
+    let shown = || groups.iter().take(MOST_ROWS);
+    let schemes: Vec<String> = shown().map(|group| style.clean(&group.scheme)).collect();
+    let widest = telling(&schemes, SCHEME_COLUMNS, style);
+    for (group, scheme) in shown().zip(&schemes) {
+        let lead = vec![group.name.clone(), shorten(scheme, widest, style), group.flows.to_string()];
         rows.push(Row { lead, ..Row::new(String::new(), |metric| group.get(metric).map(Datum::One)) });
     }
     let lead = [("Group", Align::Left), ("Scheme", Align::Left), ("Flows", Align::Right)];
@@ -332,6 +335,8 @@ const MOST_GROUPS: usize = 6;
 const MOST_ROWS: usize = 16;
 /// Room for a flow's or group's name within 100 columns.
 const NAME_COLUMNS: usize = 22;
+/// Room for schemes beside the names of their groups, where that tells them apart.
+const SCHEME_COLUMNS: usize = 10;
 
 #[cfg(test)]
 #[path = "summary_tests.rs"]

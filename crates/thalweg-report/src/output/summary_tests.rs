@@ -193,3 +193,19 @@ fn a_partial_run_says_so() {
     let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
     assert!(text.contains("PARTIAL: interrupted at 30.00 s"), "{text}");
 }
+
+/// Two settings of one scheme begin and end alike.
+#[test]
+fn schemes_of_groups_can_be_told_apart() {
+    let mut result = result(1, 75);
+    result.groups[0].scheme = "cubic:prr=true".to_owned();
+    result.groups[1].scheme = "cubic:rack=true".to_owned();
+    let shown = |result: &thalweg_sim::RunResult| {
+        summary(&Document::of_runs(header(&[1]), vec![Run::of(result)]), Style::PLAIN)
+    };
+    let text = shown(&result);
+    assert!(text.contains(" cubic:prr=true ") && text.contains(" cubic:rack=true "), "{text}");
+    fits(&text);
+    result.groups[0].scheme = "vegas".to_owned();
+    assert!(shown(&result).contains(" cubic:~rue "), "{}", shown(&result));
+}

@@ -1,6 +1,7 @@
 //! A table of text with aligned columns.
 
 use super::text::Style;
+use std::collections::BTreeSet;
 
 /// The side on which a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Table {
         Self { heads, rows: Vec::new(), widest: usize::MAX, within: usize::MAX }
     }
 
-    /// Names in the first column are shortened to `widest` characters.
+    /// Names in the first column are shortened to `widest` characters, unless some would read the same.
     #[must_use]
     pub fn first_column(mut self, widest: usize) -> Self {
         self.widest = widest;
@@ -80,9 +81,12 @@ impl Table {
     /// The table as lines of text, each ended.
     pub fn render(&self, style: Style) -> String {
         let heads: Vec<String> = self.heads.iter().map(|head| head.text.clone()).collect();
+        let firsts: Vec<String> =
+            self.rows.iter().filter_map(|row| row.first()).map(|name| style.clean(name)).collect();
+        let widest = telling(&firsts, self.widest, style);
         let clean = |row: &Vec<String>| -> Vec<String> {
             let cell = |(column, cell): (usize, &String)| {
-                let widest = if column == 0 { self.widest } else { usize::MAX };
+                let widest = if column == 0 { widest } else { usize::MAX };
                 shorten(&style.clean(cell), widest, style)
             };
             row.iter().enumerate().map(cell).collect()
@@ -171,6 +175,13 @@ pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
     format!("{head}{mark}{tail}")
 }
 
+/// The width to which names may be shortened: `widest`, or any where some that differ would read the same.
+pub(super) fn telling(names: &[String], widest: usize, style: Style) -> usize {
+    let different: BTreeSet<&String> = names.iter().collect();
+    let shown: BTreeSet<String> = different.iter().map(|name| shorten(name, widest, style)).collect();
+    if shown.len() == different.len() { widest } else { usize::MAX }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +198,26 @@ a           95.23 Mbit/s
 a-very~.17       1 bit/s
 ";
         assert_eq!(table.render(Style::PLAIN), expected);
+    }
+
+    #[test]
+    fn names_that_are_shortened_still_differ() {
+        let names = [
+            "a-long-name-of-a-group, cubic:prr=yes",
+            "a-long-name-of-a-group, cubic:ecn=yes",
+            "other, vegas",
+        ];
+        let mut table = Table::new([("Group, scheme", Align::Left)]).first_column(12);
+        names.iter().for_each(|name| table.row([(*name).to_owned()]));
+        let shown = table.render(Style::PLAIN);
+        let expected = "\
+Group, scheme
+-------------------------------------
+a-long-name-of-a-group, cubic:prr=yes
+a-long-name-of-a-group, cubic:ecn=yes
+other, vegas
+";
+        assert_eq!(shown, expected);
     }
 
     #[test]
