@@ -101,8 +101,9 @@ pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> Strin
             scale.estimate(&as_exact_as_measured(metric, estimate, estimate.mean), style)
         }
         Some(Datum::Difference(estimate, base, survives)) => {
-            let scale = scale(metric, estimate.mean);
             let shown = as_exact_as_measured(metric, estimate, base);
+            // A difference of nearly nothing is shown in the unit of its interval.
+            let scale = scale(metric, shown.mean.abs().max(shown.ci95.unwrap_or(0.0)));
             let text = scale.estimate(&shown, style);
             if survives && shown.excludes_zero() == Some(true) { format!("{text} {MARK}") } else { text }
         }
@@ -151,3 +152,18 @@ pub(super) const COLUMNS: usize = 100;
 
 /// The relative exactness of the percentiles of the simulator's histograms.
 const RESOLUTION: f64 = 0.016;
+
+#[cfg(test)]
+mod tests {
+    //! Proves that what is uncertain is shown in units that can be read.
+    use super::*;
+
+    #[test]
+    fn a_difference_of_nearly_nothing_is_shown_in_the_unit_of_its_interval() {
+        let metric = Metric::DelayMean;
+        let estimate =
+            Estimate { mean: 434e-9, ci95: Some(1.28e-3), std_dev: None, min: 0.0, max: 0.0, n: 10 };
+        let shown = words(metric, Some(Datum::Difference(estimate, 0.05, false)), Style::PLAIN);
+        assert_eq!(shown, "0.0 +/- 1.3 ms");
+    }
+}
