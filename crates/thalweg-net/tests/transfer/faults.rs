@@ -195,7 +195,7 @@ fn a_quota_holds_for_all_that_a_sender_has() {
     assert_eq!(Quota::of(to.path(), limits).unwrap().used(), quota.used());
 }
 
-/// What a sender has is counted by paths, by one who may read it: no tree that it makes can be in the way of that.
+/// No tree that a sender makes is in the way of counting what it has, which goes by paths, and by one who may read it.
 #[test]
 fn folders_whose_contents_are_counted_can_be_read_and_have_a_path() {
     let (from, to) = (Place::new("from"), Place::new("to"));
