@@ -3,6 +3,7 @@
 //! [`load`] reads a file into a [`Scenario`], which holds what the simulator runs, and reports all mistakes at once,
 //! each with its place ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
+mod bound;
 mod diagnostic;
 mod expand;
 mod explain;
@@ -20,6 +21,7 @@ mod source;
 mod table;
 mod tree;
 mod unknown_unit;
+mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;

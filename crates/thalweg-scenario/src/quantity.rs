@@ -1,5 +1,6 @@
 //! Values that a key can have: quantities with units, counts, names, and lists of them.
 
+use super::bound::plain;
 use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, wrong_type};
@@ -262,6 +263,11 @@ impl Decode for Number {
     fn schema(_: &mut Definitions) -> serde_json::Value {
         json!({ "type": "number" })
     }
+}
+
+plain! {
+    Number, f64: |number| number.0, |number| format!("{number:?}");
+    Probability, f64: |probability| probability.0, |number| format!("{number:?}");
 }
 
 impl Decode for u64 {

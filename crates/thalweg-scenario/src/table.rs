@@ -148,6 +148,11 @@ pub trait Fields: Sized + Default + 'static {
 
     /// All keys, listed.
     fn fields() -> &'static [Field];
+
+    /// The position of a key among them.
+    fn position(key: &str) -> Option<usize> {
+        Self::fields().iter().position(|field| field.key == key)
+    }
 }
 
 /// Decodes a table whose keys are `T`'s, apart from those in `beside`. `None` if a required key is missing.
@@ -219,18 +224,24 @@ pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<
 }
 
 /// Describes a table: `field: Type = "key"`, then `or "TOML"` for a default or `(required)`; after the keys, parts that
-/// are tables of their own in the code but not in the file: `..part: Type`.
+/// are tables of their own in the code but not in the file: `..part: Type`. A table may be `for` a structure or a variant of a
+/// specification; `=> field` [binds](super::bound) a key to one of its fields.
 macro_rules! table {
     (
         $(#[doc = $about:literal])+
-        $Name:ident $title:literal {
+        $Name:ident $title:literal $(for $Spec:ident $(:: $Variant:ident)?)? {
             $(
                 $(#[doc = $doc:literal])+
-                $field:ident: $Type:ty = $key:literal $(or $default:literal)? $(($required:ident))?;
+                $field:ident: $Type:ty = $key:literal $(or $default:literal)? $(($required:ident))?
+                    $(=> $($place:ident).+)?;
             )*
             $(..$part:ident: $Part:ty;)*
         }
     ) => {
+        $crate::table::bind! {
+            $Name [$($Spec $(:: $Variant)?)?] [$({ $field $Type = $key [$($($place).+)?] })*]
+        }
+
         $(#[doc = $about])+
         #[derive(Clone, Debug, Default)]
         pub struct $Name {
@@ -333,6 +344,63 @@ macro_rules! table {
     };
 }
 pub(crate) use table;
+
+/// The half of [`table!`] that binds keys.
+macro_rules! bind {
+    // A table that is for nothing.
+    ($Name:ident [] $fields:tt) => {};
+
+    // One for a structure, of which it fills some fields.
+    ($Name:ident [$Spec:ident] [$({ $field:ident $Type:ty = $key:literal [$($place:ident).*] })*]) => {
+        impl $Name {
+            /// Puts what is said here into the fields that the keys are bound to.
+            pub fn fill(&self, spec: &mut $Spec) {
+                $($crate::table::bind!(@fill (self) spec $field $Type [$($place).*]);)*
+            }
+
+            /// Writes the fields that keys are bound to under their keys.
+            pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) {
+                $($crate::table::bind!(@write (spec.$($place).*) entries $Type, $key, [$($place).*]);)*
+            }
+        }
+    };
+
+    // One for a variant of an enumeration, of which it has all fields.
+    ($Name:ident [$Spec:ident :: $Variant:ident] [$({ $field:ident $Type:ty = $key:literal [$($place:ident)?] })*]) => {
+        impl $Name {
+            /// The variant with the fields that are said here; `None` where one lacks.
+            pub fn spec(&self) -> Option<$Spec> {
+                let usual = <Self as $crate::table::Fields>::defaults();
+                Some($Spec::$Variant { $($(
+                    $place: $crate::bound::FieldOf::<$Type>::of(
+                        self.$field.as_deref().or(usual.$field.as_deref()),
+                    )?,
+                )?)* })
+            }
+
+            /// Writes the fields of this variant under their keys; false for another variant.
+            pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) -> bool {
+                let $Spec::$Variant { $($($place,)?)* } = spec else { return false };
+                $($($crate::table::bind!(@write ($place) entries $Type, $key, [$place]);)?)*
+                true
+            }
+        }
+    };
+
+    (@fill ($this:expr) $spec:ident $field:ident $Type:ty []) => {};
+    (@fill ($this:expr) $spec:ident $field:ident $Type:ty [$($place:ident).+]) => {
+        if let Some(value) = $crate::bound::FieldOf::<$Type>::of($this.$field.as_deref()) {
+            $spec.$($place).+ = value;
+        }
+    };
+    (@write $at:tt $entries:ident $Type:ty, $key:literal, []) => {};
+    (@write ($at:expr) $entries:ident $Type:ty, $key:literal, [$($place:ident).+]) => {
+        if let Some(text) = $crate::bound::FieldOf::<$Type>::toml(&$at) {
+            $entries.put($key, text);
+        }
+    };
+}
+pub(crate) use bind;
 
 /// Describes a table of which one key says what kind it is: `"kind" => Variant(Table)`.
 macro_rules! choice {

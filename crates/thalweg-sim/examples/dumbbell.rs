@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
@@ -27,6 +27,16 @@ fn main() {
     let bottleneck = direction(mbits, 10, Limit::Packets(buffer));
     let access = direction(1000, 1, Limit::Unlimited);
     let node = |name: &str| NodeSpec { name: name.to_owned(), processing: Processing::default(), gate: None };
+    let transport = TransportSpec::new(
+        "newreno",
+        EndsConfig::new(
+            SenderConfig { segment: 1000, ..SenderConfig::default() },
+            ReceiverConfig::default(),
+            ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 }),
+        ),
+        40,
+        40,
+    );
     let spec = Spec {
         nodes: vec![node("left"), node("right")],
         links: vec![LinkSpec {
@@ -37,10 +47,7 @@ fn main() {
             backward: bottleneck,
         }],
         groups: vec![GroupSpec {
-            name: "flows".to_owned(),
             count: flows as u32,
-            from: NodeId(0),
-            to: NodeId(1),
             access: Some(AccessSpec {
                 source_forward: access.clone(),
                 source_backward: access.clone(),
@@ -49,25 +56,8 @@ fn main() {
                 source_processing: Processing::default(),
                 sink_processing: Processing::default(),
             }),
-            transport: TransportSpec::new(
-                "newreno",
-                EndsConfig::new(
-                    SenderConfig { segment: 1000, ..SenderConfig::default() },
-                    ReceiverConfig::default(),
-                    ControllerConfig::NewReno(NewRenoConfig { initial_window: 10.0, initial_threshold: 1e9 }),
-                ),
-                40,
-                40,
-            ),
-            workload: WorkloadSpec::Bulk,
-            start: Time::ZERO,
             spread: Duration::from_millis(number(5, 0)),
-            stagger: Duration::ZERO,
-            stop: None,
-            control_channel: None,
-            overhead: Duration::ZERO,
-            reading: None,
-            priority: LOWEST_PRIORITY,
+            ..GroupSpec::new("flows", [NodeId(0), NodeId(1)], transport, WorkloadSpec::Bulk)
         }],
         duration: Duration::from_secs(seconds),
         warmup: Duration::ZERO,

@@ -18,7 +18,7 @@ use thalweg_queue::{CapacityTrace, DisciplineSpec, ImpairmentSpec, Limit};
 pub struct NodeId(pub u32);
 
 /// A whole simulation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
     /// Routers and named hosts.
     pub nodes: Vec<NodeSpec>,
@@ -204,6 +204,32 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
+    /// One flow that starts at once, has no host of its own, and is like others in all else.
+    pub fn new(
+        name: impl Into<String>,
+        [from, to]: [NodeId; 2],
+        transport: TransportSpec,
+        workload: WorkloadSpec,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            count: 1,
+            from,
+            to,
+            access: None,
+            transport,
+            workload,
+            reading: None,
+            start: Time::ZERO,
+            spread: Duration::ZERO,
+            stagger: Duration::ZERO,
+            stop: None,
+            control_channel: None,
+            overhead: Duration::ZERO,
+            priority: LOWEST_PRIORITY,
+        }
+    }
+
     /// The reason for which the applications of this group cannot read as they are said to, if they cannot.
     pub fn reading_fault(&self) -> Option<&'static str> {
         let reading = self.reading.as_deref()?;

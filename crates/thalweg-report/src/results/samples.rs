@@ -5,8 +5,8 @@ use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit};
 use thalweg_sim::spec::{
-    DirectionSpec, Framing, GroupSpec, LOWEST_PRIORITY, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties,
-    TransportSpec, WorkloadSpec,
+    DirectionSpec, Framing, GroupSpec, LinkSpec, MeasureSpec, NodeId, NodeSpec, Spec, Ties, TransportSpec,
+    WorkloadSpec,
 };
 use thalweg_sim::{
     Conservation, FlowCounts, FlowResult, GroupResult, LinkResult, Quantity, QueueResult, RunResult,
@@ -159,23 +159,9 @@ pub(crate) fn spec() -> Spec {
         forward: direction.clone(),
         backward: direction,
     };
-    let group = GroupSpec {
-        name: "flow".to_owned(),
-        count: 1,
-        from: NodeId(0),
-        to: NodeId(1),
-        access: None,
-        transport: TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28),
-        workload: WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) },
-        start: Time::ZERO,
-        spread: Duration::ZERO,
-        stagger: Duration::ZERO,
-        stop: None,
-        control_channel: None,
-        overhead: Duration::ZERO,
-        reading: None,
-        priority: LOWEST_PRIORITY,
-    };
+    let transport = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);
+    let workload = WorkloadSpec::Telnet { packet: Bytes::new(1000), gap: Duration::from_micros(900) };
+    let group = GroupSpec::new("flow", [NodeId(0), NodeId(1)], transport, workload);
     Spec {
         nodes: vec![node("a"), node("b")],
         links: vec![link],

@@ -1,9 +1,10 @@
 //! One direction of a line.
 
-use super::super::keys::{EachName, FramingName};
+use super::super::keys::{EachName, Line, ScheduleEntry};
+use super::super::table::Fields;
+use super::super::writer::{Entries, text};
 use super::feedback;
 use super::queue::queue;
-use super::writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
@@ -17,7 +18,7 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
         Some(trace) => entries.put("trace", capacity(trace).inline()),
         None => entries.quantity("rate", direction.rate),
     }
-    entries.quantity("delay", direction.delay);
+    Line::write(direction, &mut entries);
     match direction.variation.as_deref() {
         None => entries.quantity("jitter", direction.jitter),
         Some(variation) => entries.put("jitter", jitter(variation)),
@@ -26,10 +27,9 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
     queue.put("feedback", feedback::value(direction.feedback.as_ref()));
     entries.put("queue", queue.inline());
     impairment(&direction.impairment, &mut entries);
-    entries.put("framing", text(FramingName(direction.framing).word()));
     let changes = schedule(&direction.schedule, direction.capacity.is_some());
     entries.put("schedule", format!("[{}]", changes.join(", ")));
-    entries
+    entries.in_order(Line::position)
 }
 
 fn jitter(variation: &VariationSpec) -> String {
@@ -99,8 +99,6 @@ fn impairment(impairment: &ImpairmentSpec, entries: &mut Entries) {
             entries.put("loss", table.inline());
         }
     }
-    entries.number("duplicate", impairment.duplicate);
-    entries.number("corrupt", impairment.corrupt);
     let mut reorder = Entries::default();
     reorder.number("probability", impairment.reorder.map_or(0.0, |reorder| reorder.probability));
     reorder.quantity("delay", impairment.reorder.map_or(Duration::ZERO, |reorder| reorder.delay));
@@ -127,8 +125,9 @@ fn schedule(changes: &[Change], traced: bool) -> Vec<String> {
         }
         if let Some(new) = &change.impairment {
             impairment(new, &mut entry);
+            ScheduleEntry::write(new, &mut entry);
         }
-        written.push(entry.inline());
+        written.push(entry.in_order(ScheduleEntry::position).inline());
     }
     written
 }

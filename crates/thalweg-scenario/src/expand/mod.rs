@@ -6,15 +6,14 @@ mod line;
 mod queue;
 mod transport;
 mod workload;
-mod writer;
 
 use super::Scenario;
-use super::keys::TiesName;
+use super::keys::{Document, Flow, FlowDefaults, Measure, ProcessingTable};
+use super::table::Fields;
+use super::writer::{Entries, key, text};
 use std::collections::BTreeMap;
 use thalweg_catalog::Registry;
-use thalweg_proto::units::Time;
 use thalweg_sim::spec::{AccessSpec, GroupSpec, Processing};
-use writer::{Entries, key, text};
 
 /// The scenario as a file that needs no other file and reads back to the same specification.
 pub fn expand(scenario: &Scenario) -> String {
@@ -22,20 +21,11 @@ pub fn expand(scenario: &Scenario) -> String {
     let mut top = Entries::default();
     top.put("title", text(&scenario.title));
     top.put("description", text(&scenario.description));
-    top.quantity("duration", spec.duration);
-    top.quantity("warmup", spec.warmup);
-    top.put("seed", spec.seed.to_string());
-    top.put("ties", text(TiesName(spec.ties).word()));
+    Document::write(spec, &mut top);
     let mut out = top.lines();
 
     let mut measure = Entries::default();
-    match spec.measure.interval {
-        Some(interval) => measure.quantity("interval", interval),
-        None => measure.put("interval", text("off")),
-    }
-    measure.put("flows", spec.measure.flows.to_string());
-    measure.put("points", spec.measure.points.to_string());
-    measure.put("every-event", spec.measure.every_event.to_string());
+    Measure::write(&spec.measure, &mut measure);
     section(&mut out, "[measure]", &measure);
 
     for node in &spec.nodes {
@@ -103,7 +93,6 @@ fn flow(
 ) -> Entries {
     let mut entries = Entries::default();
     entries.put("name", text(&group.name));
-    entries.put("count", group.count.to_string());
     entries.put("from", text(from));
     entries.put("to", text(to));
     let (name, own) = (group.transport.scheme.as_str(), transport::entries(&group.transport, registry));
@@ -117,18 +106,9 @@ fn flow(
     }
     entries.put("workload", workload::value(&group.workload));
     entries.put("reading", workload::reading(group.reading.as_deref()));
-    entries.quantity("start", group.start.since(Time::ZERO));
-    entries.quantity("spread", group.spread);
-    entries.quantity("stagger", group.stagger);
-    entries.quantity("overhead", group.overhead);
-    if let Some(stop) = group.stop {
-        entries.quantity("stop", stop.since(Time::ZERO));
-    }
-    if let Some(delay) = group.control_channel {
-        entries.quantity("control-channel", delay);
-    }
-    entries.put("priority", group.priority.to_string());
-    entries
+    Flow::write(group, &mut entries);
+    FlowDefaults::write(group, &mut entries);
+    entries.in_order(Flow::position)
 }
 
 fn sides(out: &mut String, access: &AccessSpec, registry: &Registry) {
@@ -148,7 +128,6 @@ fn sides(out: &mut String, access: &AccessSpec, registry: &Registry) {
 
 fn processing(cost: Processing) -> Entries {
     let mut entries = Entries::default();
-    entries.quantity("packet", cost.per_packet);
-    entries.quantity("byte", cost.per_byte);
+    ProcessingTable::write(&cost, &mut entries);
     entries
 }

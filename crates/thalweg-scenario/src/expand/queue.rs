@@ -1,6 +1,6 @@
 //! Queues with their disciplines.
 
-use super::writer::{Entries, text};
+use super::super::writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit};

@@ -1,6 +1,6 @@
 //! A scheme with all its parameters.
 
-use super::writer::{Entries, text};
+use super::super::writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_sim::spec::TransportSpec;
 

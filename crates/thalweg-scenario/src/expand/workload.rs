@@ -1,6 +1,6 @@
 //! Workloads of applications, as TOML.
 
-use super::writer::{Entries, text};
+use super::super::writer::{Entries, text};
 use thalweg_proto::units::{Rate, Time};
 use thalweg_sim::spec::{ReadingSpec, SizeSpec, WorkloadSpec};
 

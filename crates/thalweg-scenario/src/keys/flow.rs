@@ -1,5 +1,6 @@
 //! Groups of flows, and the hosts of their own that flows may have.
 
+use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
 use super::super::quantity::Name;
 use super::super::schema::Definitions;
@@ -12,11 +13,20 @@ use super::scheme::SchemeRef;
 use super::workload::Workload;
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::LOWEST_PRIORITY;
+use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY};
 
 /// The priority of a flow: 1, the highest, to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority(pub u8);
+
+impl FieldOf<Priority> for u8 {
+    fn of(given: Option<&Priority>) -> Option<Self> {
+        given.map(|priority| priority.0)
+    }
+    fn toml(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
 
 impl Decode for Priority {
     fn expected() -> String {
@@ -43,7 +53,7 @@ impl Decode for Priority {
 
 table! {
     /// What every group of flows shares that does not say otherwise.
-    FlowDefaults "flow defaults" {
+    FlowDefaults "flow defaults" for GroupSpec {
         /// The scheme: a built-in name or one of `[scheme.NAME]`, with options or without, or a table with `base`.
         scheme: SchemeRef = "scheme" or r#""cubic""#;
         /// What the application does.
@@ -51,32 +61,32 @@ table! {
         /// How fast the application at the sink reads: a rate, or a table; at once without.
         reading: Reading = "reading" or r#""unlimited""#;
         /// When the flows start.
-        start: Duration = "start" or r#""0 s""#;
+        start: Duration = "start" or r#""0 s""# => start;
         /// Each flow starts at a random time, uniform in this span after `start`.
-        spread: Duration = "spread" or r#""0 s""#;
+        spread: Duration = "spread" or r#""0 s""# => spread;
         /// Each flow starts this much later than the one before.
-        stagger: Duration = "stagger" or r#""0 s""#;
+        stagger: Duration = "stagger" or r#""0 s""# => stagger;
+        /// A host that sends data takes a random time for each packet, uniform between zero and this, as ns-2's `overhead_`:
+        /// against phase effects. It takes nothing off the rate, and packets keep their order.
+        overhead: Duration = "overhead" or r#""0 s""# => overhead;
         /// When the applications stop writing; at the end of the run without.
-        stop: Duration = "stop";
+        stop: Duration = "stop" => stop;
         /// Gives each flow a source and a sink host of its own, on lines of their own.
         access: Access = "access";
         /// Acknowledgements skip the network and arrive after this delay, without loss.
-        control_channel: Duration = "control-channel";
-        /// A host that sends data takes a random time for each packet, uniform between zero and this, as ns-2's `overhead_`:
-        /// against phase effects. It takes nothing off the rate, and packets keep their order.
-        overhead: Duration = "overhead" or r#""0 s""#;
+        control_channel: Duration = "control-channel" => control_channel;
         /// How much the flows matter, from 1, the highest, to 6: for priority queues and for the gates of nodes.
-        priority: Priority = "priority" or "6";
+        priority: Priority = "priority" or "6" => priority;
     }
 }
 
 table! {
     /// A group of flows that are alike.
-    Flow "flow" {
+    Flow "flow" for GroupSpec {
         /// The group's name; without one it is `flow-` and its position, from 1.
         name: Name = "name";
         /// How many flows.
-        count: u32 = "count" or "1";
+        count: u32 = "count" or "1" => count;
         /// The node where data comes from.
         from: Name = "from" (required);
         /// The node where data goes.

@@ -12,15 +12,18 @@ use super::scheme::words;
 use super::workload::Trace;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_sim::spec::Framing;
+use thalweg_queue::ImpairmentSpec;
+use thalweg_sim::spec::{DirectionSpec, Framing};
 
 table! {
     /// A line: a transmitter with its queue, and a wire.
-    Line "line" {
+    Line "line" for DirectionSpec {
         /// The transmitter's rate.
         rate: Rate = "rate";
+        /// When how much may leave, in place of `rate`: a mahimahi trace file beside the scenario file, or a table.
+        trace: Trace = "trace";
         /// How long a packet is on the wire.
-        delay: Duration = "delay";
+        delay: Duration = "delay" => delay;
         /// The wire takes a random time longer. A time is uniform between zero and this for each packet, and they keep their order; a
         /// table has another distribution, one for each flow, or lets packets pass each other.
         jitter: Jitter = "jitter" or r#""0 s""#;
@@ -29,17 +32,15 @@ table! {
         /// Which packets the wire loses.
         loss: Loss = "loss" or "0.0";
         /// The probability that a packet arrives twice.
-        duplicate: Probability = "duplicate" or "0.0";
+        duplicate: Probability = "duplicate" or "0.0" => impairment.duplicate;
         /// The probability that a packet arrives damaged, so that its receiver drops it.
-        corrupt: Probability = "corrupt" or "0.0";
+        corrupt: Probability = "corrupt" or "0.0" => impairment.corrupt;
         /// Packets that are held back, so that later ones pass them.
         reorder: Reorder = "reorder";
+        /// What the line puts around each packet: "none" or "atm-aal5", cells of 53 bytes with AAL5's trailer and padding.
+        framing: FramingName = "framing" or r#""none""# => framing;
         /// Changes while the run goes on.
         schedule: Vec<At<ScheduleEntry>> = "schedule";
-        /// When how much may leave, in place of `rate`: a mahimahi trace file beside the scenario file, or a table.
-        trace: Trace = "trace";
-        /// What the line puts around each packet: "none" or "atm-aal5", cells of 53 bytes with AAL5's trailer and padding.
-        framing: FramingName = "framing" or r#""none""#;
     }
 }
 
@@ -97,7 +98,7 @@ impl Decode for Ends {
 
 table! {
     /// A change of a line while the run goes on. What is not given stays.
-    ScheduleEntry "schedule entry" {
+    ScheduleEntry "schedule entry" for ImpairmentSpec {
         /// When.
         at: Duration = "at" (required);
         /// The new rate.
@@ -107,9 +108,9 @@ table! {
         /// The new loss.
         loss: Loss = "loss";
         /// The new probability that a packet arrives twice.
-        duplicate: Probability = "duplicate";
+        duplicate: Probability = "duplicate" => duplicate;
         /// The new probability that a packet arrives damaged.
-        corrupt: Probability = "corrupt";
+        corrupt: Probability = "corrupt" => corrupt;
         /// Packets that are held back from now on.
         reorder: Reorder = "reorder";
         /// The transmitter stops for this long, and its queue waits; then the rate is what it was.

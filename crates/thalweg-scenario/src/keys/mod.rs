@@ -24,30 +24,32 @@ pub use reading::{ReadRate, Reading};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
 pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
 
+use super::bound::FieldOf;
 use super::diagnostic::Report;
 use super::quantity::{Name, name_fault};
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, table, wrong_type};
 use super::tree::{Kind, Value};
+use super::writer::text;
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_sim::spec::Ties;
+use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
 
 table! {
     /// A scenario: a network, its traffic, and how long it is watched.
-    Document "scenario" {
+    Document "scenario" for Spec {
         /// What is shown above results.
         title: String = "title" or r#""""#;
         /// What the scenario is about, in a few sentences.
         description: String = "description" or r#""""#;
         /// When the run ends.
-        duration: Duration = "duration" or r#""60 s""#;
+        duration: Duration = "duration" or r#""60 s""# => duration;
         /// What happens before is not counted.
-        warmup: Duration = "warmup" or r#""0 s""#;
+        warmup: Duration = "warmup" or r#""0 s""# => warmup;
         /// Names every random stream: another seed gives another run of the same scenario.
-        seed: u64 = "seed" or "1";
+        seed: u64 = "seed" or "1" => seed;
         /// What comes first of simultaneous events: "lot" (chance, favours no flow) or "order" (as in this file).
-        ties: TiesName = "ties" or r#""lot""#;
+        ties: TiesName = "ties" or r#""lot""# => ties;
         /// Files that this one builds on. What is given here wins over them; lists of tables are put together.
         include: Vec<At<String>> = "include";
         /// What holds for all links, flows and schemes that do not say otherwise.
@@ -97,31 +99,40 @@ table! {
 
 table! {
     /// The cost of handling a packet at an endpoint.
-    ProcessingTable "processing" {
+    ProcessingTable "processing" for Processing {
         /// For each packet.
-        packet: Duration = "packet" or r#""0 s""#;
+        packet: Duration = "packet" or r#""0 s""# => per_packet;
         /// For each byte of it.
-        byte: Duration = "byte" or r#""0 s""#;
+        byte: Duration = "byte" or r#""0 s""# => per_byte;
     }
 }
 
 table! {
     /// What is recorded along the way: series of windows, rates, round-trip times and queues.
-    Measure "measure" {
+    Measure "measure" for MeasureSpec {
         /// How often series are sampled; "off" records none.
-        interval: Interval = "interval" or r#""100 ms""#;
+        interval: Interval = "interval" or r#""100 ms""# => interval;
         /// At most this many flows have series: the first of each group in turn.
-        flows: u32 = "flows" or "32";
+        flows: u32 = "flows" or "32" => flows;
         /// At most this many points a series; when it is full, every other one goes and the interval doubles.
-        points: u32 = "points" or "4000";
+        points: u32 = "points" or "4000" => points;
         /// Record at every change, not at intervals, within the same bound.
-        every_event: bool = "every-event" or "false";
+        every_event: bool = "every-event" or "false" => every_event;
     }
 }
 
 /// A sampling interval, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval(pub Option<Duration>);
+
+impl FieldOf<Interval> for Option<Duration> {
+    fn of(given: Option<&Interval>) -> Option<Self> {
+        given.map(|interval| interval.0)
+    }
+    fn toml(&self) -> Option<String> {
+        Some(self.map_or_else(|| text("off"), |interval| format!("\"{interval}\"")))
+    }
+}
 
 impl Decode for Interval {
     fn expected() -> String {

@@ -203,6 +203,15 @@ macro_rules! words {
             }
         }
 
+        impl $crate::bound::FieldOf<$Name> for $Type {
+            fn of(given: Option<&$Name>) -> Option<Self> {
+                given.map(|name| name.0)
+            }
+            fn toml(&self) -> Option<String> {
+                Some($crate::writer::text($Name(*self).word()))
+            }
+        }
+
         impl $crate::table::Decode for $Name {
             fn expected() -> String {
                 [$(concat!("\"", $word, "\"")),+].join(" or ")

@@ -11,19 +11,18 @@ fn p(at: Option<&At<Probability>>) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// The impairments of a wire.
+    /// The impairments of a wire that are no plain numbers.
     pub(super) fn impairment(
         &mut self,
-        loss: &Option<At<Loss>>,
-        duplicate: &Option<At<Probability>>,
-        corrupt: &Option<At<Probability>>,
-        reorder: &Option<At<Reorder>>,
-    ) -> ImpairmentSpec {
-        ImpairmentSpec {
-            loss: loss.as_ref().map_or(LossSpec::None, |loss| self.loss(loss)),
-            duplicate: p(duplicate.as_ref()),
-            corrupt: p(corrupt.as_ref()),
-            reorder: reorder.as_ref().and_then(|at| self.reorder(at)),
+        loss: Option<&At<Loss>>,
+        reorder: Option<&At<Reorder>>,
+        spec: &mut ImpairmentSpec,
+    ) {
+        if let Some(loss) = loss {
+            spec.loss = self.loss(loss);
+        }
+        if let Some(reorder) = reorder {
+            spec.reorder = self.reorder(reorder);
         }
     }
 
@@ -33,12 +32,10 @@ impl Resolver<'_> {
         now: &ImpairmentSpec,
         entry: &ScheduleEntry,
     ) -> ImpairmentSpec {
-        ImpairmentSpec {
-            loss: entry.loss.as_ref().map_or_else(|| now.loss.clone(), |loss| self.loss(loss)),
-            duplicate: entry.duplicate.as_ref().map_or(now.duplicate, |at| at.value.0),
-            corrupt: entry.corrupt.as_ref().map_or(now.corrupt, |at| at.value.0),
-            reorder: entry.reorder.as_ref().map_or(now.reorder, |at| self.reorder(at)),
-        }
+        let mut changed = now.clone();
+        entry.fill(&mut changed);
+        self.impairment(entry.loss.as_ref(), entry.reorder.as_ref(), &mut changed);
+        changed
     }
 
     /// Packets that are held back; none where that never happens.

@@ -11,7 +11,7 @@ use super::scheme::PendingScheme;
 use super::{LinkOrigin, Resolver};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};
-use thalweg_sim::spec::{Change, DirectionSpec, Framing, Spec};
+use thalweg_sim::spec::{Change, DirectionSpec, Spec};
 
 /// The line of the scenario that a queue belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -177,26 +177,16 @@ impl Resolver<'_> {
             let help = format!("such as delay = \"10 ms\", here or under {}", place.defaults());
             self.report.error("scenario.missing", span, format!("{what} needs `delay`")).help(help);
         }
-        let delay = line.delay.as_deref().copied().unwrap_or_default();
-        let impairment = self.impairment(&line.loss, &line.duplicate, &line.corrupt, &line.reorder);
+        let mut spec = DirectionSpec { rate, ..DirectionSpec::of_any_rate(Duration::ZERO) };
+        line.fill(&mut spec);
+        self.impairment(line.loss.as_ref(), line.reorder.as_ref(), &mut spec.impairment);
         let entries: &[At<ScheduleEntry>] = line.schedule.as_deref().map_or(&[], Vec::as_slice);
-        let schedule = self.schedule(entries, rate, &impairment, capacity.is_some());
+        spec.schedule = self.schedule(entries, rate, &spec.impairment, capacity.is_some());
+        spec.capacity = capacity;
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
-        let queue = self.queue(queue.as_ref(), span, place, pending);
-        let framing = line.framing.as_ref().map_or(Framing::None, |at| at.value.0);
-        let (jitter, variation) = self.jitter(line.jitter.as_ref());
-        DirectionSpec {
-            rate,
-            delay,
-            jitter,
-            variation,
-            queue,
-            impairment,
-            schedule,
-            capacity,
-            feedback: None,
-            framing,
-        }
+        spec.queue = self.queue(queue.as_ref(), span, place, pending);
+        (spec.jitter, spec.variation) = self.jitter(line.jitter.as_ref());
+        spec
     }
 
     /// The discipline, with a capacity that is settled later.

@@ -21,8 +21,7 @@ use super::table::{At, Fields};
 use line::Pending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use thalweg_proto::units::Duration;
-use thalweg_sim::spec::{LinkSpec, MeasureSpec, NodeId, NodeSpec, Processing, Spec, Ties, TransportSpec};
+use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// The most links of a scenario: routes are found over all of them, from every node that sends.
 const MOST_LINKS: usize = 1 << 12;
@@ -130,16 +129,11 @@ pub fn resolve(
     resolver.schemes =
         schemes.0.iter().map(|(name, scheme)| (name.value.0.clone(), scheme.clone())).collect();
 
-    let mut spec = Spec {
-        nodes: Vec::new(),
-        links: Vec::new(),
-        groups: Vec::new(),
-        duration: document.duration.as_deref().copied().unwrap_or_default(),
-        warmup: document.warmup.as_deref().copied().unwrap_or_default(),
-        seed: document.seed.as_deref().copied().unwrap_or_default(),
-        ties: document.ties.as_ref().map_or(Ties::Lot, |at| at.value.0),
-        measure: measure(&document),
-    };
+    let mut spec = Spec::default();
+    document.fill(&mut spec);
+    if let Some(measure) = &document.measure {
+        measure.fill(&mut spec.measure);
+    }
     let mut pending = resolver.links(&document, &mut spec, &mut origins);
     resolver.nodes(&document, &mut spec, &mut origins);
     resolver.groups(&document, &mut spec, &mut origins, &mut pending);
@@ -168,18 +162,6 @@ pub(super) fn is_default(span: Span) -> bool {
     span == Span::DEFAULT
 }
 
-fn measure(document: &Document) -> MeasureSpec {
-    let mut measure = document.measure.as_ref().map(|at| at.value.clone()).unwrap_or_default();
-    measure.inherit(Fields::defaults());
-    let plain = MeasureSpec::default();
-    MeasureSpec {
-        interval: measure.interval.map_or(plain.interval, |at| at.value.0),
-        flows: measure.flows.map_or(plain.flows, |at| at.value),
-        points: measure.points.map_or(plain.points, |at| at.value),
-        every_event: measure.every_event.map_or(plain.every_event, |at| at.value),
-    }
-}
-
 fn unused_schemes(schemes: &Schemes, used: &BTreeSet<String>, origins: &mut Origins) {
     for (name, _) in &schemes.0 {
         if !used.contains(&name.value.0) {
@@ -190,11 +172,11 @@ fn unused_schemes(schemes: &Schemes, used: &BTreeSet<String>, origins: &mut Orig
 
 /// The processing cost in a table.
 fn processing(table: Option<&At<ProcessingTable>>) -> Processing {
-    let cost = |at: &Option<At<Duration>>| at.as_deref().copied().unwrap_or_default();
-    table.map_or_else(Processing::default, |table| Processing {
-        per_packet: cost(&table.packet),
-        per_byte: cost(&table.byte),
-    })
+    let mut cost = Processing::default();
+    if let Some(table) = table {
+        table.fill(&mut cost);
+    }
+    cost
 }
 
 impl Resolver<'_> {

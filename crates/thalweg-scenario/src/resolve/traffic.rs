@@ -9,7 +9,7 @@ use super::super::table::{At, Fields};
 use super::line::{Pending, Place};
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
-use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
 /// The most groups of flows.
@@ -95,7 +95,6 @@ impl Resolver<'_> {
                 .error("scenario.route", span, message)
                 .help("with `access`, its hosts have lines of their own");
         }
-        let count = flow.count.as_ref().map_or(1, |at| at.value);
         if let Some(at) = flow.count.as_ref().filter(|at| at.value == 0) {
             self.report.error("scenario.range", at.span, "a group has at least one flow");
         }
@@ -108,7 +107,6 @@ impl Resolver<'_> {
             self.bounded(transport, workload, own(span, flow.span));
         }
         let access = keys.access.as_ref().map(|access| self.access(access, &name, number, pending));
-        let time = |at: &Option<At<Duration>>| at.as_deref().copied().unwrap_or_default();
         let span_of = |at: &Option<At<Duration>>| at.as_ref().map_or(flow.span, |at| at.span);
         let origin = GroupOrigin {
             table: flow.span,
@@ -120,23 +118,11 @@ impl Resolver<'_> {
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
             says_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
         };
-        let group = GroupSpec {
-            name,
-            count,
-            from: from?,
-            to: to?,
-            access,
-            transport: transport?,
-            workload: workload?,
-            reading: keys.reading.as_ref().and_then(|reading| self.reading(reading)),
-            start: Time::ZERO + time(&keys.start),
-            spread: time(&keys.spread),
-            stagger: time(&keys.stagger),
-            stop: keys.stop.as_ref().map(|at| Time::ZERO + at.value),
-            control_channel: keys.control_channel.as_deref().copied(),
-            overhead: time(&keys.overhead),
-            priority: keys.priority.as_ref()?.value.0,
-        };
+        let mut group = GroupSpec::new(name, [from?, to?], transport?, workload?);
+        flow.fill(&mut group);
+        keys.fill(&mut group);
+        group.access = access;
+        group.reading = keys.reading.as_ref().and_then(|reading| self.reading(reading));
         if let Some(fault) = group.reading_fault() {
             self.report.error("scenario.reading", origin.reading, format!("`{}`: {fault}", group.name));
         }

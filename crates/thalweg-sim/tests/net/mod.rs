@@ -3,7 +3,7 @@
 
 use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::datagram::SourceConfig;
-use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
@@ -70,23 +70,7 @@ pub fn pipe(direction: DirectionSpec) -> Spec {
 }
 
 pub fn group(name: &str, to: u32, transport: TransportSpec, workload: WorkloadSpec) -> GroupSpec {
-    GroupSpec {
-        name: name.to_owned(),
-        count: 1,
-        from: NodeId(0),
-        to: NodeId(to),
-        access: None,
-        transport,
-        workload,
-        start: Time::ZERO,
-        spread: Duration::ZERO,
-        stagger: Duration::ZERO,
-        stop: None,
-        control_channel: None,
-        overhead: Duration::ZERO,
-        reading: None,
-        priority: LOWEST_PRIORITY,
-    }
+    GroupSpec::new(name, [NodeId(0), NodeId(to)], transport, workload)
 }
 
 /// Segments of 960 bytes with headers of 40, acknowledgements of 40.

@@ -49,6 +49,12 @@ impl Entries {
         }
     }
 
+    /// The same keys in another order: by their positions, those without one first.
+    pub fn in_order(mut self, position: impl Fn(&str) -> Option<usize>) -> Self {
+        self.0.sort_by_key(|(key, _)| position(key));
+        self
+    }
+
     /// Adds all of `other`.
     pub fn append(&mut self, other: &Self) {
         self.0.extend(other.0.iter().cloned());

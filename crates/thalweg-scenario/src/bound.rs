@@ -1,0 +1,50 @@
+//! Keys that are bound to fields of a specification, both ways: what a key says goes into its field, and what a field holds is
+//! written under its key.
+//!
+//! `table!` binds a key by `=> field` behind it, in a table that is `for` a structure or for one variant of an enumeration. A key
+//! with nothing else to it needs no other line in this crate.
+
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+
+/// A field of a specification that a key with values of the type `K` is bound to.
+pub trait FieldOf<K>: Sized {
+    /// The field's value by what is given; `None` where nothing is and the field must have a value.
+    fn of(given: Option<&K>) -> Option<Self>;
+
+    /// The key's value in TOML, which reads back as this one; `None` where a scenario says it without the key.
+    fn toml(&self) -> Option<String>;
+}
+
+impl<T: FieldOf<K>, K> FieldOf<K> for Option<T> {
+    fn of(given: Option<&K>) -> Option<Self> {
+        Some(given.and_then(|given| T::of(Some(given))))
+    }
+    fn toml(&self) -> Option<String> {
+        self.as_ref().and_then(T::toml)
+    }
+}
+
+/// Binds keys whose values are the fields' own, or differ by one step each way.
+macro_rules! plain {
+    ($($Key:ty, $Field:ty: $of:expr, $toml:expr;)+) => {$(
+        impl $crate::bound::FieldOf<$Key> for $Field {
+            fn of(given: Option<&$Key>) -> Option<Self> {
+                given.copied().map($of)
+            }
+            fn toml(&self) -> Option<String> {
+                Some($toml(self))
+            }
+        }
+    )+};
+}
+pub(crate) use plain;
+
+plain! {
+    Duration, Duration: |time| time, |time| format!("\"{time}\"");
+    Duration, Time: |time| Self::ZERO + time, |time: &Self| format!("\"{}\"", time.since(Self::ZERO));
+    Rate, Rate: |rate| rate, |rate| format!("\"{rate}\"");
+    Bytes, Bytes: |size| size, |size| format!("\"{size}\"");
+    bool, bool: |is| is, |is: &Self| is.to_string();
+    u32, u32: |count| count, |count: &Self| count.to_string();
+    u64, u64: |count| count, |count: &Self| count.to_string();
+}
