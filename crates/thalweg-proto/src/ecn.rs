@@ -39,6 +39,16 @@ impl Ecn {
         !matches!(self, Self::NotEct)
     }
 
+    /// The codepoint of data that is sent again, where the first time it had this: ECT(0) may not be (RFC 3168, section 6.1.5),
+    /// ECT(1) is, so that repairs do not wait in another queue than the rest (RFC 8311, section 4.3).
+    #[inline]
+    pub const fn again(self) -> Self {
+        match self {
+            Self::Ect1 => Self::Ect1,
+            _ => Self::NotEct,
+        }
+    }
+
     /// True if a queue on the way has set CE.
     #[inline]
     pub const fn is_ce(self) -> bool {
@@ -58,5 +68,12 @@ mod tests {
         assert_eq!(all.map(|ecn| Ecn::from_bits(0xfc | ecn.bits())), all);
         assert_eq!(all.map(Ecn::is_capable), [false, true, true, true]);
         assert_eq!(all.map(Ecn::is_ce), [false, false, false, true]);
+    }
+
+    /// RFC 3168, section 6.1.5, and RFC 8311, section 4.3.
+    #[test]
+    fn only_ect1_is_for_repairs_too() {
+        assert_eq!(Ecn::Ect1.again(), Ecn::Ect1);
+        assert_eq!([Ecn::NotEct, Ecn::Ect0, Ecn::Ce].map(Ecn::again), [Ecn::NotEct; 3]);
     }
 }

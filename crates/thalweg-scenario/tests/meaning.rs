@@ -353,6 +353,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("vegas", 2.0, Recovery::Sack),
         ("cubic", 10.0, Recovery::Sack),
         ("dctcp", 10.0, Recovery::Sack),
+        ("prague", 10.0, Recovery::Sack),
         ("fixed", 32.0, Recovery::GoBackN),
         ("seif", 1.0, Recovery::FastRetransmit),
         ("dec-bit", 1.0, Recovery::GoBackN),
@@ -386,6 +387,12 @@ fn built_in_schemes_have_their_textbook_parameters() {
             }
             ControllerConfig::Dctcp(DctcpConfig { initial_window, gain, .. }) => {
                 assert_eq!((initial_window, gain), (window, 1.0 / 16.0));
+            }
+            ControllerConfig::Prague(prague) => {
+                assert_eq!((prague.initial_window, prague.gain), (window, 1.0 / 16.0));
+                let times = (prague.virtual_rtt, prague.transition, prague.burst_delay);
+                assert_eq!(times, (Duration::from_millis(25), 500, Duration::from_micros(250)));
+                assert!(sender.rack.is_some());
             }
             ControllerConfig::DecBit(dec_bit) => {
                 assert_eq!((dec_bit.initial_window, dec_bit.increase), (window, 1.0));

@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::{Ecn, Output, window};
+use thalweg_proto::{Output, window};
 
 /// The status of a simulation: whether it has more to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,7 +254,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let endpoint = &mut self.endpoints[id as usize];
         if flags.ecn().is_capable() && !is_first_time(pdu) {
-            flags.set_ecn(Ecn::NotEct);
+            flags.set_ecn(flags.ecn().again());
         }
         let packet = Packet {
             hop: way.route,
@@ -408,7 +408,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// True if a PDU is data not sent before: retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+/// True if a PDU is data not sent before.
 fn is_first_time(pdu: &Pdu) -> bool {
     matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
 }

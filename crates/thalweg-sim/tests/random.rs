@@ -7,7 +7,8 @@ use net::{bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, FixedConfig, Growth, NewRenoConfig, SlowStartConfig, VegasConfig,
+    ControllerConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, NewRenoConfig, PragueConfig,
+    SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::sscop::{self, rate::RateConfig};
@@ -217,6 +218,17 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
             beta: 0.7,
             fast_convergence: true
         })),
+        Just(ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 0.0625 })),
+        (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {
+            ControllerConfig::Prague(PragueConfig {
+                initial_window,
+                initial_threshold,
+                gain: 0.0625,
+                virtual_rtt: millis(virtual_rtt),
+                transition,
+                burst_delay: Duration::from_micros(250),
+            })
+        }),
     ]
 }
 

@@ -20,6 +20,7 @@ macro_rules! controllers {
                 vegas: Vegas(Box<Vegas>), VegasConfig;
                 cubic: Cubic(Box<Cubic>), CubicConfig;
                 dctcp: Dctcp(Box<Dctcp>), DctcpConfig;
+                prague: Prague(Box<Prague>), PragueConfig;
                 seif: Seif(Box<Seif>), SeifConfig;
                 dec_bit: DecBit(Box<DecBit>), DecBitConfig;
                 tri_s: TriS(Box<TriS>), TriSConfig;

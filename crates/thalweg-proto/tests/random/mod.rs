@@ -4,7 +4,7 @@ use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
     BbnConfig, ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, FixedConfig, Follow, Growth,
-    NewRenoConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
+    NewRenoConfig, PragueConfig, SeifConfig, SlowStartConfig, SourceQuenchConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 
@@ -45,6 +45,16 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         })
     };
     let dctcp = ControllerConfig::Dctcp(DctcpConfig { initial_window, initial_threshold, gain: 1.0 / 16.0 });
+    let prague = (0u64..50, 0u32..20).prop_map(move |(virtual_rtt, transition)| {
+        ControllerConfig::Prague(PragueConfig {
+            initial_window,
+            initial_threshold,
+            gain: 1.0 / 16.0,
+            virtual_rtt: Duration::from_millis(virtual_rtt),
+            transition,
+            burst_delay: Duration::from_micros(250),
+        })
+    });
     let share = || prop_oneof![Just(0.5), 0.0..=1.0f64];
     let dec_bit = (share(), share()).prop_map(|(decrease, share)| {
         ControllerConfig::DecBit(DecBitConfig {
@@ -70,6 +80,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         Just(vegas),
         any::<bool>().prop_map(cubic),
         Just(dctcp),
+        prague,
         seif,
         dec_bit,
         tri_s,

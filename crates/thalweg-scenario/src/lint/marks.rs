@@ -38,7 +38,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
         }
         if line.queue.config::<DualPi2Config>().is_some() && !has_ect1 {
             let message = format!("no flow over `{name}` sends ECT(1): all wait in the classic queue");
-            let help = "no scheme that comes with Thalweg does; a controller of another crate may";
+            let help = "`prague` does; where no flow is to, a discipline with one queue does the same";
             report.warn("scenario.marks", span, message).help(help);
         }
     }

@@ -1,0 +1,53 @@
+//! Prague (draft-briscoe-iccrg-prague-congestion-control).
+
+use super::window;
+use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use crate::describe::key;
+use crate::scheme::SchemeDescription;
+use crate::{Key, Kind, Range, bind};
+use thalweg_proto::congestion::PragueConfig;
+
+/// Prague (draft-briscoe-iccrg-prague-congestion-control).
+pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
+    "Prague, TCP for L4S: data is ECT(1), windows shrink by as much as queues mark (draft-briscoe-iccrg-prague-congestion-control).",
+    window::keys(KEYS, USUAL),
+);
+
+/// Usual values that the draft takes for granted: losses found by time (section 2.3.3).
+const USUAL: &[(&str, &str)] =
+    &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
+
+const KEYS: &[Key] = &[
+    key("initial-window", Kind::Packets, "10 pkt", "The window at the start (RFC 6928).")
+        .within(WINDOW_RANGE, NO_WINDOW)
+        .peer(PEER_WINDOW),
+    key("initial-threshold", Kind::Packets, "unlimited", "The first slow-start threshold.")
+        .within(WINDOW_RANGE, NO_WINDOW),
+    key("gain", Kind::Number, "0.0625", "The weight of a round's share of marks in the estimate alpha, up to 1.")
+        .within(Range::between(0.000_001, 1.0), "the draft's is 1/16"),
+    key(
+        "virtual-rtt",
+        Kind::Time,
+        "25 ms",
+        "Flows of shorter round-trip times share as if they had this one; 0 for none.",
+    )
+    .peer(Range::between(0.0, 1.0)),
+    key(
+        "transition",
+        Kind::Count,
+        "500",
+        "The rounds after slow start before `virtual-rtt` holds, so that flows converge by their real round-trip time first.",
+    )
+    .within(Range::between(0.0, 1e9), "the draft's is 500"),
+    key("burst-delay", Kind::Time, "250 us", "The longest burst, in time at the pacing rate.")
+        .peer(Range::between(0.0, 0.01)),
+];
+
+bind!(PragueConfig {
+    initial_window: "initial-window",
+    initial_threshold: "initial-threshold",
+    gain: "gain",
+    virtual_rtt: "virtual-rtt",
+    transition: "transition",
+    burst_delay: "burst-delay",
+});
