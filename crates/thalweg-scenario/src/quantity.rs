@@ -1,6 +1,6 @@
 //! Values that a key can have: quantities with units, counts, names, and lists of them.
 
-use super::bound::plain;
+use super::bound::{FieldOf, plain};
 use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, wrong_type};
@@ -8,6 +8,7 @@ use super::tree::{Kind, Value};
 use super::unknown_unit::unknown_unit;
 use serde_json::json;
 use std::str::FromStr;
+use std::sync::Arc;
 use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError};
 pub use thalweg_proto::units::{Packets, Segments, Share};
 
@@ -431,6 +432,16 @@ fn single_header(value: &Value, report: &Report) -> Option<String> {
     let (name, _) = header.split_once(']')?;
     let name = name.trim();
     (!name.is_empty() && !name.contains(['\n', '['])).then(|| name.to_owned())
+}
+
+impl<T: FieldOf<K>, K> FieldOf<Vec<At<K>>> for Arc<[T]> {
+    fn of(given: Option<&Vec<At<K>>>) -> Option<Self> {
+        given?.iter().map(|at| T::of(Some(&at.value))).collect()
+    }
+    fn toml(&self) -> Option<String> {
+        let elements: Option<Vec<String>> = self.iter().map(T::toml).collect();
+        Some(format!("[{}]", elements?.join(", ")))
+    }
 }
 
 impl<T: Decode> Decode for Vec<At<T>> {

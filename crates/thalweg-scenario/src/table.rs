@@ -229,7 +229,7 @@ pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<
 macro_rules! table {
     (
         $(#[doc = $about:literal])+
-        $Name:ident $title:literal $(for $Spec:ident $(:: $Variant:ident)?)? {
+        $Name:ident $title:literal $(for $Spec:ident $(:: $Variant:ident $(($one:ident))?)?)? {
             $(
                 $(#[doc = $doc:literal])+
                 $field:ident: $Type:ty = $key:literal $(or $default:literal)? $(($required:ident))?
@@ -239,7 +239,7 @@ macro_rules! table {
         }
     ) => {
         $crate::table::bind! {
-            $Name [$($Spec $(:: $Variant)?)?] [$({ $field $Type = $key [$($($place).+)?] })*]
+            $Name [$($Spec $(:: $Variant $(($one))?)?)?] [$({ $field $Type = $key [$($($place).+)?] })*]
         }
 
         $(#[doc = $about])+
@@ -367,21 +367,34 @@ macro_rules! bind {
 
     // One for a variant of an enumeration, of which it has all fields.
     ($Name:ident [$Spec:ident :: $Variant:ident] [$({ $field:ident $Type:ty = $key:literal [$($place:ident)?] })*]) => {
+        $crate::table::bind! {
+            @variant $Name $Spec { $Spec::$Variant { $($($place,)?)* } }
+            [$($({ $place $field $Type = $key })?)*]
+        }
+    };
+    ($Name:ident [$Spec:ident :: $Variant:ident ($one:ident)] [$({ $field:ident $Type:ty = $key:literal [$($place:ident)?] })*]) => {
+        $crate::table::bind! {
+            @variant $Name $Spec { $Spec::$Variant($one) }
+            [$($({ $place $field $Type = $key })?)*]
+        }
+    };
+    (@variant $Name:ident $Spec:ident { $($variant:tt)+ } [$({ $place:ident $field:ident $Type:ty = $key:literal })*]) => {
         impl $Name {
-            /// The variant with the fields that are said here; `None` where one lacks.
+            /// The variant with the fields that are said here or are usual; `None` where one lacks.
             pub fn spec(&self) -> Option<$Spec> {
                 let usual = <Self as $crate::table::Fields>::defaults();
-                Some($Spec::$Variant { $($(
-                    $place: $crate::bound::FieldOf::<$Type>::of(
-                        self.$field.as_deref().or(usual.$field.as_deref()),
-                    )?,
-                )?)* })
+                $(
+                    let given = self.$field.as_deref().or(usual.$field.as_deref());
+                    let $place = $crate::bound::FieldOf::<$Type>::of(given)?;
+                )*
+                let _ = usual;
+                Some($($variant)+)
             }
 
             /// Writes the fields of this variant under their keys; false for another variant.
             pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) -> bool {
-                let $Spec::$Variant { $($($place,)?)* } = spec else { return false };
-                $($($crate::table::bind!(@write ($place) entries $Type, $key, [$place]);)?)*
+                let $($variant)+ = spec else { return false };
+                $($crate::table::bind!(@write (*$place) entries $Type, $key, [$place]);)*
                 true
             }
         }
@@ -402,14 +415,45 @@ macro_rules! bind {
 }
 pub(crate) use bind;
 
-/// Describes a table of which one key says what kind it is: `"kind" => Variant(Table)`.
+/// The part of [`choice!`] that is for an enumeration: each kind for a variant.
+macro_rules! bind_kinds {
+    ($Name:ident $tag:literal [] $kinds:tt) => {};
+    ($Name:ident $tag:literal [$Spec:ident] [$($value:literal => $Variant:ident($Table:ty),)+]) => {
+        impl $Name {
+            /// The variant that the table is for, with the fields that are said or usual; `None` where one lacks.
+            pub fn spec(&self) -> Option<$Spec> {
+                match self {
+                    $(Self::$Variant(table) => table.spec(),)+
+                }
+            }
+
+            /// A variant under the keys of its kind; nothing where no kind is for it.
+            pub fn write(spec: &$Spec) -> $crate::writer::Entries {
+                $(
+                    let mut entries = $crate::writer::Entries::default();
+                    entries.put($tag, $crate::writer::text($value));
+                    if <$Table>::write(spec, &mut entries) {
+                        return entries;
+                    }
+                )+
+                $crate::writer::Entries::default()
+            }
+        }
+    };
+}
+pub(crate) use bind_kinds;
+
+/// Describes a table of which one key says what kind it is: `"kind" => Variant(Table)`. It may be `for` an enumeration of a
+/// specification, each table for one of its variants.
 macro_rules! choice {
     (
         $(#[doc = $about:literal])+
-        $Name:ident $title:literal by $tag:literal {
+        $Name:ident $title:literal by $tag:literal $(for $Spec:ident)? {
             $($value:literal => $Variant:ident($Table:ty),)+
         }
     ) => {
+        $crate::table::bind_kinds!($Name $tag [$($Spec)?] [$($value => $Variant($Table),)+]);
+
         $(#[doc = $about])+
         #[derive(Clone, Debug)]
         pub enum $Name {

@@ -1,14 +1,14 @@
 //! One direction of a line.
 
-use super::super::keys::{EachName, Line, ScheduleEntry};
+use super::super::keys::{Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry};
 use super::super::table::Fields;
-use super::super::writer::{Entries, text};
+use super::super::writer::Entries;
 use super::feedback;
 use super::queue::queue;
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
-use thalweg_sim::delay::{TimeSpec, VariationSpec};
+use thalweg_sim::delay::VariationSpec;
 use thalweg_sim::spec::{Change, DirectionSpec};
 
 /// All keys of a line.
@@ -33,49 +33,8 @@ pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
 }
 
 fn jitter(variation: &VariationSpec) -> String {
-    let mut table = Entries::default();
-    let kind = |table: &mut Entries, kind: &str| table.put("distribution", text(kind));
-    let most = |table: &mut Entries, max: &Option<Duration>| {
-        if let Some(max) = max {
-            table.quantity("max", max);
-        }
-    };
-    match &variation.distribution {
-        TimeSpec::Uniform { min, max } => {
-            kind(&mut table, "uniform");
-            table.quantity("min", min);
-            table.quantity("max", max);
-        }
-        TimeSpec::Exponential { mean, max } => {
-            kind(&mut table, "exponential");
-            table.quantity("mean", mean);
-            most(&mut table, max);
-        }
-        TimeSpec::Normal { mean, deviation, max } => {
-            kind(&mut table, "normal");
-            table.quantity("mean", mean);
-            table.quantity("deviation", deviation);
-            most(&mut table, max);
-        }
-        TimeSpec::LogNormal { median, sigma, max } => {
-            kind(&mut table, "log-normal");
-            table.quantity("median", median);
-            table.number("sigma", *sigma);
-            most(&mut table, max);
-        }
-        TimeSpec::Pareto { min, shape, max } => {
-            kind(&mut table, "pareto");
-            table.quantity("min", min);
-            table.number("shape", *shape);
-            most(&mut table, max);
-        }
-        TimeSpec::Quantiles(times) => {
-            kind(&mut table, "measured");
-            table.put("times", list(times.iter().map(|time| format!("\"{time}\""))));
-        }
-    }
-    table.put("each", text(EachName(variation.each).word()));
-    table.put("in-order", variation.keeps_order.to_string());
+    let mut table = JitterTable::write(&variation.distribution);
+    Drawn::write(variation, &mut table);
     table.inline()
 }
 
@@ -83,25 +42,10 @@ fn impairment(impairment: &ImpairmentSpec, entries: &mut Entries) {
     match &impairment.loss {
         LossSpec::None => entries.number("loss", 0.0),
         LossSpec::Uniform { probability } => entries.number("loss", *probability),
-        LossSpec::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
-            let mut table = Entries::default();
-            table.put("model", text("gilbert-elliott"));
-            table.number("good-to-bad", *good_to_bad);
-            table.number("bad-to-good", *bad_to_good);
-            table.number("loss-good", *loss_good);
-            table.number("loss-bad", *loss_bad);
-            entries.put("loss", table.inline());
-        }
-        LossSpec::List(packets) => {
-            let mut table = Entries::default();
-            table.put("model", text("list"));
-            table.put("packets", list(packets.iter()));
-            entries.put("loss", table.inline());
-        }
+        other => entries.put("loss", LossTable::write(other).inline()),
     }
     let mut reorder = Entries::default();
-    reorder.number("probability", impairment.reorder.map_or(0.0, |reorder| reorder.probability));
-    reorder.quantity("delay", impairment.reorder.map_or(Duration::ZERO, |reorder| reorder.delay));
+    Reorder::write(&impairment.reorder.unwrap_or(NO_REORDER), &mut reorder);
     entries.put("reorder", reorder.inline());
 }
 

@@ -8,7 +8,7 @@ use super::super::tree::{Kind, Value};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::Duration;
-use thalweg_sim::delay::Each;
+use thalweg_sim::delay::{Each, TimeSpec, VariationSpec};
 
 words! {
     /// The packets that share a draw, by their word.
@@ -20,73 +20,73 @@ words! {
 
 table! {
     /// The keys that all distributions of delays have.
-    Drawn "drawn" {
+    Drawn "drawn" for VariationSpec {
         /// Whether it is drawn for each "packet", or once for each "flow" that crosses the line, both ways alike: with an `access`
         /// that gives the flows of a group different round trips.
-        each: EachName = "each" or r#""packet""#;
+        each: EachName = "each" or r#""packet""# => each;
         /// Packets keep their order: one that would pass the one before arrives together with it. Where each flow has a delay of
         /// its own, they do so within the flow whatever this says.
-        in_order: bool = "in-order" or "true";
+        in_order: bool = "in-order" or "true" => keeps_order;
     }
 }
 
 table! {
     /// Every time between two is as likely.
-    UniformJitter "uniform jitter" {
+    UniformJitter "uniform jitter" for TimeSpec::Uniform {
         /// The shortest time.
-        min: Duration = "min" or r#""0 s""#;
+        min: Duration = "min" or r#""0 s""# => min;
         /// The longest time.
-        max: Duration = "max" (required);
+        max: Duration = "max" (required) => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
     /// Exponentially distributed times.
-    ExponentialJitter "exponential jitter" {
+    ExponentialJitter "exponential jitter" for TimeSpec::Exponential {
         /// The mean.
-        mean: Duration = "mean" (required);
+        mean: Duration = "mean" (required) => mean;
         /// Longer draws are cut to this.
-        max: Duration = "max";
+        max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
     /// Normally distributed times; those below zero are cut to that.
-    NormalJitter "normal jitter" {
+    NormalJitter "normal jitter" for TimeSpec::Normal {
         /// The mean.
-        mean: Duration = "mean" (required);
+        mean: Duration = "mean" (required) => mean;
         /// The standard deviation.
-        deviation: Duration = "deviation" (required);
+        deviation: Duration = "deviation" (required) => deviation;
         /// Longer draws are cut to this.
-        max: Duration = "max";
+        max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
     /// Times whose logarithm is normally distributed.
-    LogNormalJitter "log-normal jitter" {
+    LogNormalJitter "log-normal jitter" for TimeSpec::LogNormal {
         /// The median.
-        median: Duration = "median" (required);
+        median: Duration = "median" (required) => median;
         /// The standard deviation of the natural logarithm.
-        sigma: Number = "sigma" (required);
+        sigma: Number = "sigma" (required) => sigma;
         /// Longer draws are cut to this.
-        max: Duration = "max";
+        max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
     /// Heavy-tailed times.
-    ParetoJitter "pareto jitter" {
+    ParetoJitter "pareto jitter" for TimeSpec::Pareto {
         /// The shortest time.
-        min: Duration = "min" (required);
+        min: Duration = "min" (required) => min;
         /// The shape: below 2 the variance is infinite but for the cut, below 1 the mean.
-        shape: Number = "shape" (required);
+        shape: Number = "shape" (required) => shape;
         /// Longer draws are cut to this.
-        max: Duration = "max";
+        max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
@@ -94,9 +94,9 @@ table! {
 table! {
     /// Times as they were measured: any place between the smallest and the largest is as likely, with straight lines
     /// between neighbours. Give `times` or `file`.
-    MeasuredJitter "measured jitter" {
+    MeasuredJitter "measured jitter" for TimeSpec::Quantiles(times) {
         /// The times, in any order.
-        times: Vec<At<Duration>> = "times";
+        times: Vec<At<Duration>> = "times" => times;
         /// A text file of them beside the scenario file, one a line, such as `0.5 ms`.
         file: String = "file";
         ..drawn: Drawn;
@@ -105,13 +105,27 @@ table! {
 
 choice! {
     /// A distribution of random delays.
-    JitterTable "jitter" by "distribution" {
+    JitterTable "jitter" by "distribution" for TimeSpec {
         "uniform" => Uniform(UniformJitter),
         "exponential" => Exponential(ExponentialJitter),
         "normal" => Normal(NormalJitter),
         "log-normal" => LogNormal(LogNormalJitter),
         "pareto" => Pareto(ParetoJitter),
         "measured" => Measured(MeasuredJitter),
+    }
+}
+
+impl JitterTable {
+    /// The keys that all distributions have.
+    pub fn drawn(&self) -> &Drawn {
+        match self {
+            Self::Uniform(table) => &table.drawn,
+            Self::Exponential(table) => &table.drawn,
+            Self::Normal(table) => &table.drawn,
+            Self::LogNormal(table) => &table.drawn,
+            Self::Pareto(table) => &table.drawn,
+            Self::Measured(table) => &table.drawn,
+        }
     }
 }
 

@@ -7,34 +7,35 @@ use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use serde_json::json;
 use thalweg_proto::units::Duration;
+use thalweg_queue::{LossSpec, ReorderSpec};
 
 table! {
     /// Each packet is lost with the same probability, independently of all others.
-    UniformLoss "uniform loss" {
+    UniformLoss "uniform loss" for LossSpec::Uniform {
         /// The probability.
-        probability: Probability = "probability" (required);
+        probability: Probability = "probability" (required) => probability;
     }
 }
 
 table! {
     /// Losses in bursts: a chain of a good and a bad state that steps with each packet (Gilbert 1960, Elliott 1963).
-    GilbertElliott "gilbert-elliott loss" {
+    GilbertElliott "gilbert-elliott loss" for LossSpec::GilbertElliott {
         /// The probability to go from the good to the bad state.
-        good_to_bad: Probability = "good-to-bad" (required);
+        good_to_bad: Probability = "good-to-bad" (required) => good_to_bad;
         /// The probability to go from the bad to the good state.
-        bad_to_good: Probability = "bad-to-good" (required);
+        bad_to_good: Probability = "bad-to-good" (required) => bad_to_good;
         /// The probability of a loss in the good state.
-        loss_good: Probability = "loss-good" or "0.0";
+        loss_good: Probability = "loss-good" or "0.0" => loss_good;
         /// The probability of a loss in the bad state.
-        loss_bad: Probability = "loss-bad" or "1.0";
+        loss_bad: Probability = "loss-bad" or "1.0" => loss_bad;
     }
 }
 
 table! {
     /// Exactly the packets listed are lost.
-    ListLoss "list of losses" {
+    ListLoss "list of losses" for LossSpec::List(packets) {
         /// Packets by number, from 1, in the order in which they enter the wire.
-        packets: Vec<At<u64>> = "packets";
+        packets: Vec<At<u64>> = "packets" => packets;
         /// A text file of such numbers, one a line, beside the scenario file.
         file: String = "file";
     }
@@ -42,7 +43,7 @@ table! {
 
 choice! {
     /// A model of loss.
-    LossTable "loss" by "model" {
+    LossTable "loss" by "model" for LossSpec {
         "uniform" => Uniform(UniformLoss),
         "gilbert-elliott" => GilbertElliott(GilbertElliott),
         "list" => List(ListLoss),
@@ -88,12 +89,15 @@ impl Decode for Loss {
     }
 }
 
+/// No packet is held back.
+pub const NO_REORDER: ReorderSpec = ReorderSpec { probability: 0.0, delay: Duration::ZERO };
+
 table! {
     /// Packets that are held back, so that later ones pass them.
-    Reorder "reorder" {
+    Reorder "reorder" for ReorderSpec {
         /// The probability for each packet.
-        probability: Probability = "probability" (required);
+        probability: Probability = "probability" (required) => probability;
         /// How long it is held: uniform between zero and this.
-        delay: Duration = "delay" (required);
+        delay: Duration = "delay" (required) => delay;
     }
 }

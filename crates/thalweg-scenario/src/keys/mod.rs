@@ -16,13 +16,15 @@ pub use feedback::{
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
-pub use jitter::{Drawn, EachName, Jitter, JitterTable};
+pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{FramingName, Line, Link, ScheduleEntry};
-pub use loss::{Loss, LossTable, Reorder};
+pub use loss::{Loss, LossTable, NO_REORDER, Reorder};
 pub use queue::{Capacity, Queue, Threshold};
-pub use reading::{ReadRate, Reading};
+pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
-pub use workload::{SizeChoice, SizeTable, Trace, TraceTable, Workload, WorkloadTable};
+pub use workload::{
+    Poisson, SizeChoice, SizeTable, Trace, TraceTable, TraceWorkload, Workload, WorkloadTable,
+};
 
 use super::bound::FieldOf;
 use super::diagnostic::Report;

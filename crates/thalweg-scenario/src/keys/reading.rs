@@ -1,17 +1,20 @@
 //! Keys of the pace at which the application at a sink reads.
 
+use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, table, wrong_type};
 use super::super::tree::{Kind, Value};
+use super::super::writer::text;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_sim::spec::{ReadingChange, ReadingSpec};
 
 table! {
     /// How fast the application at the sink reads. What it has not read takes room at the receiver, whose window closes.
-    ReadingTable "reading" {
+    ReadingTable "reading" for ReadingSpec {
         /// The rate of payload at the start; "0 bit/s" is not at all.
-        rate: ReadRate = "rate" or r#""unlimited""#;
+        rate: ReadRate = "rate" or r#""unlimited""# => rate;
         /// Changes while the run goes on.
         schedule: Vec<At<ReadingEntry>> = "schedule";
     }
@@ -19,20 +22,29 @@ table! {
 
 table! {
     /// A change of the rate at which an application reads.
-    ReadingEntry "reading entry" {
+    ReadingEntry "reading entry" for ReadingChange {
         /// When.
-        at: Duration = "at" (required);
+        at: Duration = "at" (required) => at;
         /// The new rate of payload; "0 bit/s" is not at all.
-        rate: ReadRate = "rate" (required);
+        rate: ReadRate = "rate" (required) => rate;
         /// The application tells its receiver, which changes its window to W1 = (F1/F)·W0 (sstp only); if it does not, the
         /// window is only withheld.
-        announced: bool = "announced" or "false";
+        announced: bool = "announced" or "false" => announced;
     }
 }
 
 /// A rate, or none: [`Rate::MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadRate(pub Rate);
+
+impl FieldOf<ReadRate> for Rate {
+    fn of(given: Option<&ReadRate>) -> Option<Self> {
+        given.map(|rate| rate.0)
+    }
+    fn toml(&self) -> Option<String> {
+        if *self == Self::MAX { Some(text("unlimited")) } else { Some(format!("\"{self}\"")) }
+    }
+}
 
 impl Decode for ReadRate {
     fn expected() -> String {

@@ -1,5 +1,6 @@
 //! Keys of workloads and of the sizes of transfers, and of traces of both traffic and capacity.
 
+use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
 use super::super::quantity::Number;
 use super::super::schema::Definitions;
@@ -7,96 +8,97 @@ use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_sim::spec::{SizeSpec, WorkloadSpec};
 
 table! {
     /// Sends a fixed amount and ends.
-    Transfer "transfer workload" {
+    Transfer "transfer workload" for WorkloadSpec::Transfer(size) {
         /// How much.
-        size: Bytes = "size" (required);
+        size: Bytes = "size" (required) => size;
     }
 }
 
 table! {
     /// Sends until a fixed amount has arrived, and ends: over datagrams more than that, if some are lost.
-    Deliver "deliver workload" {
+    Deliver "deliver workload" for WorkloadSpec::Deliver(size) {
         /// How much.
-        size: Bytes = "size" (required);
+        size: Bytes = "size" (required) => size;
     }
 }
 
 table! {
     /// One packet, then an exponential gap; the clock stands still while the window is closed.
-    Telnet "telnet workload" {
+    Telnet "telnet workload" for WorkloadSpec::Telnet {
         /// The size of each write.
-        packet: Bytes = "packet" (required);
+        packet: Bytes = "packet" (required) => packet;
         /// The mean gap.
-        gap: Duration = "gap" (required);
+        gap: Duration = "gap" (required) => gap;
     }
 }
 
 table! {
     /// Sends during `on`, is silent during `off`, and again.
-    OnOff "on-off workload" {
+    OnOff "on-off workload" for WorkloadSpec::OnOff {
         /// How long it sends.
-        on: Duration = "on" (required);
+        on: Duration = "on" (required) => on;
         /// How long it is silent.
-        off: Duration = "off" (required);
+        off: Duration = "off" (required) => off;
         /// The rate while on; as much as it can without.
-        rate: Rate = "rate";
+        rate: Rate = "rate" => rate;
         /// The size of each write.
-        packet: Bytes = "packet" or r#""1000 B""#;
+        packet: Bytes = "packet" or r#""1000 B""# => packet;
         /// Both times are means of exponential distributions.
-        random: bool = "random" or "false";
+        random: bool = "random" or "false" => random;
     }
 }
 
 table! {
     /// One write of fixed size every fixed time.
-    ConstantRate "cbr workload" {
+    ConstantRate "cbr workload" for WorkloadSpec::ConstantRate {
         /// The rate of written bytes.
-        rate: Rate = "rate" (required);
+        rate: Rate = "rate" (required) => rate;
         /// The size of each write.
-        packet: Bytes = "packet" or r#""1000 B""#;
+        packet: Bytes = "packet" or r#""1000 B""# => packet;
     }
 }
 
 table! {
     /// Finite transfers that arrive at random, each a connection of its own. Give `gap` or `load`.
-    Poisson "poisson workload" {
+    Poisson "poisson workload" for WorkloadSpec::Poisson {
         /// The mean time between arrivals.
-        gap: Duration = "gap";
+        gap: Duration = "gap" => gap;
         /// The mean rate that arrives, in place of `gap`.
         load: Rate = "load";
         /// How large each transfer is.
-        size: SizeChoice = "size" (required);
+        size: SizeChoice = "size" (required) => size;
     }
 }
 
 table! {
     /// The source asks, the sink answers, the source thinks, and again.
-    RequestResponse "request-response workload" {
+    RequestResponse "request-response workload" for WorkloadSpec::RequestResponse {
         /// The size of a question.
-        request: Bytes = "request" (required);
+        request: Bytes = "request" (required) => request;
         /// The size of an answer.
-        response: SizeChoice = "response" (required);
+        response: SizeChoice = "response" (required) => response;
         /// The mean of the exponential pause before the next question.
-        think: Duration = "think" or r#""0 s""#;
+        think: Duration = "think" or r#""0 s""# => think;
     }
 }
 
 table! {
     /// Writes recorded elsewhere. Give `file` or `writes`.
-    TraceWorkload "trace workload" {
+    TraceWorkload "trace workload" for WorkloadSpec::Trace(writes) {
         /// A file beside the scenario file: a time from the flow's start and a size on each line, `0.5 s, 10 kB`.
         file: String = "file";
         /// The same as a list of pairs, `["0.5 s", "10 kB"]`.
-        writes: Vec<At<Write>> = "writes";
+        writes: Vec<At<Write>> = "writes" => writes;
     }
 }
 
 choice! {
     /// What an application does.
-    WorkloadTable "workload" by "kind" {
+    WorkloadTable "workload" by "kind" for WorkloadSpec {
         "transfer" => Transfer(Transfer),
         "deliver" => Deliver(Deliver),
         "telnet" => Telnet(Telnet),
@@ -154,55 +156,55 @@ impl Decode for Workload {
 
 table! {
     /// Always the same size.
-    FixedSize "fixed size" {
+    FixedSize "fixed size" for SizeSpec::Fixed(size) {
         /// The size.
-        size: Bytes = "size" (required);
+        size: Bytes = "size" (required) => size;
     }
 }
 
 table! {
     /// Exponentially distributed sizes, at least 1 byte.
-    ExponentialSize "exponential size" {
+    ExponentialSize "exponential size" for SizeSpec::Exponential {
         /// The mean.
-        mean: Bytes = "mean" (required);
+        mean: Bytes = "mean" (required) => mean;
     }
 }
 
 table! {
     /// Heavy-tailed sizes.
-    ParetoSize "pareto size" {
+    ParetoSize "pareto size" for SizeSpec::Pareto {
         /// The smallest size.
-        min: Bytes = "min" (required);
+        min: Bytes = "min" (required) => min;
         /// The shape: below 2 the variance is infinite, below 1 the mean.
-        shape: Number = "shape" (required);
+        shape: Number = "shape" (required) => shape;
         /// Larger draws are cut to this.
-        max: Bytes = "max" (required);
+        max: Bytes = "max" (required) => max;
     }
 }
 
 table! {
     /// Sizes whose logarithm is normally distributed.
-    LogNormalSize "log-normal size" {
+    LogNormalSize "log-normal size" for SizeSpec::LogNormal {
         /// The median.
-        median: Bytes = "median" (required);
+        median: Bytes = "median" (required) => median;
         /// The standard deviation of the natural logarithm.
-        sigma: Number = "sigma" (required);
+        sigma: Number = "sigma" (required) => sigma;
     }
 }
 
 table! {
     /// All sizes between two are equally likely.
-    UniformSize "uniform size" {
+    UniformSize "uniform size" for SizeSpec::Uniform {
         /// The smallest size.
-        min: Bytes = "min" (required);
+        min: Bytes = "min" (required) => min;
         /// The largest size.
-        max: Bytes = "max" (required);
+        max: Bytes = "max" (required) => max;
     }
 }
 
 choice! {
     /// A distribution of sizes.
-    SizeTable "size distribution" by "distribution" {
+    SizeTable "size distribution" by "distribution" for SizeSpec {
         "fixed" => Fixed(FixedSize),
         "exponential" => Exponential(ExponentialSize),
         "pareto" => Pareto(ParetoSize),
@@ -218,6 +220,21 @@ pub enum SizeChoice {
     Fixed(Bytes),
     /// A distribution.
     Table(SizeTable),
+}
+
+impl FieldOf<SizeChoice> for SizeSpec {
+    fn of(given: Option<&SizeChoice>) -> Option<Self> {
+        match given? {
+            SizeChoice::Fixed(size) => Some(Self::Fixed(*size)),
+            SizeChoice::Table(table) => table.spec(),
+        }
+    }
+    fn toml(&self) -> Option<String> {
+        match self {
+            Self::Fixed(size) => size.toml(),
+            _ => Some(SizeTable::write(self).inline()),
+        }
+    }
 }
 
 impl Decode for SizeChoice {
@@ -245,6 +262,15 @@ impl Decode for SizeChoice {
 /// One recorded write: when, from the flow's start, and how much.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Write(pub Duration, pub Bytes);
+
+impl FieldOf<Write> for (Duration, Bytes) {
+    fn of(given: Option<&Write>) -> Option<Self> {
+        given.map(|Write(at, size)| (*at, *size))
+    }
+    fn toml(&self) -> Option<String> {
+        Some(format!("[\"{}\", \"{}\"]", self.0, self.1))
+    }
+}
 
 impl Decode for Write {
     fn expected() -> String {

@@ -1,8 +1,8 @@
 //! Loss, duplication, damage and reordering.
 
-use super::super::keys::{Loss, LossTable, Reorder, ScheduleEntry};
+use super::super::keys::{Loss, LossTable, NO_REORDER, Reorder, ScheduleEntry};
 use super::super::quantity::Probability;
-use super::super::table::{At, Fields};
+use super::super::table::At;
 use super::Resolver;
 use thalweg_queue::{ImpairmentSpec, LossSpec, ReorderSpec};
 
@@ -40,9 +40,9 @@ impl Resolver<'_> {
 
     /// Packets that are held back; none where that never happens.
     fn reorder(&mut self, at: &At<Reorder>) -> Option<ReorderSpec> {
-        let probability = p(at.probability.as_ref());
-        let delay = at.delay.as_deref().copied()?;
-        (probability > 0.0).then_some(ReorderSpec { probability, delay })
+        let mut spec = NO_REORDER;
+        at.fill(&mut spec);
+        (spec.probability > 0.0).then_some(spec)
     }
 
     fn loss(&mut self, loss: &At<Loss>) -> LossSpec {
@@ -52,16 +52,7 @@ impl Resolver<'_> {
         match &loss.value {
             Loss::Probability(probability) => uniform(probability.0),
             Loss::Table(LossTable::Uniform(table)) => uniform(p(table.probability.as_ref())),
-            Loss::Table(LossTable::GilbertElliott(table)) => {
-                let mut table = table.as_ref().clone();
-                table.inherit(Fields::defaults());
-                LossSpec::GilbertElliott {
-                    good_to_bad: p(table.good_to_bad.as_ref()),
-                    bad_to_good: p(table.bad_to_good.as_ref()),
-                    loss_good: p(table.loss_good.as_ref()),
-                    loss_bad: p(table.loss_bad.as_ref()),
-                }
-            }
+            Loss::Table(table @ LossTable::GilbertElliott(_)) => table.spec().unwrap_or_default(),
             Loss::Table(LossTable::List(table)) => {
                 let packets = match (&table.packets, &table.file) {
                     (Some(packets), None) => {

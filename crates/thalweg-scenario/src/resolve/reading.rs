@@ -18,18 +18,17 @@ impl Resolver<'_> {
             Reading::Table(table) => table.clone(),
         };
         table.inherit(Fields::defaults());
-        let ReadRate(rate) = table.rate.as_deref().copied()?;
+        let mut spec = ReadingSpec { rate: Rate::MAX, changes: Vec::new() };
+        table.fill(&mut spec);
         let entries = table.schedule.iter().flat_map(|at| &at.value);
-        let mut changes: Vec<ReadingChange> = entries
-            .filter_map(|entry| {
-                Some(ReadingChange {
-                    at: Time::ZERO + entry.at.as_ref()?.value,
-                    rate: entry.rate.as_ref()?.value.0,
-                    announced: entry.announced.as_deref().copied().unwrap_or_default(),
-                })
+        spec.changes = entries
+            .map(|entry| {
+                let mut change = ReadingChange { at: Time::ZERO, rate: Rate::MAX, announced: false };
+                entry.fill(&mut change);
+                change
             })
             .collect();
-        changes.sort_by_key(|change| change.at);
-        (rate < Rate::MAX || !changes.is_empty()).then(|| Arc::new(ReadingSpec { rate, changes }))
+        spec.changes.sort_by_key(|change| change.at);
+        (spec.rate < Rate::MAX || !spec.changes.is_empty()).then(|| Arc::new(spec))
     }
 }

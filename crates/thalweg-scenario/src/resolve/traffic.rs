@@ -1,7 +1,9 @@
 //! Groups of flows: where they go, when, with what, and the hosts of their own.
 
+use super::super::bound::FieldOf;
 use super::super::keys::{
-    Access, Document, Flow, FlowDefaults, Line, Side, SizeChoice, SizeTable, Workload, WorkloadTable,
+    Access, Document, Flow, FlowDefaults, Line, Poisson, Side, SizeChoice, SizeTable, TraceWorkload,
+    Workload, WorkloadTable,
 };
 use super::super::quantity::Name;
 use super::super::source::Span;
@@ -206,97 +208,79 @@ impl Resolver<'_> {
             Workload::Transfer(size) => return self.transfer(*size, workload.span),
             Workload::Table(table) => table.clone(),
         };
-        Some(match table {
+        match &table {
             WorkloadTable::Transfer(table) => {
                 return self.transfer(table.size.as_ref()?.value, workload.span);
             }
-            WorkloadTable::Deliver(table) => WorkloadSpec::Deliver(self.packet(table.size.as_ref())?),
+            WorkloadTable::Deliver(table) => self.written(table.size.as_ref())?,
             WorkloadTable::Telnet(table) => {
-                let gap = table.gap.as_ref()?;
-                if gap.value.is_zero() {
+                if let Some(gap) = table.gap.as_ref().filter(|gap| gap.value.is_zero()) {
                     let help = "a source that always has more to send is \"bulk\"";
                     self.report.error("scenario.range", gap.span, "a gap is above 0").help(help);
                 }
-                WorkloadSpec::Telnet { packet: self.packet(table.packet.as_ref())?, gap: gap.value }
+                self.written(table.packet.as_ref())?;
             }
-            WorkloadTable::OnOff(mut table) => {
-                table.inherit(Fields::defaults());
-                let on = table.on.as_ref()?;
-                if on.value.is_zero() {
+            WorkloadTable::OnOff(table) => {
+                if let Some(on) = table.on.as_ref().filter(|on| on.value.is_zero()) {
                     self.report.error("scenario.range", on.span, "a source that is never on sends nothing");
                 }
-                if let Some(rate) = table.rate.as_ref() {
-                    self.rate(Some(rate))?;
-                }
-                WorkloadSpec::OnOff {
-                    on: on.value,
-                    off: table.off.as_ref()?.value,
-                    rate: table.rate.as_deref().copied(),
-                    packet: self.packet(table.packet.as_ref())?,
-                    random: table.random.as_ref()?.value,
-                }
+                self.sends(table.rate.as_ref())?;
+                self.written(table.packet.as_ref())?;
             }
-            WorkloadTable::ConstantRate(mut table) => {
-                table.inherit(Fields::defaults());
-                let packet = self.packet(table.packet.as_ref())?;
-                WorkloadSpec::ConstantRate { rate: self.rate(table.rate.as_ref())?, packet }
+            WorkloadTable::ConstantRate(table) => {
+                self.written(table.packet.as_ref())?;
+                self.sends(table.rate.as_ref())?;
             }
-            WorkloadTable::Poisson(table) => {
-                let size = self.size(table.size.as_ref()?)?;
-                let (gap, span) = match (&table.gap, &table.load) {
-                    (Some(gap), None) => (gap.value, gap.span),
-                    (None, Some(load)) => {
-                        let rate = self.rate(Some(load))?;
-                        (Duration::from_secs_f64(mean_size(&size) * 8.0 / rate.as_f64()), load.span)
-                    }
-                    _ => {
-                        if !table.broken {
-                            let message = "give either `gap` or `load`";
-                            self.report.error("scenario.missing", workload.span, message);
-                        }
-                        return None;
-                    }
-                };
-                if gap.is_zero() {
-                    self.report.error(
-                        "scenario.range",
-                        span,
-                        "transfers would arrive all at once, without end",
-                    );
+            WorkloadTable::Poisson(table) => return self.poisson(table, workload.span),
+            WorkloadTable::RequestResponse(table) => {
+                self.written(table.request.as_ref())?;
+                self.size(table.response.as_ref()?)?;
+            }
+            WorkloadTable::Trace(table) => return self.writes(table, workload.span),
+        }
+        table.spec()
+    }
+
+    fn poisson(&mut self, table: &Poisson, span: Span) -> Option<WorkloadSpec> {
+        let size = self.size(table.size.as_ref()?)?;
+        let (gap, span) = match (&table.gap, &table.load) {
+            (Some(gap), None) => (gap.value, gap.span),
+            (None, Some(load)) => {
+                self.sends(Some(load))?;
+                (Duration::from_secs_f64(mean_size(&size) * 8.0 / load.value.as_f64()), load.span)
+            }
+            _ => {
+                if !table.broken {
+                    self.report.error("scenario.missing", span, "give either `gap` or `load`");
                 }
-                WorkloadSpec::Poisson { gap, size }
+                return None;
             }
-            WorkloadTable::RequestResponse(mut table) => {
-                table.inherit(Fields::defaults());
-                WorkloadSpec::RequestResponse {
-                    request: self.packet(table.request.as_ref())?,
-                    response: self.size(table.response.as_ref()?)?,
-                    think: table.think.as_ref()?.value,
+        };
+        if gap.is_zero() {
+            let message = "transfers would arrive all at once, without end";
+            self.report.error("scenario.range", span, message);
+        }
+        Some(WorkloadSpec::Poisson { gap, size })
+    }
+
+    fn writes(&mut self, table: &TraceWorkload, span: Span) -> Option<WorkloadSpec> {
+        let writes = match (&table.file, &table.writes) {
+            (Some(file), None) => self.writes_file(file),
+            (None, Some(writes)) => {
+                writes.value.iter().map(|write| ((write.value.0, write.value.1), write.span)).collect()
+            }
+            _ => {
+                if !table.broken {
+                    self.report.error("scenario.missing", span, "give either `file` or `writes`");
                 }
+                return None;
             }
-            WorkloadTable::Trace(table) => {
-                let writes = match (&table.file, &table.writes) {
-                    (Some(file), None) => self.writes_file(file),
-                    (None, Some(writes)) => writes
-                        .value
-                        .iter()
-                        .map(|write| ((write.value.0, write.value.1), write.span))
-                        .collect(),
-                    _ => {
-                        if !table.broken {
-                            let message = "give either `file` or `writes`";
-                            self.report.error("scenario.missing", workload.span, message);
-                        }
-                        return None;
-                    }
-                };
-                if let Some(pair) = writes.windows(2).find(|pair| pair[0].0.0 > pair[1].0.0) {
-                    let message = format!("times ascend, but {} follows {}", pair[1].0.0, pair[0].0.0);
-                    self.report.error("scenario.range", pair[1].1, message);
-                }
-                WorkloadSpec::Trace(writes.into_iter().map(|(write, _)| write).collect())
-            }
-        })
+        };
+        if let Some(pair) = writes.windows(2).find(|pair| pair[0].0.0 > pair[1].0.0) {
+            let message = format!("times ascend, but {} follows {}", pair[1].0.0, pair[0].0.0);
+            self.report.error("scenario.range", pair[1].1, message);
+        }
+        Some(WorkloadSpec::Trace(writes.into_iter().map(|(write, _)| write).collect()))
     }
 
     fn transfer(&mut self, size: Bytes, span: Span) -> Option<WorkloadSpec> {
@@ -307,55 +291,38 @@ impl Resolver<'_> {
         Some(WorkloadSpec::Transfer(size))
     }
 
-    fn packet(&mut self, at: Option<&At<Bytes>>) -> Option<Bytes> {
-        let at = at?;
-        if at.value == Bytes::ZERO {
-            self.report.error("scenario.range", at.span, "a write has at least 1 B");
-            return None;
-        }
-        Some(at.value)
+    /// Refuses a write of nothing.
+    fn written(&mut self, at: Option<&At<Bytes>>) -> Option<()> {
+        let Some(at) = at.filter(|at| at.value == Bytes::ZERO) else { return Some(()) };
+        self.report.error("scenario.range", at.span, "a write has at least 1 B");
+        None
     }
 
-    fn rate(&mut self, at: Option<&At<Rate>>) -> Option<Rate> {
-        let at = at?;
-        if at.value.is_zero() {
-            self.report.error("scenario.range", at.span, "a source at this rate never sends");
-            return None;
-        }
-        Some(at.value)
+    /// Refuses a rate of nothing.
+    fn sends(&mut self, at: Option<&At<Rate>>) -> Option<()> {
+        let Some(at) = at.filter(|at| at.value.is_zero()) else { return Some(()) };
+        self.report.error("scenario.range", at.span, "a source at this rate never sends");
+        None
     }
 
     fn size(&mut self, size: &At<SizeChoice>) -> Option<SizeSpec> {
-        let spec = match &size.value {
-            SizeChoice::Fixed(size) => SizeSpec::Fixed(*size),
-            SizeChoice::Table(SizeTable::Fixed(table)) => SizeSpec::Fixed(table.size.as_ref()?.value),
-            SizeChoice::Table(SizeTable::Exponential(table)) => {
-                SizeSpec::Exponential { mean: table.mean.as_ref()?.value }
-            }
-            SizeChoice::Table(SizeTable::Pareto(table)) => {
-                let shape = table.shape.as_ref()?;
-                if shape.value.0 <= 0.0 {
-                    self.report.error("scenario.range", shape.span, "the shape is above 0");
-                    return None;
-                }
-                SizeSpec::Pareto {
-                    min: table.min.as_ref()?.value,
-                    shape: shape.value.0,
-                    max: table.max.as_ref()?.value,
-                }
-            }
+        let number = match &size.value {
+            SizeChoice::Table(SizeTable::Pareto(table)) => table
+                .shape
+                .as_ref()
+                .filter(|shape| shape.value.0 <= 0.0)
+                .map(|at| (at, "the shape is above 0")),
             SizeChoice::Table(SizeTable::LogNormal(table)) => {
-                let sigma = table.sigma.as_ref()?;
-                if sigma.value.0 < 0.0 {
-                    self.report.error("scenario.range", sigma.span, "a standard deviation is not below 0");
-                    return None;
-                }
-                SizeSpec::LogNormal { median: table.median.as_ref()?.value, sigma: sigma.value.0 }
+                let sigma = table.sigma.as_ref().filter(|sigma| sigma.value.0 < 0.0);
+                sigma.map(|at| (at, "a standard deviation is not below 0"))
             }
-            SizeChoice::Table(SizeTable::Uniform(table)) => {
-                SizeSpec::Uniform { min: table.min.as_ref()?.value, max: table.max.as_ref()?.value }
-            }
+            _ => None,
         };
+        if let Some((at, fault)) = number {
+            self.report.error("scenario.range", at.span, fault);
+            return None;
+        }
+        let spec = SizeSpec::of(Some(&size.value))?;
         let fault = match &spec {
             SizeSpec::Fixed(size)
             | SizeSpec::Exponential { mean: size }
