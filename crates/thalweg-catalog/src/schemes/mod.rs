@@ -76,6 +76,8 @@ pub(crate) const WINDOW_RANGE: Range = Range::at_least(1.0);
 pub(crate) const NO_WINDOW: &str = "a window below one packet never sends";
 /// No live window is larger than this, in packets.
 pub(crate) const PEER_WINDOW: Range = Range::between(1.0, 1_048_576.0);
+/// No live window begins with more packets than this: they go out before anything is known of the path.
+pub(crate) const PEER_INITIAL_WINDOW: Range = Range::between(1.0, 1024.0);
 /// Live times that make something be sent are at least a millisecond.
 pub(crate) const PEER_TIME: Range = Range::at_least(1e-3);
 /// Bytes of IP, UDP and the seal of a live datagram, about: agreed rates count them.

@@ -1,7 +1,7 @@
 //! SEIF (Liang 1991).
 
 use super::window;
-use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
+use super::{NO_WINDOW, PEER_INITIAL_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Key, Kind, Range, Values, words};
@@ -16,7 +16,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
 const KEYS: &[Key] = &[
     key("initial-window", Kind::Packets, "1 pkt", "The window at the start.")
         .within(WINDOW_RANGE, NO_WINDOW)
-        .peer(PEER_WINDOW),
+        .peer(PEER_INITIAL_WINDOW),
     key(
         "initial-threshold",
         Kind::Packets,
