@@ -34,23 +34,25 @@ impl Quota {
     /// # Errors
     /// The folder itself cannot be read.
     pub fn of(folder: &Path, limits: Limits) -> io::Result<Self> {
-        let (mut bytes, mut entries) = (0_u64, 0_u64);
-        let mut folders = Vec::new();
-        let mut next = Some(fs::read_dir(folder)?);
-        while let Some(listed) = next {
-            for entry in listed.filter_map(Result::ok) {
-                // Something else may have removed it.
-                let Ok(metadata) = entry.metadata() else { continue };
-                entries += 1;
-                if metadata.is_dir() {
-                    folders.push(entry.path());
-                } else {
-                    bytes = bytes.saturating_add(metadata.len());
-                }
-            }
-            next = std::iter::from_fn(|| folders.pop()).find_map(|folder| fs::read_dir(folder).ok());
-        }
+        let (bytes, entries) = count(folder)?;
         Ok(Self { limits, bytes: AtomicU64::new(bytes), entries: AtomicU64::new(entries), total: None })
+    }
+
+    /// Counts again what is in the folder, of which others than transfers may have removed some. Transfers may go on: what they
+    /// add meanwhile is counted, some of it twice until this is done again.
+    ///
+    /// # Errors
+    /// The folder itself cannot be read: all stays as it was.
+    pub fn count_again(&self, folder: &Path) -> io::Result<()> {
+        let before = [&self.bytes, &self.entries].map(|counter| counter.load(Relaxed));
+        let (bytes, entries) = count(folder)?;
+        for ((counter, before), found) in
+            [&self.bytes, &self.entries].into_iter().zip(before).zip([bytes, entries])
+        {
+            let with_new = |now: u64| Some(found.saturating_add(now.saturating_sub(before)));
+            let _ = counter.fetch_update(Relaxed, Relaxed, with_new);
+        }
+        Ok(())
     }
 
     /// With a limit to what it and others have together: that of a folder that theirs are in.
@@ -111,6 +113,27 @@ impl Quota {
     }
 }
 
+/// The bytes of contents in a folder and below it, and the number of files and folders.
+fn count(folder: &Path) -> io::Result<(u64, u64)> {
+    let (mut bytes, mut entries) = (0_u64, 0_u64);
+    let mut folders = Vec::new();
+    let mut next = Some(fs::read_dir(folder)?);
+    while let Some(listed) = next {
+        for entry in listed.filter_map(Result::ok) {
+            // Something else may have removed it.
+            let Ok(metadata) = entry.metadata() else { continue };
+            entries += 1;
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else {
+                bytes = bytes.saturating_add(metadata.len());
+            }
+        }
+        next = std::iter::from_fn(|| folders.pop()).find_map(|folder| fs::read_dir(folder).ok());
+    }
+    Ok((bytes, entries))
+}
+
 /// Others have the room.
 fn of_all(mut fault: Fault) -> Fault {
     fault.text.insert_str(0, "all senders together: ");
@@ -157,6 +180,28 @@ mod tests {
         assert!(Quota::of(&folder.join("none"), limits).is_err());
         let removed = std::process::Command::new("rm").arg("-rf").arg(&folder).status().unwrap();
         assert!(removed.success());
+    }
+
+    #[test]
+    fn what_the_owner_removed_is_counted_again() {
+        let folder = std::env::temp_dir().join(format!("thalweg-quota-again-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("old"), [0; 60]).unwrap();
+        let limits = Limits { bytes: Bytes::new(100), entries: 2 };
+        let quota = Quota::of(&folder, limits).unwrap();
+        // A transfer goes on.
+        assert!(quota.take(40).is_ok() && quota.take_entry().is_ok());
+        fs::write(folder.join("new"), [0; 40]).unwrap();
+        assert!(quota.take(1).is_err() && quota.take_entry().is_err());
+        fs::remove_file(folder.join("old")).unwrap();
+        quota.count_again(&folder).unwrap();
+        assert_eq!(quota.used().get(), 40);
+        assert!(quota.take(60).is_ok() && quota.take(1).is_err());
+        assert!(quota.take_entry().is_ok() && quota.take_entry().is_err());
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(quota.count_again(&folder).is_err());
+        assert_eq!(quota.used().get(), 100, "as it was");
     }
 
     #[test]

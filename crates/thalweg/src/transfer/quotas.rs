@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thalweg_net::transfer::Quota;
+use thalweg_net::transfer::{Limits, Quota};
 
 /// A folder that nobody sends to is looked at again after this time, as its owner may have made room.
 const LATELY: Duration = Duration::from_secs(60);
@@ -34,10 +34,44 @@ impl Quotas {
     }
 }
 
+/// The quota that all senders share.
+pub struct Total {
+    folder: PathBuf,
+    quota: Arc<Quota>,
+    /// The folder is looked at again from then on.
+    next: Instant,
+}
+
+/// To look at the folder of all takes at most one part in so many of the time.
+const PARTS: u32 = 100;
+
+impl Total {
+    /// Of this folder.
+    pub fn of(now: Instant, folder: &Path, limits: Limits) -> io::Result<Self> {
+        let begun = Instant::now();
+        let quota = Arc::new(Quota::of(folder, limits)?);
+        Ok(Self { folder: folder.to_owned(), quota, next: now + after(begun.elapsed()) })
+    }
+
+    /// The quota, which is counted again if that was not done lately: its owner may have made room.
+    pub fn quota(&mut self, now: Instant) -> io::Result<Arc<Quota>> {
+        if now >= self.next {
+            let begun = Instant::now();
+            self.quota.count_again(&self.folder)?;
+            self.next = now + after(begun.elapsed());
+        }
+        Ok(Arc::clone(&self.quota))
+    }
+}
+
+/// The time from one look to the next, where one takes so long.
+fn after(look: Duration) -> Duration {
+    LATELY.max(look.saturating_mul(PARTS))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_net::transfer::Limits;
 
     #[test]
     fn a_folder_is_looked_at_once_a_minute_however_often_its_sender_comes() {
@@ -61,5 +95,27 @@ mod tests {
         assert!(Arc::ptr_eq(&going_on, &another) && looks == 2);
         drop((going_on, another));
         assert_eq!(come(&mut quotas, 601).1, 3);
+    }
+
+    #[test]
+    fn what_all_have_is_counted_again_while_a_server_runs() {
+        let folder = std::env::temp_dir().join(format!("thalweg-total-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("file"), [0; 700]).unwrap();
+        let limits = Limits { bytes: "1 kB".parse().unwrap(), entries: u64::MAX };
+        let begun = Instant::now();
+        let mut total = Total::of(begun, &folder, limits).unwrap();
+        // Somebody sends all the time.
+        let held = total.quota(begun).unwrap();
+        std::fs::remove_file(folder.join("file")).unwrap();
+        let mut used = |second| total.quota(begun + Duration::from_secs(second)).unwrap().used().get();
+        assert_eq!([used(1), used(59)], [700, 700]);
+        // A slow look may have put the next one off.
+        assert_eq!(used(3600), 0);
+        assert_eq!(held.used().get(), 0);
+        std::fs::remove_dir(&folder).unwrap();
+        assert!(total.quota(begun + Duration::from_secs(9000)).is_err());
+        assert_eq!(after(Duration::from_millis(1)), LATELY);
+        assert_eq!(after(Duration::from_secs(6)), Duration::from_secs(600));
     }
 }

@@ -7,7 +7,7 @@ use super::guest::Guest;
 use super::meter::{Meter, Watched};
 use super::metrics::{Counted, Metrics};
 use super::newcomer::{Newcomer, Turn};
-use super::quotas::Quotas;
+use super::quotas::{Quotas, Total};
 use super::stopped::Stopped;
 use super::summary::{Facts, Summary};
 use super::{ENDED, close};
@@ -155,7 +155,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let (ended, ends): (Sender<Facts>, Receiver<Facts>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
     let mut quotas = Quotas::default();
-    let total = total_quota(arguments)?;
+    let mut total = total_quota(arguments)?;
     let mut crowd = Crowd::new(arguments);
     loop {
         if let Some(guest) = door.next()? {
@@ -173,7 +173,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             let key = guest.key;
             let name = door.folder_name(&key);
             let folder = arguments.folder.join(&name);
-            let target = sender_folder(&folder, limits, &mut quotas, total.as_ref(), || {
+            let target = sender_folder(&folder, limits, &mut quotas, total.as_mut(), || {
                 destination(&folder, &arguments.common, &claims, &key)
             });
             let (target, quota) = match target {
@@ -219,11 +219,11 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
 }
 
 /// The quota that all senders share, if that is limited.
-fn total_quota(arguments: &ServeArguments) -> Result<Option<Arc<Quota>>, Error> {
+fn total_quota(arguments: &ServeArguments) -> Result<Option<Total>, Error> {
     let Some(bytes) = arguments.total else { return Ok(None) };
     let limits = Limits { bytes, entries: u64::MAX };
     let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
-    Quota::of(&arguments.folder, limits).map(Arc::new).map(Some).map_err(cannot)
+    Total::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(cannot)
 }
 
 /// The folder of one sender, with what it may have there.
@@ -231,7 +231,7 @@ fn sender_folder(
     folder: &Path,
     limits: Limits,
     quotas: &mut Quotas,
-    total: Option<&Arc<Quota>>,
+    total: Option<&mut Total>,
     destination: impl FnOnce() -> io::Result<Destination>,
 ) -> io::Result<(Target, Arc<Quota>)> {
     match fs::symlink_metadata(folder) {
@@ -239,10 +239,12 @@ fn sender_folder(
         Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
         Err(_) => fs::create_dir(folder)?,
     }
-    let quota = quotas.of(Instant::now(), folder, || {
+    let now = Instant::now();
+    let total = total.map(|total| total.quota(now)).transpose()?;
+    let quota = quotas.of(now, folder, || {
         let quota = Quota::of(folder, limits)?;
         Ok(match total {
-            Some(total) => quota.within(Arc::clone(total)),
+            Some(total) => quota.within(total),
             None => quota,
         })
     })?;
