@@ -91,6 +91,9 @@ pub struct ListenArguments {
     /// Trust the sender with this key, or `new`: any sender. Known ones are trusted
     #[arg(long, value_name = "KEY|new")]
     pub trust: Vec<Trusted>,
+    /// Let nobody in by `--trust new` while so many are known, or send, to whom nobody gave a name
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = positive::<NonZeroU32>)]
+    pub strangers: NonZeroU32,
     /// Show a code by which a sender is let in that is not known yet (`thalweg send --pair CODE`); it is good once
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,

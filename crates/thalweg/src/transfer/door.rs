@@ -4,12 +4,14 @@ use super::SERVICE;
 use super::arguments::{Listen, ListenArguments, Trusted};
 use super::bind;
 use super::confine::confine;
+use super::crowd::REMOVED;
 use super::denials::{Denial, Denials};
 use super::guest::Guest;
 use super::metrics::Metrics;
 use super::pairing::{Invitation, PAIRING, PairingEvent};
 use super::peers::{self, Keys, Peers, name_for};
 use super::questions::{Answer, Questions};
+use super::strangers::Strangers;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
 use std::collections::HashSet;
@@ -49,6 +51,8 @@ pub struct Door<'a> {
     questions: Questions,
     /// Those that are let in for one transfer.
     once: HashSet<PublicKey>,
+    /// Those that `--trust new` lets in.
+    strangers: Strangers,
     denials: Denials,
     /// Strangers come as far as the door; without, the socket turns them away.
     is_open: bool,
@@ -131,6 +135,7 @@ impl<'a> Door<'a> {
             owner: None,
             questions: Questions::default(),
             once: HashSet::new(),
+            strangers: Strangers::new(usize::try_from(arguments.strangers.get()).unwrap_or(usize::MAX)),
             denials: Denials::new(Instant::now()),
             is_open,
             looked: Instant::now(),
@@ -196,10 +201,8 @@ impl<'a> Door<'a> {
             return Ok(Some(Guest::new(connection)));
         }
         if self.trust.contains(&Trusted::New) {
-            let name = name_for(&key);
-            self.console.say(&format!("{} at {} is new; its key is {key}", name, connection.remote()));
-            self.senders.remember(&name, key)?;
-            return Ok(Some(Guest::new(connection)));
+            let guest = Guest::new(connection);
+            return Ok(self.has_place_for(&guest).then_some(guest));
         }
         if !self.pairs && peers::can_ask() {
             self.questions.ask(now, &connection);
@@ -214,7 +217,55 @@ impl<'a> Door<'a> {
     /// The sender with this key is one that is let in.
     pub fn lets_in(&self, key: &PublicKey) -> bool {
         let is_known = self.trust.contains(&Trusted::Key(*key)) || self.senders.name_of(key).is_some();
-        is_known || self.once.contains(key)
+        is_known || self.once.contains(key) || self.strangers.contains(key)
+    }
+
+    /// There is room for one more that `--trust new` lets in; if not, it is turned away.
+    fn has_place_for(&mut self, guest: &Guest) -> bool {
+        let has_room = self.strangers.have_room(self.senders.unnamed());
+        if !has_room {
+            let connection = &guest.connection;
+            self.deny(Instant::now(), connection.remote(), &guest.key, CROWDED);
+            connection.close(code::UNAUTHORIZED, "the receiver takes no more senders that it does not know");
+        }
+        has_room
+    }
+
+    /// A transfer of this sender is about to begin. False if it was turned away: since it came in it may have been taken off the
+    /// list, or others may have taken the places of those whom nobody knows.
+    pub fn begin(&mut self, guest: &Guest) -> bool {
+        let key = guest.key;
+        if !self.strangers.contains(&key) {
+            if self.lets_in(&key) {
+                return true;
+            }
+            if !self.trust.contains(&Trusted::New) {
+                guest.connection.close(code::UNAUTHORIZED, REMOVED);
+                return false;
+            }
+            if !self.has_place_for(guest) {
+                return false;
+            }
+            let remote = guest.connection.remote();
+            self.console.say(&format!("{} at {remote} is new; its key is {key}", name_for(&key)));
+        }
+        self.strangers.begin(key);
+        true
+    }
+
+    /// A transfer that was begun has ended, and does not go on later if that `is_final`. A sender that `--trust new` let in, and that
+    /// has no other transfer, is known from now on if there is `something` of it.
+    pub fn end(&mut self, key: &PublicKey, is_final: bool, something: impl FnOnce() -> bool) {
+        if is_final {
+            self.once.remove(key);
+        }
+        if self.strangers.end(key)
+            && self.senders.name_of(key).is_none()
+            && something()
+            && let Err(error) = self.senders.remember(&name_for(key), *key)
+        {
+            self.console.complain(&format!("{error}; a sender of which there are files is not known"));
+        }
     }
 
     /// True if some may have been taken off the list of those that are let in, since the last call.
@@ -228,11 +279,6 @@ impl<'a> Door<'a> {
         if key.is_some() {
             self.questions.withdraw(self.console, ANOTHER);
         }
-    }
-
-    /// A transfer of this sender has come to its end.
-    pub fn end(&mut self, key: &PublicKey) {
-        self.once.remove(key);
     }
 
     /// The senders that were turned away since the last call, as far as they are told one by one.
@@ -313,6 +359,9 @@ impl<'a> Door<'a> {
 
 /// Whom a receiver hears that takes another one's files.
 const ANOTHER: &str = "it receives from another sender; `thalweg serve` takes several";
+
+/// The reason for which `--trust new` lets in nobody any more, in the log.
+const CROWDED: &str = "there are as many senders without a name as --strangers allows; known-senders is where to name or remove some";
 
 /// Nobody is told which of them it was.
 const WORTHLESS: &str =

@@ -17,6 +17,7 @@ mod reach;
 mod receive;
 mod send;
 mod stopped;
+mod strangers;
 mod summary;
 mod throttle;
 mod turns;

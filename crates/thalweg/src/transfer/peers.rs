@@ -160,6 +160,11 @@ impl Peers {
         self.known.iter().rev().find(|(_, known)| known == key).map(|(name, _)| &**name)
     }
 
+    /// The number of peers that are called by their keys, as nobody gave them a name.
+    pub fn unnamed(&self) -> usize {
+        self.known.iter().filter(|(name, key)| name.starts_with(UNNAMED) && *name == name_for(key)).count()
+    }
+
     /// All keys.
     pub fn keys(&self) -> impl Iterator<Item = PublicKey> {
         self.known.iter().map(|(_, key)| *key)
@@ -196,8 +201,10 @@ impl Peers {
 
 /// The name of a sender that nobody gave one: by 128 bits of its key, so that nobody makes one for another's name.
 pub fn name_for(key: &PublicKey) -> String {
-    format!("sender-{}", &key.to_string()[..32])
+    format!("{UNNAMED}{}", &key.to_string()[..32])
 }
+
+const UNNAMED: &str = "sender-";
 
 /// Somebody can be asked.
 pub fn can_ask() -> bool {

@@ -78,6 +78,9 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
         }
         if let Some(guest) = arrived {
             let key = guest.key;
+            if !door.begin(&guest) {
+                continue;
+            }
             door.own(Some(key));
             let target = if is_output {
                 Target::Output(Box::new(io::stdout()))
@@ -100,6 +103,9 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<Facts, Stoppe
             let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
             let report = &end.outcome.report;
             let has_begun = *report != Report::default();
+            if let Some(key) = end.key {
+                door.end(&key, !is_lost, || has_begun || end.outcome.result.is_ok());
+            }
             // Who closes the connection has given up, and does not come back by itself.
             let has_given_up =
                 matches!(closed, Some(Closed::Peer { code, .. }) if code == ENDED || has_begun);
@@ -171,8 +177,10 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
         }
         if let Some(guest) = crowd.next(Instant::now()) {
             let key = guest.key;
-            let name = door.folder_name(&key);
-            let folder = arguments.folder.join(&name);
+            if !door.begin(&guest) {
+                continue;
+            }
+            let folder = arguments.folder.join(door.folder_name(&key));
             let target = sender_folder(&folder, limits, &mut quotas, total.as_mut(), || {
                 destination(&folder, &arguments.common, &claims, &key)
             });
@@ -181,6 +189,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
                 Err(error) => {
                     console.complain(&format!("{}: {error}", folder.display()));
                     guest.connection.close(ENDED, "the receiver cannot store anything");
+                    door.end(&key, false, || has_something(&folder));
                     continue;
                 }
             };
@@ -196,8 +205,10 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
         let is_empty = crowd.is_empty();
         for end in ends.try_iter() {
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
-            if !matches!(end.outcome.result, Err(TransferError::Interrupted(_))) {
-                end.key.inspect(|key| door.end(key));
+            let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+            if let Some(key) = end.key {
+                let folder = arguments.folder.join(door.folder_name(&key));
+                door.end(&key, is_final, || has_something(&folder));
             }
             if let Some(metrics) = &door.metrics {
                 metrics.end(&end.outcome);
@@ -251,6 +262,11 @@ fn sender_folder(
     // Nothing else is in it.
     let target = destination()?.with_hidden().with_quota(Arc::clone(&quota));
     Ok((Target::Folder(target), quota))
+}
+
+/// Something of a sender is stored in its folder; if not, the folder is removed.
+fn has_something(folder: &Path) -> bool {
+    fs::remove_dir(folder).is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty)
 }
 
 /// The destination of the files of the sender with this key.

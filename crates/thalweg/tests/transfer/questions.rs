@@ -211,6 +211,51 @@ fn who_is_turned_away_leaves_a_line_and_the_list_is_read_again() {
     assert!(lines.iter().all(|line| line["key"] == *stranger && line["ended"].as_str().unwrap().len() == 20));
 }
 
+#[test]
+fn strangers_are_few_and_leave_nothing_where_they_store_nothing() {
+    let place = Place::new("strangers");
+    place.write("file", b"file");
+    place.write("large", &noise(1, 30_000));
+    let arguments = ["to", "--strangers", "2", "--quota", "20 kB"];
+    let mut server = Receiver::begin(&place, "serve", &arguments, &["--trust", "new"]);
+    let known = place.join("keys/receiver/thalweg/known-senders");
+    let list = || fs::read_to_string(&known).unwrap_or_default();
+    let send = |user: &str, file: &str| {
+        let arguments = [file, &server.address, "--trust", "new"];
+        processes::end(thalweg(&place, user, "send", &arguments).spawn().unwrap())
+    };
+    // More than may be known, of whom nothing stays.
+    for user in ["anna", "bert", "carl"] {
+        let sent = send(user, "large");
+        assert!(exit(&sent) == 1 && sent.stderr.contains("no more room"), "{}", sent.stderr);
+        wait_until("the folder is gone", || place.names("to").is_empty());
+    }
+    assert_eq!(list(), "");
+    for user in ["anna", "bert"] {
+        assert_eq!(exit(&send(user, "file")), 0);
+    }
+    wait_until("both are known", || list().lines().count() == 2);
+    let sent = send("carl", "file");
+    assert!(exit(&sent) == 1 && sent.stderr.contains("takes nothing from this key"), "{}", sent.stderr);
+    assert_eq!(exit(&send("anna", "file")), 0, "who is known may come again");
+    assert_eq!(place.names("to").len(), 2);
+    // A name makes room for another.
+    fs::write(&known, list().replace(list().split_once(' ').unwrap().0, "somebody")).unwrap();
+    let told = loop {
+        let line = server.line();
+        assert!(!line.is_empty());
+        if line.contains("was turned away") || line.contains("was read again") {
+            break line;
+        }
+    };
+    assert!(told.contains("as --strangers allows"), "{told}");
+    while !server.line().contains("was read again: 2 senders") {}
+    let send = ["file", &*server.address, "--trust", "new"];
+    assert_eq!(exit(&processes::end(thalweg(&place, "carl", "send", &send).spawn().unwrap())), 0);
+    wait_until("it is known", || list().lines().count() == 3);
+    assert_eq!(exit(&server.interrupt()), 0);
+}
+
 /// True under `nohup`, which what is begun here inherits: there a terminal that closes ends nothing, as was asked for.
 fn ignores_hangup() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -228,7 +273,8 @@ fn a_terminal_that_closes_ends_a_transfer_with_a_goodbye_and_a_server_reads_its_
     assert!(server.line().contains("is new"));
     assert!(server.line().contains("sends"));
     server.signal("HUP");
-    assert!(server.line().contains("was read again: 1 sender"));
+    // Nothing of it is stored yet.
+    assert!(server.line().contains("was read again: 0 senders"));
     processes::signal(if ignores_hangup() { "TERM" } else { "HUP" }, sender.id());
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
