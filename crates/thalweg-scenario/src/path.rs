@@ -189,7 +189,7 @@ fn measure(
 
 /// The time that both hosts' processors add: each handles the data packet and its acknowledgement once.
 fn hosts(spec: &Spec, group: &GroupSpec, data: u32, ack: u32) -> Duration {
-    let cost = |host: Processing| host.per_packet * 2 + host.per_byte * (u64::from(data) + u64::from(ack));
+    let cost = |host: Processing| host.cost(data) + host.cost(ack);
     match &group.access {
         Some(access) => cost(access.source_processing) + cost(access.sink_processing),
         None => {

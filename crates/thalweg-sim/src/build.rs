@@ -233,7 +233,7 @@ impl<'a> Builder<'a> {
                     self.add_transmitter(overhead)?;
                 }
             }
-            let start = group.start + group.stagger * u64::from(i) + spread.uniform_duration(group.spread);
+            let start = group.start_of(i, &mut spread);
             let seed = self.spec.seed;
             let workload = Workload::new(&group.workload, |purpose| {
                 Stream::new(seed, &format!("{purpose}@{}", group.name), u64::from(i))

@@ -14,6 +14,7 @@ pub mod fairness;
 mod measure;
 mod parts;
 mod prefetch;
+mod processing;
 mod result;
 pub mod route;
 mod simulation;

@@ -3,10 +3,13 @@
 //! Scenario files are read into these types by `thalweg-scenario`; programs may fill them in themselves. They are plain
 //! data: [`Simulation::new`](crate::Simulation::new) checks them.
 
+pub use crate::processing::Processing;
+
 use crate::delay::VariationSpec;
 use std::sync::Arc;
 use thalweg_catalog::{Ends, Properties};
 use thalweg_proto::gate::GateConfig;
+use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::PauseConfig;
@@ -68,22 +71,6 @@ pub struct GateSpec {
     pub config: GateConfig,
     /// The effect of a pause on the timers of window transports.
     pub pause: PauseConfig,
-}
-
-/// The time for which a host's one processor works on a packet that it sends or receives; both zero for none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Processing {
-    /// For each packet.
-    pub per_packet: Duration,
-    /// For each byte of the packet.
-    pub per_byte: Duration,
-}
-
-impl Processing {
-    /// True when no time is needed.
-    pub fn is_free(&self) -> bool {
-        self.per_packet.is_zero() && self.per_byte.is_zero()
-    }
 }
 
 /// A full-duplex link.
@@ -228,6 +215,11 @@ impl GroupSpec {
             overhead: Duration::ZERO,
             priority: LOWEST_PRIORITY,
         }
+    }
+
+    /// The time at which its flow number `flow` (from 0) starts; `spread` is drawn from once for each, in order.
+    pub(crate) fn start_of(&self, flow: u32, spread: &mut Stream) -> Time {
+        self.start + self.stagger * u64::from(flow) + spread.uniform_duration(self.spread)
     }
 
     /// The reason for which the applications of this group cannot read as they are said to, if they cannot.

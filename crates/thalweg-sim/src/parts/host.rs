@@ -2,7 +2,7 @@
 
 use crate::Pdu;
 use crate::parts::packet::EndpointId;
-use crate::spec::Processing;
+use crate::processing::Processing;
 use std::collections::VecDeque;
 use thalweg_proto::units::Duration;
 
@@ -41,6 +41,6 @@ impl Host {
     }
 
     pub(crate) fn cost(&self, size: u32) -> Duration {
-        self.processing.per_packet + self.processing.per_byte * u64::from(size)
+        self.processing.cost(size)
     }
 }

@@ -65,7 +65,7 @@ impl Plan {
             }
         }
         let (mut flow, mut link) = (0, core.len() as u32);
-        let takes_time = |work: Processing| !work.per_packet.is_zero() || !work.per_byte.is_zero();
+        let takes_time = |work: Processing| !work.is_free();
         let mut groups = Vec::new();
         for group in &spec.groups {
             let control = group.control_channel.map(DirectionSpec::of_any_rate);
