@@ -2,7 +2,7 @@
 
 use crate::payload::Payload;
 use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// The least that a piece of data counts where it is kept, in bytes: what keeps it takes as much.
 const LEAST: u64 = 128;
@@ -93,6 +93,12 @@ pub trait End {
     /// The application at a receiver says that it reads at this share of the agreed rate from now on.
     fn set_reading_share(&mut self, share: f64) {
         let _ = share;
+    }
+
+    /// A handshake has opened the connection. It took `rtt` where that is unambiguous; otherwise the retransmission time-out is at
+    /// least `timeout` until the first measurement.
+    fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
+        let _ = (rtt, timeout);
     }
 
     /// The peer is reached over another path from now on: what was learnt of the old one is forgotten. Those that learn nothing

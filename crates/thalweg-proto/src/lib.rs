@@ -10,6 +10,7 @@
 //! - [`sscop`]: SSCOP (Q.2110), with rate-based flow control.
 //! - [`datagram`]: an unreliable source and sink.
 //! - [`sstp`]: two-level flow control of large segments.
+//! - [`handshake`]: connections that open and close, around engines of any family.
 //! - [`gate`]: which flows of a node may send, by their priorities.
 //! - [`aack`]: adaptive acknowledgement, in which the receiver drives the reports.
 //! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): the PDUs and ends of connections of any family, for those who treat all alike.
@@ -26,6 +27,7 @@ mod ecn;
 pub mod end;
 mod engine;
 pub mod gate;
+pub mod handshake;
 mod lateness;
 pub mod numbers;
 pub mod payload;

@@ -4,6 +4,7 @@
 //! Each engine is run twice with the same inputs. One of the two is also polled when nothing is due; nothing that it
 //! does may differ from the other.
 
+mod handshake_input;
 mod random;
 mod sscop_input;
 mod sstp_input;
@@ -18,6 +19,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::aack;
 use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::{self, Sink, Source, SourceConfig};
+use thalweg_proto::handshake::{Listener, Opener};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::sscop::{self, Endpoint, EndpointConfig, Sscop};
 use thalweg_proto::sstp;
@@ -536,6 +538,26 @@ proptest! {
         steps in steps(inputs(sstp_input::pdu(Length), Length)),
     ) {
         run(sstp::Receiver::<Length>::new(Arc::new(config)), &steps, 1_000);
+    }
+
+    #[test]
+    fn an_end_that_opens_keeps_the_contract(
+        config in handshake_input::config(),
+        sender in sender_config(),
+        (controller, pacing) in controller(0..100),
+        steps in steps(inputs(handshake_input::pdu(window_pdu(slice)), slice)),
+    ) {
+        let sender = Sender::<Slice, _>::new(Arc::new(sender), Steered::new(&controller, pacing));
+        run(Opener::new(config, sender), &steps, 5_000);
+    }
+
+    #[test]
+    fn an_end_that_answers_keeps_the_contract(
+        config in handshake_input::config(),
+        receiver in receiver_config(),
+        steps in steps(inputs(handshake_input::pdu(window_pdu(slice)), slice)),
+    ) {
+        run(Listener::new(config, Receiver::<Slice>::new(Arc::new(receiver))), &steps, 5_000);
     }
 
     /// Neither end of a two-level connection keeps more than its window and buffer, whatever it is told.

@@ -1,6 +1,7 @@
 //! The settings of a window sender and a window receiver.
 
 use crate::congestion::ControllerConfig;
+use crate::handshake;
 use crate::units::Duration;
 use std::sync::Arc;
 
@@ -211,11 +212,13 @@ pub struct EndsConfig {
     pub receiver: Arc<ReceiverConfig>,
     /// The congestion controller.
     pub controller: ControllerConfig,
+    /// The way in which simulated connections open and close; `None` for those that are open from the start.
+    pub handshake: Option<handshake::Config>,
 }
 
 impl EndsConfig {
-    /// Both ends.
+    /// Both ends, of connections that are open from the start.
     pub fn new(sender: SenderConfig, receiver: ReceiverConfig, controller: ControllerConfig) -> Self {
-        Self { sender: Arc::new(sender), receiver: Arc::new(receiver), controller }
+        Self { sender: Arc::new(sender), receiver: Arc::new(receiver), controller, handshake: None }
     }
 }

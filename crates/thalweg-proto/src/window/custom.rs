@@ -15,7 +15,7 @@ use crate::congestion::{
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
 use crate::transport::{Breach, BreachKind, Event, Failure, Input, Limit, Part};
-use crate::units::{Rate, Time};
+use crate::units::{Duration, Rate, Time};
 use core::any::Any;
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,6 +36,8 @@ pub trait AnySender<P: Payload>:
     fn limit(&self) -> Option<Limit>;
     /// As [`Sender::set_segment`].
     fn set_segment(&mut self, bytes: u32);
+    /// As [`Sender::opened`].
+    fn opened(&mut self, rtt: Option<Duration>, timeout: Duration);
     /// As [`Sender::renew`], with a new controller of the same kind.
     fn renew(&mut self, now: Time);
 }
@@ -331,6 +333,10 @@ where
 
     fn set_segment(&mut self, bytes: u32) {
         let _ = self.guard(|sender| sender.set_segment(bytes));
+    }
+
+    fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
+        let _ = self.guard(|sender| sender.opened(rtt, timeout));
     }
 
     fn renew(&mut self, now: Time) {

@@ -7,7 +7,7 @@ use crate::numbers::below;
 use crate::payload::{Payload, Slice};
 use crate::pdu::{DataUnit, Wire};
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
-use crate::units::Time;
+use crate::units::{Duration, Time};
 use core::ops::Range;
 
 impl<P: Payload> DataUnit<P> for Pdu<P> {
@@ -94,6 +94,10 @@ macro_rules! sender {
 
         fn set_segment(&mut $self, bytes: u32) {
             $sender.set_segment(bytes);
+        }
+
+        fn opened(&mut $self, rtt: Option<Duration>, timeout: Duration) {
+            $sender.opened(rtt, timeout);
         }
     };
 }

@@ -46,6 +46,13 @@ impl RttEstimator {
         self.timeout = (self.timeout() * 2).min(config.ceiling);
     }
 
+    /// Before the first sample the time-out is at least this.
+    pub fn wait_at_least(&mut self, timeout: Duration) {
+        if self.smoothed.is_zero() {
+            self.timeout = self.timeout.max(timeout);
+        }
+    }
+
     fn computed_timeout(&self, config: &RttConfig) -> Duration {
         let deviations = self.variation * u64::from(config.deviations);
         let margin = deviations.max(config.granularity).max(config.margin);

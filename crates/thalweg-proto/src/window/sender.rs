@@ -225,6 +225,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
+    /// A handshake has opened the connection, and measured the round trip if its packets were not repeated.
+    pub fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
+        match rtt {
+            Some(rtt) => self.rtt.sample(&self.config.rtt, rtt),
+            None => self.rtt.wait_at_least(timeout),
+        }
+    }
+
     /// The addresses in memory of the oldest and the newest of the outstanding segments, which the next
     /// acknowledgement will change: for a driver of so many senders that it pays to ask memory ahead.
     pub fn next_needed(&self) -> Option<[*const u8; 2]> {

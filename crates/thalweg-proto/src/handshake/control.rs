@@ -1,0 +1,202 @@
+//! The PDUs that open and close connections.
+
+use crate::payload::{Payload, Slice};
+use crate::pdu::{COMPACT, Compact, DataUnit, Packing, Wire, packed};
+use core::ops::Range;
+
+/// The protocols whose handshakes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// RFC 9293.
+    Tcp,
+    /// RFC 9000 and 9001.
+    Quic,
+}
+
+/// The steps of opening and closing. Those of closing say how long the stream is, as the sequence number of a FIN does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// SYN; the client's Initial, with its ClientHello.
+    Open,
+    /// SYN-ACK; the server's flight from ServerHello to Finished.
+    Answer,
+    /// The ACK of that; the client's Finished.
+    Confirm,
+    /// HANDSHAKE_DONE. TCP has none.
+    Done,
+    /// The opener's FIN, behind so many bytes.
+    Fin(u64),
+    /// The listener's FIN, with the acknowledgement of the opener's.
+    FinAnswer(u64),
+    /// The acknowledgement of that.
+    FinConfirm(u64),
+    /// CONNECTION_CLOSE. TCP has none.
+    Close,
+}
+
+/// A PDU that opens or closes a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Control {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The step.
+    pub step: Step,
+}
+
+/// A PDU of a connection that opens and closes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pdu<U> {
+    /// It opens or closes.
+    Control(Control),
+    /// It is between the engines.
+    Engine(U),
+}
+
+/// Options of a SYN that other segments do not have: maximum segment size, window scale, selective acknowledgements permitted
+/// (RFC 9293, RFC 7323, RFC 2018), padded to words.
+const SYN_OPTIONS: u32 = 8;
+
+/// The least datagram with a client's Initial, and with what answers it (RFC 9000, section 14.1).
+const INITIAL: u32 = 1200;
+
+/// The message Finished with SHA-256 (RFC 8446, section 4.4.4), its frame, the packet's header and its seal.
+const FINISHED: u32 = 64;
+
+impl Control {
+    fn name(self) -> &'static str {
+        match (self.protocol, self.step) {
+            (Protocol::Tcp, Step::Open) => "SYN",
+            (Protocol::Tcp, Step::Answer) => "SYN-ACK",
+            (Protocol::Tcp, Step::Confirm) => "ACK of SYN",
+            (Protocol::Tcp, Step::FinConfirm(_)) => "ACK of FIN",
+            (_, Step::Fin(_)) => "FIN",
+            (_, Step::FinAnswer(_)) => "FIN-ACK",
+            (Protocol::Quic, Step::Open) => "Initial",
+            (Protocol::Quic, Step::Answer) => "Handshake",
+            (Protocol::Quic, Step::Confirm) => "Finished",
+            (_, Step::Done) => "HANDSHAKE_DONE",
+            (_, Step::Close) => "CONNECTION_CLOSE",
+            (Protocol::Quic, Step::FinConfirm(_)) => "ACK",
+        }
+    }
+}
+
+impl<P: Payload> DataUnit<P> for Control {
+    fn payload(&self) -> Option<&P> {
+        None
+    }
+
+    fn framing(&self) -> u32 {
+        match (self.protocol, self.step) {
+            (Protocol::Tcp, Step::Open | Step::Answer) => SYN_OPTIONS,
+            (Protocol::Quic, Step::Open | Step::Answer) => INITIAL,
+            (Protocol::Quic, Step::Confirm) => FINISHED,
+            _ => 0,
+        }
+    }
+
+    fn data(&self, _near: u64) -> Option<Range<u64>> {
+        None
+    }
+
+    fn acknowledged(&self, _near: u64) -> Option<Vec<Range<u64>>> {
+        None
+    }
+
+    fn label(&self) -> String {
+        match self.step {
+            Step::Fin(length) => format!("{} {length}", self.name()),
+            _ => self.name().to_owned(),
+        }
+    }
+}
+
+impl Compact for Control {
+    fn pack(&self) -> Option<[u8; COMPACT]> {
+        let (kind, length) = match self.step {
+            Step::Open => (0, 0),
+            Step::Answer => (1, 0),
+            Step::Confirm => (2, 0),
+            Step::Done => (3, 0),
+            Step::Close => (4, 0),
+            Step::Fin(length) => (5, length),
+            Step::FinAnswer(length) => (6, length),
+            Step::FinConfirm(length) => (7, length),
+        };
+        let quic = u8::from(self.protocol == Protocol::Quic);
+        Packing::default().put([quic, kind]).put(length.to_be_bytes()).done()
+    }
+
+    fn unpack(bytes: [u8; COMPACT]) -> Self {
+        let length = u64::from_be_bytes(packed(&bytes, 2));
+        let step = match bytes[1] {
+            0 => Step::Open,
+            1 => Step::Answer,
+            2 => Step::Confirm,
+            3 => Step::Done,
+            4 => Step::Close,
+            5 => Step::Fin(length),
+            6 => Step::FinAnswer(length),
+            _ => Step::FinConfirm(length),
+        };
+        Self { protocol: if bytes[0] == 0 { Protocol::Tcp } else { Protocol::Quic }, step }
+    }
+}
+
+/// The bytes of the packed form. Live connections have a handshake of their own.
+impl Wire for Control {
+    fn encode(&self, to: &mut Vec<u8>) {
+        to.extend(self.pack().unwrap_or_default());
+    }
+
+    fn decode(bytes: &Slice) -> Option<Self> {
+        let bytes = <[u8; COMPACT]>::try_from(bytes.as_bytes()).ok()?;
+        Some(Self::unpack(bytes)).filter(|control| control.pack() == Some(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Length;
+
+    fn all() -> impl Iterator<Item = Control> {
+        let steps = [
+            Step::Open,
+            Step::Answer,
+            Step::Confirm,
+            Step::Done,
+            Step::Fin(u64::MAX),
+            Step::FinAnswer(7),
+            Step::FinConfirm(0),
+            Step::Close,
+        ];
+        let protocols = [Protocol::Tcp, Protocol::Quic];
+        steps.into_iter().flat_map(move |step| protocols.map(|protocol| Control { protocol, step }))
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for control in all() {
+            let mut bytes = Vec::new();
+            control.encode(&mut bytes);
+            assert_eq!(Control::decode(&Slice::new(bytes.clone())), Some(control));
+            bytes[1] = 200;
+            assert_eq!(Control::decode(&Slice::new(bytes.clone())), None);
+            bytes.pop();
+            assert_eq!(Control::decode(&Slice::new(bytes)), None);
+        }
+    }
+
+    /// A SYN of 20 bytes of options beside 12 for timestamps; RFC 9000, section 14.1.
+    #[test]
+    fn sizes_are_those_of_the_protocols() {
+        let size = |protocol, step| DataUnit::<Length>::framing(&Control { protocol, step });
+        assert_eq!(size(Protocol::Tcp, Step::Open), 8);
+        assert_eq!(size(Protocol::Tcp, Step::Answer), 8);
+        assert_eq!(size(Protocol::Tcp, Step::Confirm), 0);
+        assert_eq!(size(Protocol::Tcp, Step::Fin(9)), 0);
+        assert_eq!(size(Protocol::Quic, Step::Open), 1200);
+        assert_eq!(size(Protocol::Quic, Step::Answer), 1200);
+    }
+}

@@ -1,0 +1,232 @@
+//! The end that answers, with the receiving engine in it.
+
+use super::backoff::Backoff;
+use super::{Carried, Config, Control, Pdu, Protocol, Reason, Step};
+use crate::engine::{Engine, Output};
+use crate::payload::Payload;
+use crate::transport::{Event, Input};
+use crate::units::Time;
+
+/// The state of a connection at the end that answers, by the names of RFC 9293, section 3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// LISTEN.
+    Listening,
+    /// SYN-RECEIVED.
+    HalfOpen,
+    /// ESTABLISHED.
+    Open,
+    /// LAST-ACK: all of so many bytes has arrived.
+    Closing(u64),
+    /// CLOSED.
+    Closed,
+}
+
+/// Answers an [`Opener`](super::Opener), lets the engine in it receive, and closes when it has everything.
+#[derive(Clone, Debug)]
+pub struct Listener<E> {
+    engine: E,
+    config: Config,
+    phase: Phase,
+    timer: Backoff,
+    /// The time at which it last sent a packet of the handshake.
+    sent_at: Time,
+    owed: Option<Step>,
+    /// Bytes that the application got.
+    delivered: u64,
+    /// The length of the stream, once the peer's FIN has told it.
+    length: Option<u64>,
+    /// The application is to be told that the connection is closed.
+    ending: bool,
+}
+
+impl<E> Listener<E> {
+    /// Waits to be asked.
+    pub fn new(config: Config, engine: E) -> Self {
+        Self {
+            engine,
+            timer: Backoff::new(&config),
+            config,
+            phase: Phase::Listening,
+            sent_at: Time::ZERO,
+            owed: None,
+            delivered: 0,
+            length: None,
+            ending: false,
+        }
+    }
+
+    /// The engine that receives.
+    pub const fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// The same, to be changed.
+    pub const fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    /// True while the peer waits for an answer to its FIN, or will: the connection is not to be forgotten yet, although the peer
+    /// may know that everything has arrived.
+    pub const fn lingers(&self) -> bool {
+        let is_tcp = matches!(self.config.kind.protocol(), Protocol::Tcp);
+        is_tcp && matches!(self.phase, Phase::HalfOpen | Phase::Open | Phase::Closing(_))
+    }
+
+    const fn control<U>(&self, step: Step) -> Pdu<U> {
+        Pdu::Control(Control { protocol: self.config.kind.protocol(), step })
+    }
+
+    /// Sends something of the handshake again, unless it has just been.
+    fn repeat(&mut self, now: Time, step: Step) {
+        if self.sent_at < now {
+            self.sent_at = now;
+            self.owed = Some(step);
+            self.timer.repeat(now, &self.config);
+        }
+    }
+
+    fn send(&mut self, now: Time, step: Step) {
+        self.sent_at = now;
+        self.owed = Some(step);
+        self.timer.start(now);
+    }
+
+    fn on_control(&mut self, now: Time, control: Control) {
+        let protocol = self.config.kind.protocol();
+        if control.protocol != protocol {
+            return;
+        }
+        if protocol == Protocol::Tcp && matches!(control.step, Step::Confirm | Step::Fin(_)) {
+            self.establish(now);
+        }
+        match (control.step, self.phase) {
+            (Step::Open, Phase::Listening) => {
+                self.phase = Phase::HalfOpen;
+                self.send(now, Step::Answer);
+            }
+            (Step::Open, Phase::HalfOpen) => self.repeat(now, Step::Answer),
+            (Step::Confirm, Phase::HalfOpen | Phase::Open) if protocol == Protocol::Quic => {
+                self.establish(now);
+                self.owed = Some(Step::Done);
+            }
+            (Step::Fin(length), Phase::Open) => self.length = Some(length),
+            (Step::Fin(of), Phase::Closing(length)) if of == length => {
+                self.repeat(now, Step::FinAnswer(length));
+            }
+            (Step::FinConfirm(of), Phase::Closing(length)) if of == length => self.close(),
+            (Step::Close, Phase::HalfOpen | Phase::Open) => self.close(),
+            _ => {}
+        }
+    }
+
+    /// The peer shows that it has the answer.
+    fn establish(&mut self, now: Time) {
+        if self.phase == Phase::HalfOpen {
+            let rtt = (self.timer.repeats == 0).then(|| now.since(self.sent_at));
+            self.timer.stop(rtt, &self.config);
+            (self.phase, self.owed) = (Phase::Open, None);
+        }
+    }
+
+    fn close(&mut self) {
+        self.phase = Phase::Closed;
+        self.timer.at = Time::MAX;
+        (self.owed, self.ending) = (None, true);
+    }
+
+    fn expire(&mut self, now: Time) {
+        match self.phase {
+            Phase::HalfOpen if self.config.retries.is_some_and(|most| self.timer.repeats >= most) => {
+                self.phase = Phase::Listening;
+                self.timer = Backoff::new(&self.config);
+            }
+            Phase::HalfOpen => self.repeat(now, Step::Answer),
+            Phase::Closing(length) => self.repeat(now, Step::FinAnswer(length)),
+            Phase::Listening | Phase::Open | Phase::Closed => self.timer.at = Time::MAX,
+        }
+    }
+}
+
+impl<P, U, E> Engine for Listener<E>
+where
+    P: Payload,
+    E: Engine<Pdu = U, Input = Input<U, P>, Event = Event<P>> + Carried,
+{
+    type Pdu = Pdu<U>;
+    type Input = Input<Pdu<U>, P>;
+    type Event = Event<P>;
+    type Reason = Reason<E::Reason>;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        let input = match input {
+            Input::Pdu { pdu: Pdu::Control(control), .. } => return self.on_control(now, control),
+            Input::Pdu { pdu: Pdu::Engine(pdu), ecn } => {
+                if self.config.kind.protocol() == Protocol::Tcp {
+                    // All but the SYN acknowledges it.
+                    self.establish(now);
+                }
+                match self.phase {
+                    Phase::Open => {}
+                    Phase::HalfOpen if self.config.kind.is_early() => {}
+                    // Everything has come before.
+                    Phase::Closing(length) => return self.repeat(now, Step::FinAnswer(length)),
+                    Phase::Listening | Phase::HalfOpen | Phase::Closed => return,
+                }
+                Input::Pdu { pdu, ecn }
+            }
+            Input::Write(data) => Input::Write(data),
+            Input::Finish => Input::Finish,
+            Input::Stop => Input::Stop,
+            Input::Consumed(bytes) => Input::Consumed(bytes),
+            Input::Feedback(feedback) => Input::Feedback(feedback),
+            Input::Pause => Input::Pause,
+            Input::Resume => Input::Resume,
+        };
+        self.engine.handle(now, input);
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if now >= self.timer.at {
+            self.expire(now);
+        }
+        if let Some(step) = self.owed.take() {
+            return Output::Transmit(self.control(step));
+        }
+        if core::mem::take(&mut self.ending) {
+            return Output::Event(Event::Finished);
+        }
+        let may_receive = match self.phase {
+            Phase::Open => true,
+            Phase::HalfOpen => self.config.kind.is_early(),
+            Phase::Listening | Phase::Closing(_) | Phase::Closed => false,
+        };
+        let output = if may_receive { self.engine.poll(now) } else { Output::Idle };
+        let timeout = match output {
+            Output::Transmit(pdu) => return Output::Transmit(Pdu::Engine(pdu)),
+            Output::Event(event) => {
+                if let Event::Delivered(data) = &event {
+                    self.delivered = self.delivered.saturating_add(u64::from(data.len()));
+                }
+                return Output::Event(event);
+            }
+            Output::Timeout { at, reason } => Some((at, Reason::Engine(reason))),
+            Output::Idle => None,
+        };
+        if let Some(length) =
+            self.length.filter(|length| self.phase == Phase::Open && self.delivered >= *length)
+        {
+            self.phase = Phase::Closing(length);
+            self.send(now, Step::FinAnswer(length));
+            self.owed = None;
+            return Output::Transmit(self.control(Step::FinAnswer(length)));
+        }
+        match timeout {
+            Some((at, reason)) if at <= self.timer.at => Output::Timeout { at, reason },
+            _ if self.timer.at < Time::MAX => {
+                Output::Timeout { at: self.timer.at, reason: Reason::Handshake }
+            }
+            _ => Output::Idle,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The end that opens a connection, with the sending engine in it.
+
+use super::backoff::Backoff;
+use super::{Carried, Config, Control, Pdu, Protocol, Reason, Step};
+use crate::engine::{Engine, Output};
+use crate::payload::Payload;
+use crate::transport::{Event, Failure, Input};
+use crate::units::{Duration, Time};
+
+/// The state of a connection at the end that opens it, by the names of RFC 9293, section 3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// CLOSED: nothing has been sent.
+    Idle,
+    /// SYN-SENT.
+    Opening,
+    /// The client's Finished is not acknowledged (RFC 9001, section 4.1.2).
+    Unconfirmed,
+    /// ESTABLISHED.
+    Open,
+    /// FIN-WAIT: the FIN stands behind so many bytes.
+    Closing(u64),
+    /// TIME-WAIT, or nothing will be sent any more.
+    Closed(Option<u64>),
+}
+
+/// Opens a connection, lets the engine in it send, and closes it when all has been sent.
+#[derive(Clone, Debug)]
+pub struct Opener<E> {
+    engine: E,
+    config: Config,
+    phase: Phase,
+    timer: Backoff,
+    began: Time,
+    /// The step that is to be sent next.
+    owed: Option<Step>,
+    /// Bytes that the application wrote.
+    written: u64,
+    finishing: bool,
+    /// The engine, or the peer's FIN, has said that everything arrived, and the application has been told.
+    finished: bool,
+    /// The application is to be told that everything arrived.
+    ending: bool,
+    /// The engine has nothing left to do.
+    drained: bool,
+    failed: Option<Failure>,
+}
+
+/// After a SYN was lost the time-out of data is at least this (RFC 6298, section 5.7).
+const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
+impl<E> Opener<E> {
+    /// Opens with the first poll.
+    pub fn new(config: Config, engine: E) -> Self {
+        Self {
+            engine,
+            timer: Backoff::new(&config),
+            config,
+            phase: Phase::Idle,
+            began: Time::ZERO,
+            owed: None,
+            written: 0,
+            finishing: false,
+            finished: false,
+            ending: false,
+            drained: false,
+            failed: None,
+        }
+    }
+
+    /// The engine that sends.
+    pub const fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// The same, to be changed.
+    pub const fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
+
+    /// True once the application has been told, or is to be, that everything arrived: what is left is closing.
+    pub const fn has_finished(&self) -> bool {
+        self.finished
+    }
+
+    const fn protocol(&self) -> Protocol {
+        self.config.kind.protocol()
+    }
+
+    const fn control<U>(&self, step: Step) -> Pdu<U> {
+        Pdu::Control(Control { protocol: self.protocol(), step })
+    }
+
+    /// True if the engine may send.
+    const fn may_send(&self) -> bool {
+        match self.phase {
+            Phase::Idle => false,
+            Phase::Closed(_) => self.drained,
+            Phase::Opening => self.config.kind.is_early(),
+            Phase::Unconfirmed | Phase::Open | Phase::Closing(_) => true,
+        }
+    }
+
+    /// No answer has come in time.
+    fn expire(&mut self, now: Time) {
+        let step = match self.phase {
+            Phase::Opening if self.config.retries.is_some_and(|most| self.timer.repeats >= most) => {
+                self.phase = Phase::Closed(None);
+                self.failed = Some(Failure::NoAnswer);
+                self.timer.at = Time::MAX;
+                return;
+            }
+            Phase::Opening => Step::Open,
+            Phase::Unconfirmed => Step::Confirm,
+            Phase::Closing(length) => Step::Fin(length),
+            Phase::Idle | Phase::Open | Phase::Closed(_) => {
+                self.timer.at = Time::MAX;
+                return;
+            }
+        };
+        self.owed = Some(step);
+        self.timer.repeat(now, &self.config);
+    }
+
+    fn close(&mut self, length: Option<u64>) {
+        self.phase = Phase::Closed(length);
+        self.timer.at = Time::MAX;
+        self.ending = !core::mem::replace(&mut self.finished, true);
+    }
+}
+
+impl<E: Carried> Opener<E> {
+    fn on_control(&mut self, now: Time, control: Control) {
+        if control.protocol != self.protocol() {
+            return;
+        }
+        match (control.step, self.phase) {
+            (Step::Answer, Phase::Opening) => self.open(now),
+            (Step::Answer, Phase::Unconfirmed) => self.owed = Some(Step::Confirm),
+            // The peer has not heard that its answer came.
+            (Step::Answer, Phase::Open | Phase::Closing(_)) if self.protocol() == Protocol::Tcp => {
+                self.owed = self.owed.or(Some(Step::Confirm));
+            }
+            // RFC 9000, section 10.2.1: whatever comes in the closing state is answered so.
+            (Step::Answer, Phase::Closed(_)) if self.protocol() == Protocol::Quic => {
+                self.owed = Some(Step::Close);
+            }
+            (Step::Done, Phase::Unconfirmed) => {
+                self.phase = Phase::Open;
+                self.timer.at = Time::MAX;
+            }
+            (Step::FinAnswer(of), Phase::Closing(length)) if of == length => {
+                self.close(Some(length));
+                self.owed = Some(Step::FinConfirm(length));
+            }
+            (Step::FinAnswer(of), Phase::Closed(Some(length))) if of == length => {
+                self.owed = Some(Step::FinConfirm(length));
+            }
+            _ => {}
+        }
+    }
+
+    /// The peer has answered.
+    fn open(&mut self, now: Time) {
+        let was_repeated = self.timer.repeats > 0;
+        let rtt = (!was_repeated).then(|| now.since(self.began));
+        self.timer.stop(rtt, &self.config);
+        self.phase = match self.protocol() {
+            Protocol::Tcp => Phase::Open,
+            Protocol::Quic => {
+                self.timer.start(now);
+                Phase::Unconfirmed
+            }
+        };
+        self.owed = Some(Step::Confirm);
+        let is_tcp = self.protocol() == Protocol::Tcp;
+        let timeout = if was_repeated && is_tcp { AFTER_LOST_SYN } else { Duration::ZERO };
+        if let Some(end) = self.engine.end_mut() {
+            end.opened(rtt, timeout);
+        }
+    }
+}
+
+impl<P, U, E> Engine for Opener<E>
+where
+    P: Payload,
+    E: Engine<Pdu = U, Input = Input<U, P>, Event = Event<P>> + Carried,
+{
+    type Pdu = Pdu<U>;
+    type Input = Input<Pdu<U>, P>;
+    type Event = Event<P>;
+    type Reason = Reason<E::Reason>;
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        let input = match input {
+            Input::Pdu { pdu: Pdu::Control(control), .. } => return self.on_control(now, control),
+            // What comes before the answer cannot be read.
+            Input::Pdu { pdu: Pdu::Engine(_), .. }
+                if matches!(self.phase, Phase::Idle | Phase::Opening | Phase::Closed(_)) =>
+            {
+                return;
+            }
+            Input::Pdu { pdu: Pdu::Engine(pdu), ecn } => Input::Pdu { pdu, ecn },
+            Input::Write(_) if self.finishing => return,
+            Input::Write(data) => {
+                self.written = self.written.saturating_add(u64::from(data.len()));
+                Input::Write(data)
+            }
+            Input::Finish => {
+                self.finishing = true;
+                Input::Finish
+            }
+            Input::Stop => {
+                self.finishing = true;
+                self.written = self.written.saturating_sub(self.engine.end().backlog());
+                Input::Stop
+            }
+            Input::Consumed(bytes) => Input::Consumed(bytes),
+            Input::Feedback(feedback) => Input::Feedback(feedback),
+            Input::Pause => Input::Pause,
+            Input::Resume => Input::Resume,
+        };
+        self.engine.handle(now, input);
+    }
+
+    fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
+        if self.phase == Phase::Idle {
+            (self.phase, self.began, self.owed) = (Phase::Opening, now, Some(Step::Open));
+            self.timer.start(now);
+        }
+        if now >= self.timer.at {
+            self.expire(now);
+        }
+        if let Some(step) = self.owed.take() {
+            return Output::Transmit(self.control(step));
+        }
+        if let Some(failure) = self.failed.take() {
+            return Output::Event(Event::Failed(failure));
+        }
+        if core::mem::take(&mut self.ending) {
+            return Output::Event(Event::Finished);
+        }
+        let output = if self.may_send() { self.engine.poll(now) } else { Output::Idle };
+        let timeout = match output {
+            Output::Transmit(pdu) => return Output::Transmit(Pdu::Engine(pdu)),
+            Output::Event(Event::Finished) if self.protocol() == Protocol::Quic => {
+                self.drained = true;
+                self.close(None);
+                return Output::Transmit(self.control(Step::Close));
+            }
+            Output::Event(event) => {
+                match event {
+                    Event::Finished => {
+                        (self.finished, self.drained) = (true, true);
+                        if matches!(self.phase, Phase::Closing(_)) {
+                            self.timer.start(now);
+                        }
+                    }
+                    Event::Failed(_) => {
+                        self.phase = Phase::Closed(None);
+                        self.timer.at = Time::MAX;
+                    }
+                    _ => {}
+                }
+                return Output::Event(event);
+            }
+            Output::Timeout { at, reason } => Some((at, Reason::Engine(reason))),
+            Output::Idle => None,
+        };
+        let has_sent_all = self.finishing && self.engine.end().backlog() == 0;
+        if self.phase == Phase::Open && self.protocol() == Protocol::Tcp && has_sent_all {
+            self.phase = Phase::Closing(self.written);
+            if self.finished {
+                self.timer.start(now);
+            }
+            return Output::Transmit(self.control(Step::Fin(self.written)));
+        }
+        match timeout {
+            Some((at, reason)) if at <= self.timer.at => Output::Timeout { at, reason },
+            _ if self.timer.at < Time::MAX => {
+                Output::Timeout { at: self.timer.at, reason: Reason::Handshake }
+            }
+            _ => Output::Idle,
+        }
+    }
+}
