@@ -3,7 +3,7 @@
 use crate::families::families;
 use crate::family::{Family, Properties};
 use crate::own::OwnFamily;
-use thalweg_proto::window;
+use thalweg_proto::{handshake, window};
 
 macro_rules! ends {
     ($($Family:ident: $Config:ty, $Sender:ident, $Receiver:ident;)+) => {
@@ -69,6 +69,11 @@ impl From<OwnFamily> for Ends {
 }
 
 impl Ends {
+    /// The way in which simulated connections open and close, where they do. On real paths all have the same.
+    pub fn handshake(&self) -> Option<handshake::Config> {
+        if let Self::Window(config) = self { config.handshake } else { None }
+    }
+
     /// The name of what is in no list here: a family, or the controller of a window sender.
     pub fn custom_name(&self) -> Option<&'static str> {
         match self {

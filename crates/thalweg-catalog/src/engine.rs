@@ -7,6 +7,7 @@ use crate::own::{Carries, OwnEnd};
 use crate::pdu::AnyPdu;
 use thalweg_proto::congestion::{Any, MadeSender};
 use thalweg_proto::end::End;
+use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::Wire;
 use thalweg_proto::transport::{BreachKind, Command, Event, Input};
@@ -60,6 +61,10 @@ macro_rules! engines {
             )+
             /// Either end of a family of another crate.
             Own(Box<OwnEnd<P>>),
+            /// A sending end of any family, in a connection that opens and closes.
+            Opener(Box<Opener<AnyEngine<P>>>),
+            /// The receiving end of such a connection.
+            Listener(Box<Listener<AnyEngine<P>>>),
         }
 
         impl<P: Carries> AnyEngine<P> {
@@ -106,6 +111,10 @@ macro_rules! engines {
                         }
                     )+
                     (Self::Own(engine), AnyPdu::Own(pdu)) => engine.receive(now, pdu, ecn),
+                    (Self::Opener(engine), pdu) => engine.handle(now, Input::Pdu { pdu: told_apart(pdu), ecn }),
+                    (Self::Listener(engine), pdu) => {
+                        engine.handle(now, Input::Pdu { pdu: told_apart(pdu), ecn });
+                    }
                     (engine, AnyPdu::Feedback(feedback)) => {
                         engine.command(now, Input::Feedback(feedback));
                     }
@@ -125,6 +134,8 @@ macro_rules! engines {
                         Self::$Receiver(engine) => engine.handle(now, command.into_input()),
                     )+
                     Self::Own(engine) => engine.command(now, command),
+                    Self::Opener(engine) => engine.handle(now, command.into_input()),
+                    Self::Listener(engine) => engine.handle(now, command.into_input()),
                     Self::Vacant => {}
                 }
             }
@@ -138,6 +149,8 @@ macro_rules! engines {
                         Self::$Receiver(engine) => unify(engine.poll(now), AnyPdu::$Family),
                     )+
                     Self::Own(engine) => unify(engine.poll(now), AnyPdu::Own),
+                    Self::Opener(engine) => unify(engine.poll(now), put_together),
+                    Self::Listener(engine) => unify(engine.poll(now), put_together),
                     Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
                 }
             }
@@ -154,6 +167,8 @@ macro_rules! engines {
                         Self::$Receiver(engine) => engine.as_ref(),
                     )+
                     Self::Own(engine) => engine.as_ref(),
+                    Self::Opener(engine) => engine.engine().end(),
+                    Self::Listener(engine) => engine.engine().end(),
                 }
             }
 
@@ -169,6 +184,8 @@ macro_rules! engines {
                         Self::$Receiver(engine) => engine.as_mut(),
                     )+
                     Self::Own(engine) => engine.as_mut(),
+                    Self::Opener(engine) => return engine.engine_mut().end_mut(),
+                    Self::Listener(engine) => return engine.engine_mut().end_mut(),
                 })
             }
 
@@ -182,7 +199,11 @@ macro_rules! engines {
                         Self::$Sender(engine) => visit.visit(engine.as_ref()),
                         Self::$Receiver(engine) => visit.visit(engine.as_ref()),
                     )+
-                    Self::CustomSender(_) | Self::Own(_) | Self::Vacant => {}
+                    Self::CustomSender(_)
+                    | Self::Own(_)
+                    | Self::Opener(_)
+                    | Self::Listener(_)
+                    | Self::Vacant => {}
                 }
             }
         }
@@ -202,6 +223,8 @@ macro_rules! engines {
                         }
                     )+
                     Self::Own(engine) => engine.decode(bytes).map(AnyPdu::Own),
+                    Self::Opener(engine) => engine.engine().decode(bytes),
+                    Self::Listener(engine) => engine.engine().decode(bytes),
                 }
             }
         }
@@ -209,7 +232,84 @@ macro_rules! engines {
 }
 families!(engines);
 
+/// A PDU as the ends of a connection that opens and closes take it.
+fn told_apart<P: Payload>(pdu: AnyPdu<P>) -> handshake::Pdu<AnyPdu<P>> {
+    match pdu {
+        AnyPdu::Handshake(control) => handshake::Pdu::Control(control),
+        pdu => handshake::Pdu::Engine(pdu),
+    }
+}
+
+fn put_together<P: Payload>(pdu: handshake::Pdu<AnyPdu<P>>) -> AnyPdu<P> {
+    match pdu {
+        handshake::Pdu::Control(control) => AnyPdu::Handshake(control),
+        handshake::Pdu::Engine(pdu) => pdu,
+    }
+}
+
+impl<P: Payload> Engine for AnyEngine<P> {
+    type Pdu = AnyPdu<P>;
+    type Input = Input<AnyPdu<P>, P>;
+    type Event = Event<P>;
+    type Reason = ();
+
+    fn handle(&mut self, now: Time, input: Self::Input) {
+        let command = match input {
+            Input::Pdu { pdu, ecn } => return self.receive(now, pdu, ecn),
+            Input::Write(data) => Command::Write(data),
+            Input::Finish => Command::Finish,
+            Input::Stop => Command::Stop,
+            Input::Consumed(bytes) => Command::Consumed(bytes),
+            Input::Feedback(feedback) => Command::Feedback(feedback),
+            Input::Pause => Command::Pause,
+            Input::Resume => Command::Resume,
+        };
+        self.command(now, command);
+    }
+
+    fn poll(&mut self, now: Time) -> AnyOutput<P> {
+        Self::poll(self, now)
+    }
+}
+
+impl<P: Payload> Carried for AnyEngine<P> {
+    fn end(&self) -> &dyn End {
+        Self::end(self)
+    }
+
+    fn end_mut(&mut self) -> Option<&mut dyn End> {
+        Self::end_mut(self)
+    }
+}
+
 impl<P: Payload> AnyEngine<P> {
+    /// The same sender, which opens its connection and closes it.
+    #[must_use]
+    pub fn opener(self, config: handshake::Config) -> Self {
+        Self::Opener(Box::new(Opener::new(config, self)))
+    }
+
+    /// The same receiver, which answers that.
+    #[must_use]
+    pub fn listener(self, config: handshake::Config) -> Self {
+        Self::Listener(Box::new(Listener::new(config, self)))
+    }
+
+    /// True for an end that has to see to the closing of its connection, although its peer may know that everything arrived.
+    pub fn lingers(&self) -> bool {
+        matches!(self, Self::Listener(engine) if engine.lingers())
+    }
+
+    /// True for a sender that has nothing left to do but to close its connection.
+    pub fn is_closing(&self) -> bool {
+        matches!(self, Self::Opener(engine) if engine.has_finished())
+    }
+
+    /// True for an end of a connection that opens and closes.
+    pub const fn has_handshake(&self) -> bool {
+        matches!(self, Self::Opener(_) | Self::Listener(_))
+    }
+
     /// A PDU arrived. One that the engine does not speak is dropped.
     #[inline]
     pub fn receive(&mut self, now: Time, pdu: AnyPdu<P>, ecn: Ecn) {

@@ -4,6 +4,7 @@ use crate::families::families;
 use crate::family::Family;
 use crate::own::OwnPdu;
 use core::ops::Range;
+use thalweg_proto::handshake;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{COMPACT, Captured, Compact, DataUnit, SegmentStep, Wire};
 use thalweg_proto::transport::Feedback;
@@ -27,6 +28,8 @@ macro_rules! pdus {
                 #[doc = concat!("Of the family `", stringify!($Family), "`.")]
                 $Family(<$Config as Family>::Pdu<P>),
             )+
+            /// It opens or closes a simulated connection.
+            Handshake(handshake::Control),
             /// A router's message to the source of a flow. There are none on real paths.
             Feedback(Feedback),
             /// Of a family of another crate.
@@ -38,6 +41,7 @@ macro_rules! pdus {
         #[repr(u8)]
         enum Number {
             $($Family,)+
+            Handshake,
         }
 
         /// Asks whichever PDU it is; the last two expressions are for feedback.
@@ -46,6 +50,7 @@ macro_rules! pdus {
                 match $pdu {
                     AnyPdu::Window($unit) => $body,
                     $(AnyPdu::$Family($unit) => $body,)+
+                    AnyPdu::Handshake($unit) => $body,
                     AnyPdu::Own($unit) => $body,
                     AnyPdu::Feedback(_) => $other,
                 }
@@ -60,6 +65,7 @@ macro_rules! pdus {
                     $(Self::$Family(pdu) => {
                         Some(Packed { family: Number::$Family, bytes: pdu.pack()? })
                     })+
+                    Self::Handshake(pdu) => Some(Packed { family: Number::Handshake, bytes: pdu.pack()? }),
                     Self::Window(_) | Self::Feedback(_) | Self::Own(_) => None,
                 }
             }
@@ -69,6 +75,7 @@ macro_rules! pdus {
             pub fn unpack(packed: Packed) -> Self {
                 match packed.family {
                     $(Number::$Family => Self::$Family(Compact::unpack(packed.bytes)),)+
+                    Number::Handshake => Self::Handshake(Compact::unpack(packed.bytes)),
                 }
             }
         }
@@ -116,23 +123,23 @@ impl AnyPdu<Slice> {
 
 impl<P: Payload> DataUnit<P> for AnyPdu<P> {
     fn payload(&self) -> Option<&P> {
-        each!(self, pdu => pdu.payload(), feedback => None)
+        each!(self, pdu => DataUnit::<P>::payload(pdu), feedback => None)
     }
 
     fn framing(&self) -> u32 {
-        each!(self, pdu => pdu.framing(), feedback => 0)
+        each!(self, pdu => DataUnit::<P>::framing(pdu), feedback => 0)
     }
 
     fn data(&self, near: u64) -> Option<Range<u64>> {
-        each!(self, pdu => pdu.data(near), feedback => None)
+        each!(self, pdu => DataUnit::<P>::data(pdu, near), feedback => None)
     }
 
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
-        each!(self, pdu => pdu.acknowledged(near), feedback => None)
+        each!(self, pdu => DataUnit::<P>::acknowledged(pdu, near), feedback => None)
     }
 
     fn sequence(&self) -> Option<u64> {
-        each!(self, pdu => pdu.sequence(), feedback => None)
+        each!(self, pdu => DataUnit::<P>::sequence(pdu), feedback => None)
     }
 
     fn label(&self) -> String {
@@ -143,30 +150,30 @@ impl<P: Payload> DataUnit<P> for AnyPdu<P> {
                 (None, None) => "feedback".to_owned(),
             };
         }
-        each!(self, pdu => pdu.label(), feedback => String::new())
+        each!(self, pdu => DataUnit::<P>::label(pdu), feedback => String::new())
     }
 
     fn words(&self) -> String {
         match self {
             Self::Feedback(_) => self.label(),
-            pdu => each!(pdu, pdu => pdu.words(), feedback => String::new()),
+            pdu => each!(pdu, pdu => DataUnit::<P>::words(pdu), feedback => String::new()),
         }
     }
 
     fn is_repeated(&self) -> Option<bool> {
-        each!(self, pdu => pdu.is_repeated(), feedback => None)
+        each!(self, pdu => DataUnit::<P>::is_repeated(pdu), feedback => None)
     }
 
     /// Of feedback the type of the ICMP message that routers' messages are closest to, Source Quench (RFC 792).
     fn code(&self) -> u8 {
-        each!(self, pdu => pdu.code(), feedback => 4)
+        each!(self, pdu => DataUnit::<P>::code(pdu), feedback => 4)
     }
 
     fn segment_step(&self) -> Option<SegmentStep> {
-        each!(self, pdu => pdu.segment_step(), feedback => None)
+        each!(self, pdu => DataUnit::<P>::segment_step(pdu), feedback => None)
     }
 
     fn captured(&self, connection: u32) -> Captured {
-        each!(self, pdu => pdu.captured(connection), feedback => Captured::default())
+        each!(self, pdu => DataUnit::<P>::captured(pdu, connection), feedback => Captured::default())
     }
 }

@@ -304,7 +304,8 @@ fn schemes_take_from_the_defaults_what_they_do_not_say() {
     else {
         panic!("slow start has windows");
     };
-    let EndsConfig { sender, receiver, controller } = ends;
+    let EndsConfig { sender, receiver, controller, handshake } = ends;
+    assert_eq!(*handshake, None);
     assert_eq!((scheme.as_str(), sender.segment, *header, *control), ("mine", 500, 52, 52));
     assert_eq!((sender.rtt.floor, sender.rtt.deviations), (Duration::from_secs(2), 2));
     assert_eq!(sender.rtt.ceiling, Duration::from_secs(60));

@@ -8,7 +8,6 @@ use crate::path::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
-use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
     Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
 };
@@ -19,6 +18,7 @@ use thalweg_proto::window::{
     Counting, CustomController, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery,
     RttConfig, SenderConfig,
 };
+use thalweg_proto::{Ecn, handshake};
 
 /// The keys of every window scheme.
 pub const WINDOW_KEYS: &[Key] = &[
@@ -105,6 +105,16 @@ pub const WINDOW_KEYS: &[Key] = &[
         "Give up after the same segment was sent so many times more; never without.",
     )
     .not_live("whether the peer is gone is for the connection to say"),
+    key(
+        "handshake",
+        HANDSHAKE,
+        "none",
+        "How connections open and close: \"tcp\" with SYN, SYN-ACK and FIN (RFC 9293), \"quic\" with one round trip before the first \
+         data (RFC 9001), \"quic-0rtt\" with data behind the first packet, or \"none\". What of it is lost is repeated after \
+         `rto.initial`, doubling; `max-retransmissions` bounds that. The source of the data opens; answers to requests need no \
+         connection of their own.",
+    )
+    .not_live("live connections have a handshake of their own, with encryption"),
     key("receive-window", Kind::Size, "1 GiB", "How much the receiver accepts beyond what it delivered.")
         .from_path("four times what is on the way, from 1 MiB up to the receiver's memory, or else that memory")
         .peer(Range::between(4096.0, 4_294_967_296.0)),
@@ -157,6 +167,13 @@ static DELAYED_ACK: Table = Table {
     ],
     switch: true,
 };
+
+words!(HANDSHAKE: Option<handshake::Kind> {
+    "none" => None,
+    "tcp" => Some(handshake::Kind::Tcp),
+    "quic" => Some(handshake::Kind::Quic),
+    "quic-0rtt" => Some(handshake::Kind::QuicZeroRtt),
+});
 
 words!(COUNTING: Counting { "packets" => Counting::Packets, "bytes" => Counting::Bytes });
 
@@ -390,7 +407,16 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         wait_for_consumption: is_live,
         report_arrivals: rack(values).is_some(),
     };
-    Ok(EndsConfig::new(sender, receiver, controller).into())
+    let handshake = handshake(values);
+    Ok(EndsConfig { handshake, ..EndsConfig::new(sender, receiver, controller) }.into())
+}
+
+/// The opening and closing of simulated connections.
+fn handshake(values: &Values) -> Option<handshake::Config> {
+    let kind: Option<handshake::Kind> = values.take("handshake")?;
+    let RttConfig { initial, floor, ceiling, .. } = RttConfig::of(values);
+    let retries = values.need("max-retransmissions");
+    Some(handshake::Config { kind: kind?, initial, floor, ceiling, retries })
 }
 
 fn write<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
@@ -402,7 +428,10 @@ fn write<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bo
 }
 
 fn write_shared(config: &EndsConfig, values: &mut Values) {
-    let EndsConfig { sender, receiver, controller } = config;
+    let EndsConfig { sender, receiver, controller, handshake } = config;
+    if let Some(handshake) = handshake {
+        values.give("handshake", &Some(handshake.kind));
+    }
     values.give("fine-timer", &sender.fine_timer);
     if controller.ce_response() == CeResponse::AsToLoss {
         values.give("ecn", &sender.ecn);

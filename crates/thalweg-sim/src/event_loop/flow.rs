@@ -32,6 +32,11 @@ impl<T: Tracing> EventLoop<T> {
         }
         let reaction = self.flows[flow as usize].workload.on_start(self.now);
         self.react(flow, reaction);
+        let main = self.flows[flow as usize].main;
+        if main != NO_CONNECTION && self.endpoints[main as usize * 2].engine.has_handshake() {
+            // It opens whether there is something to send or not.
+            self.drain(main * 2);
+        }
     }
 
     /// A flow's application asked to act now: to write, or, with [`READS`] set, to read.
@@ -133,7 +138,11 @@ impl<T: Tracing> EventLoop<T> {
         };
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
-        let (sender, receiver) = (Engine::sender(&transport.ends), Engine::receiver(&transport.ends));
+        let (mut sender, mut receiver) = (Engine::sender(&transport.ends), Engine::receiver(&transport.ends));
+        // The way back is that of a connection which the request has opened.
+        if let Some(handshake) = transport.ends.handshake().filter(|_| role != Role::Reply) {
+            (sender, receiver) = (sender.opener(handshake), receiver.listener(handshake));
+        }
         let group = &self.groups[state.group as usize];
         let (priority, gate) = (group.priority, group.gates[usize::from(role == Role::Reply)]);
         let (header, control) = (transport.header, transport.control);
@@ -207,7 +216,7 @@ impl<T: Tracing> EventLoop<T> {
                     self.react(connection.flow, reaction);
                 }
             }
-            Event::Finished => self.on_finished(id / 2),
+            Event::Finished => self.on_finished(id),
             Event::Failed(failure) => {
                 if let Failure::Breach(breach) = failure {
                     self.end_for(id / 2, *breach);
@@ -300,10 +309,13 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// The peer has everything.
-    fn on_finished(&mut self, number: u32) {
+    /// The peer has everything, as a sender says; or the connection is closed, as a receiver does.
+    fn on_finished(&mut self, id: EndpointId) {
+        let number = id / 2;
         let connection = self.connections[number as usize];
+        let is_sender = id.is_multiple_of(2);
         match connection.role {
+            Role::Main | Role::Reply if !is_sender => {}
             Role::Main => {
                 self.leave_gate(number);
                 let flow = &mut self.flows[connection.flow as usize];
@@ -314,8 +326,12 @@ impl<T: Tracing> EventLoop<T> {
             Role::Reply => self.leave_gate(number),
             Role::Transfer => {
                 let Connection { flow, size, opened, delivered_at, .. } = connection;
-                self.complete(flow, size, opened, delivered_at);
-                self.close(number);
+                if is_sender {
+                    self.complete(flow, size, opened, delivered_at);
+                }
+                if !self.endpoints[number as usize * 2 + 1].engine.lingers() {
+                    self.close(number);
+                }
             }
         }
     }

@@ -62,7 +62,8 @@ impl<T: Tracing> EventLoop<T> {
         }
         for (number, connection) in self.connections.iter().enumerate() {
             let Connection { flow, role, opened, size, .. } = *connection;
-            let is_open = !matches!(self.endpoints[number * 2].engine, Engine::Vacant);
+            let engine = &self.endpoints[number * 2].engine;
+            let is_open = !matches!(engine, Engine::Vacant) && !engine.is_closing();
             if role == Role::Transfer && is_open {
                 let ideal = self.ideal(flow, size, 0);
                 open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });

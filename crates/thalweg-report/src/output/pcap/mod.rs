@@ -9,8 +9,10 @@
 //! - The window transport becomes TCP. Byte 0 of the stream has sequence number 1; numbers wrap at 2^32.
 //!   Selective acknowledgements are the option of RFC 2018, one that tells of marks which no
 //!   earlier one told of has the flag ECE.
-//!   There is no handshake to negotiate a window scale, so the window field is the
-//!   receiver's window in units of 2^14 bytes, the largest scale there is, rounded up and at most 65535.
+//!   The window field is the receiver's window in units of 2^14 bytes, the largest scale there is, rounded up and at most
+//!   65535; where connections open with a handshake of TCP, their SYN says so.
+//! - With `handshake = "tcp"` there are SYN, SYN-ACK and FIN, with the sequence numbers that these take. Packets that open and
+//!   close QUIC are UDP without what they say.
 //! - Datagrams become UDP, routers' messages become ICMP Source Quench (type 4) with the header of a packet of the
 //!   flow, whose sequence number is that of the dropped data (all ones for a warning without a loss), and the
 //!   granted rate in kbit/s in the word that ICMP leaves unused.

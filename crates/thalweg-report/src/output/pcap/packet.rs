@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use thalweg_proto::Ecn;
+use thalweg_proto::handshake::{Control, Protocol, Step};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::{Captured, DataUnit as _};
 use thalweg_proto::transport::Feedback;
@@ -53,6 +54,9 @@ pub(super) fn headers(record: &Record<'_>, echoes: bool) -> Headers {
             let mut tcp = tcp(&ends, stream(0), stream(ack.cumulative), flags, window);
             selective(&mut tcp, ack);
             ip(record, &ends, TCP, tcp)
+        }
+        Pdu::Handshake(Control { protocol: Protocol::Tcp, step }) => {
+            ip(record, &ends, TCP, opens_or_closes(&ends, *step))
         }
         Pdu::Feedback(feedback) => {
             // The message travels backward; the packet that it is about went the other way.
@@ -166,6 +170,25 @@ fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) ->
     part
 }
 
+/// A segment that opens or closes. SYN and FIN take a sequence number each (RFC 9293, section 3.4).
+fn opens_or_closes(ends: &Ends, step: Step) -> Part {
+    let (sequence, acknowledged, flags) = match step {
+        Step::Open => (0, 0, SYN),
+        Step::Answer => (0, 1, SYN | ACK),
+        Step::Confirm | Step::Done | Step::Close => (1, 1, ACK),
+        Step::Fin(length) => (stream(length), 1, FIN | ACK),
+        Step::FinAnswer(length) => (1, stream(length.wrapping_add(1)), FIN | ACK),
+        Step::FinConfirm(length) => (stream(length.wrapping_add(1)), 2, ACK),
+    };
+    let mut part = tcp(ends, sequence, acknowledged, flags, u16::MAX);
+    if flags & SYN != 0 {
+        // Selective acknowledgements are permitted (RFC 2018), windows are scaled (RFC 7323).
+        part.put(&[4, 2, 1, 3, 3, WINDOW_SCALE as u8, 0, 0]);
+        part.bytes[12] = (part.length as u8 / 4) << 4;
+    }
+    part
+}
+
 /// Adds the option of RFC 2018, section 3: kind 5, a length, and the edges of each block; two no-operations before
 /// it align it to words.
 fn selective(tcp: &mut Part, ack: &window::Ack) {
@@ -271,6 +294,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
 
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 

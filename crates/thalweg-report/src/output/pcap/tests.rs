@@ -3,6 +3,7 @@ use std::process::Command;
 use thalweg_proto::Ecn;
 use thalweg_proto::aack::{self, Report};
 use thalweg_proto::datagram;
+use thalweg_proto::handshake::{self, Control, Protocol};
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::sscop;
 use thalweg_proto::sstp;
@@ -48,6 +49,38 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
     }
     assert_eq!(capture.packets(), packets.len() as u64);
     capture.finish().unwrap()
+}
+
+/// RFC 9293, sections 3.1 and 3.4: the flags, and that SYN and FIN take a sequence number each.
+#[test]
+fn connections_of_tcp_open_and_close() {
+    let packet = |backward, step| {
+        let pdu = Pdu::Handshake(Control { protocol: Protocol::Tcp, step });
+        (0, backward, 60, pdu)
+    };
+    let steps = [
+        (false, handshake::Step::Open, 0, 0, 0x02),
+        (true, handshake::Step::Answer, 0, 1, 0x12),
+        (false, handshake::Step::Confirm, 1, 1, 0x10),
+        (false, handshake::Step::Fin(1000), 1001, 1, 0x11),
+        (true, handshake::Step::FinAnswer(1000), 1, 1002, 0x11),
+        (false, handshake::Step::FinConfirm(1000), 1002, 2, 0x10),
+    ];
+    let packets: Vec<_> = steps.iter().map(|step| packet(step.0, step.1)).collect();
+    let bytes = capture(&packets, 60);
+    for (number, (backward, _, sequence, acknowledged, flags)) in steps.into_iter().enumerate() {
+        // Behind the file's header of 24 bytes each packet has one of 16 and 60 bytes, 20 of them IP.
+        let tcp = &bytes[24 + number * 76 + 16 + 20..];
+        let word = |at: usize| u32::from_be_bytes([tcp[at], tcp[at + 1], tcp[at + 2], tcp[at + 3]]);
+        let port = if backward {
+            u16::from_be_bytes([tcp[0], tcp[1]])
+        } else {
+            u16::from_be_bytes([tcp[2], tcp[3]])
+        };
+        assert_eq!(port, 5001);
+        assert_eq!((word(4), word(8), tcp[13]), (sequence, acknowledged, flags));
+    }
+    assert_eq!(bytes.len(), 24 + 6 * 76);
 }
 
 fn two_level_data(length: u32) -> sstp::Pdu<Length> {
