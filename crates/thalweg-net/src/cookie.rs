@@ -151,4 +151,21 @@ mod tests {
         let others = Cookies::new(&mut SystemEntropy::new());
         assert!(!others.check(now, client, SOURCE, FIRST, &cookie));
     }
+
+    /// A cookie says when it was made by a clock that each server sets for itself.
+    #[test]
+    fn a_cookie_does_not_tell_how_long_a_server_has_been_up() {
+        let (now, client) = (Time::ZERO + Duration::from_secs(100), "192.0.2.1:1000".parse().unwrap());
+        let time = |now| {
+            let cookie = Cookies::new(&mut SystemEntropy::new()).make(now, client, SOURCE, FIRST);
+            u64::from_be_bytes(cookie[..8].try_into().unwrap())
+        };
+        let (mut same, mut real) = (0, 0);
+        for _ in 0..50 {
+            let [one, other] = [time(now), time(now)];
+            same += u32::from(one == other);
+            real += u32::from(one < u64::MAX / 1000);
+        }
+        assert!(same == 0 && real < 10, "{same} {real}");
+    }
 }

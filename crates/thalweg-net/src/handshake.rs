@@ -519,6 +519,10 @@ mod tests {
                 first[31] |= high;
                 let made = Responder::new(&server, SOURCE, [12; 32], &first, &server_parameters());
                 assert!(made.is_err(), "{point}");
+                // Nor are they keys of anybody: each part of a handshake goes through this.
+                let mut dh = Resolver::new([12; 32]).resolve_dh(&DHChoice::Curve25519).unwrap();
+                dh.set(server.secret());
+                assert!(dh.dh(&first, &mut [0; 32]).is_err(), "{point}");
             }
         }
     }

@@ -294,6 +294,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_printed_of_keys_is_the_same_for_all() {
+        let text = |byte| {
+            let secret = Secret([byte; 32]);
+            format!("{:?} {:?}", Sealer::new(secret.clone()), Opener::new(secret))
+        };
+        assert_eq!(text(1), text(2));
+    }
+
+    #[test]
     fn what_was_sealed_opens_once() {
         let (mut sealer, mut opener) = pair(EPOCH);
         let packet = seal(&mut sealer, b"hello");

@@ -5,13 +5,18 @@ mod children;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// A server for one client, where it listens, and its key.
 fn server() -> (Child, String, String) {
+    server_with(&["--once"])
+}
+
+fn server_with(arguments: &[&str]) -> (Child, String, String) {
     let mut command = children::command(PROGRAM);
-    command.args(["bench", "server", "127.0.0.1:0", "--once", "--json"]).stdout(Stdio::piped());
+    command.args(["bench", "server", "127.0.0.1:0", "--json"]).args(arguments).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
@@ -82,6 +87,29 @@ fn a_bench_ends_when_its_time_is_over() {
         let _ = child.kill();
         child.wait().unwrap();
     }
+}
+
+/// Anybody may come: not more at a time, and for no longer, than the operator says.
+#[test]
+fn a_server_bounds_what_anybody_may_ask_for() {
+    let (mut child, address, _) = server_with(&["--connections", "1", "--longest", "300 ms"]);
+    let crowd = client(&[&address, "--time", "200 ms", "--parallel", "2"]);
+    assert_eq!(crowd.status.code(), Some(1));
+    let text = String::from_utf8(crowd.stderr).unwrap();
+    assert!(text.contains("too many connections"), "{text}");
+    // Those that were there have gone, or go soon.
+    let begun = Instant::now();
+    let alone = loop {
+        let alone = client(&[&address, "--time", "10 min", "--reverse", "--json"]);
+        if alone.status.success() || begun.elapsed() > Duration::from_secs(60) {
+            break alone;
+        }
+    };
+    assert!(alone.status.success(), "{}", String::from_utf8_lossy(&alone.stderr));
+    let result: Value = serde_json::from_slice(&alone.stdout).unwrap();
+    assert!(result["client"]["bytes"].as_u64().unwrap() > 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

@@ -223,6 +223,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_made_of_a_key_has_128_bits_of_it() {
+        let names: std::collections::HashSet<_> = (0..128)
+            .map(|bit| {
+                let mut key = [0; 32];
+                key[bit / 8] = 1 << (bit % 8);
+                name_for(&PublicKey(key))
+            })
+            .collect();
+        assert_eq!(names.len(), 128);
+        assert!(!names.contains(&name_for(&PublicKey([0; 32]))));
+    }
+
+    #[test]
     fn peers_are_remembered_and_the_last_word_counts() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers-test");
         let _ = fs::remove_dir_all(&folder);
