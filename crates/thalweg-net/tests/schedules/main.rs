@@ -1,6 +1,8 @@
 //! Random schedules over real sockets, through the relay: loss, bursts, reordering, copies, damage, blackouts, narrow paths,
 //! new addresses, servers that are started anew, clocks that jump. No byte may be wrong, nothing may hang, nothing may stay.
 
+#[path = "../counted/mod.rs"]
+mod counted;
 mod draw;
 mod play;
 #[path = "../relay/mod.rs"]
@@ -197,9 +199,10 @@ fn soak() {
         play_all(first + done, batch, Scale::Full, 200, Duration::from_secs(600));
         done += batch;
         check_open(before);
-        let now = resident();
+        let now = counted::held();
         let base = *memory.get_or_insert(now);
-        println!("{done} of {count} passed, {} MB in memory", now >> 20);
-        assert!(now < base + base / 2 + (32 << 20), "memory grew from {base} to {now} bytes");
+        println!("{done} of {count} passed, {} kB allocated, {} MB in memory", now >> 10, resident() >> 20);
+        // The process also has what the system's allocator keeps for later, which comes and goes.
+        assert!(now < base + (1 << 20), "what is allocated grew from {base} to {now} bytes");
     }
 }
