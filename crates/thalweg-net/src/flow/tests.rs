@@ -106,7 +106,6 @@ fn peers_cannot_choose_what_would_hurt() {
         "cubic:delayed-ack.delay=1us",
         "cubic:max-window=unlimited",
         "cubic:initial-window=1025pkt",
-        "bbr:initial-window=1025pkt",
         "cubic:receive-window=100GiB",
         "adaptive-ack:t-normal=1us",
         "adaptive-ack:t-error=1ns",
@@ -125,6 +124,13 @@ fn peers_cannot_choose_what_would_hurt() {
         let error = decode(text.as_bytes()).unwrap_err();
         assert!(matches!(error, SchemeError::Text(TextError::Value { .. })), "{text}: {error}");
         assert_eq!(text.parse::<Scheme>(), Err(error), "the command line says the same");
+    }
+    let begins_with =
+        |name: &str, window: u32| decode(format!("{name}:initial-window={window}pkt").as_bytes());
+    let with_a_beginning: Vec<_> = Scheme::names().filter(|name| begins_with(name, 10).is_ok()).collect();
+    assert!(with_a_beginning.len() >= 9, "{with_a_beginning:?}");
+    for name in with_a_beginning {
+        assert!(begins_with(name, 1024).is_ok() && begins_with(name, 1025).is_err(), "{name}");
     }
 }
 
