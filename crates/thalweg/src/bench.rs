@@ -23,7 +23,7 @@ use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::Scheme;
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Clock, Connection, NetError, Offload, RecvStream, SendStream, Socket, SocketConfig};
-use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
+use thalweg_net::session::{COUNTERS, Closed, SessionConfig, SessionStats, code};
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{self, Bytes};
@@ -348,24 +348,21 @@ fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) -> V
             limits.insert(limit.name().to_owned(), json!(share));
         }
     }
-    json!({
+    let mut result = json!({
         "bytes": bytes,
         "seconds": seconds,
         "bits_per_second": if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
         "cpu_seconds": cpu.as_secs_f64(),
         "cpu_seconds_per_gigabyte": if bytes > 0 { cpu.as_secs_f64() / gigabytes } else { 0.0 },
         "datagram_bytes": stats.datagram,
-        "packets_sent": stats.packets_sent,
-        "packets_received": stats.packets_received,
-        "segments_sent": stats.sending.sender.sent,
-        "retransmissions": stats.sending.sender.retransmissions,
-        "timeouts": stats.sending.sender.timeouts,
         "ecn": stats.ecn.name(),
-        "packets_marked": stats.marked,
-        "mark_cuts": stats.sending.mark_cuts,
         "smoothed_rtt_seconds": stats.sending.sender.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
         "limited_by_seconds": limits,
-    })
+    });
+    for counter in COUNTERS {
+        result[counter.name] = json!(counter.of(stats));
+    }
+    result
 }
 
 // The client.
@@ -418,7 +415,8 @@ fn client(arguments: &BenchClientArguments, console: &Console) -> Done {
     }
     let bytes = each.iter().map(|result| result.bytes).sum();
     let time = each.iter().map(|result| result.time).max().unwrap_or_default();
-    let total = watches.iter().map(Connection::stats).reduce(add).unwrap_or_default();
+    let total =
+        watches.iter().map(Connection::stats).reduce(|sum, other| sum.and(&other)).unwrap_or_default();
     let here = counted(bytes, time, cpu() - cpu_before, &total);
     if let Some(record) = record {
         record.finish(console)?;
@@ -548,7 +546,8 @@ fn watch(
             continue;
         };
         let bytes: u64 = progress.iter().map(|progress| progress.load(Ordering::Relaxed)).sum();
-        let stats = watches.iter().map(Connection::stats).reduce(add).unwrap_or_default();
+        let stats =
+            watches.iter().map(Connection::stats).reduce(|sum, other| sum.and(&other)).unwrap_or_default();
         let record = json!({
             "second": seconds,
             "bytes": bytes - last,
@@ -562,23 +561,6 @@ fn watch(
         seconds += 1;
     }
     Ok(advisor)
-}
-
-/// Counters of two connections together; of beliefs those of the first.
-fn add(mut sum: SessionStats, other: SessionStats) -> SessionStats {
-    sum.packets_sent += other.packets_sent;
-    sum.packets_received += other.packets_received;
-    sum.bytes_sent += other.bytes_sent;
-    sum.bytes_received += other.bytes_received;
-    sum.marked += other.marked;
-    sum.sending.mark_cuts += other.sending.mark_cuts;
-    sum.sending.sender.sent += other.sending.sender.sent;
-    sum.sending.sender.retransmissions += other.sending.sender.retransmissions;
-    sum.sending.sender.timeouts += other.sending.sender.timeouts;
-    for (limit, others) in sum.sending.sender.limits.iter_mut().zip(other.sending.sender.limits) {
-        *limit += others;
-    }
-    sum
 }
 
 /// A result in a line.

@@ -8,6 +8,7 @@
 //! peer's address, whether it is still there) and closes the connection.
 
 mod budget;
+mod counters;
 mod digest;
 mod growth;
 mod interface;
@@ -17,6 +18,7 @@ mod output;
 
 use budget::Budget;
 pub use budget::STRANGER_MEMORY;
+pub use counters::{COUNTERS, Counter};
 use growth::Growth;
 pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
 use narrow::Progress;

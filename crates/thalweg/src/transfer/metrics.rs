@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::EndpointStats;
-use thalweg_net::session::{EcnState, SessionStats};
+use thalweg_net::session::{COUNTERS, EcnState, SessionStats};
 use thalweg_net::transfer::{FaultKind, Outcome, Progress};
 
 /// A request is no longer, in bytes and in time. Requests are answered one by one.
@@ -165,17 +165,7 @@ impl Drop for Counted {
 impl Sample {
     /// Both together, as far as they are counters.
     fn and(mut self, other: &Self) -> Self {
-        let (all, more) = (&mut self.stats, &other.stats);
-        all.packets_sent += more.packets_sent;
-        all.packets_received += more.packets_received;
-        all.packets_refused += more.packets_refused;
-        all.bytes_sent += more.bytes_sent;
-        all.bytes_received += more.bytes_received;
-        all.migrations += more.migrations;
-        all.marked += more.marked;
-        all.sending.mark_cuts += more.sending.mark_cuts;
-        all.sending.sender.retransmissions += more.sending.sender.retransmissions;
-        all.sending.sender.timeouts += more.sending.sender.timeouts;
+        self.stats = self.stats.and(&other.stats);
         self.moved += other.moved;
         self
     }
@@ -184,31 +174,10 @@ impl Sample {
 impl State {
     fn text(&self) -> String {
         let all = self.open.values().fold(self.ended, Sample::and);
-        let (stats, sender) = (&all.stats, &all.stats.sending.sender);
-        let metrics = [
+        let own = [
             ("transfers_total", "counter", "Transfers that have begun.", self.begun),
             ("transfers_open", "gauge", "Transfers that go on.", self.open.len() as u64),
             ("transferred_bytes_total", "counter", "Bytes of files moved.", all.moved),
-            ("sent_bytes_total", "counter", "Bytes of UDP payload sent.", stats.bytes_sent),
-            (
-                "received_bytes_total",
-                "counter",
-                "Bytes of authentic UDP payload received.",
-                stats.bytes_received,
-            ),
-            ("sent_packets_total", "counter", "Packets sent.", stats.packets_sent),
-            ("received_packets_total", "counter", "Authentic packets received.", stats.packets_received),
-            (
-                "refused_packets_total",
-                "counter",
-                "Packets that were forged or came before.",
-                stats.packets_refused,
-            ),
-            ("retransmitted_packets_total", "counter", "Data packets sent again.", sender.retransmissions),
-            ("timeouts_total", "counter", "Retransmission timers that expired.", sender.timeouts),
-            ("migrations_total", "counter", "Changes of a peer's address.", stats.migrations),
-            ("marked_packets_total", "counter", "Packets that came with a mark (ECN).", stats.marked),
-            ("mark_cuts_total", "counter", "Times that marks made senders slower.", stats.sending.mark_cuts),
             ("handshakes_total", "counter", "Handshakes begun by clients.", self.endpoint.handshakes),
             (
                 "handshakes_turned_away_total",
@@ -225,6 +194,8 @@ impl State {
             ("senders_denied_total", "counter", "Senders that were turned away at the door.", self.denied),
             ("strangers_total", "counter", "Datagrams of no connection.", self.endpoint.strangers),
         ];
+        let of_sessions = COUNTERS.iter().map(|one| (one.metric, "counter", one.about, one.of(&all.stats)));
+        let metrics = own.into_iter().chain(of_sessions);
         let mut text = String::new();
         for (name, kind, help, value) in metrics {
             // Writing to a string never fails.

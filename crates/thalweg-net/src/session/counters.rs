@@ -1,0 +1,85 @@
+//! The counters of a session, listed once: sums over connections, the results of `bench` and what Prometheus is told are made from
+//! the list.
+
+use super::SessionStats;
+
+/// A counter of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter {
+    /// Its name in JSON documents.
+    pub name: &'static str,
+    /// Its name in Prometheus' text format, without the program's prefix.
+    pub metric: &'static str,
+    /// The events that it counts, in a sentence.
+    pub about: &'static str,
+    place: fn(&mut SessionStats) -> &mut u64,
+}
+
+macro_rules! counters {
+    ($($about:literal $name:literal $metric:literal $($place:ident).+;)+) => {
+        /// All counters.
+        pub const COUNTERS: &[Counter] = &[$(Counter {
+            name: $name,
+            metric: $metric,
+            about: $about,
+            place: |stats| &mut stats.$($place).+,
+        }),+];
+    };
+}
+
+counters! {
+    "Packets sent." "packets_sent" "sent_packets_total" packets_sent;
+    "Authentic packets received." "packets_received" "received_packets_total" packets_received;
+    "Packets that were forged or came before." "packets_refused" "refused_packets_total" packets_refused;
+    "Bytes of UDP payload sent." "bytes_sent" "sent_bytes_total" bytes_sent;
+    "Bytes of authentic UDP payload received." "bytes_received" "received_bytes_total" bytes_received;
+    "Data packets sent, those sent again among them." "segments_sent" "data_packets_total" sending.sender.sent;
+    "Data packets sent again." "retransmissions" "retransmitted_packets_total" sending.sender.retransmissions;
+    "Retransmission timers that expired." "timeouts" "timeouts_total" sending.sender.timeouts;
+    "Data packets that came a second time." "duplicates" "duplicate_packets_total" receiving.duplicates;
+    "Data packets dropped for want of memory." "segments_refused" "unbuffered_packets_total" receiving.refused;
+    "Packets that came with a mark (ECN)." "packets_marked" "marked_packets_total" marked;
+    "Times that marks made senders slower." "mark_cuts" "mark_cuts_total" sending.mark_cuts;
+    "Changes of a peer's address." "migrations" "migrations_total" migrations;
+}
+
+impl Counter {
+    /// Its value.
+    pub fn of(&self, stats: &SessionStats) -> u64 {
+        *(self.place)(&mut { *stats })
+    }
+}
+
+impl SessionStats {
+    /// Two sessions together: the sums of counters and of the times under each limit, and of beliefs those of the first.
+    pub fn and(mut self, other: &Self) -> Self {
+        for counter in COUNTERS {
+            *(counter.place)(&mut self) += counter.of(other);
+        }
+        for (limit, more) in self.sending.sender.limits.iter_mut().zip(other.sending.sender.limits) {
+            *limit += more;
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn counters_are_places_of_their_own_and_add_up() {
+        let mut stats = SessionStats::default();
+        for (number, counter) in (1..).zip(COUNTERS) {
+            *(counter.place)(&mut stats) = number;
+        }
+        let sum = stats.and(&stats);
+        for (number, counter) in (1..).zip(COUNTERS) {
+            assert_eq!((counter.of(&stats), counter.of(&sum)), (number, 2 * number), "{}", counter.name);
+        }
+        for name in [|counter: &Counter| counter.name, |counter: &Counter| counter.metric] {
+            assert_eq!(COUNTERS.iter().map(name).collect::<BTreeSet<_>>().len(), COUNTERS.len());
+        }
+    }
+}
