@@ -88,7 +88,7 @@ fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
 /// Holds RFC 9000, section 13.4.1.
 #[test]
 fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
-    for scheme in SCHEMES.into_iter().chain(["dec-bit"]) {
+    for scheme in SCHEMES.into_iter().chain(["dec-bit", "dctcp", "prague"]) {
         // An empty stream has no timer that could find out.
         for lengths in [[300_000, 100], [0, 1]] {
             let mut pair = Pair::new(34, Channel { loses_ect: true, ..Channel::default() });

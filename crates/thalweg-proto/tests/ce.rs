@@ -71,7 +71,7 @@ impl Ends {
     }
 }
 
-/// RFC 9768, section 3.2.2: what counts is the difference to the last count, modulo its width; a count from before the last
+/// RFC 9768, section 3.2.2.2: what counts is the difference to the last count, modulo its width; a count from before the last
 /// one, of an acknowledgement that was overtaken, tells nothing.
 #[test]
 fn counts_wrap_and_old_ones_tell_nothing() {

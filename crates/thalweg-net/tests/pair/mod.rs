@@ -96,6 +96,8 @@ pub struct Pair {
     count: u64,
     /// Every datagram that was sent: from, to, size.
     pub log: Vec<(SocketAddr, SocketAddr, usize)>,
+    /// How many left with each codepoint, by its bits.
+    pub codepoints: [u64; 4],
     /// Datagrams that were sent, where they are wanted.
     pub record: Option<Vec<(SocketAddr, SocketAddr, Vec<u8>)>>,
     /// Somebody on the path, who sends from this address what the client sends, and is faster.
@@ -235,6 +237,7 @@ impl Pair {
             wire: BTreeMap::new(),
             count: 0,
             log: Vec::new(),
+            codepoints: [0; 4],
             record: None,
             thief: None,
             bottleneck: None,
@@ -265,6 +268,7 @@ impl Pair {
             self.wire.insert((at, self.count), (thief, to, bytes.to_vec(), Ecn::NotEct));
         }
         self.log.push((from, to, bytes.len()));
+        self.codepoints[usize::from(ecn.bits())] += 1;
         if let Some(record) = &mut self.record {
             record.push((from, to, bytes.to_vec()));
         }

@@ -14,7 +14,7 @@
 //! | RFC 8257 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | the receiver echoes changes between marked and unmarked segments at once (section 3.2) | acknowledgements count the segments with CE, and wait or not as for other controllers | the count is exact whatever is acknowledged together or lost | none on alpha |
-//! | bytes count, acknowledged and marked (section 3.3) | segments do | what is counted of CE is segments | none where segments are alike |
+//! | bytes count, acknowledged cumulatively and marked (section 3.3, steps 1 to 3) | segments do, selectively acknowledged ones too | what is counted of CE is segments, whatever tells of them | none where segments are alike |
 //! | the value that alpha starts with is the implementation's | 1 | as Linux | the first mark halves the window, as RFC 3168 asks |
 //! | retransmissions may be ECN-capable (section 3.1 leaves that to RFC 3168) | they are Not-ECT | as for other controllers | a queue over its threshold may drop them, where others drop |
 

@@ -43,7 +43,7 @@ pub struct Ack {
     /// empty blocks are unused.
     pub sack: [SackBlock; 3],
     /// The number of segments that have arrived with CE since the connection began; it wraps. Every acknowledgement tells the
-    /// count, so that those that are lost take no marks with them (as RFC 9768, section 3.2.2).
+    /// count, so that those that are lost take no marks with them (as RFC 9768, section 3.2.2.2).
     pub ce: u16,
     /// The news told by the segment that brought the acknowledgement about, where the receiver [reports
     /// that](super::ReceiverConfig::report_arrivals).

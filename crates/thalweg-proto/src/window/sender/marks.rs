@@ -5,7 +5,7 @@
 //! | RFC 3168 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
 //! | ends agree on ECN when they connect (section 6.1.1) | both are told by their configuration | connections open without a handshake | none |
-//! | the receiver echoes a mark until the sender tells that it has cut its window (section 6.1.3, CWR) | every acknowledgement tells how many segments have arrived with CE, as accurate feedback does (RFC 9768, section 3.2.2), in 16 bits for its 3 | schemes that count marks need each (the DEC bit) | 32767 marks may be told by acknowledgements that are lost before one is missed |
+//! | the receiver echoes a mark until the sender tells that it has cut its window (section 6.1.3, CWR) | every acknowledgement tells how many segments have arrived with CE, as accurate feedback does (RFC 9768, section 3.2.2.2), in 16 bits for its 3 | schemes that count marks need each (the DEC bit) | 32767 marks may be told by acknowledgements that are lost before one is missed |
 //! | with a window of one segment, a mark makes the sender wait for its retransmission timer (section 6.1.2) | the least threshold of a controller is two segments | as after a loss | many flows at a small queue keep two segments each on the way |
 
 use super::{AckOutcome, Phase, Sender};
